@@ -1,0 +1,45 @@
+# Every target sets up what it needs by itself, once: python3 with pip and venv is all that must be there.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-slow check bench clean
+
+demo: .venv/installed
+	@echo "569 biopsies, each judged before its diagnosis is told, then the diagnosis learned:"
+	@$(BIN)/novikoff learn breast-cancer --learner sgd --save demo.model
+	@echo
+	@echo "What the model looks at:"
+	@$(BIN)/novikoff inspect demo.model --top 8
+	@rm -f demo.model
+
+test: .venv/developer
+	$(BIN)/pytest -n 2 -m "not slow"
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "not slow" tests/test_twins.py tests/test_sameness.py tests/test_theory.py
+
+test-slow: .venv/developer
+	$(BIN)/pytest -n 2
+
+check: .venv/developer
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/bench
+	$(BIN)/python -m benchmarks
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/developer: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+.venv/bench: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
+	@touch $@
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,53 @@
+"""novikoff: linear classifiers from streams, one example at a time, each model with its ledger.
+
+Names are imported when they are first used: `import novikoff` itself costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Perceptron": "learners.perceptron",
+    "MarginPerceptron": "learners.margin_perceptron",
+    "VotedPerceptron": "learners.voted_perceptron",
+    "PNormPerceptron": "learners.p_norm_perceptron",
+    "SGD": "learners.sgd",
+    "Ledger": "ledger",
+    "save": "store",
+    "load": "store",
+    "NovikoffError": "errors",
+    "InputError": "errors",
+    "LabelError": "errors",
+    "ModelFileError": "errors",
+    "OverflowRefused": "errors",
+}
+__all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names are the keys above
+
+if TYPE_CHECKING:
+    from novikoff.errors import InputError as InputError
+    from novikoff.errors import LabelError as LabelError
+    from novikoff.errors import ModelFileError as ModelFileError
+    from novikoff.errors import NovikoffError as NovikoffError
+    from novikoff.errors import OverflowRefused as OverflowRefused
+    from novikoff.learners.margin_perceptron import MarginPerceptron as MarginPerceptron
+    from novikoff.learners.p_norm_perceptron import PNormPerceptron as PNormPerceptron
+    from novikoff.learners.perceptron import Perceptron as Perceptron
+    from novikoff.learners.sgd import SGD as SGD
+    from novikoff.learners.voted_perceptron import VotedPerceptron as VotedPerceptron
+    from novikoff.ledger import Ledger as Ledger
+    from novikoff.store import load as load
+    from novikoff.store import save as save
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"novikoff.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'novikoff' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

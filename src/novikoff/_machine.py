@@ -1,0 +1,226 @@
+"""What ordinary compiled Python can't say: unchecked access to arrays, and sums in eight lanes.
+
+A strict compiler may not reorder a sum of floating-point numbers, so a plain loop is as slow as its chain of additions.
+Here the order is fixed by hand instead: term k goes to lane k mod 8, whole groups of eight at a time; the lanes are
+added as a tree, then come the terms after the last whole group, one after another. Every sum of products in novikoff
+has this order, dense or sparse, so that all ways through the library give the same bytes.
+
+Each function is written twice: as Python, which says what it means and runs when Numba is off, and as LLVM code. Both
+compute in double precision. The product of two float32 numbers is exact in double, so that a fused multiply-add, where
+the machine has one, cannot change the result; for float64 input products and sums stay apart.
+
+Weights are kept in slots: slot 0 is the bias's, feature j lives in slot j + 1. An array of slots has one column, or two
+of which the first counts here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from novikoff._jit import primitive
+
+LANES = 8
+
+
+def _element(array: Any, k: int) -> Any:
+    return array[k]
+
+
+def _element_code(numba: Any, array: Any, k: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def load(context: Any, array: Any, k: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = target.make_array(signature.args[0])(target, builder, args[0]).data
+            return builder.load(builder.gep(data, [args[1]], inbounds=True))
+
+        return array.dtype(array, types.intp), code
+
+    return lambda array, k: load(array, k)
+
+
+def _put(array: Any, k: int, value: float) -> None:
+    array[k] = value
+
+
+def _put_code(numba: Any, array: Any, k: Any, value: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def store(context: Any, array: Any, k: Any, value: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = target.make_array(signature.args[0])(target, builder, args[0]).data
+            cast = target.cast(builder, args[2], types.float64, signature.args[0].dtype)
+            builder.store(cast, builder.gep(data, [args[1]], inbounds=True))
+            return target.get_dummy_value()
+
+        return types.void(array, types.intp, types.float64), code
+
+    return lambda array, k, value: store(array, k, value)
+
+
+def _dense_sums(values: Any, start: int, count: int, slots: Any) -> tuple[float, float]:
+    x = values[start : start + count].astype(np.float64)
+    return _sums(x, _first_column(slots)[1 : count + 1].astype(np.float64))
+
+
+def _sparse_sums(values: Any, indices: Any, start: int, count: int, slots: Any) -> tuple[float, float]:
+    x = values[start : start + count].astype(np.float64)
+    at = indices[start : start + count].astype(np.int64) + 1
+    return _sums(x, _first_column(slots)[at].astype(np.float64))
+
+
+def _first_column(slots: Any) -> Any:
+    return slots[:, 0] if slots.ndim == 2 else slots
+
+
+def _sums(x: Any, w: Any) -> tuple[float, float]:
+    return in_lanes(x * w), in_lanes(x * x)
+
+
+def in_lanes(terms: Any) -> float:
+    """The sum of terms in the order that the head of this file describes."""
+    whole = len(terms) - len(terms) % LANES
+    lanes = np.zeros(LANES)
+    for k in range(0, whole, LANES):
+        lanes = lanes + terms[k : k + LANES]
+    while len(lanes) > 1:
+        half = len(lanes) // 2
+        lanes = lanes[:half] + lanes[half:]
+    rest = np.float64(0.0)
+    for term in terms[whole:]:
+        rest = rest + term
+    return float(lanes[0] + rest)
+
+
+def _dense_sums_code(numba: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def sums(context: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            x, at, n, w = args
+            kinds = signature.args
+            return _sums_in_lanes(target, builder, signature, (kinds[0], x), None, at, n, (kinds[3], w))
+
+        pair = types.UniTuple(types.float64, 2)
+        return pair(values, types.intp, types.intp, slots), code
+
+    return lambda values, start, count, slots: sums(values, start, count, slots)
+
+
+def _sparse_sums_code(numba: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def sums(context: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            x, index, at, n, w = args
+            kinds = signature.args
+            return _sums_in_lanes(target, builder, signature, (kinds[0], x), (kinds[1], index), at, n, (kinds[4], w))
+
+        pair = types.UniTuple(types.float64, 2)
+        return pair(values, indices, types.intp, types.intp, slots), code
+
+    return lambda values, indices, start, count, slots: sums(values, indices, start, count, slots)
+
+
+def _sums_in_lanes(
+    target: Any, builder: Any, signature: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any
+) -> Any:
+    """LLVM code for (Σ xₖ·wₖ, Σ xₖ²) over `count` terms from `start` on; wₖ are neighbours, or gathered by index."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    i32, i64, double = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+    wide = ir.VectorType(double, LANES)
+
+    def number(n: int) -> Any:
+        return ir.Constant(i64, n)
+
+    def pointer(kind: Any, value: Any) -> Any:
+        return target.make_array(kind)(target, builder, value).data
+
+    def step(base: Any, k: Any) -> Any:
+        return builder.gep(base, [k], inbounds=True)
+
+    x_base = step(pointer(*values), start)
+    i_base = None if indices is None else step(pointer(*indices), start)
+    stride = 2 if slots[0].ndim == 2 else 1
+    w_base = step(pointer(*slots), number(stride))
+    exact_square = isinstance(x_base.type.pointee, ir.FloatType)
+    exact = exact_square and isinstance(w_base.type.pointee, ir.FloatType)
+
+    def weight_at(k: Any) -> Any:
+        j = k if i_base is None else builder.zext(builder.load(step(i_base, k)), i64)
+        return builder.load(step(w_base, builder.mul(j, number(stride))))
+
+    def neighbours(base: Any, k: Any) -> Any:
+        kind = base.type.pointee
+        row = builder.bitcast(step(base, k), ir.VectorType(kind, LANES).as_pointer())
+        return builder.load(row, align=4 if isinstance(kind, ir.FloatType) else 8)
+
+    def gathered(k: Any) -> Any:
+        if i_base is None and stride == 1:
+            return neighbours(w_base, k)
+        group = ir.Constant(ir.VectorType(w_base.type.pointee, LANES), ir.Undefined)
+        for lane in range(LANES):
+            one = weight_at(builder.add(k, number(lane)))
+            group = builder.insert_element(group, one, ir.Constant(i32, lane))
+        return group
+
+    def widened(value: Any, kind: Any) -> Any:
+        return value if value.type == kind else builder.fpext(value, kind)
+
+    def accumulate(total: Any, a: Any, b: Any, may_fuse: bool) -> None:
+        flags = ("contract",) if may_fuse else ()
+        product = builder.fmul(a, b, flags=flags)
+        builder.store(builder.fadd(builder.load(total), product, flags=flags), total)
+
+    def fresh(kind: Any, zero: Any) -> Any:
+        return cgutils.alloca_once_value(builder, ir.Constant(kind, zero))
+
+    whole = builder.and_(count, number(-LANES))
+    dots, squares = fresh(wide, [0.0] * LANES), fresh(wide, [0.0] * LANES)
+    with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
+        x = widened(neighbours(x_base, k), wide)
+        accumulate(dots, x, widened(gathered(k), wide), exact)
+        accumulate(squares, x, x, exact_square)
+
+    dot_rest, square_rest = fresh(double, 0.0), fresh(double, 0.0)
+    with cgutils.for_range_slice(builder, whole, count, number(1), i64) as (k, _):
+        x = widened(builder.load(step(x_base, k)), double)
+        accumulate(dot_rest, x, widened(weight_at(k), double), exact)
+        accumulate(square_rest, x, x, exact_square)
+
+    def tree(lanes: Any) -> Any:
+        width = LANES
+        while width > 1:
+            width //= 2
+            mask = ir.VectorType(i32, width)
+            low = ir.Constant(mask, [ir.Constant(i32, k) for k in range(width)])
+            high = ir.Constant(mask, [ir.Constant(i32, width + k) for k in range(width)])
+            lanes = builder.fadd(
+                builder.shuffle_vector(lanes, lanes, low), builder.shuffle_vector(lanes, lanes, high)
+            )
+        return builder.extract_element(lanes, ir.Constant(i32, 0))
+
+    dot = builder.fadd(tree(builder.load(dots)), builder.load(dot_rest))
+    square = builder.fadd(tree(builder.load(squares)), builder.load(square_rest))
+    return target.make_tuple(builder, signature.return_type, [dot, square])
+
+
+element = primitive(_element, _element_code)
+"""array[k], for a k that is known to be inside: no look at the sign of k, no check."""
+
+put = primitive(_put, _put_code)
+"""array[k] = value, likewise; the value is rounded to the array's type."""
+
+dense_sums = primitive(_dense_sums, _dense_sums_code)
+"""(Σ x·w, Σ x²) of `count` neighbouring values from `start` on with the slots 1, 2, …"""
+
+sparse_sums = primitive(_sparse_sums, _sparse_sums_code)
+"""(Σ x·w, Σ x²) of `count` values from `start` on with the slots that their indices name."""

@@ -1,0 +1,26 @@
+"""Prints a completion script for your shell."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+HELP = "print shell completion"
+EPILOG = """\
+examples:
+  novikoff completion bash > ~/.local/share/bash-completion/completions/novikoff
+  novikoff completion zsh > "${fpath[1]}/_novikoff"
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="which shell")
+
+
+def run(options: argparse.Namespace) -> int:
+    import shtab
+
+    from novikoff.cli.main import parser
+
+    print(shtab.complete(parser(), shell=options.shell))
+    return 0

@@ -1,0 +1,72 @@
+"""The command `novikoff`: finds the command's file, runs it, and turns errors into sentences and exit codes.
+
+Exit codes: 0 done; 1 the answer is no; 2 bad usage or bad input; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from novikoff import __version__
+from novikoff.cli import completion, inspect, learn, predict
+from novikoff.errors import NovikoffError
+
+COMMANDS = {"learn": learn, "predict": predict, "inspect": inspect, "completion": completion}
+EPILOG = """\
+examples:
+  novikoff learn breast-cancer                        learn a built-in stream, show its ledger
+  novikoff learn train.svm --passes 5 --save m.model  learn a file, keep the model
+  novikoff predict m.model new.svm --scores           label and score for each line
+  novikoff inspect m.model --top 10                   the weights that matter most
+"""
+
+
+def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """All commands; `arguments` tell which learner's options `learn` has."""
+    top = argparse.ArgumentParser(
+        prog="novikoff",
+        description="Learns linear classifiers from streams, one example at a time, and keeps a ledger of every run.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"novikoff {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module in COMMANDS.items():
+        sub = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=module.__doc__,
+            epilog=module.EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(sub, arguments)
+        sub.set_defaults(run=module.run)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        options = parser(arguments).parse_args(arguments)
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except NovikoffError as problem:
+        return _failed(str(problem), 2)
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python would complain about that once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _failed("the reader of the output went away before everything was written.", 2)
+    except OSError as problem:
+        where = f"{problem.filename}: " if problem.filename else ""
+        return _failed(f"{where}{problem.strerror or problem}.", 2)
+    except KeyboardInterrupt:
+        return _failed("interrupted; nothing was written.", 130)
+
+
+def _failed(sentence: str, code: int) -> int:
+    print(f"novikoff: {sentence}", file=sys.stderr)
+    return code

@@ -1,0 +1,36 @@
+"""Progress on stderr, a line at 1, 2, 4, 8 … examples: examples, mistakes, error so far, error since the last line, rate."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from novikoff.ledger import Ledger
+
+
+class Progress:
+    def __init__(self, ledger: Ledger, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.began = time.perf_counter()
+        self.start = ledger.examples
+        self.next = self.start + 1
+        self.examples, self.mistakes = ledger.examples, ledger.mistakes
+
+    def until_next(self, ledger: Ledger) -> int:
+        """How many examples until the next line is due; a chunk is cut there."""
+        return sys.maxsize if self.quiet else self.next - ledger.examples
+
+    def show(self, ledger: Ledger) -> None:
+        """Prints the line that is due, if one is."""
+        if self.quiet or ledger.examples < self.next:
+            return
+        if self.next == self.start + 1:
+            print("    examples    mistakes      error   since last   examples/s", file=sys.stderr)
+        since = (ledger.mistakes - self.mistakes) / (ledger.examples - self.examples)
+        rate = (ledger.examples - self.start) / max(time.perf_counter() - self.began, 1e-9)
+        print(
+            f"{ledger.examples:>12,}{ledger.mistakes:>12,}{ledger.error:>11.4f}{since:>13.4f}{rate:>13,.0f}",
+            file=sys.stderr,
+        )
+        self.examples, self.mistakes = ledger.examples, ledger.mistakes
+        self.next = self.start + 2 * (self.next - self.start)

@@ -1,0 +1,24 @@
+"""One file = one algorithm. `learner.py` is what they have in common."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+COMMON = ("learner", "estimator", "events", "state")
+
+
+def names() -> list[str]:
+    """The learners by their command-line names, which are those of their files: a new file is a new learner."""
+    return sorted(m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in COMMON)
+
+
+def learner_class(name: str) -> Any:
+    """The class of a learner by its command-line name; only its own file is imported."""
+    module = import_module(f"{__name__}.{name.replace('-', '_')}")
+    return getattr(module, module.__all__[0])
+
+
+def name_of(learner: type) -> str:
+    return learner.__module__.rpartition(".")[2].replace("_", "-")

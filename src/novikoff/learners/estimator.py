@@ -1,0 +1,77 @@
+"""Settings, as scikit-learn wants them, without importing it: its own tools find what they look for."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+from novikoff.errors import InputError
+
+
+class Estimator:
+    """Settings are the keyword arguments of __init__, kept under their names and checked when something is learned."""
+
+    @classmethod
+    def settings(cls) -> dict[str, inspect.Parameter]:
+        return dict(list(inspect.signature(cls.__init__).parameters.items())[1:])
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in sorted(self.settings())}
+
+    def set_params(self, **params: Any) -> Self:
+        allowed = self.settings()
+        for name, value in params.items():
+            if name not in allowed:
+                raise InputError(
+                    f"Invalid parameter {name!r} for estimator {type(self).__name__}."
+                    f" Valid parameters are: {sorted(allowed)}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{name}={value!r}" for name, value in self.get_params().items() if value != self.settings()[name].default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True, single_output=True),
+            classifier_tags=ClassifierTags(multi_class=False),
+            input_tags=InputTags(sparse=True),
+        )
+
+
+def positive(**settings: float) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and 0.0 < value < float("inf")):
+            raise InputError(f"{name} must be a number above 0, but is {value!r}.")
+
+
+def not_negative(**settings: float) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and 0.0 <= value < float("inf")):
+            raise InputError(f"{name} must be a number of at least 0, but is {value!r}.")
+
+
+def one_of(choices: tuple[str, ...], **settings: str) -> None:
+    for name, value in settings.items():
+        if value not in choices:
+            raise InputError(f"{name} must be one of {', '.join(choices)}, but is {value!r}.")
+
+
+def whole(**settings: int) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and value == int(value) and value >= 1):
+            raise InputError(f"{name} must be a whole number of at least 1, but is {value!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return float(value) == float(value) and not isinstance(value, str)
+    except (TypeError, ValueError, OverflowError):
+        return False

@@ -1,0 +1,167 @@
+"""Learning and predicting one example at a time, from a dict, a list of names or a 1-D array.
+
+The compiled step for one example is bound once (see `Compiled.bound`): Numba's look at the types of the arguments would
+cost more than learning does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError, OverflowRefused
+from novikoff.learners.learner import TIES, Learner
+from novikoff.learners.state import State
+from novikoff.parts import loop
+from novikoff.stream import door
+from novikoff.stream.labels import Labels
+from novikoff.stream.names import Names, numbers
+from novikoff.stream.rows import Dense
+
+
+class Steps(NamedTuple):
+    """What the steps for single examples need besides the example."""
+
+    rule: Any
+    tie: float
+    starts: NDArray[np.int64]
+    dense: Callable[..., int]
+    sparse: Callable[..., int]
+
+
+class OneByOne(Learner):
+    """A learner that also takes single examples. Abstract."""
+
+    _steps: Steps | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_steps"}
+
+    def set_params(self, **params: Any) -> Self:
+        self._steps = None
+        return super().set_params(**params)
+
+    def _adopt(self, state: State) -> None:
+        self._steps = None
+        super()._adopt(state)
+
+    # --- Learning ---
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learns one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
+
+        Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
+        """
+        state = self._state
+        if state is None:
+            self._check_all()
+            state = self.fresh_state(0, np.float64, None, Labels())
+        features, labels = state.features, len(state.labels)
+        try:
+            if type(x) is np.ndarray:
+                taken = self._learn_array(state, x, y)
+            else:
+                taken = self._learn_terms(state, x, y)
+        except InputError:
+            state.forget(features, labels)
+            raise
+        if taken == loop.REFUSED:
+            state.forget(features, labels)
+            raise self._why_refused(x)
+        if state is not self._state or features != state.features:
+            self._state = state
+            self.n_features_in_ = state.features
+        return self
+
+    def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
+        if x.dtype != state.kind or x.ndim != 1 or not x.flags.carray:
+            x = one_array(x, state.kind)
+        if x.size != state.features:
+            self._first_width(state, x.size)
+        steps = self._steps or self._bind(state)
+        self._reserve(state, 1, x.size)
+        sign = state.labels.sign(y)
+        return steps.dense(steps.rule, state.geometry, x, sign, steps.tie, state.ledger.book)
+
+    def _learn_terms(self, state: State, x: Any, y: Any) -> int:
+        keys, values = door.one(x)
+        if state.kind != np.float64:
+            values = values.astype(state.kind)
+        columns = self._columns(state, keys)
+        steps = self._steps or self._bind(state)
+        self._reserve(state, 1, len(values))
+        steps.starts[1] = len(values)
+        sign = state.labels.sign(y)
+        return steps.sparse(
+            steps.rule, state.geometry, steps.starts, columns, values, sign, steps.tie, state.ledger.book
+        )
+
+    def _bind(self, state: State) -> Steps:
+        rule, tie, book = self._rule(), TIES[self.tie], state.ledger.book
+        starts, columns, values = np.zeros(2, np.int64), np.zeros(1, np.uint32), np.zeros(1, state.kind)
+        dense = loop.learn_dense.bound(rule, state.geometry, values, 1.0, tie, book)
+        sparse = loop.learn_sparse.bound(rule, state.geometry, starts, columns, values, 1.0, tie, book)
+        self._steps = Steps(rule, tie, starts, dense, sparse)
+        return self._steps
+
+    def _columns(self, state: State, keys: Sequence[Any]) -> NDArray[np.uint32]:
+        """The column numbers of an example's features, with room made for new ones."""
+        if state.names is None and state.features == 0 and keys and isinstance(keys[0], str):
+            state.names = Names()
+        if state.names is None:
+            columns = numbers(keys)
+            needed = int(columns.max()) + 1 if len(columns) else 0
+        else:
+            columns = state.names.add(keys)
+            needed = len(state.names)
+        if needed > state.features:
+            state.make_room(needed)
+        return columns
+
+    def _first_width(self, state: State, width: int) -> None:
+        if state.features != 0:
+            raise InputError(
+                f"x has {width} features, but {type(self).__name__} is expecting {state.features} features as input."
+            )
+        state.make_room(width)
+
+    def _why_refused(self, x: Any) -> Exception:
+        values = x if isinstance(x, np.ndarray) else door.one(x).values
+        with np.errstate(over="ignore"):
+            good = np.isfinite(np.square(np.asarray(values, np.float64)).sum())
+        if good:
+            return OverflowRefused("The weights grew out of range: scale the features, or lower the rate.")
+        return InputError("x contains NaN, infinity or a value too large to square: nothing was learned from it.")
+
+    # --- Predicting ---
+
+    def score_one(self, x: Any) -> float:
+        """w·x for one example; features that were never learned weigh nothing."""
+        state = self._fitted()
+        if isinstance(x, np.ndarray):
+            values = one_array(x, state.kind)
+            if values.size != state.features:
+                raise InputError(
+                    f"x has {values.size} features, but {type(self).__name__} is expecting {state.features} features as input."
+                )
+            return float(self.score_rows(Dense(values, values.size))[0])
+        keys, values = door.one(x)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(np.square(values).sum()):
+                raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
+        columns = numbers(keys) if state.names is None else state.names.find(keys)
+        return self._score_terms(state, columns, values.astype(state.kind)) * self._scale()
+
+    def predict_one(self, x: Any) -> Any:
+        """The label of one example."""
+        score = self.score_one(x)
+        return self._fitted().labels.name(score > 0.0 or (score == 0.0 and TIES[self.tie] > 0.0))
+
+
+def one_array(x: NDArray[Any], kind: Any) -> NDArray[Any]:
+    if x.ndim != 1:
+        raise InputError(f"One example must be a 1-D array, but has {x.ndim} dimensions: use partial_fit for batches.")
+    return door.writable(np.ascontiguousarray(door.numeric(x, kind)))

@@ -1,0 +1,264 @@
+"""What every binary linear learner has in common: fit, partial_fit, predict, and the same one example at a time.
+
+A learner's own file says which rule and which geometry it is made of, what its settings may be and which theorems hold
+for it; everything else is here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from novikoff.errors import InputError, OverflowRefused, not_fitted
+from novikoff.learners.estimator import Estimator, whole
+from novikoff.learners.state import State
+from novikoff.ledger import Ledger
+from novikoff.parts import loop
+from novikoff.parts.geometry import read_all, read_some, resized
+from novikoff.stream import door
+from novikoff.stream.labels import Labels
+from novikoff.stream.names import Names
+from novikoff.stream.rows import Dense, Rows, cut, how_many
+from novikoff.theory.bounds import Bound
+
+TIES = {"positive": 1.0, "negative": -1.0}
+
+
+class Learner(Estimator, ABC):
+    """A binary classifier that learns from batches. Abstract: see the learners beside this file."""
+
+    bias: bool
+    passes: int
+    tie: Any = "positive"
+    _state: State | None = None
+
+    # --- What a learner's file provides ---
+
+    @abstractmethod
+    def _rule(self) -> Any:
+        """The rule, from the settings."""
+
+    @abstractmethod
+    def _geometry(self, slots: int, kind: Any) -> Any:
+        """A fresh geometry, from the settings."""
+
+    @abstractmethod
+    def bounds(self) -> Sequence[Bound]:
+        """The theorems that hold for the run so far, with these settings."""
+
+    def _check_settings(self) -> None:
+        """Raises InputError where a setting makes no sense; called before anything is learned."""
+
+    def _scale(self) -> float:
+        """What the weights are multiplied by when they are shown."""
+        return 1.0
+
+    def _reserve(self, state: State, examples: int, terms: int) -> None:
+        """Makes room for what so many examples may add to the geometry."""
+
+    def _compact(self, state: State) -> Any:
+        """The geometry without room to spare, as it goes to a file."""
+        return resized(state.geometry, state.features + 1)
+
+    # --- Learning ---
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forgets what was learned, then learns (X, y) in the order of the rows, `passes` times."""
+        return self._fit(X, y, None)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learns these rows once, going on from before; `classes` names both labels at the first call.
+
+        Without `classes` labels are taken as they come (see `stream/labels.py`).
+        """
+        return self._partial_fit(X, y, classes, None)
+
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+        self._check_all()
+        batch = door.batch(X)
+        y = door.label_array(y, batch.count)
+        weights = door.weight_array(sample_weight, batch.count)
+        signs, labels = Labels.sorted(y).signs(y)
+        state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
+        self._learn(state, batch.rows, signs, weights, self.passes)
+        self._adopt(state)
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None) -> Self:
+        self._check_all()
+        old = self._state
+        batch = door.batch(X, kind=old.kind if old else None)
+        y = door.label_array(y, batch.count)
+        weights = door.weight_array(sample_weight, batch.count)
+        labels = old.labels if old else Labels()
+        signs, labels = (labels if classes is None else labels.named(classes)).signs(y)
+        if old is None:
+            state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
+        else:
+            self._same_features(batch)
+            state = old
+        self._learn(state, batch.rows, signs, weights, 1)
+        state.labels = labels
+        self._adopt(state)
+        return self
+
+    def learn_rows(self, state: State, rows: Rows, signs: NDArray[np.float64], labels: Labels) -> None:
+        """partial_fit for rows that a reader has looked through already: all finite, all with slots."""
+        taken = self._pass(state, rows, signs, np.zeros(0))
+        if taken < len(signs):
+            self._stopped(state, rows, taken, None)
+        state.labels = labels
+        self._adopt(state)
+
+    def _check_all(self) -> None:
+        whole(passes=self.passes)
+        self._check_settings()
+
+    def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Labels) -> State:
+        geometry = self._geometry(features + 1, kind)
+        return State(geometry, Ledger(), labels, features, Names(names) if names else None, np.dtype(kind))
+
+    def _adopt(self, state: State) -> None:
+        self._state = state
+        self.n_features_in_ = state.features
+        if state.names is not None:
+            self.feature_names_in_ = np.array(list(state.names.columns), object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _learn(
+        self, state: State, rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], passes: int
+    ) -> None:
+        """Learns all rows, or none where one is refused.
+
+        A batch smaller than the model is looked through first. A larger one is learned at once, and the model put back
+        as it was if that fails: copying the model is then cheaper than reading the batch twice.
+        """
+        kept = state.copy() if len(rows.values) >= state.geometry.slots.size else None
+        if kept is None:
+            self._refuse(state, rows, loop.first_refused(rows, signs, state.geometry.slots))
+        for _ in range(passes):
+            taken = self._pass(state, rows, signs, weights)
+            if taken < len(signs):
+                self._stopped(state, rows, taken, kept)
+
+    def _pass(self, state: State, rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64]) -> int:
+        self._reserve(state, len(signs), len(rows.values))
+        return loop.learn(self._rule(), state.geometry, rows, signs, weights, TIES[self.tie], state.ledger.book)
+
+    def _stopped(self, state: State, rows: Rows, row: int, kept: State | None) -> None:
+        """Row `row` was refused: for what it holds, or because the weights have left the range of numbers."""
+        if kept is not None and loop.first_refused(cut(rows, row, row + 1), np.ones(1), state.geometry.slots) == 0:
+            state.geometry, state.ledger = kept.geometry, kept.ledger
+            self._refuse(state, rows, row)
+        raise OverflowRefused(
+            f"The weights grew out of range before row {row}: what was learned up to there stands. Scale the features,"
+            " lower the rate, or choose a schedule whose steps shrink."
+        )
+
+    def _refuse(self, state: State, rows: Rows, row: int) -> None:
+        """Raises for a row that can't be taken; one past the last row means that all are good."""
+        if row < how_many(rows):
+            raise InputError(door.why_refused(rows, row, state.room))
+
+    def _same_features(self, batch: door.Batch) -> None:
+        state, mine = self._fitted(), type(self).__name__
+        before = list(state.names.columns) if state.names is not None else None
+        if before is not None and batch.names is not None and before != batch.names:
+            raise InputError(door.why_names_differ(before, batch.names))
+        if batch.features != state.features:
+            raise InputError(
+                f"X has {batch.features} features, but {mine} is expecting {state.features} features as input:"
+                " bring the same columns as before."
+            )
+        if before is None and batch.names is not None:
+            warnings.warn(f"X has feature names, but {mine} was fitted without feature names", UserWarning, stacklevel=4)
+        if before is not None and batch.names is None:
+            message = f"X does not have valid feature names, but {mine} was fitted with feature names"
+            warnings.warn(message, UserWarning, stacklevel=4)
+
+    # --- Predicting ---
+
+    def _fitted(self) -> State:
+        if self._state is None:
+            raise not_fitted(type(self).__name__)
+        return self._state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._state is not None
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """w·x for each row: positive for classes_[1]."""
+        state = self._fitted()
+        batch = door.batch(X, kind=state.kind)
+        self._same_features(batch)
+        return self.score_rows(batch.rows)
+
+    def score_rows(self, rows: Rows) -> NDArray[np.float64]:
+        """What decision_function does with rows that have passed the door."""
+        state, count = self._fitted(), how_many(rows)
+        self._refuse(state, rows, loop.first_refused(rows, np.ones(count), state.geometry.slots))
+        return self._scores(state, rows, np.empty(count)) * self._scale()
+
+    def _scores(self, state: State, rows: Rows, out: NDArray[np.float64]) -> NDArray[np.float64]:
+        loop.scores(self._hypothesis(state), rows, state.geometry.bias, out)
+        return out
+
+    def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
+        """One example's score: the same sum in the same order, with only the weights that it needs."""
+        weights, out = np.empty(len(columns) + 1), np.empty(1)
+        read_some(state.geometry, state.ledger.examples, columns, weights)
+        loop.scores(weights, Dense(values, len(values)), state.geometry.bias, out)
+        return float(out[0])
+
+    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+        weights = np.empty(state.room + 1)
+        read_all(state.geometry, state.ledger.examples, weights)
+        return weights
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row."""
+        return self.choose(self.decision_function(X))
+
+    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        """The labels for these scores; where only one label is known yet, that one."""
+        known = self.classes_
+        positive = scores >= 0.0 if TIES[self.tie] > 0.0 else scores > 0.0
+        return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """The share of rows whose label is predicted."""
+        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
+    # --- What was learned ---
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The two labels: the score is positive for the second."""
+        return np.array(self._learned("classes_").labels.known())
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weights, one row of n_features_in_ numbers."""
+        state = self._learned("coef_")
+        return self._hypothesis(state)[None, 1 : state.features + 1] * self._scale()
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """The weight of the bias feature."""
+        return self._hypothesis(self._learned("intercept_"))[:1] * self._scale()
+
+    @property
+    def ledger_(self) -> Ledger:
+        """What happened: examples, mistakes, updates, radius."""
+        return self._learned("ledger_").ledger
+
+    def _learned(self, name: str) -> State:
+        if self._state is None:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
+        return self._state

@@ -1,0 +1,112 @@
+"""Margin Perceptron (Balcan's notes, Theorem 2, with any ε).
+
+Predict   sign(w·x)
+Update    from w = y₁x₁: where y·w·x/‖w‖ < (1−ε)·γ, w += y·x
+Bound     data with margin ≥ γ ⇒ updates ≤ 2(R/(εγ))² + 2R/(εγ), for ε = ½ the notes' 8(R/γ)² + 4R/γ;
+          and when a pass makes no update, w has margin ≥ (1−ε)·γ
+Source    Balcan, 10-601 notes on the Perceptron, 2015; Tsampouka and Shawe-Taylor 2005
+
+‖w‖² is kept up to date weight by weight, from the numbers as they are stored, so that it stays true however long the run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._machine import element, put
+from novikoff.errors import InputError
+from novikoff.learners.estimator import positive
+from novikoff.learners.events import OneByOne
+from novikoff.parts.geometry import move, norm
+from novikoff.parts.rules import signal
+from novikoff.theory import mistakes
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["MarginPerceptron"]
+
+
+class Angle(NamedTuple):
+    """Update where y·s/‖w‖ is below the threshold, and always from w = 0."""
+
+    threshold: float
+
+
+class Measured(NamedTuple):
+    """Additive, with ‖w‖² in scalars[0]."""
+
+    slots: NDArray[np.floating]
+    scalars: NDArray[np.float64]
+    bias: float
+
+
+@signal.of(Angle)
+def _(rule: Angle, score: float, y: float, wrong: bool, norm: float) -> float:
+    return y if norm == 0.0 or y * score < rule.threshold * norm else 0.0
+
+
+@move.of(Measured)
+def _(geometry: Measured, j: int, x: float, pulled: float, t: int) -> None:
+    before = np.float64(element(geometry.slots, j))
+    put(geometry.slots, j, before + pulled * x)
+    after = np.float64(element(geometry.slots, j))
+    geometry.scalars[0] += after * after - before * before
+
+
+@norm.of(Measured)
+def _(geometry: Measured) -> float:
+    return math.sqrt(max(0.0, geometry.scalars[0]))
+
+
+@final
+class MarginPerceptron(OneByOne):
+    """The Perceptron that goes on until its margin is within a factor 1−ε of the one that was promised.
+
+    Parameters
+    ----------
+    gamma : float
+        γ, the margin that the data is promised to have (bias feature included).
+    epsilon : float
+        ε, how much of it may be given up: smaller is wider and takes more updates. Between 0 and 1.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+
+    Examples
+    --------
+    >>> from novikoff import MarginPerceptron
+    >>> X, y = [[2, 0], [3, 1], [-2, 0], [-3, 1]], [1, 1, -1, -1]
+    >>> model = MarginPerceptron(gamma=1.0, epsilon=0.5, passes=10).fit(X, y)
+    >>> model.predict(X).tolist(), model.ledger_.updates
+    ([1, 1, -1, -1], 1)
+    """
+
+    def __init__(self, *, gamma: float = 0.1, epsilon: float = 0.5, bias: bool = True, passes: int = 1) -> None:
+        self.gamma = gamma
+        self.epsilon = epsilon
+        self.bias = bias
+        self.passes = passes
+
+    def _check_settings(self) -> None:
+        positive(gamma=self.gamma, epsilon=self.epsilon)
+        if self.epsilon > 1.0:
+            raise InputError(f"epsilon must be at most 1, but is {self.epsilon!r}.")
+
+    def _rule(self) -> Angle:
+        return Angle((1.0 - self.epsilon) * self.gamma)
+
+    def _geometry(self, slots: int, kind: Any) -> Measured:
+        return Measured(np.zeros(slots, kind), np.zeros(1), float(self.bias))
+
+    def bounds(self) -> Sequence[Bound]:
+        def updates(e: Evidence) -> float | None:
+            if e.geometric_margin < self.gamma:
+                return None
+            return mistakes.margin_perceptron(radius=e.radius, margin=self.gamma, epsilon=self.epsilon)
+
+        return (Bound("margin perceptron", "updates", "U ≤ 2(R/(εγ))² + 2R/(εγ), data with margin ≥ γ", updates),)

@@ -1,0 +1,119 @@
+"""p-norm Perceptron (Grove, Littlestone and Schuurmans 2001).
+
+Predict   sign(w·x) with w_j = sign(θ_j)·|θ_j|^(p−1)
+Update    on a mistake: θ += y·x, from θ = 0
+Bound     M ≤ (p−1)·(X_p·‖u‖_q/γ)², X_p = max‖x‖_p, 1/p + 1/q = 1
+Source    Grove, Littlestone, Schuurmans, General convergence results for linear discriminant updates, 2001
+
+p = 2 is the Perceptron; p = 2·ln n behaves like Winnow: few relevant features among many cost it only ln n.
+Predictions do not change when all θ are divided by one number. We divide by a power of two, `scalars[0]`, that keeps
+|θ_j| below twice its size: the powers cannot overflow, and dividing by a power of two is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled
+from novikoff.errors import InputError
+from novikoff.learners.events import OneByOne
+from novikoff.parts.geometry import move, read, score
+from novikoff.parts.rules import Mistake
+from novikoff.stream.rows import Rows, measure
+from novikoff.theory import mistakes
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["PNormPerceptron"]
+
+
+class Power(NamedTuple):
+    """(w, θ) side by side; scalars are the unit of θ, and p."""
+
+    slots: NDArray[np.float64]
+    scalars: NDArray[np.float64]
+    bias: float
+
+
+@compiled
+def link(geometry: Power, theta: float) -> float:
+    """w = sign(θ)·(|θ|/unit)^(p−1)."""
+    return math.copysign((abs(theta) / geometry.scalars[0]) ** (geometry.scalars[1] - 1.0), theta)
+
+
+@score.of(Power)
+def _(geometry: Power, rows: Rows, i: int) -> tuple[float, float]:
+    dot, square = measure(rows, i, geometry.slots)
+    return dot + geometry.bias * geometry.slots[0, 0], square + geometry.bias * geometry.bias
+
+
+@move.of(Power)
+def _(geometry: Power, j: int, x: float, pulled: float, t: int) -> None:
+    theta = geometry.slots[j, 1] + pulled * x
+    geometry.slots[j, 1] = theta
+    if abs(theta) > 2.0 * geometry.scalars[0]:
+        while abs(theta) > 2.0 * geometry.scalars[0]:
+            geometry.scalars[0] *= 2.0
+        for k in range(len(geometry.slots)):
+            geometry.slots[k, 0] = link(geometry, geometry.slots[k, 1])
+    else:
+        geometry.slots[j, 0] = link(geometry, theta)
+
+
+@read.of(Power)
+def _(geometry: Power, j: int, t: int) -> float:
+    return geometry.slots[j, 0]  # type: ignore[no-any-return]
+
+
+@final
+class PNormPerceptron(OneByOne):
+    """The Perceptron in another geometry: between additive (p = 2) and multiplicative (p = 2·ln n).
+
+    Parameters
+    ----------
+    p : float
+        At least 2. Without it, 2·ln n for the n features of the first batch.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+
+    Examples
+    --------
+    >>> from novikoff import PNormPerceptron
+    >>> model = PNormPerceptron(p=4).fit([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 1]], [1, 0, 1, 0])
+    >>> model.predict([[1, 0, 1]]).tolist()
+    [1]
+    """
+
+    def __init__(self, *, p: float | None = None, bias: bool = True, passes: int = 1) -> None:
+        self.p = p
+        self.bias = bias
+        self.passes = passes
+
+    def _check_settings(self) -> None:
+        if self.p is not None and not 2.0 <= self.p < 1000.0:
+            raise InputError(f"p must be from 2 to 1000, but is {self.p!r}.")
+
+    def _rule(self) -> Mistake:
+        return Mistake(0.0)
+
+    def _geometry(self, slots: int, kind: Any) -> Power:
+        if self.p is None and slots < 2:
+            raise InputError("p must be given where the number of features is not known beforehand: say p=10.")
+        p = max(2.0, 2.0 * math.log(slots)) if self.p is None else float(self.p)
+        return Power(np.zeros((slots, 2)), np.array([1.0, p]), float(self.bias))
+
+    def bounds(self) -> Sequence[Bound]:
+        p = float(self._fitted().geometry.scalars[1])
+
+        def bound(e: Evidence) -> float | None:
+            if not e.margin > 0.0:
+                return None
+            return mistakes.p_norm(p=p, radius_p=e.radius_p(p), norm_q=e.norm_q(p / (p - 1.0)), margin=e.margin)
+
+        return (Bound("p-norm", "mistakes", "M ≤ (p−1)·(X_p·‖u‖_q/γ)², separable by γ", bound),)

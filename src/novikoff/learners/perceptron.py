@@ -1,0 +1,142 @@
+"""Perceptron (Rosenblatt 1958).
+
+Predict   sign(w·x), from w = 0; what a score of exactly 0 predicts is the setting `tie`
+Update    on a mistake: w += r·y·x; with a functional margin g also where y·w·x < g (thick separator)
+Average   predict with the mean of all hypotheses, each weighed by the examples it survived (Freund and Schapire 1999)
+Bound     M ≤ (R/γ)²                        separable by γ (Novikoff 1962)
+          M ≤ (a + 2L + √(a² + 4aL))/2      any u; a = R²‖u‖², L its hinge loss
+          M ≤ ((R + D₂)/γ)²                 any unit u, any γ (Freund and Schapire 1999)
+          M ≤ L + ‖u‖√S                     this very run
+          With g > 0 the same bound the updates, R² + 2g/r in place of R².
+Source    Novikoff, On convergence proofs for perceptrons, 1962
+
+The rate only scales w, and predictions must not depend on it, not even through rounding: the loop runs with rate 1 and
+the threshold g/r, and the weights are multiplied by r when they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, final
+
+from numpy.typing import ArrayLike
+
+from novikoff.learners.estimator import not_negative, one_of, positive
+from novikoff.learners.events import OneByOne
+from novikoff.parts.additive import Additive, Averaged, additive
+from novikoff.parts.rules import Mistake
+from novikoff.parts.schedules import Schedule
+from novikoff.theory import mistakes
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["Perceptron"]
+
+
+@final
+class Perceptron(OneByOne):
+    """The Perceptron: on a mistake, w += rate·y·x.
+
+    Parameters
+    ----------
+    rate : float
+        r, the length of a step. Scales the weights and changes no prediction (unless there is a margin).
+    margin : float
+        g, the functional margin: update also where y·w·x < g.
+    average : bool
+        Predict with the average of all hypotheses instead of the last one.
+    tie : str
+        What a score of exactly 0 predicts: positive or negative.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+
+    Examples
+    --------
+    >>> from novikoff import Perceptron
+    >>> model = Perceptron().fit([[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"])
+    >>> model.predict([[5, 1]]).tolist(), model.ledger_.mistakes
+    (['up'], 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        rate: float = 1.0,
+        margin: float = 0.0,
+        average: bool = False,
+        tie: Literal["positive", "negative"] = "positive",
+        bias: bool = True,
+        passes: int = 1,
+    ) -> None:
+        self.rate = rate
+        self.margin = margin
+        self.average = average
+        self.tie = tie
+        self.bias = bias
+        self.passes = passes
+
+    def _check_settings(self) -> None:
+        positive(rate=self.rate)
+        not_negative(margin=self.margin)
+        one_of(("positive", "negative"), tie=self.tie)
+
+    def _rule(self) -> Mistake:
+        return Mistake(self._width())
+
+    def _geometry(self, slots: int, kind: Any) -> Additive | Averaged:
+        return additive(slots, kind, bias=self.bias, schedule=Schedule(1.0, 0.0), average=self.average)
+
+    def _scale(self) -> float:
+        return float(self.rate)
+
+    def _width(self) -> float:
+        """g/r: the margin for a learner of rate 1."""
+        return float(self.margin / self.rate)
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Perceptron:
+        """Forgets, then learns (X, y), `passes` times. An example of weight c makes a step c times as long."""
+        self._fit(X, y, sample_weight)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Perceptron:
+        """Learns these rows once, going on from before; `classes` names both labels at the first call."""
+        self._partial_fit(X, y, classes, sample_weight)
+        return self
+
+    def bounds(self) -> Sequence[Bound]:
+        state = self._fitted()
+        return () if state.ledger.weighted else perceptron_bounds(self._width(), state.ledger.energy)
+
+
+def perceptron_bounds(width: float, energy: float) -> Sequence[Bound]:
+    """The theorems for additive updates of rate 1 on mistakes and on scores below `width`; `energy` is the run's S."""
+    counts = "updates" if width > 0.0 else "mistakes"
+
+    def radius(e: Evidence) -> float:
+        return mistakes.thick_radius(radius=e.radius, width=width)
+
+    def novikoff(e: Evidence) -> float | None:
+        gamma = e.geometric_margin
+        return mistakes.novikoff(radius=radius(e), margin=gamma) if gamma > 0.0 else None
+
+    def hinge(e: Evidence) -> float:
+        return mistakes.hinge(radius=radius(e), norm=e.norm, loss=e.losses["hinge"])
+
+    def slack(e: Evidence) -> float | None:
+        if e.norm == 0.0:
+            return None
+        gamma = 1.0 / e.norm  # any positive number is valid; this one belongs to the same u as the hinge form
+        return mistakes.squared_slack(radius=radius(e), margin=gamma, slack=e.slack(gamma))
+
+    def run(e: Evidence) -> float:
+        return mistakes.this_run(energy=energy, norm=e.norm, loss=e.losses["hinge"])
+
+    return (
+        Bound("novikoff", counts, "M ≤ (R/γ)², separable by γ", novikoff),
+        Bound("hinge", counts, "M ≤ (a + 2L + √(a² + 4aL))/2, a = R²‖u‖², any order", hinge),
+        Bound("squared slack", counts, "M ≤ ((R + D₂)/γ)², any order", slack),
+        *([Bound("this run", counts, "M ≤ L + ‖u‖√S, this order only", run)] if width == 0.0 else []),
+    )

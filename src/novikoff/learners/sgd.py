@@ -1,0 +1,147 @@
+"""Stochastic gradient descent on a convex loss: LMS/Adaline, hinge (SVM), logistic regression; with penalties.
+
+Predict   sign(w·x), from w = 0
+Update    w −= r_t·∇ℓ_t(w):  squared   w += r_t·(y − w·x)·x
+                             hinge     where y·w·x ≤ 1: w += r_t·y·x
+                             logistic  w += r_t·y·x / (1 + exp(y·w·x))
+          r_t = r, r/√t or r/t; or AdaGrad: w_j −= r·g_j/√G_j, G_j = Σ g_j² up to and including t
+Penalty   each step descends on ℓ_t(w) + l1·‖w‖₁ + (l2/2)·‖w‖², truncating exactly at 0: over m examples this is
+          J(w) = Σ ℓ_t(w) + λ·R(w) with λ = m·l1 or m·l2 (ridge, LASSO, SVM, elastic net). The bias is a feature like any
+          other and pays like any other
+Bound     constant rate: Σ ℓ_t(w_t) − Σ ℓ_t(u) ≤ ‖u‖²/(2r) + (r/2)·Σ‖g_t‖²        (Zinkevich 2003)
+          AdaGrad:       … ≤ (D²/(2r) + r)·Σ_j √G_j, D = max_t ‖w_t − u‖_∞        (Duchi, Hazan and Singer 2011)
+          and so M ≤ (Σ ℓ_t(u) + regret) / (least loss of a mistake)
+Source    Widrow and Hoff 1960; Zinkevich 2003; Duchi, Hazan, Singer 2011; Langford, Li, Zhang 2009 (truncation)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from novikoff.errors import InputError
+from novikoff.learners.estimator import not_negative, one_of, positive
+from novikoff.learners.events import OneByOne
+from novikoff.parts.adagrad import REACH, adagrad
+from novikoff.parts.additive import additive
+from novikoff.parts.decayed import decayed
+from novikoff.parts.rules import Hinge, Logistic, Squared
+from novikoff.parts.schedules import POWERS, Schedule
+from novikoff.theory import regret
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["SGD"]
+
+LOSSES = {"hinge": Hinge, "logistic": Logistic, "squared": Squared}
+
+
+@final
+class SGD(OneByOne):
+    """Stochastic gradient descent, one step per example.
+
+    Parameters
+    ----------
+    loss : str
+        hinge (support vector machine), logistic (logistic regression) or squared (LMS, ridge).
+    schedule : str
+        How the steps shrink: constant (r), sqrt (r/√t), inverse (r/t), or adagrad (r/√G_j for each weight).
+    rate : float
+        r, the length of the first step.
+    l1 : float
+        Strength of the L1 penalty, per example: many weights become exactly 0.
+    l2 : float
+        Strength of the L2 penalty, per example.
+    average : bool
+        Predict with the average of all hypotheses (not together with l1: averages are not sparse).
+    tie : str
+        What a score of exactly 0 predicts: positive or negative.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+
+    Examples
+    --------
+    >>> from novikoff import SGD
+    >>> model = SGD(loss="logistic", passes=20).fit([[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"])
+    >>> model.predict([[0.5], [3.5]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "logistic", "squared"] = "logistic",
+        schedule: Literal["constant", "sqrt", "inverse", "adagrad"] = "adagrad",
+        rate: float = 0.5,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        average: bool = False,
+        tie: Literal["positive", "negative"] = "positive",
+        bias: bool = True,
+        passes: int = 1,
+    ) -> None:
+        self.loss = loss
+        self.schedule = schedule
+        self.rate = rate
+        self.l1 = l1
+        self.l2 = l2
+        self.average = average
+        self.tie = tie
+        self.bias = bias
+        self.passes = passes
+
+    def _check_settings(self) -> None:
+        one_of(tuple(LOSSES), loss=self.loss)
+        one_of((*POWERS, "adagrad"), schedule=self.schedule)
+        one_of(("positive", "negative"), tie=self.tie)
+        positive(rate=self.rate)
+        not_negative(l1=self.l1, l2=self.l2)
+        if self.average and self.l1 > 0.0:
+            raise InputError("average and l1 exclude each other: an average of sparse weights is not sparse. Drop one.")
+
+    def _rule(self) -> Hinge | Logistic | Squared:
+        return LOSSES[self.loss]()
+
+    def _geometry(self, slots: int, kind: Any) -> Any:
+        rate, l1, l2 = float(self.rate), float(self.l1), float(self.l2)
+        if self.schedule == "adagrad":
+            return adagrad(slots, kind, bias=self.bias, rate=rate, average=self.average, l1=l1, l2=l2)
+        schedule = Schedule(rate, POWERS[self.schedule])
+        if l1 == l2 == 0.0:
+            return additive(slots, kind, bias=self.bias, schedule=schedule, average=self.average)
+        return decayed(slots, kind, bias=self.bias, schedule=schedule, average=self.average, l1=l1, l2=l2)
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SGD:
+        """Forgets, then learns (X, y), `passes` times. An example of weight c counts c times its loss, in one step."""
+        self._fit(X, y, sample_weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> SGD:
+        """Learns these rows once, going on from before; `classes` names both labels at the first call."""
+        self._partial_fit(X, y, classes, sample_weight)
+        return self
+
+    def bounds(self) -> Sequence[Bound]:
+        state = self._fitted()
+        penalised = self.l1 > 0.0 or self.l2 > 0.0
+        if penalised or state.ledger.weighted or self.schedule not in ("constant", "adagrad"):
+            return ()
+
+        def of_constant(e: Evidence) -> float:
+            return regret.constant_step(rate=self.rate, norm=e.norm, energy=state.ledger.energy)
+
+        def of_adagrad(e: Evidence) -> float:
+            diameter = float(state.geometry.scalars[REACH]) + e.norm_q(np.inf)
+            roots = float(np.sqrt(state.geometry.slots[:, 1].astype(np.float64)).sum())
+            return regret.adagrad(rate=self.rate, diameter=diameter, roots=roots)
+
+        of_run = of_adagrad if self.schedule == "adagrad" else of_constant
+
+        def bound(e: Evidence) -> float:
+            return regret.mistakes(loss_name=self.loss, loss=e.losses[self.loss], regret=of_run(e))
+
+        return (Bound(f"{self.schedule} regret", "mistakes", "M ≤ (Σ ℓ_t(u) + regret)/(least loss of a mistake)", bound),)

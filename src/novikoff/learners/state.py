@@ -1,0 +1,45 @@
+"""All that a model knows; settings apart, this is what the model file holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from novikoff.ledger import Ledger
+from novikoff.parts.geometry import arrays, resized
+from novikoff.stream.labels import Labels
+from novikoff.stream.names import Names
+
+
+@dataclass
+class State:
+    geometry: Any
+    ledger: Ledger
+    labels: Labels
+    features: int
+    names: Names | None
+    kind: Any
+    """The precision of values and weights: that of the first batch."""
+
+    @property
+    def room(self) -> int:
+        """For how many features there are slots."""
+        return len(self.geometry.slots) - 1
+
+    def make_room(self, features: int) -> None:
+        """Grows the weights, by half as much again at least, so that a stream of new features costs little."""
+        if features > self.room:
+            self.geometry = resized(self.geometry, max(features, self.room + self.room // 2, 15) + 1)
+        self.features = max(self.features, features)
+
+    def forget(self, features: int, labels: int) -> None:
+        """Back to so many features and labels, after an example that brought new ones was refused."""
+        self.features = features
+        self.labels.forget(labels)
+        if self.names is not None:
+            self.names.forget(features)
+
+    def copy(self) -> State:
+        """What a refused batch is undone with; labels and names are not touched before a batch has been taken."""
+        geometry = self.geometry._replace(**{name: a.copy() for name, a in arrays(self.geometry).items()})
+        return State(geometry, self.ledger.copy(), self.labels, self.features, self.names, self.kind)

@@ -1,0 +1,211 @@
+"""Voted Perceptron (Freund and Schapire 1999).
+
+Predict   while learning: sign(v·x) with the hypothesis v of the moment; afterwards sign Σ c_k·sign(v_k·x)
+Update    on a mistake: v_{k+1} = v_k + y·x, c_{k+1} = 1; otherwise c_k += 1, the number of examples v_k survived
+Bound     those of the Perceptron, which it is while it learns
+Source    Freund and Schapire, Large margin classification using the perceptron algorithm, 1999
+
+Hypotheses are not kept. v_k is the sum of the first k mistakes with their labels, so that all v_k·x come out one after
+another from one product with each mistake. Kept are the mistakes, and when they were made: c_k is the time from one to
+the next. An example of all zeros or a hypothesis 0 votes as a tie does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled
+from novikoff._machine import element, put, sparse_sums
+from novikoff.learners.estimator import one_of
+from novikoff.learners.events import OneByOne
+from novikoff.learners.learner import TIES
+from novikoff.learners.perceptron import perceptron_bounds
+from novikoff.learners.state import State
+from novikoff.parts.geometry import move, move_all, resized, update
+from novikoff.parts.loop import learn
+from novikoff.parts.rules import Mistake
+from novikoff.stream.rows import Rows, Sparse, cut, first, last, slot
+from novikoff.theory.bounds import Bound
+
+__all__ = ["VotedPerceptron"]
+
+BLOCK = 4096  # rows between two looks at the room for mistakes
+KEPT, TERMS = 0, 1
+
+
+class Voted(NamedTuple):
+    """Additive, with the mistakes: mistake k has the terms ends[k] to ends[k+1], the label signs[k], the time born[k]."""
+
+    slots: NDArray[np.floating]
+    sizes: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    born: NDArray[np.int64]
+    signs: NDArray[np.float64]
+    indices: NDArray[np.uint32]
+    values: NDArray[np.floating]
+    bias: float
+
+
+@move.of(Voted)
+def _(geometry: Voted, j: int, x: float, pulled: float, t: int) -> None:
+    put(geometry.slots, j, np.float64(element(geometry.slots, j)) + pulled * x)
+
+
+@update.of(Voted)
+def _(geometry: Voted, rows: Rows, i: int, signal: float, t: int) -> None:
+    move_all(geometry, rows, i, signal, t)
+    k, end = geometry.sizes[KEPT], geometry.sizes[TERMS]
+    for term in range(first(rows, i), last(rows, i)):
+        if rows.values[term] != 0.0:
+            geometry.indices[end] = slot(rows, i, term) - 1
+            geometry.values[end] = rows.values[term]
+            end += 1
+    geometry.signs[k] = signal
+    geometry.born[k] = t
+    geometry.ends[k + 1] = end
+    geometry.sizes[KEPT] = k + 1
+    geometry.sizes[TERMS] = end
+
+
+@compiled
+def votes(
+    geometry: Voted, rows: Rows, t: int, tie: float, example: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """Σ c_k·sign(v_k·x) for each row; `example` is scratch of as many zeros as there are slots."""
+    kept = geometry.sizes[KEPT]
+    for i in range(len(out)):
+        for term in range(first(rows, i), last(rows, i)):
+            example[slot(rows, i, term)] += rows.values[term]
+        s = 0.0
+        vote = 0.0
+        since = 1
+        for k in range(kept + 1):
+            until = geometry.born[k] if k < kept else t + 1
+            vote += (until - since) * (np.sign(s) if s != 0.0 else tie)
+            if k < kept:
+                start = geometry.ends[k]
+                dot, _ = sparse_sums(geometry.values, geometry.indices, start, geometry.ends[k + 1] - start, example)
+                s += geometry.signs[k] * (dot + geometry.bias * geometry.bias)
+            since = until
+        out[i] = vote
+        for term in range(first(rows, i), last(rows, i)):
+            example[slot(rows, i, term)] = 0.0
+
+
+@final
+class VotedPerceptron(OneByOne):
+    """The Perceptron, predicting by the votes of all its hypotheses.
+
+    Predicting one example takes one product with each mistake, so it is slow where mistakes are many; the average
+    (`Perceptron(average=True)`) is nearly as good and costs one product. A vote has no single weight vector: there is no
+    `coef_`. `decision_function` gives the votes for classes_[1] less those against it, as a share of all.
+
+    Parameters
+    ----------
+    tie : str
+        What a score of exactly 0 predicts: positive or negative.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+
+    Examples
+    --------
+    >>> from novikoff import VotedPerceptron
+    >>> model = VotedPerceptron().fit([[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"])
+    >>> model.decision_function([[0, 5]]).tolist()
+    [0.5]
+    """
+
+    def __init__(
+        self, *, tie: Literal["positive", "negative"] = "positive", bias: bool = True, passes: int = 1
+    ) -> None:
+        self.tie = tie
+        self.bias = bias
+        self.passes = passes
+
+    def _check_settings(self) -> None:
+        one_of(("positive", "negative"), tie=self.tie)
+
+    def _rule(self) -> Mistake:
+        return Mistake(0.0)
+
+    def _geometry(self, slots: int, kind: Any) -> Voted:
+        none = np.zeros(0, np.int64)
+        return Voted(
+            slots=np.zeros(slots, kind),
+            sizes=np.zeros(2, np.int64),
+            ends=np.zeros(1, np.int64),
+            born=none,
+            signs=np.zeros(0),
+            indices=np.zeros(0, np.uint32),
+            values=np.zeros(0, kind),
+            bias=float(self.bias),
+        )
+
+    def _reserve(self, state: State, examples: int, terms: int) -> None:
+        voted = state.geometry
+        kept, used = int(voted.sizes[KEPT]), int(voted.sizes[TERMS])
+        if kept + examples > len(voted.born):
+            room = max(kept + examples, len(voted.born) * 3 // 2)
+            voted = voted._replace(
+                ends=_sized(voted.ends, room + 1), born=_sized(voted.born, room), signs=_sized(voted.signs, room)
+            )
+        if used + terms > len(voted.values):
+            room = max(used + terms, len(voted.values) * 3 // 2)
+            voted = voted._replace(indices=_sized(voted.indices, room), values=_sized(voted.values, room))
+        state.geometry = voted
+
+    def _compact(self, state: State) -> Voted:
+        kept, used = (int(n) for n in state.geometry.sizes)
+        voted = resized(state.geometry, state.features + 1)
+        return voted._replace(
+            ends=voted.ends[: kept + 1],
+            born=voted.born[:kept],
+            signs=voted.signs[:kept],
+            indices=voted.indices[:used],
+            values=voted.values[:used],
+        )
+
+    def _pass(self, state: State, rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64]) -> int:
+        """Block by block: room is made for the mistakes of one block, not for a whole batch of them."""
+        for start in range(0, len(signs), BLOCK):
+            stop = min(start + BLOCK, len(signs))
+            block = cut(rows, start, stop)
+            if isinstance(block, Sparse):
+                terms = int(block.starts[-1] - block.starts[0])
+            else:
+                terms = len(block.values)
+            self._reserve(state, stop - start, terms)
+            book = state.ledger.book
+            taken = learn(self._rule(), state.geometry, block, signs[start:stop], weights, TIES[self.tie], book)
+            if taken < stop - start:
+                return start + taken
+        return len(signs)
+
+    def _scores(self, state: State, rows: Rows, out: NDArray[np.float64]) -> NDArray[np.float64]:
+        t = state.ledger.examples
+        votes(state.geometry, rows, t, TIES[self.tie], np.zeros(state.room + 1), out)
+        return out / max(t, 1)
+
+    def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
+        known = columns < state.room
+        columns, values = columns[known], values[known]
+        rows = Sparse(np.array([0, len(columns)]), columns, values)
+        return float(self._scores(state, rows, np.empty(1))[0])
+
+    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+        raise AttributeError("A vote has no single weight vector: use Perceptron(average=True) for coef_.")
+
+    def bounds(self) -> Sequence[Bound]:
+        return perceptron_bounds(0.0, self._fitted().ledger.energy)
+
+
+def _sized(array: NDArray[Any], size: int) -> NDArray[Any]:
+    larger = np.zeros(size, array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,127 @@
+"""What happened in a run: examples, mistakes, updates, radius, and where the mistakes fell.
+
+The numbers live in two arrays that the compiled loop writes to; `Ledger` is the face for people and files. Mistakes
+are listed by the number of the example (from 1) as long as there are fewer than CAPACITY of them. After that every
+second entry is dropped and from then on only every second mistake is listed, then every fourth, and so on: memory stays
+constant however long the stream, and the curve of mistakes is known to within `stride` everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled
+
+CAPACITY = 4096
+# Where each number lives in Book.counts; the list of mistakes follows from LISTED on.
+EXAMPLES, MISTAKES, UPDATES, WEIGHTED, KEPT, STRIDE, LISTED = 0, 1, 2, 3, 4, 5, 6
+# … and in Book.sums.
+SQUARED_RADIUS, ENERGY, LOSS = 0, 1, 2
+
+
+class Book(NamedTuple):
+    """The ledger as the loop sees it."""
+
+    counts: NDArray[np.int64]
+    sums: NDArray[np.float64]
+
+
+@compiled
+def note_mistake(book: Book) -> None:
+    """One more mistake, made on the example that was counted last."""
+    counts = book.counts
+    counts[MISTAKES] += 1
+    if counts[MISTAKES] % counts[STRIDE] != 0:
+        return
+    counts[LISTED + counts[KEPT]] = counts[EXAMPLES]
+    counts[KEPT] += 1
+    if counts[KEPT] == CAPACITY:
+        for k in range(CAPACITY // 2):
+            counts[LISTED + k] = counts[LISTED + 2 * k + 1]
+        counts[KEPT] = CAPACITY // 2
+        counts[STRIDE] *= 2
+
+
+class Ledger:
+    """The record of a run; it goes on counting over partial_fit, learn_one and resume.
+
+    >>> ledger = Ledger()
+    >>> ledger
+    Ledger(examples=0, mistakes=0, updates=0, radius=0.0)
+    """
+
+    def __init__(self, book: Book | None = None) -> None:
+        if book is None:
+            book = Book(np.zeros(LISTED + CAPACITY, np.int64), np.zeros(3))
+            book.counts[STRIDE] = 1
+        self.book = book
+
+    @property
+    def examples(self) -> int:
+        """m: examples seen."""
+        return int(self.book.counts[EXAMPLES])
+
+    @property
+    def mistakes(self) -> int:
+        """M: examples that the weights of that moment put in the wrong class."""
+        return int(self.book.counts[MISTAKES])
+
+    @property
+    def updates(self) -> int:
+        """U: examples that changed the weights."""
+        return int(self.book.counts[UPDATES])
+
+    @property
+    def weighted(self) -> int:
+        """Examples whose sample weight was not 1: the theorems for plain runs say nothing of a run that has any."""
+        return int(self.book.counts[WEIGHTED])
+
+    @property
+    def error(self) -> float:
+        """M/m, the progressive error."""
+        return self.mistakes / self.examples if self.examples else 0.0
+
+    @property
+    def radius(self) -> float:
+        """R = max‖x_t‖ in the space that the learner works in, bias included."""
+        return float(np.sqrt(self.book.sums[SQUARED_RADIUS]))
+
+    @property
+    def energy(self) -> float:
+        """Σ‖g_t‖² over the updates: for the Perceptron Σ‖x_t‖² over its mistakes."""
+        return float(self.book.sums[ENERGY])
+
+    @property
+    def loss(self) -> float:
+        """Σ ℓ_t(w_t), for learners that follow a loss."""
+        return float(self.book.sums[LOSS])
+
+    @property
+    def stride(self) -> int:
+        """Every how many mistakes one is listed: 1 until CAPACITY mistakes were made."""
+        return int(self.book.counts[STRIDE])
+
+    @property
+    def mistake_times(self) -> NDArray[np.int64]:
+        """The example numbers (from 1) of every stride-th mistake."""
+        return self.book.counts[LISTED : LISTED + int(self.book.counts[KEPT])].copy()
+
+    def copy(self) -> Ledger:
+        return Ledger(Book(self.book.counts.copy(), self.book.sums.copy()))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "examples": self.examples,
+            "mistakes": self.mistakes,
+            "updates": self.updates,
+            "error": self.error,
+            "radius": self.radius,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Ledger(examples={self.examples}, mistakes={self.mistakes}, updates={self.updates}, radius={self.radius})"
+        )

@@ -1,0 +1,128 @@
+"""AdaGrad: every weight has its own step, r/√G_j, where G_j sums the squares of its gradients up to and including now.
+
+With penalties the step is the composite one of Duchi, Hazan and Singer (2011): with ρ = r/√G_j,
+w_j ← soft(w_j − ρ·g_j, ρ·l1) / (1 + ρ·l2). Between two touches ρ does not change, so that the steps a weight has missed
+are made up for in closed form: with a = 1/(1 + ρ·l2), n missed steps turn |w| into aⁿ·|w| − (l1/l2)·(1 − aⁿ), stopping
+at 0 (for l2 = 0: |w| − n·ρ·l1). A weight whose G_j is 0 never moved and stays 0.
+
+(w, G) stand side by side in one array of two columns: an update touches one cache line, not two.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled
+from novikoff.parts.geometry import move, read, score, tick
+from novikoff.stream.rows import Rows, first, last, measure, slot
+
+REACH, STEPS = 0, 1
+
+
+class AdaGrad(NamedTuple):
+    """`sums` holds Σ w_{t+1} up to step `seen`; `scalars` the largest |w_j| there ever was, and the steps done."""
+
+    slots: NDArray[np.floating]
+    seen: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    scalars: NDArray[np.float64]
+    bias: float
+    rate: float
+    l1: float
+    l2: float
+
+
+def adagrad(slots: int, kind: Any, *, bias: bool, rate: float, average: bool, l1: float, l2: float) -> AdaGrad:
+    lazy = average or l1 > 0.0 or l2 > 0.0
+    return AdaGrad(
+        slots=np.zeros((slots, 2), kind),
+        seen=np.zeros(slots if lazy else 0),
+        sums=np.zeros(slots if average else 0),
+        scalars=np.zeros(2),
+        bias=float(bias),
+        rate=rate,
+        l1=l1,
+        l2=l2,
+    )
+
+
+@compiled
+def shrunk(geometry: AdaGrad, j: int, missed: float) -> float:
+    """w_j after so many steps that did not touch it."""
+    w = np.float64(geometry.slots[j, 0])
+    if w == 0.0 or missed == 0.0 or (geometry.l1 == 0.0 and geometry.l2 == 0.0):
+        return w  # type: ignore[no-any-return]
+    rho = geometry.rate / math.sqrt(geometry.slots[j, 1])
+    size = abs(w)
+    if geometry.l2 > 0.0:
+        kept = math.exp(-missed * math.log1p(rho * geometry.l2))
+        size = kept * size - geometry.l1 / geometry.l2 * (1.0 - kept)
+    else:
+        size = size - missed * rho * geometry.l1
+    return math.copysign(max(0.0, size), w)
+
+
+@compiled
+def summed(geometry: AdaGrad, j: int, missed: float) -> float:
+    """What those steps add to the sum of the hypotheses (without L1)."""
+    w = np.float64(geometry.slots[j, 0])
+    if w == 0.0 or missed == 0.0:
+        return 0.0
+    if geometry.l2 == 0.0:
+        return missed * w  # type: ignore[no-any-return]
+    rho = geometry.rate / math.sqrt(geometry.slots[j, 1])
+    kept = math.exp(-missed * math.log1p(rho * geometry.l2))
+    return w * (1.0 - kept) / (rho * geometry.l2)  # type: ignore[no-any-return]
+
+
+@compiled
+def settle(geometry: AdaGrad, j: int) -> None:
+    missed = geometry.scalars[STEPS] - geometry.seen[j]
+    if len(geometry.sums) > 0:
+        geometry.sums[j] += summed(geometry, j, missed)
+    geometry.slots[j, 0] = shrunk(geometry, j, missed)
+    geometry.seen[j] = geometry.scalars[STEPS]
+
+
+@score.of(AdaGrad)
+def _(geometry: AdaGrad, rows: Rows, i: int) -> tuple[float, float]:
+    if len(geometry.seen) > 0:
+        _, square = measure(rows, i, geometry.slots)
+        if not square < np.inf:  # a row that will be refused: leave everything as it is
+            return 0.0, square
+        settle(geometry, 0)
+        for k in range(first(rows, i), last(rows, i)):
+            settle(geometry, slot(rows, i, k))
+    dot, square = measure(rows, i, geometry.slots)
+    return dot + geometry.bias * geometry.slots[0, 0], square + geometry.bias * geometry.bias
+
+
+@move.of(AdaGrad)
+def _(geometry: AdaGrad, j: int, x: float, pulled: float, t: int) -> None:
+    g = pulled * x
+    if g == 0.0:
+        return
+    total = np.float64(geometry.slots[j, 1]) + g * g
+    w = np.float64(geometry.slots[j, 0]) + geometry.rate * g / math.sqrt(total)
+    geometry.slots[j, 0] = w
+    geometry.slots[j, 1] = total
+    geometry.scalars[REACH] = max(geometry.scalars[REACH], abs(w))
+
+
+@tick.of(AdaGrad)
+def _(geometry: AdaGrad, t: int) -> None:
+    geometry.scalars[STEPS] = t
+
+
+@read.of(AdaGrad)
+def _(geometry: AdaGrad, j: int, t: int) -> float:
+    if len(geometry.seen) == 0:
+        return np.float64(geometry.slots[j, 0])  # type: ignore[no-any-return]
+    missed = geometry.scalars[STEPS] - geometry.seen[j]
+    if len(geometry.sums) > 0:
+        return (geometry.sums[j] + summed(geometry, j, missed)) / max(t, 1)  # type: ignore[no-any-return]
+    return shrunk(geometry, j, missed)

@@ -1,0 +1,66 @@
+"""The additive geometry, w += r_t·g·x, plain or with the running average of the weights kept lazily."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._machine import element, put
+from novikoff.parts.geometry import move, pull, read
+from novikoff.parts.schedules import Schedule, step_length
+
+
+class Additive(NamedTuple):
+    slots: NDArray[np.floating]
+    bias: float
+    schedule: Schedule
+
+
+class Averaged(NamedTuple):
+    """Predicts with w̄ = (1/T) Σ w_{t+1}: each hypothesis weighs as many steps as it survived.
+
+    A change δ at step t is part of the hypotheses of steps t … T, so Σ w_{t+1} = T·w − Σ (t−1)·δ: only the weights that
+    move are touched, and `sums` holds the second term.
+    """
+
+    slots: NDArray[np.floating]
+    sums: NDArray[np.float64]
+    bias: float
+    schedule: Schedule
+
+
+def additive(slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: bool) -> Additive | Averaged:
+    zeros = np.zeros(slots, kind)
+    if average:
+        return Averaged(zeros, np.zeros(slots), float(bias), schedule)
+    return Additive(zeros, float(bias), schedule)
+
+
+@pull.of(Additive)
+def _(geometry: Additive, signal: float, t: int) -> float:
+    return step_length(geometry.schedule, t) * signal
+
+
+@pull.of(Averaged)
+def _(geometry: Averaged, signal: float, t: int) -> float:
+    return step_length(geometry.schedule, t) * signal
+
+
+@move.of(Additive)
+def _(geometry: Additive, j: int, x: float, pulled: float, t: int) -> None:
+    put(geometry.slots, j, np.float64(element(geometry.slots, j)) + pulled * x)
+
+
+@move.of(Averaged)
+def _(geometry: Averaged, j: int, x: float, pulled: float, t: int) -> None:
+    before = np.float64(element(geometry.slots, j))
+    put(geometry.slots, j, before + pulled * x)
+    change = np.float64(element(geometry.slots, j)) - before  # as it was stored, rounding included
+    put(geometry.sums, j, element(geometry.sums, j) + (t - 1) * change)
+
+
+@read.of(Averaged)
+def _(geometry: Averaged, j: int, t: int) -> float:
+    return np.float64(geometry.slots[j]) - geometry.sums[j] / max(t, 1)  # type: ignore[no-any-return]

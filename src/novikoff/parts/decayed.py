@@ -1,0 +1,133 @@
+"""The additive geometry with an L1 and an L2 penalty, each paid lazily: only the weights that an example touches cost.
+
+One step on ℓ_t(w) + l1·‖w‖₁ + (l2/2)·‖w‖² is forward–backward splitting (Duchi and Singer 2009): a gradient step on the
+loss, then w_j ← soft(w_j, r_t·l1) / (1 + r_t·l2), where soft pulls towards 0 and stops there. This truncates exactly at
+zero and is stable for every rate.
+
+Weights are kept as w = scale·v, so that the division costs one operation for all. In units of v the pull of step t is
+r_t·l1/scale_t; `shift` is the sum of these pulls so far and seen_j its value when v_j was last brought up to date:
+w_j = scale·soft(v_j, shift − seen_j). The average of the weights (with L2 only; averages of truncated weights are not
+sparse) follows as in `additive`, with Σ scale_t in place of the number of steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled
+from novikoff._machine import element, put
+from novikoff.parts.geometry import move, pull, read, score, tick
+from novikoff.parts.schedules import Schedule, step_length
+from novikoff.stream.rows import Rows, first, last, measure, slot
+
+SCALE, SHIFT, AREA = 0, 1, 2
+SMALLEST_SCALE = 2.0**-60  # below, v would leave the range of float32 before w does
+
+
+class Decayed(NamedTuple):
+    slots: NDArray[np.floating]
+    seen: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    scalars: NDArray[np.float64]
+    bias: float
+    schedule: Schedule
+    l1: float
+    l2: float
+
+
+def decayed(
+    slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: bool, l1: float, l2: float
+) -> Decayed:
+    return Decayed(
+        slots=np.zeros(slots, kind),
+        seen=np.zeros(slots if l1 > 0.0 else 0),
+        sums=np.zeros(slots if average else 0),
+        scalars=np.array([1.0, 0.0, 0.0]),
+        bias=float(bias),
+        schedule=schedule,
+        l1=l1,
+        l2=l2,
+    )
+
+
+@compiled
+def soft(v: float, pull: float) -> float:
+    """v pulled towards 0 by this much, but not past it."""
+    return max(0.0, v - pull) if v > 0.0 else min(0.0, v + pull)
+
+
+@compiled
+def settle(geometry: Decayed, j: int) -> None:
+    """Brings v_j up to date with the L1 pulls since it was last touched."""
+    v = np.float64(element(geometry.slots, j))
+    put(geometry.slots, j, soft(v, geometry.scalars[SHIFT] - element(geometry.seen, j)))
+    put(geometry.seen, j, geometry.scalars[SHIFT])
+
+
+@score.of(Decayed)
+def _(geometry: Decayed, rows: Rows, i: int) -> tuple[float, float]:
+    if geometry.l1 > 0.0:
+        _, square = measure(rows, i, geometry.slots)
+        if not square < np.inf:  # a row that will be refused: leave everything as it is
+            return 0.0, square
+        settle(geometry, 0)
+        for k in range(first(rows, i), last(rows, i)):
+            settle(geometry, slot(rows, i, k))
+    dot, square = measure(rows, i, geometry.slots)
+    v = dot + geometry.bias * geometry.slots[0]
+    return v * geometry.scalars[SCALE], square + geometry.bias * geometry.bias
+
+
+@pull.of(Decayed)
+def _(geometry: Decayed, signal: float, t: int) -> float:
+    return step_length(geometry.schedule, t) * signal / geometry.scalars[SCALE]
+
+
+@move.of(Decayed)
+def _(geometry: Decayed, j: int, x: float, pulled: float, t: int) -> None:
+    before = np.float64(element(geometry.slots, j))
+    put(geometry.slots, j, before + pulled * x)
+    if len(geometry.sums) > 0:
+        change = np.float64(element(geometry.slots, j)) - before
+        put(geometry.sums, j, element(geometry.sums, j) + geometry.scalars[AREA] * change)
+
+
+@tick.of(Decayed)
+def _(geometry: Decayed, t: int) -> None:
+    scalars = geometry.scalars
+    r = step_length(geometry.schedule, t)
+    scalars[SHIFT] += r * geometry.l1 / scalars[SCALE]
+    scalars[SCALE] /= 1.0 + r * geometry.l2
+    scalars[AREA] += scalars[SCALE]
+    if scalars[SCALE] < SMALLEST_SCALE:
+        renew(geometry)
+
+
+@compiled
+def renew(geometry: Decayed) -> None:
+    """Multiplies the scale out, so that v, shift and area start afresh; w and the averages stay what they are."""
+    scalars = geometry.scalars
+    for j in range(len(geometry.slots)):
+        if geometry.l1 > 0.0:
+            settle(geometry, j)
+            geometry.seen[j] = 0.0
+        v = np.float64(geometry.slots[j])
+        if len(geometry.sums) > 0:
+            geometry.sums[j] -= scalars[AREA] * v
+        geometry.slots[j] = v * scalars[SCALE]
+    scalars[SCALE] = 1.0
+    scalars[SHIFT] = 0.0
+    scalars[AREA] = 0.0
+
+
+@read.of(Decayed)
+def _(geometry: Decayed, j: int, t: int) -> float:
+    v = np.float64(geometry.slots[j])
+    if len(geometry.sums) > 0:
+        return (geometry.scalars[AREA] * v - geometry.sums[j]) / max(t, 1)  # type: ignore[no-any-return]
+    if geometry.l1 > 0.0:
+        v = soft(v, geometry.scalars[SHIFT] - geometry.seen[j])
+    return geometry.scalars[SCALE] * v  # type: ignore[no-any-return]

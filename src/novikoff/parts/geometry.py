@@ -1,0 +1,102 @@
+"""What a geometry is: a NamedTuple of arrays and numbers, and its own bodies for some of the functions below.
+
+Most geometries only say how one weight moves (`move`) and what weight the final hypothesis has (`read`). Every geometry
+has the fields `slots` (slot 0: the bias; slot j + 1: feature j) and `bias` (the value of the bias feature: 1, or 0 for
+none). Arrays named in PER_SLOT have one entry per slot, or none at all where the settings don't need them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled, generic
+from novikoff._machine import element
+from novikoff.stream.rows import Rows, first, last, measure, slot
+
+PER_SLOT = ("slots", "seen", "sums")
+G = TypeVar("G", bound=Any)
+
+
+@generic
+def score(geometry: Any, rows: Rows, i: int) -> tuple[float, float]:
+    """(w·x, ‖x‖²) of row i, bias included, with the weights of this moment."""
+    dot, square = measure(rows, i, geometry.slots)
+    return dot + geometry.bias * geometry.slots[0], square + geometry.bias * geometry.bias
+
+
+@generic
+def pull(geometry: Any, signal: float, t: int) -> float:
+    """What of an update at step t is the same for all weights: by default the signal as it came."""
+    return signal
+
+
+@generic
+def move(geometry: Any, j: int, x: float, pulled: float, t: int) -> None:
+    """Moves the weight in slot j, whose feature has the value x, at step t."""
+
+
+@generic
+def update(geometry: Any, rows: Rows, i: int, signal: float, t: int) -> None:
+    """Moves every weight that row i touches, the bias last."""
+    move_all(geometry, rows, i, signal, t)
+
+
+@generic
+def tick(geometry: Any, t: int) -> None:
+    """What happens to all weights at the end of step t, updated or not; to be done lazily."""
+
+
+@generic
+def norm(geometry: Any) -> float:
+    """‖w‖, for rules that ask for it."""
+    return 0.0
+
+
+@generic
+def read(geometry: Any, j: int, t: int) -> float:
+    """The weight in slot j of the hypothesis that predicts after t steps."""
+    return np.float64(geometry.slots[j])  # type: ignore[no-any-return]
+
+
+@compiled
+def move_all(geometry: Any, rows: Rows, i: int, signal: float, t: int) -> None:
+    pulled = pull(geometry, signal, t)
+    for k in range(first(rows, i), last(rows, i)):
+        move(geometry, slot(rows, i, k), np.float64(element(rows.values, k)), pulled, t)
+    if geometry.bias != 0.0:
+        move(geometry, 0, geometry.bias, pulled, t)
+
+
+@compiled
+def read_all(geometry: Any, t: int, out: NDArray[np.float64]) -> None:
+    for j in range(len(out)):
+        out[j] = read(geometry, j, t)
+
+
+@compiled
+def read_some(geometry: Any, t: int, indices: NDArray[np.uint32], out: NDArray[np.float64]) -> None:
+    """The bias, then the weights of these features, in their order; a feature without a slot weighs nothing."""
+    out[0] = read(geometry, 0, t)
+    for k in range(len(indices)):
+        j = np.int64(indices[k]) + 1
+        out[k + 1] = read(geometry, j, t) if j < len(geometry.slots) else 0.0
+
+
+def resized(geometry: G, slots: int) -> G:
+    """The same state with room for `slots` slots: new weights are 0, surplus ones cut off."""
+    changes = {}
+    for name in PER_SLOT:
+        array = getattr(geometry, name, None)
+        if array is not None and len(array):
+            changes[name] = np.zeros((slots, *array.shape[1:]), array.dtype)
+            kept = min(slots, len(array))
+            changes[name][:kept] = array[:kept]
+    return geometry._replace(**changes)  # type: ignore[no-any-return]
+
+
+def arrays(geometry: Any) -> dict[str, NDArray[Any]]:
+    """The state of a geometry by field; its numbers are settings."""
+    return {name: value for name, value in geometry._asdict().items() if isinstance(value, np.ndarray)}

@@ -1,0 +1,109 @@
+"""The one loop: predict, be told the label, count, update."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled
+from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
+from novikoff.parts.geometry import norm, score, tick, update
+from novikoff.parts.rules import loss, signal
+from novikoff.stream.rows import Dense, Rows, Sparse, inside, measure
+
+RIGHT, WRONG, REFUSED = 0, 1, -1
+
+
+@compiled
+def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
+    """Example i: RIGHT, WRONG, or REFUSED (not finite, or without slots) with nothing changed."""
+    if not inside(rows, i, len(geometry.slots)):
+        return REFUSED
+    s, square = score(geometry, rows, i)
+    if not (square < np.inf and abs(s) < np.inf):
+        return REFUSED
+    book.counts[EXAMPLES] += 1
+    t = book.counts[EXAMPLES]
+    book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], square)
+    # Asked of the product, because the sign of s alone is a coin toss that the processor would guess wrong half the time.
+    wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
+    if wrong:
+        note_mistake(book)
+    book.sums[LOSS] += weight * loss(rule, s, y)
+    g = weight * signal(rule, s, y, wrong, norm(geometry))
+    if g != 0.0:
+        book.counts[UPDATES] += 1
+        book.sums[ENERGY] += g * g * square
+        update(geometry, rows, i, g, t)
+    tick(geometry, t)
+    return WRONG if wrong else RIGHT
+
+
+@compiled
+def learn(
+    rule: Any,
+    geometry: Any,
+    rows: Rows,
+    labels: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    tie: float,
+    book: Book,
+) -> int:
+    """One pass; returns how many rows were taken: fewer than there are where a row was refused.
+
+    Labels are −1/+1; weights are empty (all 1) or one per row, 0 leaving the row out altogether.
+    """
+    for i in range(len(labels)):
+        weight = 1.0
+        if len(weights) > 0:
+            weight = weights[i]
+            if weight == 0.0:
+                continue
+            if weight != 1.0:
+                book.counts[WEIGHTED] += 1
+        if step(rule, geometry, rows, i, labels[i], weight, tie, book) == REFUSED:
+            return i
+    return len(labels)
+
+
+@compiled
+def learn_dense(rule: Any, geometry: Any, x: NDArray[np.floating], y: float, tie: float, book: Book) -> int:
+    """One example, given as the values of all features."""
+    return step(rule, geometry, Dense(x, x.size), 0, y, 1.0, tie, book)
+
+
+@compiled
+def learn_sparse(
+    rule: Any,
+    geometry: Any,
+    starts: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.floating],
+    y: float,
+    tie: float,
+    book: Book,
+) -> int:
+    """One example, given as the features that are there; `starts` is [0, how many]."""
+    return step(rule, geometry, Sparse(starts, indices, values), 0, y, 1.0, tie, book)
+
+
+@compiled
+def first_refused(rows: Rows, labels: NDArray[np.float64], slots: NDArray[np.floating]) -> int:
+    """The first row that is not finite or names a feature without a slot; the number of rows where all are good."""
+    for i in range(len(labels)):
+        if not inside(rows, i, len(slots)):
+            return i
+        _, square = measure(rows, i, slots)
+        if not square < np.inf:
+            return i
+    return len(labels)
+
+
+@compiled
+def scores(weights: NDArray[np.float64], rows: Rows, bias: float, out: NDArray[np.float64]) -> None:
+    """w·x of every row under a hypothesis that is laid out in slots; the caller has checked the rows."""
+    for i in range(len(out)):
+        dot, _ = measure(rows, i, weights)
+        out[i] = dot + bias * weights[0]

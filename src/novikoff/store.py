@@ -1,0 +1,153 @@
+"""The model file: one safetensors file, written whole or not at all, and read only if every bit is right.
+
+The header holds one JSON document (checksum, format number, learner, settings, labels, precision, ledger), the tensors
+are the arrays of the geometry, the ledger and the feature names. The checksum is the SHA-256 of the whole file with the
+64 digits of the checksum itself replaced by zeros. Everything that a run needs to go on is there: learning A, saving,
+loading and learning B gives the same file as learning A and B, byte for byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import ModelFileError
+from novikoff.learners import learner_class, name_of
+from novikoff.learners import names as learner_names
+from novikoff.learners.learner import Learner
+from novikoff.learners.state import State
+from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
+from novikoff.parts.geometry import arrays
+from novikoff.stream.labels import Labels
+from novikoff.stream.names import Names
+
+FORMAT = 1
+NO_CHECKSUM = "0" * 64
+
+
+def save(model: Learner, path: str | os.PathLike[str]) -> None:
+    """Writes the model to a file; a file that was there is replaced only when the new one is safe on the disk."""
+    write_atomically(Path(path), to_bytes(model))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model in a file; ModelFileError, and the reason, if anything about the file is not right."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as problem:
+        raise ModelFileError(f"{path}: {problem.strerror}.") from None
+    return from_bytes(content, str(path))
+
+
+def to_bytes(model: Learner) -> bytes:
+    from safetensors.numpy import save as serialise
+
+    state = model._fitted()
+    book = state.ledger.book
+    tensors = {f"geometry.{name}": _whole(a) for name, a in arrays(model._compact(state)).items()}
+    used = LISTED + len(state.ledger.mistake_times)
+    tensors |= {"ledger.counts": _whole(book.counts[:used]), "ledger.sums": book.sums}
+    if state.names is not None:
+        text = json.dumps(list(state.names.columns), ensure_ascii=False, separators=(",", ":"))
+        tensors["names"] = np.frombuffer(text.encode(), np.uint8)
+    header = {
+        "checksum": NO_CHECKSUM,  # first, so that it is the first place where these digits can stand
+        "format": FORMAT,
+        "learner": name_of(type(model)),
+        "settings": {name: _plain(value) for name, value in model.get_params().items()},
+        "labels": [state.labels.negative, state.labels.positive],
+        "features": state.features,
+        "precision": state.kind.name,
+        "ledger": state.ledger.as_dict(),
+    }
+    content = serialise(tensors, {"novikoff": json.dumps(header, ensure_ascii=False)})
+    digest = hashlib.sha256(content).hexdigest()
+    return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
+
+
+def from_bytes(content: bytes, origin: str) -> Any:
+    header = _checked_header(content, origin)
+    from safetensors.numpy import load as deserialise
+
+    tensors = deserialise(content)
+    if header["learner"] not in learner_names():
+        raise ModelFileError(
+            f"{origin}: holds a {header['learner']!r}, which this novikoff does not know: use the novikoff that wrote it."
+        )
+    model = learner_class(header["learner"])(**header["settings"])
+    kind = np.dtype(header["precision"])
+    features = header["features"]
+    fresh = model._geometry(features + 1, kind)
+    stored = {name: tensors[f"geometry.{name}"] for name in arrays(fresh)}
+    counts = np.zeros(LISTED + CAPACITY, np.int64)
+    counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
+    names = Names(json.loads(tensors["names"].tobytes())) if "names" in tensors else None
+    model._adopt(
+        State(
+            geometry=fresh._replace(**stored),
+            ledger=Ledger(Book(counts, tensors["ledger.sums"])),
+            labels=Labels(*header["labels"]),
+            features=features,
+            names=names,
+            kind=kind,
+        )
+    )
+    return model
+
+
+def _checked_header(content: bytes, origin: str) -> dict[str, Any]:
+    """The JSON document of a file that is whole, ours, and of a format that we know."""
+    broken = ModelFileError(
+        f"{origin}: is damaged or not a model file: its checksum does not fit its content. Restore it from a backup."
+    )
+    try:
+        size = int.from_bytes(content[:8], "little")
+        outer = json.loads(content[8 : 8 + size])
+        header: dict[str, Any] = json.loads(outer["__metadata__"]["novikoff"])
+        number, checksum = header["format"], header["checksum"].encode("ascii")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise broken from None
+    if isinstance(number, int) and number > FORMAT:
+        raise ModelFileError(
+            f"{origin}: has format {number}, but this novikoff reads up to format {FORMAT}: update novikoff."
+        )
+    blank = content.replace(checksum, NO_CHECKSUM.encode(), 1)
+    if len(checksum) != 64 or hashlib.sha256(blank).hexdigest() != checksum.decode() or number != FORMAT:
+        raise broken
+    return header
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Temporary file, fsync, rename, fsync of the folder: at every moment the old file or the new one is there, whole."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _whole(array: NDArray[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(array)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,1 @@
+"""Text formats: one parser a file."""

@@ -1,0 +1,136 @@
+"""Labels: any two values outside, −1 and +1 inside.
+
+Where all labels are known beforehand (fit, or partial_fit with `classes`), they are sorted and the larger one is +1.
+In a stream the learner must take a side when it has seen one label only: a positive number or True is +1, any other
+label −1, and the next label to come is the other one. For −1/+1, 0/1 and False/True both rules agree.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import LabelError
+
+
+class Labels:
+    """The two labels of a binary learner, as they become known: `negative` or `positive` may still be missing."""
+
+    def __init__(self, negative: Any = None, positive: Any = None) -> None:
+        self.negative = negative
+        self.positive = positive
+        self._signs: dict[Any, float] = {}
+        for label, sign in ((negative, -1.0), (positive, 1.0)):
+            if label is not None:
+                self._signs[label] = sign
+
+    @classmethod
+    def sorted(cls, known: Any) -> Labels:
+        values = distinct(np.asarray(known))
+        if len(values) < 2:
+            raise LabelError(
+                f"There must be two classes, but all labels are {values[0]!r}: with one class there is nothing to tell"
+                " apart. In a stream, name both with partial_fit(..., classes=[...])."
+            )
+        if len(values) > 2:
+            raise too_many(values)
+        return cls(*values)
+
+    def named(self, classes: Any) -> Labels:
+        """These labels after being told that there are just these two classes."""
+        told = Labels.sorted(classes)
+        if set(self._signs) - set(told._signs):
+            raise LabelError(f"classes must hold the labels of before, {self.known()}, but {told.known()} came.")
+        return self if len(self) == 2 else told if not self._signs else self
+
+    def signs(self, y: NDArray[Any]) -> tuple[NDArray[np.float64], Labels]:
+        """−1 or +1 for each label, and the labels that are known then: self is left as it is."""
+        values = distinct(y)
+        if len(values) > 2:
+            raise too_many(values)
+        known = Labels(self.negative, self.positive)
+        low, high = values[0], values[-1]
+        for label in (plain(y[0]), low, high):  # in the order of arrival
+            known.sign(label)
+        return np.where(y == high, known.sign(high), known.sign(low)), known
+
+    def sign(self, label: Any) -> float:
+        """−1 or +1 for one label, which becomes known if it was not."""
+        sign = self._signs.get(label)
+        return self._learn(plain(label)) if sign is None else sign
+
+    def _learn(self, label: Any) -> float:
+        if label in self._signs:
+            return self._signs[label]
+        if len(self._signs) == 2:
+            raise too_many([self.negative, self.positive, label])
+        if self._signs:
+            sign = 1.0 if self.positive is None else -1.0
+        else:
+            sign = 1.0 if not isinstance(label, str) and label > 0 else -1.0
+        if sign > 0:
+            self.positive = label
+        else:
+            self.negative = label
+        self._signs[label] = sign
+        return sign
+
+    def forget(self, count: int) -> None:
+        """Back to the first `count` labels."""
+        for label in list(self._signs)[count:]:
+            del self._signs[label]
+            self.negative = None if self.negative == label else self.negative
+            self.positive = None if self.positive == label else self.positive
+
+    def __len__(self) -> int:
+        return len(self._signs)
+
+    def known(self) -> list[Any]:
+        """Negative first; one only, where the other has not come yet."""
+        return [v for v in (self.negative, self.positive) if v is not None]
+
+    def name(self, positive: bool) -> Any:
+        """The label to predict; where only one is known, that one."""
+        chosen = self.positive if positive else self.negative
+        return self.known()[0] if chosen is None else chosen
+
+
+def distinct(y: NDArray[Any]) -> list[Any]:
+    """The different labels, sorted. Two numbers, the usual case, are found without sorting all of y."""
+    if y.dtype.kind == "c":
+        raise LabelError("Unknown label type: complex. Labels must be classes.")
+    if y.dtype.kind in "biuf":
+        low, high = y.min(), y.max()
+        if np.count_nonzero((y == low) | (y == high)) == len(y):
+            return [plain(low)] if low == high else [plain(low), plain(high)]
+    try:
+        return [plain(v) for v in np.unique(y)]
+    except TypeError:
+        raise LabelError("Labels must be of one type: all texts or all numbers.") from None
+
+
+def plain(label: Any) -> Any:
+    """NumPy's scalars as Python's; whole floats as integers, so that 1 and 1.0 are one label."""
+    value = label.item() if isinstance(label, np.generic) else label
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise LabelError("Input y contains NaN or infinity: every row needs a label.")
+        if not value.is_integer():
+            raise LabelError(
+                f"Unknown label type: continuous. Labels must be classes, but {value!r} came; these learners classify."
+            )
+        return int(value)
+    if not isinstance(value, (bool, int, str)):
+        raise LabelError(f"Unknown label type: a label must be a whole number, a text or a truth value, not {value!r}.")
+    return value
+
+
+def too_many(values: list[Any]) -> LabelError:
+    shown = ", ".join(repr(v) for v in values[:5]) + (", …" if len(values) > 5 else "")
+    return LabelError(
+        f"Only binary classification is supported: two labels can be told apart, but {len(values)} came ({shown})."
+        " Choose one label against the rest, or leave the others out."
+    )

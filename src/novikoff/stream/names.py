@@ -1,0 +1,68 @@
+"""Feature names and their column numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.stream.door import LARGEST_INDEX
+
+UNKNOWN = 2**32 - 2
+
+
+class Names:
+    """Columns in the order in which their names came."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.columns: dict[str, int] = {}
+        for name in names:
+            self.columns.setdefault(name, len(self.columns))
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __iter__(self) -> Iterable[str]:
+        return iter(self.columns)
+
+    def add(self, keys: Sequence[str]) -> NDArray[np.uint32]:
+        """The columns of these names; new names get new columns."""
+        columns = self.columns
+        try:
+            return np.fromiter(map(columns.__getitem__, keys), np.uint32, len(keys))
+        except KeyError:
+            for key in keys:
+                if not isinstance(key, str):
+                    raise mixed(key) from None
+            return np.fromiter((columns.setdefault(key, len(columns)) for key in keys), np.uint32, len(keys))
+        except TypeError:
+            raise InputError("Feature names must be texts or column numbers; a key of x is neither.") from None
+
+    def find(self, keys: Sequence[str]) -> NDArray[np.uint32]:
+        """The columns of these names; UNKNOWN for a name that was never learned."""
+        return np.fromiter((self.columns.get(key, UNKNOWN) for key in keys), np.uint32, len(keys))
+
+    def forget(self, count: int) -> None:
+        """Back to the first `count` names."""
+        while len(self.columns) > count:
+            self.columns.popitem()
+
+
+def numbers(keys: Sequence[Any]) -> NDArray[np.uint32]:
+    """Column numbers as they came."""
+    try:
+        columns = np.fromiter(keys, np.int64, len(keys))
+    except (TypeError, ValueError, OverflowError):
+        raise mixed(next((k for k in keys if not isinstance(k, int)), keys[0])) from None
+    if len(columns) and (columns.min() < 0 or columns.max() >= LARGEST_INDEX):
+        raise InputError(f"Column numbers must be from 0 to {LARGEST_INDEX - 1}, but {columns.min()}…{columns.max()} came.")
+    return columns.astype(np.uint32)
+
+
+def mixed(key: Any) -> InputError:
+    return InputError(
+        f"All features must be named by texts, or all by column numbers; the key {key!r} is not as those before it."
+    )

@@ -1,0 +1,115 @@
+"""Rows of examples, dense or CSR, and all that knows which.
+
+The loop sees rows only through `measure`, `inside`, `first`, `last` and `slot`; a new kind of rows is a NamedTuple with
+these five. Terms of a row are numbered through the whole batch, as the values are stored.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import generic
+from novikoff._machine import dense_sums, element, sparse_sums
+
+
+class Dense(NamedTuple):
+    """Row i is values[i·width : (i+1)·width]."""
+
+    values: NDArray[np.floating]
+    width: int
+
+
+class Sparse(NamedTuple):
+    """Row i has the terms starts[i] to starts[i+1]; indices are uint32, which is faster to gather by than int32."""
+
+    starts: NDArray[np.int64]
+    indices: NDArray[np.uint32]
+    values: NDArray[np.floating]
+
+
+Rows: TypeAlias = Dense | Sparse
+
+
+@generic
+def first(rows: Rows, i: int) -> int:
+    """The number of row i's first term."""
+    return i * rows.width  # type: ignore[union-attr]
+
+
+@generic
+def last(rows: Rows, i: int) -> int:
+    """One more than the number of row i's last term."""
+    return (i + 1) * rows.width  # type: ignore[union-attr]
+
+
+@generic
+def slot(rows: Rows, i: int, k: int) -> int:
+    """The weight slot of term k, a term of row i."""
+    return k - i * rows.width + 1  # type: ignore[union-attr]
+
+
+@generic
+def inside(rows: Rows, i: int, slots: int) -> bool:
+    """Whether every term of row i has a slot: an index past the weights must not be followed."""
+    return rows.width < slots  # type: ignore[union-attr]
+
+
+@generic
+def measure(rows: Rows, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
+    """(w·x, ‖x‖²) of row i with the weights in `slots`, the bias not counted."""
+    return dense_sums(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
+
+
+@first.of(Sparse)
+def _(rows: Sparse, i: int) -> int:
+    return rows.starts[i]  # type: ignore[no-any-return]
+
+
+@last.of(Sparse)
+def _(rows: Sparse, i: int) -> int:
+    return rows.starts[i + 1]  # type: ignore[no-any-return]
+
+
+@slot.of(Sparse)
+def _(rows: Sparse, i: int, k: int) -> int:
+    return np.int64(element(rows.indices, k)) + 1  # type: ignore[no-any-return]
+
+
+@inside.of(Sparse)
+def _(rows: Sparse, i: int, slots: int) -> bool:
+    largest = np.uint32(0)
+    for k in range(rows.starts[i], rows.starts[i + 1]):
+        largest = max(largest, element(rows.indices, k))
+    return np.int64(largest) + 1 < slots  # type: ignore[no-any-return]
+
+
+@measure.of(Sparse)
+def _(rows: Sparse, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
+    return sparse_sums(rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots)
+
+
+def how_many(rows: Rows) -> int:
+    if isinstance(rows, Sparse):
+        return len(rows.starts) - 1
+    return len(rows.values) // rows.width
+
+
+def cut(rows: Rows, start: int, stop: int) -> Rows:
+    """The rows from start to stop, without copying values."""
+    if isinstance(rows, Sparse):
+        return rows._replace(starts=rows.starts[start : stop + 1])
+    return rows._replace(values=rows.values[start * rows.width : stop * rows.width])
+
+
+def one_dense(x: NDArray[np.floating]) -> Dense:
+    return Dense(x, x.size)
+
+
+def dimension(rows: Rows) -> int:
+    """The number of features that the rows speak of."""
+    if isinstance(rows, Dense):
+        return rows.width
+    return int(rows.indices.max()) + 1 if rows.indices.size else 0

@@ -1,0 +1,1 @@
+"""Pure formulas: named numbers in, a number out."""

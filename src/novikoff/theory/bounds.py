@@ -1,0 +1,44 @@
+"""How a learner declares its theorems: what each one counts, what it says, and the formula with its numbers put in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Evidence(NamedTuple):
+    """What was measured of a witness u on a stream, in the space the learner works in, bias included.
+
+    All sums run over the whole sequence as it was learned, repeated passes and all.
+    """
+
+    radius: float
+    """R = max‖x_t‖₂."""
+    radius_p: Callable[[float], float]
+    """p ↦ max‖x_t‖_p."""
+    norm: float
+    """‖u‖₂."""
+    norm_q: Callable[[float], float]
+    """q ↦ ‖u‖_q; math.inf gives the largest |u_j|."""
+    margin: float
+    """min_t y_t·u·x_t; not positive where u does not separate."""
+    losses: dict[str, float]
+    """Σ ℓ_t(u) for hinge, logistic and squared."""
+    slack: Callable[[float], float]
+    """γ ↦ D₂ = √Σ max(0, γ − y_t·u·x_t/‖u‖)²."""
+
+    @property
+    def geometric_margin(self) -> float:
+        return self.margin / self.norm if self.norm > 0.0 else -math.inf
+
+
+class Bound(NamedTuple):
+    """A theorem as it applies to one learner."""
+
+    name: str
+    counts: str
+    """What is bounded: 'mistakes' or 'updates'."""
+    statement: str
+    value: Callable[[Evidence], float | None]
+    """The bound for this evidence; None where the theorem's condition is not met."""

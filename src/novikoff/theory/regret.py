@@ -1,0 +1,47 @@
+"""Regret: how far the summed loss of the weights used can exceed that of any fixed u.
+
+Σ ℓ_t(w_t) − Σ ℓ_t(u) ≤ regret. On a mistake the hinge loss is at least 1, the logistic loss at least ln 2 and the squared
+loss at least ½, so that each also bounds the mistakes.
+"""
+
+from __future__ import annotations
+
+import math
+
+from novikoff.errors import InputError
+
+LEAST_LOSS_OF_A_MISTAKE = {"hinge": 1.0, "logistic": math.log(2.0), "squared": 0.5}
+
+
+def constant_step(*, rate: float, norm: float, energy: float) -> float:
+    """‖u‖²/(2r) + (r/2)·Σ‖g_t‖², for gradient steps of constant rate from w = 0 and convex losses (Zinkevich 2003).
+
+    >>> constant_step(rate=0.5, norm=2.0, energy=8.0)
+    6.0
+    """
+    _positive(rate)
+    return norm**2 / (2.0 * rate) + rate / 2.0 * energy
+
+
+def adagrad(*, rate: float, diameter: float, roots: float) -> float:
+    """(D²/(2r) + r)·Σ_j √G_j with D = max_t ‖w_t − u‖_∞ and G_j = Σ g_{t,j}² (Duchi, Hazan and Singer 2011).
+
+    >>> adagrad(rate=1.0, diameter=2.0, roots=3.0)
+    9.0
+    """
+    _positive(rate)
+    return (diameter**2 / (2.0 * rate) + rate) * roots
+
+
+def mistakes(*, loss_name: str, loss: float, regret: float) -> float:
+    """M ≤ (Σ ℓ_t(u) + regret) / (the least loss of a mistake).
+
+    >>> mistakes(loss_name="squared", loss=1.0, regret=2.0)
+    6.0
+    """
+    return (loss + regret) / LEAST_LOSS_OF_A_MISTAKE[loss_name]
+
+
+def _positive(rate: float) -> None:
+    if not rate > 0.0:
+        raise InputError(f"rate must be above 0 for this bound, but is {rate}.")
