@@ -203,9 +203,7 @@ def _sums_in_lanes(
             mask = ir.VectorType(i32, width)
             low = ir.Constant(mask, [ir.Constant(i32, k) for k in range(width)])
             high = ir.Constant(mask, [ir.Constant(i32, width + k) for k in range(width)])
-            lanes = builder.fadd(
-                builder.shuffle_vector(lanes, lanes, low), builder.shuffle_vector(lanes, lanes, high)
-            )
+            lanes = builder.fadd(builder.shuffle_vector(lanes, lanes, low), builder.shuffle_vector(lanes, lanes, high))
         return builder.extract_element(lanes, ir.Constant(i32, 0))
 
     dot = builder.fadd(tree(builder.load(dots)), builder.load(dot_rest))

@@ -27,6 +27,4 @@ def not_fitted(subject: str) -> Exception:
     """Scikit-learn's own exception: its tools look for that very type. Imported here, where there is already an error to tell."""
     from sklearn.exceptions import NotFittedError
 
-    return NotFittedError(
-        f"{subject} has learned nothing yet: call fit, partial_fit or learn_one first."
-    )
+    return NotFittedError(f"{subject} has learned nothing yet: call fit, partial_fit or learn_one first.")

@@ -21,7 +21,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
-    parser.add_argument("--top", metavar="N", type=int, default=20, help="how many weights, the largest first (default: 20)")
+    parser.add_argument(
+        "--top", metavar="N", type=int, default=20, help="how many weights, the largest first (default: 20)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
 
 
@@ -51,7 +53,9 @@ def _weights(model: Any, top: int) -> list[dict[str, Any]] | None:
     columns = list(names.columns) if names is not None else range(len(weights) - 1)
     order = np.argsort(-np.abs(weights), kind="stable")[: max(top, 0)]
     return [
-        {"feature": "(bias)" if j == 0 else columns[j - 1], "weight": float(weights[j])} for j in order if weights[j] != 0.0
+        {"feature": "(bias)" if j == 0 else columns[j - 1], "weight": float(weights[j])}
+        for j in order
+        if weights[j] != 0.0
     ]
 
 
@@ -60,7 +64,8 @@ def _as_text(description: dict[str, Any]) -> str:
     lines = [
         f"learner     {description['learner']}",
         "settings    " + ", ".join(f"{k}={v}" for k, v in description["settings"].items()),
-        "labels      " + ", ".join(f"{sign}: {label}" for sign, label in zip("−+", description["labels"], strict=False)),
+        "labels      "
+        + ", ".join(f"{sign}: {label}" for sign, label in zip("−+", description["labels"], strict=False)),
         f"features    {description['features']:,}",
         f"examples    {ledger['examples']:,}   mistakes {ledger['mistakes']:,}   updates {ledger['updates']:,}",
         f"error       {ledger['error']:.4f}",

@@ -35,7 +35,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="what to learn from, in this order")
-    parser.add_argument("--learner", choices=learners.names(), help=f"the algorithm (default: {settings.DEFAULT_LEARNER})")
+    parser.add_argument(
+        "--learner", choices=learners.names(), help=f"the algorithm (default: {settings.DEFAULT_LEARNER})"
+    )
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
     parser.add_argument("--resume", metavar="MODEL", help="go on from the model in this file")
     parser.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
@@ -148,5 +150,3 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
         f"radius      {report['radius']:.6g}\n"
         f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s)"
     ) + saved
-
-

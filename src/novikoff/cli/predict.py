@@ -74,4 +74,7 @@ def _report(examples: int, wrong: int, options: argparse.Namespace) -> None:
         print(json.dumps({"examples": examples, "errors": wrong, "error": wrong / examples}))
     if not options.quiet:
         with contextlib.suppress(BrokenPipeError):
-            print(f"{examples:,} examples, {wrong:,} predicted otherwise than labelled ({wrong / examples:.4f})", file=sys.stderr)
+            print(
+                f"{examples:,} examples, {wrong:,} predicted otherwise than labelled ({wrong / examples:.4f})",
+                file=sys.stderr,
+            )

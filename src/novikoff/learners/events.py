@@ -151,7 +151,9 @@ class OneByOne(Learner):
         keys, values = door.one(x)
         with np.errstate(over="ignore"):
             if not np.isfinite(np.square(values).sum()):
-                raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
+                raise InputError(
+                    "x contains NaN, infinity or a value too large to square: there is nothing to predict."
+                )
         columns = numbers(keys) if state.names is None else state.names.find(keys)
         return self._score_terms(state, columns, values.astype(state.kind)) * self._scale()
 

@@ -177,7 +177,9 @@ class Learner(Estimator, ABC):
                 " bring the same columns as before."
             )
         if before is None and batch.names is not None:
-            warnings.warn(f"X has feature names, but {mine} was fitted without feature names", UserWarning, stacklevel=4)
+            warnings.warn(
+                f"X has feature names, but {mine} was fitted without feature names", UserWarning, stacklevel=4
+            )
         if before is not None and batch.names is None:
             message = f"X does not have valid feature names, but {mine} was fitted with feature names"
             warnings.warn(message, UserWarning, stacklevel=4)

@@ -99,9 +99,7 @@ class Perceptron(OneByOne):
         self._fit(X, y, sample_weight)
         return self
 
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None
-    ) -> Perceptron:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Perceptron:
         """Learns these rows once, going on from before; `classes` names both labels at the first call."""
         self._partial_fit(X, y, classes, sample_weight)
         return self

@@ -144,4 +144,6 @@ class SGD(OneByOne):
         def bound(e: Evidence) -> float:
             return regret.mistakes(loss_name=self.loss, loss=e.losses[self.loss], regret=of_run(e))
 
-        return (Bound(f"{self.schedule} regret", "mistakes", "M ≤ (Σ ℓ_t(u) + regret)/(least loss of a mistake)", bound),)
+        return (
+            Bound(f"{self.schedule} regret", "mistakes", "M ≤ (Σ ℓ_t(u) + regret)/(least loss of a mistake)", bound),
+        )

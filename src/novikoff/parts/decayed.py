@@ -24,7 +24,8 @@ from novikoff.parts.schedules import Schedule, step_length
 from novikoff.stream.rows import Rows, first, last, measure, slot
 
 SCALE, SHIFT, AREA = 0, 1, 2
-SMALLEST_SCALE = 2.0**-60  # below, v would leave the range of float32 before w does
+# Below, v is so large beside w that the area under the scale loses the digits that averages need.
+SMALLEST_SCALE = 2.0**-20
 
 
 class Decayed(NamedTuple):
@@ -38,9 +39,7 @@ class Decayed(NamedTuple):
     l2: float
 
 
-def decayed(
-    slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: bool, l1: float, l2: float
-) -> Decayed:
+def decayed(slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: bool, l1: float, l2: float) -> Decayed:
     return Decayed(
         slots=np.zeros(slots, kind),
         seen=np.zeros(slots if l1 > 0.0 else 0),

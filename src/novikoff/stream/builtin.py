@@ -51,7 +51,9 @@ def read(title: str) -> tuple[Dense, NDArray[Any], int]:
     stream = STREAMS[title]
     spec = find_spec("sklearn")
     if spec is None or spec.origin is None:
-        raise NovikoffError("The built-in streams come with scikit-learn, which is not installed: pip install scikit-learn.")
+        raise NovikoffError(
+            "The built-in streams come with scikit-learn, which is not installed: pip install scikit-learn."
+        )
     path = Path(spec.origin).parent / "datasets" / "data" / stream.file
     content = path.read_bytes()
     text = (gzip.decompress(content) if stream.file.endswith(".gz") else content).decode()

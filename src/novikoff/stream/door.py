@@ -105,7 +105,9 @@ def _sparse(X: Any, kind: Any) -> Batch:
 
 def _not_empty(count: int, features: int) -> None:
     if count == 0:
-        raise InputError(f"Found array with 0 sample(s) (shape=({count}, {features})) while a minimum of 1 is required.")
+        raise InputError(
+            f"Found array with 0 sample(s) (shape=({count}, {features})) while a minimum of 1 is required."
+        )
     if features == 0:
         raise InputError(f"Found array with 0 feature(s) (shape=({count}, 0)) while a minimum of 1 is required.")
 

@@ -58,7 +58,9 @@ def numbers(keys: Sequence[Any]) -> NDArray[np.uint32]:
     except (TypeError, ValueError, OverflowError):
         raise mixed(next((k for k in keys if not isinstance(k, int)), keys[0])) from None
     if len(columns) and (columns.min() < 0 or columns.max() >= LARGEST_INDEX):
-        raise InputError(f"Column numbers must be from 0 to {LARGEST_INDEX - 1}, but {columns.min()}…{columns.max()} came.")
+        raise InputError(
+            f"Column numbers must be from 0 to {LARGEST_INDEX - 1}, but {columns.min()}…{columns.max()} came."
+        )
     return columns.astype(np.uint32)
 
 

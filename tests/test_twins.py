@@ -1,0 +1,213 @@
+"""Each compiled loop against the algorithm in a few lines of plain Python: equal to the last bit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.learners import EVERY, fresh
+from tests.streams import csr, real, whole
+
+
+def dot(a: Any, b: Any) -> float:
+    """The order of summation that novikoff promises: eight lanes, their tree, then the rest."""
+    terms = [float(x) * float(w) for x, w in zip(a, b, strict=True)]
+    full = len(terms) // 8 * 8
+    lanes = [0.0] * 8
+    for k in range(full):
+        lanes[k % 8] += terms[k]
+    total = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
+    rest = 0.0
+    for term in terms[full:]:
+        rest += term
+    return total + rest
+
+
+class Twin:
+    """Weights w (bias last), steps t, mistakes, and the sum of all hypotheses."""
+
+    def __init__(self, model: Any, columns: int) -> None:
+        self.s, self.n = model, columns
+        self.w, self.total, self.G, self.theta = ([0.0] * (columns + 1) for _ in range(4))
+        self.t = self.mistakes = self.updates = 0
+        self.votes: list[tuple[list[float], int]] = [([0.0] * (columns + 1), 0)]
+
+    def score(self, x: Any) -> float:
+        return dot(x, self.w[: self.n]) + float(self.s.bias) * self.w[self.n]
+
+    def run(self, X: Any, y: Any) -> Twin:
+        for x, label in zip(X.tolist(), y.tolist(), strict=True):
+            s = self.score(x)
+            self.t += 1
+            positive = s > 0 or (s == 0 and self.s.tie == "positive")
+            wrong = positive != (label > 0)
+            self.mistakes += wrong
+            self.learn([*x, float(self.s.bias)], float(label), s, wrong)
+            self.total = [a + w for a, w in zip(self.total, self.w, strict=True)]
+            last = self.votes[-1]
+            self.votes[-1] = (last[0], last[1] + 1) if last[0] == self.w else last
+            if last[0] != self.w:
+                self.votes.append((list(self.w), 1))
+        return self
+
+
+class PerceptronTwin(Twin):
+    def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
+        if wrong or y * s < self.s.margin / self.s.rate:
+            self.updates += 1
+            self.w = [w + y * v for w, v in zip(self.w, x, strict=True)]
+
+
+class VotedTwin(Twin):
+    def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
+        if wrong:
+            self.updates += 1
+            self.w = [w + y * v for w, v in zip(self.w, x, strict=True)]
+
+
+class MarginTwin(Twin):
+    square = 0.0
+
+    def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
+        size = math.sqrt(max(0.0, self.square))
+        if size == 0 or y * s < (1 - self.s.epsilon) * self.s.gamma * size:
+            self.updates += 1
+            for j, v in enumerate(x):
+                old, self.w[j] = self.w[j], self.w[j] + y * v
+                self.square += self.w[j] * self.w[j] - old * old
+
+
+class PNormTwin(Twin):
+    unit = 1.0
+
+    def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
+        if wrong:
+            self.updates += 1
+            for j, v in enumerate(x):
+                self.theta[j] += y * v
+                while abs(self.theta[j]) > 2 * self.unit:
+                    self.unit *= 2
+            self.w = [math.copysign((abs(th) / self.unit) ** (self.s.p - 1), th) for th in self.theta]
+
+
+class SGDTwin(Twin):
+    """Penalties are paid by every weight at every step, as the definition says: equal up to rounding only."""
+
+    def signal(self, y: float, s: float) -> float:
+        if self.s.loss == "hinge":
+            return y if y * s <= 1 else 0.0
+        if self.s.loss == "squared":
+            return y - s
+        e = math.exp(-abs(s))
+        return y * (e / (1 + e) if y * s > 0 else 1 / (1 + e))
+
+    def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
+        g = self.signal(y, s)
+        self.updates += g != 0
+        power = {"constant": 0, "sqrt": 0.5, "inverse": 1, "adagrad": None}[self.s.schedule]
+        r = self.s.rate
+        if power is not None:
+            r = r if power == 0 else r / math.sqrt(self.t) if power == 0.5 else r / self.t
+        for j, v in enumerate(x):
+            if power is None:
+                self.G[j] += (g * v) * (g * v)
+                if self.G[j] == 0:
+                    continue
+                if g * v != 0:
+                    self.w[j] += self.s.rate * (g * v) / math.sqrt(self.G[j])
+                r = self.s.rate / math.sqrt(self.G[j])
+            elif g != 0:
+                self.w[j] += (r * g) * v
+            w = self.w[j]
+            w = math.copysign(max(0.0, abs(w) - r * self.s.l1), w)
+            self.w[j] = w / (1 + r * self.s.l2)
+
+
+TWINS = {
+    "Perceptron": PerceptronTwin,
+    "MarginPerceptron": MarginTwin,
+    "VotedPerceptron": VotedTwin,
+    "PNormPerceptron": PNormTwin,
+    "SGD": SGDTwin,
+}
+
+
+def twin_of(model: Any, columns: int) -> Any:
+    return TWINS[type(model).__name__](model, columns)
+
+
+def weights(model: Any) -> list[float]:
+    return [*model.coef_[0].tolist(), *model.intercept_.tolist()]
+
+
+PENALISED = [name for name, m in EVERY.items() if getattr(m, "l1", 0) or getattr(m, "l2", 0)]
+AVERAGED = [name for name, m in EVERY.items() if getattr(m, "average", False)]
+EXACT = [name for name in EVERY if name not in (*PENALISED, *AVERAGED, "voted-perceptron")]
+
+
+@pytest.mark.parametrize("stream", [real, whole])
+@pytest.mark.parametrize("name", EXACT)
+def test_equals_its_twin_to_the_last_bit(name: str, stream: Any) -> None:
+    for seed in range(4):
+        X, y = stream(seed)
+        model = fresh(name).fit(X, y)
+        twin = twin_of(model, X.shape[1]).run(X, y)
+        assert weights(model) == [w * model._scale() for w in twin.w]
+        assert (model.ledger_.mistakes, model.ledger_.updates) == (twin.mistakes, twin.updates)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_sparse_rows_equal_the_twin_on_their_own_terms(name: str) -> None:
+    """The twin of a sparse row sees only the terms that are there; whole numbers make both sums exact."""
+    X, y = whole(5)
+    model = fresh(name).fit(csr(X), y)
+    twin = twin_of(model, X.shape[1]).run(X, y)
+    if type(model).__name__ in ("Perceptron", "MarginPerceptron"):
+        assert weights(model) == [w * model._scale() for w in twin.w]
+    else:  # weights are not whole numbers here, so the order of summation shows in the last digits
+        assert weights(model) == pytest.approx(twin.w, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", PENALISED)
+def test_lazy_penalties_equal_those_paid_at_every_step(name: str) -> None:
+    for seed in range(4):
+        X, y = real(seed, rows=400)
+        model = fresh(name, passes=2).fit(X, y)
+        twin = twin_of(model, X.shape[1]).run(np.vstack([X, X]), np.concatenate([y, y]))
+        expected = [a / twin.t for a in twin.total] if model.average else twin.w
+        assert weights(model) == pytest.approx(expected, rel=1e-7, abs=1e-10)
+        assert model.ledger_.mistakes == twin.mistakes
+
+
+@pytest.mark.parametrize("name", AVERAGED)
+def test_lazy_averages_equal_the_mean_of_all_hypotheses(name: str) -> None:
+    X, y = real(7, rows=300)
+    model = fresh(name).fit(X, y)
+    twin = twin_of(model, X.shape[1]).run(X, y)
+    expected = [a / twin.t * model._scale() for a in twin.total]
+    assert weights(model) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("tie", ["positive", "negative"])
+def test_votes_equal_those_of_all_hypotheses(bias: bool, tie: str) -> None:
+    X, y = whole(3)
+    model = fresh("voted-perceptron", bias=bias, tie=tie).fit(X, y)
+    twin = twin_of(model, X.shape[1]).run(X, y)
+    at_zero = 1 if tie == "positive" else -1
+    for x, votes in zip(X, model.decision_function(X), strict=True):
+        scores = [(float(np.dot([*x, float(bias)], v)), c) for v, c in twin.votes]
+        assert votes == sum(c * (np.sign(s) if s else at_zero) for s, c in scores) / len(X)
+
+
+def test_long_decay_is_renewed_without_changing_the_weights() -> None:
+    """A strong L2 makes the common scale run out often; the weights must not notice."""
+    X, y = real(11, rows=700)
+    for changes in ({"average": True}, {"l1": 0.001}):
+        model = fresh("sgd-logistic-sqrt-ridge", l2=40.0, schedule="constant", **changes).fit(X, y)
+        twin = twin_of(model, X.shape[1]).run(X, y)
+        expected = [a / twin.t for a in twin.total] if model.average else twin.w
+        assert weights(model) == pytest.approx(expected, rel=1e-7, abs=1e-12)
