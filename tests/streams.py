@@ -34,15 +34,8 @@ def csr(X: Any) -> Any:
     return sp.csr_matrix(X)
 
 
-@st.composite
-def streams(draw: st.DrawFn) -> tuple[Any, Any, Any]:
-    """(X, y, u): a random stream and a witness, separable by u with a margin or noisy."""
-    seed = draw(st.integers(0, 2**32 - 1))
-    rows, columns = draw(st.integers(1, 40)), draw(st.integers(1, 8))
-    kind = draw(st.sampled_from(["gauss", "sign", "sparse", "scaled"]))
-    noise = draw(st.sampled_from([0.0, 0.0, 0.1, 0.5]))
-    gap = draw(st.sampled_from([0.0, 0.05, 0.5]))
-    repeats = draw(st.integers(1, 4))
+def witnessed(seed: int, rows: int, columns: int, kind: str, noise: float, gap: float, repeats: int) -> Any:
+    """(X, y, u): a stream and a witness (bias first) that separates it by `gap` but for the noise."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns))
     if kind == "sign":
@@ -52,11 +45,41 @@ def streams(draw: st.DrawFn) -> tuple[Any, Any, Any]:
     elif kind == "scaled":
         X *= 10.0 ** rng.integers(-3, 4, columns)
     u = rng.standard_normal(columns + 1)
-    s = X @ u[1:] + u[0]
-    y = np.where(s >= 0, 1.0, -1.0)
+    y = np.where(X @ u[1:] + u[0] >= 0, 1.0, -1.0)
     X = X + (gap * y / (u[1:] @ u[1:]))[:, None] * u[1:]
     y = np.where(rng.random(rows) < noise, -y, y)
     return np.tile(X, (repeats, 1)), np.tile(y, repeats), u
+
+
+KINDS, NOISES, GAPS = ("gauss", "sign", "sparse", "scaled"), (0.0, 0.0, 0.1, 0.5), (0.0, 0.05, 0.5)
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> Any:
+    """The same, drawn so that a failure is shrunk to a small stream."""
+    return witnessed(
+        draw(st.integers(0, 2**32 - 1)),
+        draw(st.integers(1, 40)),
+        draw(st.integers(1, 8)),
+        draw(st.sampled_from(KINDS)),
+        draw(st.sampled_from(NOISES)),
+        draw(st.sampled_from(GAPS)),
+        draw(st.integers(1, 4)),
+    )
+
+
+def random_witnessed(seed: int) -> Any:
+    """The same from one number, for searches too large for hypothesis."""
+    pick = np.random.default_rng(seed)
+    return witnessed(
+        seed,
+        int(pick.integers(1, 60)),
+        int(pick.integers(1, 12)),
+        str(pick.choice(KINDS)),
+        float(pick.choice(NOISES)),
+        float(pick.choice(GAPS)),
+        int(pick.integers(1, 5)),
+    )
 
 
 def evidence(X: Any, y: Any, u: Any, bias: bool) -> Evidence:

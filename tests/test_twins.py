@@ -73,7 +73,7 @@ class MarginTwin(Twin):
 
     def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
         size = math.sqrt(max(0.0, self.square))
-        if size == 0 or y * s < (1 - self.s.epsilon) * self.s.gamma * size:
+        if wrong or size == 0 or y * s < (1 - self.s.epsilon) * self.s.gamma * size:
             self.updates += 1
             for j, v in enumerate(x):
                 old, self.w[j] = self.w[j], self.w[j] + y * v

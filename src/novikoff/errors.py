@@ -16,7 +16,7 @@ class LabelError(InputError):
 
 
 class OverflowRefused(NovikoffError, ArithmeticError):
-    """The weights would stop being finite; the model stands as it was before the row that is named."""
+    """The weights would stop being finite; the message says what stands."""
 
 
 class ModelFileError(NovikoffError, ValueError):

@@ -70,10 +70,8 @@ class OneByOne(Learner):
             raise
         if taken == loop.REFUSED:
             state.forget(features, labels)
-            raise self._why_refused(x)
-        if state is not self._state or features != state.features:
-            self._state = state
-            self.n_features_in_ = state.features
+            raise self._why_refused(state, x)
+        self._state = state
         return self
 
     def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
@@ -128,13 +126,14 @@ class OneByOne(Learner):
             )
         state.make_room(width)
 
-    def _why_refused(self, x: Any) -> Exception:
-        values = x if isinstance(x, np.ndarray) else door.one(x).values
+    def _why_refused(self, state: State, x: Any) -> Exception:
+        if self._is_too_large(state, x if isinstance(x, np.ndarray) else door.one(x).values):
+            return InputError("x contains NaN, infinity or a value too large to square: nothing was learned from it.")
+        return OverflowRefused("The weights grew out of range: scale the features, or lower the rate.")
+
+    def _is_too_large(self, state: State, values: NDArray[Any]) -> bool:
         with np.errstate(over="ignore"):
-            good = np.isfinite(np.square(np.asarray(values, np.float64)).sum())
-        if good:
-            return OverflowRefused("The weights grew out of range: scale the features, or lower the rate.")
-        return InputError("x contains NaN, infinity or a value too large to square: nothing was learned from it.")
+            return not np.square(np.asarray(values, np.float64)).sum() < loop.limit(state.geometry.slots)
 
     # --- Predicting ---
 

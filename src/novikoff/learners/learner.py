@@ -125,11 +125,6 @@ class Learner(Estimator, ABC):
 
     def _adopt(self, state: State) -> None:
         self._state = state
-        self.n_features_in_ = state.features
-        if state.names is not None:
-            self.feature_names_in_ = np.array(list(state.names.columns), object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _learn(
         self, state: State, rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], passes: int
@@ -153,12 +148,15 @@ class Learner(Estimator, ABC):
 
     def _stopped(self, state: State, rows: Rows, row: int, kept: State | None) -> None:
         """Row `row` was refused: for what it holds, or because the weights have left the range of numbers."""
-        if kept is not None and loop.first_refused(cut(rows, row, row + 1), np.ones(1), state.geometry.slots) == 0:
+        what_stands = "what was learned up to there stands"
+        if kept is not None:
             state.geometry, state.ledger = kept.geometry, kept.ledger
-            self._refuse(state, rows, row)
+            what_stands = "nothing of this batch was learned"
+            if loop.first_refused(cut(rows, row, row + 1), np.ones(1), state.geometry.slots) == 0:
+                self._refuse(state, rows, row)
         raise OverflowRefused(
-            f"The weights grew out of range before row {row}: what was learned up to there stands. Scale the features,"
-            " lower the rate, or choose a schedule whose steps shrink."
+            f"The weights grew out of range before row {row}; {what_stands}. Scale the features, lower the rate, or"
+            " choose a schedule whose steps shrink."
         )
 
     def _refuse(self, state: State, rows: Rows, row: int) -> None:
@@ -243,6 +241,19 @@ class Learner(Estimator, ABC):
     def classes_(self) -> NDArray[Any]:
         """The two labels: the score is positive for the second."""
         return np.array(self._learned("classes_").labels.known())
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many features there are so far."""
+        return self._learned("n_features_in_").features
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The names of the features, where they have names."""
+        names = self._learned("feature_names_in_").names
+        if names is None:
+            raise AttributeError(f"The features of this {type(self).__name__} have no names.")
+        return np.array(list(names.columns), object)
 
     @property
     def coef_(self) -> NDArray[np.float64]:

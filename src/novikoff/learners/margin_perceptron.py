@@ -31,7 +31,7 @@ __all__ = ["MarginPerceptron"]
 
 
 class Angle(NamedTuple):
-    """Update where y·s/‖w‖ is below the threshold, and always from w = 0."""
+    """Update on a mistake, where y·s/‖w‖ is below the threshold, and always from w = 0."""
 
     threshold: float
 
@@ -46,7 +46,7 @@ class Measured(NamedTuple):
 
 @signal.of(Angle)
 def _(rule: Angle, score: float, y: float, wrong: bool, norm: float) -> float:
-    return y if norm == 0.0 or y * score < rule.threshold * norm else 0.0
+    return y if wrong or norm == 0.0 or y * score < rule.threshold * norm else 0.0
 
 
 @move.of(Measured)

@@ -48,7 +48,7 @@ def link(geometry: Power, theta: float) -> float:
 @score.of(Power)
 def _(geometry: Power, rows: Rows, i: int) -> tuple[float, float]:
     dot, square = measure(rows, i, geometry.slots)
-    return dot + geometry.bias * geometry.slots[0, 0], square + geometry.bias * geometry.bias
+    return dot + geometry.bias * np.float64(geometry.slots[0, 0]), square + geometry.bias * geometry.bias
 
 
 @move.of(Power)

@@ -79,7 +79,7 @@ def votes(
     kept = geometry.sizes[KEPT]
     for i in range(len(out)):
         for term in range(first(rows, i), last(rows, i)):
-            example[slot(rows, i, term)] += rows.values[term]
+            example[slot(rows, i, term)] += np.float64(rows.values[term])
         s = 0.0
         vote = 0.0
         since = 1

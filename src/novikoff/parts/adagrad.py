@@ -56,7 +56,7 @@ def shrunk(geometry: AdaGrad, j: int, missed: float) -> float:
     w = np.float64(geometry.slots[j, 0])
     if w == 0.0 or missed == 0.0 or (geometry.l1 == 0.0 and geometry.l2 == 0.0):
         return w  # type: ignore[no-any-return]
-    rho = geometry.rate / math.sqrt(geometry.slots[j, 1])
+    rho = geometry.rate / math.sqrt(np.float64(geometry.slots[j, 1]))
     size = abs(w)
     if geometry.l2 > 0.0:
         kept = math.exp(-missed * math.log1p(rho * geometry.l2))
@@ -74,7 +74,7 @@ def summed(geometry: AdaGrad, j: int, missed: float) -> float:
         return 0.0
     if geometry.l2 == 0.0:
         return missed * w  # type: ignore[no-any-return]
-    rho = geometry.rate / math.sqrt(geometry.slots[j, 1])
+    rho = geometry.rate / math.sqrt(np.float64(geometry.slots[j, 1]))
     kept = math.exp(-missed * math.log1p(rho * geometry.l2))
     return w * (1.0 - kept) / (rho * geometry.l2)  # type: ignore[no-any-return]
 
@@ -98,7 +98,7 @@ def _(geometry: AdaGrad, rows: Rows, i: int) -> tuple[float, float]:
         for k in range(first(rows, i), last(rows, i)):
             settle(geometry, slot(rows, i, k))
     dot, square = measure(rows, i, geometry.slots)
-    return dot + geometry.bias * geometry.slots[0, 0], square + geometry.bias * geometry.bias
+    return dot + geometry.bias * np.float64(geometry.slots[0, 0]), square + geometry.bias * geometry.bias
 
 
 @move.of(AdaGrad)

@@ -76,7 +76,7 @@ def _(geometry: Decayed, rows: Rows, i: int) -> tuple[float, float]:
         for k in range(first(rows, i), last(rows, i)):
             settle(geometry, slot(rows, i, k))
     dot, square = measure(rows, i, geometry.slots)
-    v = dot + geometry.bias * geometry.slots[0]
+    v = dot + geometry.bias * np.float64(geometry.slots[0])
     return v * geometry.scalars[SCALE], square + geometry.bias * geometry.bias
 
 

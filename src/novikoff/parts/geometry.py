@@ -24,7 +24,7 @@ G = TypeVar("G", bound=Any)
 def score(geometry: Any, rows: Rows, i: int) -> tuple[float, float]:
     """(w·x, ‖x‖²) of row i, bias included, with the weights of this moment."""
     dot, square = measure(rows, i, geometry.slots)
-    return dot + geometry.bias * geometry.slots[0], square + geometry.bias * geometry.bias
+    return dot + geometry.bias * np.float64(geometry.slots[0]), square + geometry.bias * geometry.bias
 
 
 @generic

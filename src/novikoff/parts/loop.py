@@ -17,12 +17,19 @@ RIGHT, WRONG, REFUSED = 0, 1, -1
 
 
 @compiled
+def limit(slots: NDArray[np.floating]) -> float:
+    """Where squared lengths end: far enough below the largest number of the weights' type that no update leaves it."""
+    return 1e300 if slots.itemsize == 8 else 1e70
+
+
+@compiled
 def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
-    """Example i: RIGHT, WRONG, or REFUSED (not finite, or without slots) with nothing changed."""
+    """Example i: RIGHT, WRONG, or REFUSED (not finite, too large, or without slots) with nothing changed."""
     if not inside(rows, i, len(geometry.slots)):
         return REFUSED
     s, square = score(geometry, rows, i)
-    if not (square < np.inf and abs(s) < np.inf):
+    largest = limit(geometry.slots)
+    if not (square < largest and s * s * square < largest):
         return REFUSED
     book.counts[EXAMPLES] += 1
     t = book.counts[EXAMPLES]
@@ -96,7 +103,7 @@ def first_refused(rows: Rows, labels: NDArray[np.float64], slots: NDArray[np.flo
         if not inside(rows, i, len(slots)):
             return i
         _, square = measure(rows, i, slots)
-        if not square < np.inf:
+        if not square < limit(slots):
             return i
     return len(labels)
 

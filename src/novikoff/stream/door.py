@@ -154,13 +154,15 @@ def weight_array(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:
         return np.zeros(0)
     array = np.asarray(weights, np.float64)
     if array.ndim == 0:
-        return np.full(count, float(array))
+        array = np.full(count, float(array))
     if array.ndim != 1:
         raise InputError(f"Sample weights must be 1D array or scalar, got an array of shape {array.shape}.")
     if len(array) != count:
         raise InputError(f"sample_weight must have one number per row: {count} rows, but {len(array)} weights.")
     if not (np.isfinite(array).all() and (array >= 0.0).all()):
         raise InputError("sample_weight must be finite and not negative: replace the weights that are not.")
+    if not array.any():
+        raise InputError("sample_weight must not be zero for every row: there would be nothing to learn.")
     return np.ascontiguousarray(array)
 
 

@@ -83,7 +83,7 @@ def _(rows: Sparse, i: int, slots: int) -> bool:
     largest = np.uint32(0)
     for k in range(rows.starts[i], rows.starts[i + 1]):
         largest = max(largest, element(rows.indices, k))
-    return np.int64(largest) + 1 < slots  # type: ignore[no-any-return]
+    return rows.starts[i] == rows.starts[i + 1] or np.int64(largest) + 1 < slots  # type: ignore[no-any-return]
 
 
 @measure.of(Sparse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import sys
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ class Source(NamedTuple):
             return
         from novikoff.stream.formats import svmlight
 
-        with open_text(self.title) as file:
+        with opened(self.title) as file:
             for rows, labels in svmlight.read(file, "standard input" if self.title == "-" else self.title):
                 yield Chunk(rows, labels, int(rows.indices.max()) + 1 if rows.indices.size else 0)
 
@@ -52,11 +53,13 @@ def find(title: str) -> Source:
     return Source(title, None)
 
 
-def open_text(title: str) -> IO[bytes]:
+@contextlib.contextmanager
+def opened(title: str) -> Iterator[IO[bytes]]:
     """The bytes of a file or of standard input, unpacked if they are gzip's."""
-    file: IO[bytes] = sys.stdin.buffer if title == "-" else open(title, "rb")
-    start = file.peek(2)[:2] if hasattr(file, "peek") else b""
-    return gzip.GzipFile(fileobj=file) if start == b"\x1f\x8b" else file  # type: ignore[return-value]
+    with contextlib.ExitStack() as stack:
+        file: Any = sys.stdin.buffer if title == "-" else stack.enter_context(open(title, "rb"))
+        packed = file.peek(2)[:2] == b"\x1f\x8b"
+        yield stack.enter_context(gzip.GzipFile(fileobj=file)) if packed else file
 
 
 def without_unknown(rows: Rows, features: int) -> Rows:

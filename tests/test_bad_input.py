@@ -1,0 +1,225 @@
+"""What must not be learned is refused with a sentence, and the learner is as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from novikoff import SGD, InputError, LabelError, OverflowRefused, Perceptron, PNormPerceptron
+from novikoff.store import to_bytes
+from tests.learners import EVERY, fresh
+from tests.streams import csr, real
+
+EVERYONE = pytest.mark.parametrize("name", EVERY)
+GOOD = np.arange(12.0).reshape(4, 3)
+
+
+def with_value(value: Any, row: int = 2, column: int = 1) -> Any:
+    X = GOOD.copy()
+    X[row, column] = value
+    return X
+
+
+def malformed() -> Any:
+    X = sp.csr_matrix(GOOD)
+    X.indices = X.indices.copy()
+    X.indices[4] = 77
+    return X
+
+
+BAD_X = {
+    "nan": (with_value(np.nan), r"NaN.*row 2, column 1"),
+    "inf": (with_value(np.inf), r"infinity.*row 2, column 1"),
+    "-inf": (with_value(-np.inf), r"infinity.*row 2, column 1"),
+    "too large to square": (with_value(1e200), r"too large to square.*row 2"),
+    "sparse nan": (csr(with_value(np.nan)), r"NaN.*row 2, column 1"),
+    "texts": ([["a", "b", "c"]] * 4, r"must hold numbers only"),
+    "ragged": ([[1, 2, 3], [1, 2]], r"one length|numbers"),
+    "one-dimensional": (np.ones(4), r"Reshape your data"),
+    "no rows": (np.empty((0, 3)), r"0 sample"),
+    "no columns": (np.empty((4, 0)), r"0 feature"),
+    "complex": (GOOD + 1j, r"Complex data not supported"),
+    "index past the columns": (malformed(), r"row 1 names 77"),
+}
+BAD_Y = {
+    "too few": ([0, 1, 0], r"inconsistent numbers of samples"),
+    "nan": ([0.0, 1.0, np.nan, 1.0], r"y contains NaN"),
+    "fractions": ([0.5, 1.5, 0.5, 1.5], r"Unknown label type: continuous"),
+    "three classes": ([0, 1, 2, 1], r"two labels can be told apart, but 3 came"),
+    "none": (None, r"requires y"),
+    "mixed": (np.array([0, "a", 1, "b"], object), r"of one type|Labels must"),
+    "none inside": (np.array([None, "a", "a", None], object), r"Labels must|label"),
+}
+
+
+def trained(name: str) -> Any:
+    return fresh(name).fit(GOOD, [0, 1, 0, 1])
+
+
+@EVERYONE
+@pytest.mark.parametrize("case", BAD_X)
+def test_bad_examples_change_nothing(name: str, case: str) -> None:
+    X, message = BAD_X[case]
+    model = trained(name)
+    before = to_bytes(model)
+    with pytest.raises((InputError, TypeError), match=message):
+        model.partial_fit(X, [0, 1, 0, 1])
+    with pytest.raises((InputError, TypeError), match=message):
+        model.fit(X, [0, 1, 0, 1])
+    with pytest.raises((InputError, TypeError), match=message):
+        model.predict(X)
+    assert to_bytes(model) == before
+
+
+@pytest.mark.parametrize("case", BAD_Y)
+def test_bad_labels_change_nothing(case: str) -> None:
+    y, message = BAD_Y[case]
+    model = trained("perceptron")
+    before = to_bytes(model)
+    with pytest.raises(InputError, match=message):
+        model.partial_fit(GOOD, y)
+    with pytest.raises(InputError, match=message):
+        model.fit(GOOD, y)
+    assert to_bytes(model) == before
+
+
+def test_a_bad_row_late_in_a_large_batch_undoes_what_came_before() -> None:
+    X, y = real(0, rows=3000)
+    for name in EVERY:
+        model = fresh(name).fit(X, y)
+        before = to_bytes(model)
+        worse = X.copy()
+        worse[2999, 12] = np.nan
+        with pytest.raises(InputError, match=r"row 2999, column 12"):
+            model.partial_fit(worse, y)
+        assert to_bytes(model) == before
+
+
+def test_one_class_only() -> None:
+    with pytest.raises(LabelError, match="two classes, but all labels are 1"):
+        Perceptron().fit(GOOD, [1, 1, 1, 1])
+    model = Perceptron().partial_fit(GOOD, ["a"] * 4)
+    assert model.predict(GOOD).tolist() == ["a"] * 4
+
+
+def test_wrong_number_of_features() -> None:
+    model = trained("perceptron")
+    for call in (lambda: model.partial_fit(GOOD[:, :2], [0, 1, 0, 1]), lambda: model.predict(GOOD[:, :2])):
+        with pytest.raises(InputError, match="X has 2 features, but Perceptron is expecting 3"):
+            call()
+    with pytest.raises(InputError, match="x has 2 features"):
+        model.learn_one(np.ones(2), 1)
+    with pytest.raises(InputError, match="x has 2 features"):
+        model.predict_one(np.ones(2))
+
+
+@EVERYONE
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ({"new": np.nan}, "contains NaN"),
+        ({"a": 1.0, "new": np.inf}, "infinity"),
+        ({"new": 1e200}, "too large to square"),
+        ({"new": "red"}, "'new' has 'red'"),
+        ({"a": 1.0, 7: 1.0}, "the key 7 is not as those before"),
+        ("text", "must be a dict"),
+        (17, "must be a dict"),
+        (np.ones(5), "x has 5 features"),
+        (np.ones((2, 2)), "1-D array"),
+    ],
+)
+def test_bad_single_examples_change_nothing(name: str, x: Any, message: str) -> None:
+    model = fresh(name).learn_one({"a": 1.0, "b": 2.0}, "yes")
+    before = to_bytes(model)
+    with pytest.raises(InputError, match=message):
+        model.learn_one(x, "no")
+    assert to_bytes(model) == before
+    model.learn_one({"a": 2.0, "c": 1.0}, "no")
+    assert model.n_features_in_ == 3
+
+
+def test_a_third_label_is_refused_and_not_remembered() -> None:
+    model = Perceptron().learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y")
+    before = to_bytes(model)
+    with pytest.raises(LabelError, match="3 came"):
+        model.learn_one({"c": 1.0}, "z")
+    assert to_bytes(model) == before
+
+
+def test_a_refused_first_example_leaves_the_learner_unfitted() -> None:
+    model = Perceptron()
+    with pytest.raises(InputError, match="NaN"):
+        model.learn_one({"a": np.nan}, 1)
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Perceptron(rate=0.0), "rate must be a number above 0, but is 0.0"),
+        (Perceptron(rate=np.nan), "rate must be"),
+        (Perceptron(margin=-1.0), "margin must be a number of at least 0"),
+        (Perceptron(tie="both"), "tie must be one of positive, negative, but is 'both'"),  # type: ignore[arg-type]
+        (Perceptron(passes=0), "passes must be a whole number of at least 1"),
+        (Perceptron(passes=1.5), "passes must be"),  # type: ignore[arg-type]
+        (fresh("margin-perceptron", gamma=0.0), "gamma must be"),
+        (fresh("margin-perceptron", epsilon=2.0), "epsilon must be at most 1"),
+        (PNormPerceptron(p=1.0), "p must be from 2"),
+        (SGD(loss="l0"), "loss must be one of hinge, logistic, squared"),  # type: ignore[arg-type]
+        (SGD(schedule="never"), "schedule must be one of"),  # type: ignore[arg-type]
+        (SGD(average=True, l1=0.1), "average and l1 exclude each other"),
+        (SGD(l2=-1.0), "l2 must be"),
+    ],
+)
+def test_bad_settings(model: Any, message: str) -> None:
+    for call in (
+        lambda: model.fit(GOOD, [0, 1, 0, 1]),
+        lambda: model.partial_fit(GOOD, [0, 1, 0, 1]),
+        lambda: model.learn_one({0: 1.0}, 1),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+
+
+def test_bad_sample_weights() -> None:
+    for weights, message in [
+        ([1.0, 2.0], "one number per row"),
+        ([1.0, np.nan, 1.0, 1.0], "finite and not negative"),
+        ([1.0, -1.0, 1.0, 1.0], "finite and not negative"),
+        (np.ones((4, 1)), "1D array"),
+        (np.zeros(4), "zero for every row"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            Perceptron().fit(GOOD, [0, 1, 0, 1], sample_weight=weights)
+
+
+def test_weights_that_run_away_are_stopped_and_said() -> None:
+    X, y = np.array([[1e6], [2e6]] * 400), [0, 1] * 400
+    model = SGD(loss="squared", schedule="constant", rate=1.0)
+    with pytest.raises(OverflowRefused, match="grew out of range"):
+        model.fit(X, y)
+    assert not hasattr(model, "coef_")
+    with pytest.raises(OverflowRefused, match="grew out of range"):
+        for x, label in zip(X, y, strict=True):
+            model.learn_one(x, label)
+    assert np.isfinite(model.coef_).all()
+    single = SGD(loss="squared", schedule="constant", rate=1.0).partial_fit(X[:2].astype(np.float32), [0, 1])
+    with pytest.raises(OverflowRefused, match="grew out of range"):
+        for x, label in zip(X, y, strict=True):
+            single.learn_one(x, label)
+    assert np.isfinite(single.coef_).all()
+
+
+def test_p_needs_the_number_of_features() -> None:
+    with pytest.raises(InputError, match="p must be given"):
+        PNormPerceptron().learn_one({"a": 1.0}, 1)
+    assert PNormPerceptron().fit(GOOD, [0, 1, 0, 1])._state.geometry.scalars[1] == pytest.approx(2 * np.log(4))
+
+
+def test_classes_that_contradict_the_stream() -> None:
+    model = Perceptron().partial_fit(GOOD, [0, 1, 0, 1], classes=[0, 1])
+    with pytest.raises(LabelError, match="classes must hold the labels of before"):
+        model.partial_fit(GOOD, [0, 1, 0, 1], classes=[1, 2])

@@ -1,0 +1,290 @@
+"""The command line, as a user meets it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer
+
+import novikoff
+from novikoff import learners
+from novikoff.cli.main import COMMANDS, main
+from novikoff.stream import builtin
+from tests.streams import csr, real
+
+LINES = "+1 1:1 3:0.5 # a comment\n-1 2:1 3:0.25\n\n1 1:2\n-1 2:3 9:1e-3\n"
+
+
+def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "novikoff", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.svm"
+    path.write_text(LINES)
+    return path
+
+
+def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_learn_gives_the_promised_keys(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = result(capsys, "learn", str(data), "--quiet")
+    keys = "learner examples features mistakes updates error seconds examples_per_second radius"
+    assert list(out) == keys.split()
+    assert (out["examples"], out["features"], out["learner"]) == (4, 10, "perceptron")
+
+
+@pytest.mark.parametrize("name", learners.names())
+def test_every_learner_learns_predicts_and_is_inspected(
+    name: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(tmp_path / "m.model")
+    extra = ["--p", "3"] if name == "p-norm-perceptron" else []
+    assert main(["learn", str(data), "--learner", name, "--save", model, "--quiet", *extra]) == 0
+    assert "mistakes" in capsys.readouterr().out
+    assert main(["predict", model, str(data), "--scores", "--quiet"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    loaded = novikoff.load(model)
+    assert len(lines) == 4
+    assert [line.split("\t")[0] for line in lines] == [
+        str(loaded.predict_one(x)) for x in ({1: 1, 3: 0.5}, {2: 1, 3: 0.25}, {1: 2}, {2: 3, 9: 1e-3})
+    ]
+    out = result(capsys, "inspect", model)
+    assert out["ledger"]["examples"] == 4
+    assert main(["inspect", model]) == 0
+    assert main(["inspect", model, "--top", "0"]) == 0
+
+
+def test_resume_is_learning_both(tmp_path: Path, data: Path) -> None:
+    more = tmp_path / "more.svm"
+    more.write_text("-1 4:1\n+1 1:1 20:2\n")
+    a, both = str(tmp_path / "a.model"), tmp_path / "both.model"
+    for learner in ("perceptron", "sgd", "voted-perceptron"):
+        base = ["--learner", learner, "--quiet"]
+        assert main(["learn", str(data), "--save", a, *base]) == 0
+        assert main(["learn", str(more), "--resume", a, "--save", a, "--quiet"]) == 0
+        assert main(["learn", str(data), str(more), "--save", str(both), *base]) == 0
+        assert Path(a).read_bytes() == both.read_bytes()
+
+
+def test_resume_refuses_other_settings(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(tmp_path / "m.model")
+    main(["learn", str(data), "--save", model, "--quiet"])
+    assert main(["learn", str(data), "--resume", model, "--average"]) == 2
+    assert "goes on as it began" in capsys.readouterr().err
+    assert main(["learn", str(data), "--resume", model, "--learner", "sgd"]) == 2
+
+
+def test_the_same_bytes_from_file_gzip_and_standard_input(tmp_path: Path) -> None:
+    X, y = real(0, rows=5000, columns=8, kind=np.float32)
+    plain, packed = tmp_path / "d.svm", tmp_path / "d.svm.gz"
+    dump_svmlight_file(X, y, str(plain))
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    models = [tmp_path / f"{k}.model" for k in range(3)]
+    run("learn", str(plain), "--save", str(models[0]), "--quiet")
+    run("learn", str(packed), "--save", str(models[1]))
+    run("learn", "-", "--save", str(models[2]), stdin=plain.read_text())
+    contents = {m.read_bytes() for m in models}
+    assert len(contents) == 1
+    array = novikoff.Perceptron().fit(csr(np.hstack([X])), y)
+    assert novikoff.load(models[0]).ledger_.mistakes == array.ledger_.mistakes
+
+
+def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for title in builtin.STREAMS:
+        label = builtin.STREAMS[title].labels[0]
+        out = result(capsys, "learn", title, "--positive", label, "--quiet")
+        assert out["features"] == len(builtin.STREAMS[title].names)
+    model = str(tmp_path / "m.model")
+    assert main(["learn", "breast-cancer", "--save", model, "--quiet"]) == 0
+    X, y = load_breast_cancer(return_X_y=True)
+    expected = novikoff.Perceptron().fit(X, y)
+    assert (novikoff.load(model).coef_ == expected.coef_).all()
+    capsys.readouterr()
+    assert "worst area" in json.dumps(result(capsys, "inspect", model))
+
+
+def test_many_labels_without_a_choice_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["learn", "digits"]) == 2
+    assert "two labels can be told apart" in capsys.readouterr().err
+
+
+def test_progress_at_doubling_intervals(data: Path) -> None:
+    done = run("learn", str(data), "--passes", "4")
+    shown = [line.split()[0] for line in done.stderr.splitlines()]
+    assert shown == ["examples", "1", "2", "4", "8", "16"]
+    assert "learner     perceptron" in done.stdout
+    assert run("learn", str(data), "--quiet").stderr == ""
+
+
+BAD_LINES = {
+    "1 1:nan\n": "values must be finite",
+    "1 1:inf\n": "values must be finite",
+    "1 1:1e39\n": "values must be finite",
+    "one 1:1\n": "the label must be a whole number, but 'one' came",
+    "0.5 1:1\n": "the label must be a whole number",
+    "nan 1:1\n": "the label must be a whole number",
+    "1,2 1:1\n": "the label must be a whole number",
+    "1 a:1\n": "expected index:value",
+    "1 -1:1\n": "expected index:value",
+    "1 1:x\n": "expected index:value",
+    "1 1\n": "expected index:value",
+    "1 1:\n": "expected index:value",
+    "1 2:1 1:1\n": "indices must grow",
+    "1 1:1 1:1\n": "indices must grow",
+    "1 2147483647:1\n": "with an index from 0 to",
+    "1 99999999999999999999:1\n": "with an index from 0 to",
+    "\xff\xfe 1:1\n": "the label must be",
+}
+
+
+@pytest.mark.parametrize("line", BAD_LINES)
+def test_a_bad_line_is_named_and_nothing_is_written(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, model = tmp_path / "bad.svm", tmp_path / "m.model"
+    path.write_bytes(LINES.encode() + line.encode("latin-1"))
+    model.write_bytes(b"as it was")
+    assert main(["learn", str(path), "--save", str(model), "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert f"{path}:6: " in error
+    assert BAD_LINES[line] in error
+    assert model.read_bytes() == b"as it was"
+    assert sorted(os.listdir(tmp_path)) == ["bad.svm", "m.model"]
+
+
+def test_other_bad_input(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    empty, damaged = tmp_path / "empty.svm", tmp_path / "damaged.svm.gz"
+    empty.write_text("")
+    damaged.write_bytes(gzip.compress(LINES.encode() * 100)[:-9])
+    one, model = tmp_path / "one.svm", tmp_path / "m.model"
+    one.write_text("1 1:1\n1 2:1\n")
+    model.write_bytes(b"no model")
+    for arguments, message in [
+        (["learn", str(empty)], "is empty"),
+        (["learn", str(one)], "all labels are 1"),
+        (["learn", str(damaged)], "can't be read to its end"),
+        (["learn", "nowhere.svm"], "no such file, and no built-in stream"),
+        (["learn", str(tmp_path)], "directory"),
+        (["learn", str(data), "--rate", "-1"], "rate must be a number above 0"),
+        (["learn", str(data), "--learner", "p-norm-perceptron", "--p", "1"], "p must be from 2"),
+        (["learn", str(data), "--save", str(tmp_path / "no" / "folder")], "No such file"),
+        (["predict", str(model), str(data)], "damaged or not a model file"),
+        (["inspect", str(model)], "damaged or not a model file"),
+        (["learn", str(data), "--resume", str(model)], "damaged or not a model file"),
+    ]:
+        assert main([*arguments, *(["--quiet"] if arguments[0] == "learn" else [])]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert "Traceback" not in error
+    for arguments in (["learn"], ["learn", str(data), "--learner", "nobody"], ["nothing"], ["learn", str(data), "--rate", "x"]):
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        assert stop.value.code == 2
+
+
+def test_predict_to_a_file_with_json(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, out = str(tmp_path / "m.model"), tmp_path / "out.tsv"
+    main(["learn", str(data), "--passes", "5", "--save", model, "--quiet"])
+    capsys.readouterr()
+    answer = result(capsys, "predict", model, str(data), "--output", str(out), "--quiet")
+    assert answer == {"examples": 4, "errors": 0, "error": 0.0}
+    assert out.read_text() == "1\n-1\n1\n-1\n"
+    assert main(["predict", model, str(data), "--json"]) == 2
+    unseen = tmp_path / "unseen.svm"
+    unseen.write_text("-1 2:1 1000:5\n")
+    assert main(["predict", model, str(unseen)]) == 0
+    assert capsys.readouterr().out == "-1\n"
+    assert main(["predict", model, "iris"]) == 2
+
+
+def test_help_has_examples_and_says_what_each_setting_is(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--help"], *([c, "--help"] for c in COMMANDS)):
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        assert stop.value.code == 0
+        assert "examples:" in capsys.readouterr().out
+    for name in learners.names():
+        with pytest.raises(SystemExit):
+            main(["learn", "--learner", name, "--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        for setting in learners.learner_class(name).settings():
+            assert f"--{setting}" in text
+            assert f"settings of {name}" in text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "novikoff" in script
+    assert "learn" in script
+
+
+def test_bash_takes_the_completion_script(tmp_path: Path) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(run("completion", "bash").stdout)
+    done = subprocess.run(["bash", "-n", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_interrupt_ends_cleanly(tmp_path: Path) -> None:
+    model = tmp_path / "m.model"
+    command = [sys.executable, "-m", "novikoff", "learn", "-", "--save", str(model)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    process.stdin.write(LINES * 5000)
+    process.stdin.flush()
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted; nothing was written" in error
+    assert "Traceback" not in error
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    X, y = real(0, rows=20_000, columns=3)
+    path, model = tmp_path / "d.svm", tmp_path / "m.model"
+    dump_svmlight_file(X, y, str(path))
+    assert run("learn", str(path), "--save", str(model), "--quiet").returncode == 0
+    command = f"{sys.executable} -m novikoff predict {model} {path} --scores | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert len(done.stdout.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_the_command_line_imports_no_scikit_learn(data: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.model"
+    code = (
+        "import sys\n"
+        "from novikoff.cli.main import main\n"
+        f"for a in (['learn', {str(data)!r}, '--save', {str(model)!r}], ['learn', 'iris', '--positive', 'setosa'],\n"
+        f"          ['predict', {str(model)!r}, {str(data)!r}], ['inspect', {str(model)!r}]):\n"
+        "    assert main(a) == 0\n"
+        "heavy = {'sklearn', 'pandas', 'plotly', 'rich'} & {m.partition('.')[0] for m in sys.modules}\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_novikoff_imports_nothing_heavy() -> None:
+    code = "import sys, novikoff; dir(novikoff); assert not {'numpy', 'numba', 'sklearn'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

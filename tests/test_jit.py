@@ -1,0 +1,125 @@
+"""Compilation happens once for a machine and a version of the sources, and never in a folder that others can write."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import novikoff
+
+PACKAGE = Path(novikoff.__file__).parent
+LEARN = """
+import json, numpy as np
+import novikoff
+from novikoff._jit import Compiled, cache_folder
+from novikoff.parts import loop, geometry
+X = np.random.default_rng(0).standard_normal((40, 5))
+y = (X[:, 0] > 0).astype(int)
+model = novikoff.Perceptron(average=True).fit(X, y)
+model.learn_one(X[0], 1).learn_one({0: 1.0}, 0)
+model.decision_function(X)
+kernels = [k for m in (loop, geometry) for k in vars(m).values() if isinstance(k, Compiled) and "dispatcher" in vars(k)]
+stats = [k.dispatcher.stats for k in kernels if k.dispatcher.signatures]
+used = [s for s in stats if s.cache_hits or s.cache_misses]
+print(json.dumps({
+    "hits": sum(sum(s.cache_hits.values()) for s in used),
+    "misses": sum(sum(s.cache_misses.values()) for s in used),
+    "folder": str(cache_folder()),
+}))
+"""
+
+
+def learn(cache: Path, source: Path | None = None) -> dict[str, object]:
+    env = {**os.environ, "NOVIKOFF_CACHE": str(cache)}
+    if source is not None:
+        env["PYTHONPATH"] = str(source)
+    done = subprocess.run([sys.executable, "-c", LEARN], env=env, capture_output=True, text=True, check=True)
+    result: dict[str, object] = json.loads(done.stdout)
+    return result
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cache")
+    first = learn(folder)
+    assert first["hits"] == 0
+    assert first["misses"] > 0
+    return folder
+
+
+def test_a_second_process_compiles_nothing(cache: Path) -> None:
+    second = learn(cache)
+    assert second["misses"] == 0
+    assert second["hits"] == 6  # learn, learn_dense, learn_sparse, first_refused, read_all, scores
+
+
+def test_an_edit_in_any_source_file_invalidates_the_cache(cache: Path, tmp_path: Path) -> None:
+    for edited in ("parts/rules.py", "stream/rows.py", "errors.py"):
+        source = tmp_path / edited.replace("/", "-")
+        shutil.copytree(PACKAGE, source / "novikoff", ignore=shutil.ignore_patterns("__pycache__"))
+        unchanged = learn_folder(cache, source)
+        with open(source / "novikoff" / edited, "a") as file:
+            file.write("\n# an edit\n")
+        assert learn_folder(cache, source) != unchanged
+    rules = learn(cache, tmp_path / "parts-rules.py")
+    assert rules["hits"] == 0
+    assert rules["misses"] > 0
+
+
+def learn_folder(cache: Path, source: Path) -> str:
+    env = {**os.environ, "NOVIKOFF_CACHE": str(cache), "PYTHONPATH": str(source)}
+    code = "from novikoff._jit import cache_folder; print(cache_folder())"
+    return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+
+
+def test_old_folders_are_removed(tmp_path: Path) -> None:
+    for k in range(8):
+        (tmp_path / f"old{k}").mkdir()
+        os.utime(tmp_path / f"old{k}", (k, k))
+    folder = Path(learn_folder(tmp_path, PACKAGE.parent).strip())
+    assert sorted(f.name for f in tmp_path.iterdir()) == sorted([folder.name, "old5", "old6", "old7"])
+
+
+def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    folder = Path(learn_folder(tmp_path, PACKAGE.parent).strip())
+    assert tmp_path not in folder.parents
+    assert folder.stat().st_mode & 0o077 == 0
+    shutil.rmtree(folder)
+
+
+def test_without_numba_the_bytes_are_the_same() -> None:
+    code = (
+        "import numpy as np, sys\n"
+        "from tests.learners import EVERY, fresh\n"
+        "from tests.streams import real, csr\n"
+        "from novikoff.store import to_bytes\n"
+        "import hashlib\n"
+        "for name in EVERY:\n"
+        "    for kind in (np.float32, np.float64):\n"
+        "        X, y = real(0, rows=40, kind=kind)\n"
+        "        for form in (np.asarray, csr):\n"
+        "            print(name, hashlib.sha256(to_bytes(fresh(name).fit(form(X), y))).hexdigest())\n"
+    )
+    root = Path(__file__).parent.parent
+    outputs = []
+    for disabled in ("0", "1"):
+        env = {**os.environ, "NUMBA_DISABLE_JIT": disabled}
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, cwd=root)
+        outputs.append(done.stdout.splitlines())
+    assert len(outputs[0]) > 50
+    assert outputs[0] == outputs[1]
+
+
+def test_other_users_of_numba_keep_their_cache_folder() -> None:
+    import numba
+
+    before = numba.config.CACHE_DIR
+    novikoff.Perceptron().fit([[0.0], [1.0]], [0, 1])
+    assert before == numba.config.CACHE_DIR

@@ -1,0 +1,76 @@
+"""learn_one and predict_one from dicts, lists of names and arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from novikoff import SGD, InputError, Perceptron
+from novikoff.store import from_bytes, to_bytes
+from tests.learners import EVERY, fresh
+
+
+def test_names_and_their_weights() -> None:
+    model = Perceptron().learn_one({"red": 1.0, "round": 2.0}, "stop").learn_one({"green": 1.0}, "go")
+    weights = dict(zip(model.feature_names_in_, model.coef_[0], strict=True))
+    assert weights == {"red": -1.0, "round": -2.0, "green": 1.0}
+    assert model.predict_one({"red": 1.0, "unheard of": 100.0}) == "stop"
+    assert model.predict_one({"unheard of": 1.0}) == "go"  # only the bias, which is 0, speaks: a tie
+
+
+def test_a_list_of_names_is_a_dict_of_ones() -> None:
+    names, ones = SGD(), SGD()
+    for words, label in [(["a", "b"], 1), (["c"], 0), (("a", "c"), 1)]:
+        names.learn_one(words, label)
+        ones.learn_one(dict.fromkeys(words, 1.0), label)
+    assert to_bytes(names) == to_bytes(ones)
+
+
+def test_whole_numbers_truth_values_and_numpy_scalars_are_numbers() -> None:
+    a = Perceptron().learn_one({"x": 2, "y": True, "z": np.float32(0.5)}, -1)
+    b = Perceptron().learn_one({"x": 2.0, "y": 1.0, "z": 0.5}, -1)
+    assert to_bytes(a) == to_bytes(b)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_thousands_of_new_features(name: str) -> None:
+    model = fresh(name)
+    for t in range(300):
+        model.learn_one({f"f{t}-{k}": 1.0 for k in range(10)} | {"sign": 1.0 if t % 2 else -1.0}, t % 2)
+    assert model.n_features_in_ == 3001
+    assert model.predict_one({"sign": 3.0}) == 1
+    assert to_bytes(from_bytes(to_bytes(model), "m")) == to_bytes(model)
+
+
+def test_column_numbers_grow_the_model() -> None:
+    model = Perceptron().learn_one({3: 1.0}, -1).learn_one({900: 1.0}, 1)
+    assert model.n_features_in_ == 901
+    assert model.coef_[0, 3] == -1.0
+    with pytest.raises(InputError, match="Column numbers must be from 0"):
+        model.learn_one({-1: 1.0}, 1)
+
+
+def test_empty_examples_have_only_a_bias() -> None:
+    model = Perceptron().learn_one({}, -1)
+    assert model.intercept_[0] == -1.0
+    assert model.predict_one({}) == -1
+
+
+def test_settings_changed_between_examples_count_at_once() -> None:
+    model = Perceptron().learn_one({"a": 1.0}, -1)
+    model.set_params(margin=100.0).learn_one({"a": 1.0}, -1)
+    assert model.ledger_.updates == 2
+
+
+def test_arrays_of_every_kind() -> None:
+    X = np.array([[1, 2], [3, -4], [0, 1]])
+    expected = Perceptron()
+    for x, label in zip(X.astype(float), [1, -1, 1], strict=True):
+        expected.learn_one(x, label)
+    frozen = X.astype(float)
+    frozen.flags.writeable = False
+    for form in (X, X.astype(np.float32), np.asfortranarray(X.astype(float)), frozen, X.astype(float)[:, ::-1][:, ::-1]):
+        model = Perceptron()
+        for x, label in zip(form, [1, -1, 1], strict=True):
+            model.learn_one(x, label)
+        assert to_bytes(model) == to_bytes(expected)

@@ -1,0 +1,77 @@
+"""The learners as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from novikoff import SGD, MarginPerceptron, Perceptron, PNormPerceptron, VotedPerceptron
+from tests.learners import EVERY, fresh
+
+ONE_STEP = "an example of weight c is one step of c times the length, not c steps: online learners depend on the order"
+
+
+def expected_failures(model: Any) -> dict[str, str]:
+    if "sample_weight" in type(model).fit.__code__.co_varnames:
+        return {
+            "check_sample_weight_equivalence_on_dense_data": ONE_STEP,
+            "check_sample_weight_equivalence_on_sparse_data": ONE_STEP,
+        }
+    return {}
+
+
+@parametrize_with_checks(
+    [Perceptron(), Perceptron(average=True), MarginPerceptron(), VotedPerceptron(), PNormPerceptron(), SGD(),
+     SGD(loss="hinge", schedule="sqrt", l2=0.01), SGD(schedule="sqrt", l1=0.01)],
+    expected_failed_checks=expected_failures,
+)  # fmt: skip
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_clone_keeps_settings_and_forgets_the_rest(name: str) -> None:
+    model = fresh(name).fit([[0.0], [1.0]], [0, 1])
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert not hasattr(copy, "coef_")
+    assert is_classifier(copy)
+
+
+def test_pipeline_grid_search_and_cross_validation() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), SGD()), {"sgd__loss": ["hinge", "logistic"], "sgd__l2": [0.0, 0.01]}, cv=3
+    ).fit(X, y)
+    scores = cross_val_score(make_pipeline(StandardScaler(), Perceptron(average=True)), X, y, cv=3)
+    majority = np.bincount(y).max() / len(y)
+    assert search.best_score_ > majority
+    assert scores.min() > majority
+
+
+def test_weight_zero_is_as_if_the_row_was_not_there() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 4)), rng.integers(0, 2, 50)
+    weights = rng.integers(0, 2, 50).astype(float)
+    for model in (Perceptron(average=True), SGD(l2=0.1)):
+        all_rows = clone(model).fit(X, y, sample_weight=weights)
+        some_rows = clone(model).fit(X[weights > 0], y[weights > 0])
+        assert (all_rows.coef_ == some_rows.coef_).all()
+        assert repr(all_rows.ledger_) == repr(some_rows.ledger_)
+
+
+def test_weight_scales_the_step_and_silences_the_bounds() -> None:
+    X, y = [[1.0, 2.0], [3.0, 1.0]], [-1, 1]
+    double = Perceptron().fit(X, y, sample_weight=[2.0, 1.0])
+    assert double.coef_.tolist() == [[-2.0 + 3.0, -4.0 + 1.0]]
+    assert double.ledger_.weighted == 1
+    assert list(double.bounds()) == []
+    assert len(Perceptron().fit(X, y).bounds()) == 4

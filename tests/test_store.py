@@ -1,0 +1,141 @@
+"""The model file: whole or refused, and safe from a kill at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import novikoff
+from novikoff import ModelFileError
+from novikoff.store import FORMAT, from_bytes, to_bytes, write_atomically
+from tests.learners import EVERY, fresh
+from tests.streams import real
+
+CONTENT = to_bytes(fresh("perceptron").learn_one({"a": 1.5, "b": -2.0}, "yes").learn_one({"c": 1.0}, "no"))
+
+
+def test_any_single_bit_flipped_is_refused() -> None:
+    for position in range(len(CONTENT)):
+        for bit in range(8):
+            changed = bytearray(CONTENT)
+            changed[position] ^= 1 << bit
+            with pytest.raises(ModelFileError, match=r"model: (is damaged|has format)"):
+                from_bytes(bytes(changed), "model")
+
+
+def test_any_truncation_and_any_addition_is_refused() -> None:
+    for length in range(len(CONTENT)):
+        with pytest.raises(ModelFileError, match="damaged"):
+            from_bytes(CONTENT[:length], "model")
+    for more in (b"\0", b" ", CONTENT):
+        with pytest.raises(ModelFileError, match="damaged"):
+            from_bytes(CONTENT + more, "model")
+
+
+@given(st.binary(max_size=300))
+def test_random_bytes_are_refused(content: bytes) -> None:
+    with pytest.raises(ModelFileError, match="damaged"):
+        from_bytes(content, "model")
+
+
+def test_a_newer_format_is_refused_by_its_number() -> None:
+    newer = CONTENT.replace(f'\\"format\\": {FORMAT}'.encode(), f'\\"format\\": {FORMAT + 1}'.encode())
+    assert newer != CONTENT
+    with pytest.raises(ModelFileError, match=f"has format {FORMAT + 1}.*update novikoff"):
+        from_bytes(newer, "model")
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="No such file"):
+        novikoff.load(tmp_path / "none.model")
+    with pytest.raises(ModelFileError, match="directory"):
+        novikoff.load(tmp_path)
+
+
+def test_the_header_can_be_read_without_novikoff(tmp_path: Path) -> None:
+    from safetensors import safe_open
+
+    path = tmp_path / "m.model"
+    path.write_bytes(CONTENT)
+    with safe_open(path, "numpy") as file:
+        header = json.loads(file.metadata()["novikoff"])
+        assert file.get_tensor("geometry.slots").shape == (4,)
+    assert header["learner"] == "perceptron"
+    assert header["ledger"]["examples"] == 2
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    names=st.lists(st.text(max_size=8), min_size=1, max_size=5, unique=True),
+    labels=st.lists(st.one_of(st.text(max_size=70), st.just("0" * 64)), min_size=2, max_size=2, unique=True),
+)
+def test_any_names_and_labels_survive(names: list[str], labels: list[str]) -> None:
+    names = [n.encode("utf-8", "replace").decode() for n in names]
+    labels = [n.encode("utf-8", "replace").decode() for n in labels]
+    model = fresh("perceptron")
+    for label in dict.fromkeys(labels):
+        model.learn_one(dict.fromkeys(names, 1.0), label)
+    again = from_bytes(to_bytes(model), "m")
+    assert to_bytes(again) == to_bytes(model)
+    assert again.classes_.tolist() == model.classes_.tolist()
+    assert again.feature_names_in_.tolist() == list(dict.fromkeys(names))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_files_are_written_and_read(name: str, tmp_path: Path) -> None:
+    X, y = real(0, kind=np.float32)
+    model = fresh(name).fit(X, y)
+    novikoff.save(model, tmp_path / "m")
+    novikoff.save(model, str(tmp_path / "m"))
+    assert (novikoff.load(tmp_path / "m").predict(X) == model.predict(X)).all()
+    assert os.listdir(tmp_path) == ["m"]
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "m.model"
+    path.write_bytes(b"old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["m.model"]
+
+
+ENDLESS = """
+import sys, numpy as np, novikoff
+model = novikoff.load(sys.argv[1])
+model.learn_one(np.ones(model.n_features_in_), 0)
+while True:
+    novikoff.save(model, sys.argv[1])
+    print(model.ledger_.examples, flush=True)
+"""
+
+
+def test_kill_minus_nine_while_saving_leaves_a_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.model"
+    novikoff.save(fresh("perceptron").fit(np.random.default_rng(0).standard_normal((2, 300_000)), [0, 1]), path)
+    rng = np.random.default_rng(0)
+    for kills in range(1, 13):
+        process = subprocess.Popen([sys.executable, "-c", ENDLESS, str(path)], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) == 2 + kills
+        time.sleep(rng.random() * 0.03)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        assert novikoff.load(path).ledger_.examples == 2 + kills
+    assert list(tmp_path.glob(".m.model.*.part")), "no kill fell into the middle of a save: the test has lost its point"
