@@ -1,18 +1,15 @@
-"""Learning and predicting one example at a time, from a dict, a list of names or a 1-D array.
-
-The compiled step for one example is bound once (see `Compiled.bound`): Numba's look at the types of the arguments would
-cost more than learning does.
-"""
+"""Learning and predicting one example at a time, from a dict, a list of names or a 1-D array."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError, OverflowRefused
+from novikoff.learners.lane import Lane
 from novikoff.learners.learner import TIES, Learner
 from novikoff.learners.state import State
 from novikoff.parts import loop
@@ -22,30 +19,20 @@ from novikoff.stream.names import Names, numbers
 from novikoff.stream.rows import Dense
 
 
-class Steps(NamedTuple):
-    """What the steps for single examples need besides the example."""
-
-    rule: Any
-    tie: float
-    starts: NDArray[np.int64]
-    dense: Callable[..., int]
-    sparse: Callable[..., int]
-
-
 class OneByOne(Learner):
     """A learner that also takes single examples. Abstract."""
 
-    _steps: Steps | None = None
+    _lane: Lane | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_steps"}
+        return {name: value for name, value in self.__dict__.items() if name != "_lane"}
 
     def set_params(self, **params: Any) -> Self:
-        self._steps = None
+        self._lane = None
         return super().set_params(**params)
 
     def _adopt(self, state: State) -> None:
-        self._steps = None
+        self._lane = None
         super()._adopt(state)
 
     # --- Learning ---
@@ -55,16 +42,20 @@ class OneByOne(Learner):
 
         Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
         """
+        lane = self._lane
+        if lane is None or lane.learn(x, y) < 0:
+            self._learn_unusual(x, y)
+        return self
+
+    def _learn_unusual(self, x: Any, y: Any) -> None:
+        """The way around: takes everything, says what is wrong, and leaves the lane ready for more of the same."""
         state = self._state
         if state is None:
             self._check_all()
             state = self.fresh_state(0, np.float64, None, Labels())
         features, labels = state.features, len(state.labels)
         try:
-            if type(x) is np.ndarray:
-                taken = self._learn_array(state, x, y)
-            else:
-                taken = self._learn_terms(state, x, y)
+            taken = self._learn_array(state, x, y) if isinstance(x, np.ndarray) else self._learn_terms(state, x, y)
         except InputError:
             state.forget(features, labels)
             raise
@@ -72,38 +63,33 @@ class OneByOne(Learner):
             state.forget(features, labels)
             raise self._why_refused(state, x)
         self._state = state
-        return self
 
     def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
-        if x.dtype != state.kind or x.ndim != 1 or not x.flags.carray:
-            x = one_array(x, state.kind)
+        x = one_array(x, state.kind)
         if x.size != state.features:
             self._first_width(state, x.size)
-        steps = self._steps or self._bind(state)
         self._reserve(state, 1, x.size)
-        sign = state.labels.sign(y)
-        return steps.dense(steps.rule, state.geometry, x, sign, steps.tie, state.ledger.book)
+        lane = self._refreshed_lane(state)
+        return lane.dense(lane.rule, lane.geometry, x, state.labels.sign(y), lane.tie, lane.book)
 
     def _learn_terms(self, state: State, x: Any, y: Any) -> int:
-        keys, values = door.one(x)
-        if state.kind != np.float64:
-            values = values.astype(state.kind)
+        keys, numbers_ = door.one(x)
         columns = self._columns(state, keys)
-        steps = self._steps or self._bind(state)
-        self._reserve(state, 1, len(values))
-        steps.starts[1] = len(values)
+        self._reserve(state, 1, len(columns))
+        lane = self._refreshed_lane(state)
+        lane.prepare(len(columns))
+        lane.starts[1] = len(columns)
+        values = numbers_.astype(state.kind, copy=False)
         sign = state.labels.sign(y)
-        return steps.sparse(
-            steps.rule, state.geometry, steps.starts, columns, values, sign, steps.tie, state.ledger.book
+        return lane.sparse(
+            lane.rule, lane.geometry, lane.starts, columns, values, lane.slots, sign, lane.tie, lane.book
         )
 
-    def _bind(self, state: State) -> Steps:
-        rule, tie, book = self._rule(), TIES[self.tie], state.ledger.book
-        starts, columns, values = np.zeros(2, np.int64), np.zeros(1, np.uint32), np.zeros(1, state.kind)
-        dense = loop.learn_dense.bound(rule, state.geometry, values, 1.0, tie, book)
-        sparse = loop.learn_sparse.bound(rule, state.geometry, starts, columns, values, 1.0, tie, book)
-        self._steps = Steps(rule, tie, starts, dense, sparse)
-        return self._steps
+    def _refreshed_lane(self, state: State) -> Lane:
+        if self._lane is None:
+            self._lane = Lane(self._rule(), TIES[self.tie], state)
+        self._lane.refresh(state)
+        return self._lane
 
     def _columns(self, state: State, keys: Sequence[Any]) -> NDArray[np.uint32]:
         """The column numbers of an example's features, with room made for new ones."""

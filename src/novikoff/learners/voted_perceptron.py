@@ -147,6 +147,11 @@ class VotedPerceptron(OneByOne):
             bias=float(self.bias),
         )
 
+    def learn_one(self, x: Any, y: Any) -> VotedPerceptron:
+        """Learns one example, as every learner does; room for a mistake must be made first, so never in the fast lane."""
+        self._learn_unusual(x, y)
+        return self
+
     def _reserve(self, state: State, examples: int, terms: int) -> None:
         voted = state.geometry
         kept, used = int(voted.sizes[KEPT]), int(voted.sizes[TERMS])

@@ -13,7 +13,7 @@ from novikoff.parts.geometry import norm, score, tick, update
 from novikoff.parts.rules import loss, signal
 from novikoff.stream.rows import Dense, Rows, Sparse, inside, measure
 
-RIGHT, WRONG, REFUSED = 0, 1, -1
+RIGHT, WRONG, REFUSED, UNUSUAL = 0, 1, -1, -2
 
 
 @compiled
@@ -77,7 +77,9 @@ def learn(
 
 @compiled
 def learn_dense(rule: Any, geometry: Any, x: NDArray[np.floating], y: float, tie: float, book: Book) -> int:
-    """One example, given as the values of all features."""
+    """One example, given as the values of all features; UNUSUAL where they don't lie side by side."""
+    if x.strides[0] != x.itemsize:
+        return UNUSUAL
     return step(rule, geometry, Dense(x, x.size), 0, y, 1.0, tie, book)
 
 
@@ -88,12 +90,16 @@ def learn_sparse(
     starts: NDArray[np.int64],
     indices: NDArray[np.uint32],
     values: NDArray[np.floating],
+    slots: int,
     y: float,
     tie: float,
     book: Book,
 ) -> int:
-    """One example, given as the features that are there; `starts` is [0, how many]."""
-    return step(rule, geometry, Sparse(starts, indices, values), 0, y, 1.0, tie, book)
+    """One example, given as the features that are there; `starts` is [0, how many]. UNUSUAL where a slot is not yet in use."""
+    rows = Sparse(starts, indices, values)
+    if not inside(rows, 0, slots):
+        return UNUSUAL
+    return step(rule, geometry, rows, 0, y, 1.0, tie, book)
 
 
 @compiled

@@ -22,10 +22,11 @@ class Labels:
     def __init__(self, negative: Any = None, positive: Any = None) -> None:
         self.negative = negative
         self.positive = positive
-        self._signs: dict[Any, float] = {}
+        self.sides: dict[Any, float] = {}
+        """−1 or +1 for each label known so far, in the order in which they came."""
         for label, sign in ((negative, -1.0), (positive, 1.0)):
             if label is not None:
-                self._signs[label] = sign
+                self.sides[label] = sign
 
     @classmethod
     def sorted(cls, known: Any) -> Labels:
@@ -42,9 +43,9 @@ class Labels:
     def named(self, classes: Any) -> Labels:
         """These labels after being told that there are just these two classes."""
         told = Labels.sorted(classes)
-        if set(self._signs) - set(told._signs):
+        if set(self.sides) - set(told.sides):
             raise LabelError(f"classes must hold the labels of before, {self.known()}, but {told.known()} came.")
-        return self if len(self) == 2 else told if not self._signs else self
+        return self if len(self) == 2 else told if not self.sides else self
 
     def signs(self, y: NDArray[Any]) -> tuple[NDArray[np.float64], Labels]:
         """−1 or +1 for each label, and the labels that are known then: self is left as it is."""
@@ -59,15 +60,15 @@ class Labels:
 
     def sign(self, label: Any) -> float:
         """−1 or +1 for one label, which becomes known if it was not."""
-        sign = self._signs.get(label)
+        sign = self.sides.get(label)
         return self._learn(plain(label)) if sign is None else sign
 
     def _learn(self, label: Any) -> float:
-        if label in self._signs:
-            return self._signs[label]
-        if len(self._signs) == 2:
+        if label in self.sides:
+            return self.sides[label]
+        if len(self.sides) == 2:
             raise too_many([self.negative, self.positive, label])
-        if self._signs:
+        if self.sides:
             sign = 1.0 if self.positive is None else -1.0
         else:
             sign = 1.0 if not isinstance(label, str) and label > 0 else -1.0
@@ -75,18 +76,18 @@ class Labels:
             self.positive = label
         else:
             self.negative = label
-        self._signs[label] = sign
+        self.sides[label] = sign
         return sign
 
     def forget(self, count: int) -> None:
         """Back to the first `count` labels."""
-        for label in list(self._signs)[count:]:
-            del self._signs[label]
+        for label in list(self.sides)[count:]:
+            del self.sides[label]
             self.negative = None if self.negative == label else self.negative
             self.positive = None if self.positive == label else self.positive
 
     def __len__(self) -> int:
-        return len(self._signs)
+        return len(self.sides)
 
     def known(self) -> list[Any]:
         """Negative first; one only, where the other has not come yet."""
