@@ -16,9 +16,7 @@ def run() -> list[Row]:
 
     warnings.simplefilter("ignore")
     once: dict[str, Any] = {"max_iter": 1, "tol": None, "shuffle": False}
-    averaged = SGDClassifier(
-        loss="perceptron", learning_rate="constant", eta0=1.0, penalty=None, average=True, **once
-    )
+    averaged = SGDClassifier(loss="perceptron", learning_rate="constant", eta0=1.0, penalty=None, average=True, **once)
     sparse, labels = text_like()
     dense, dense_labels = table()
     return [

@@ -196,6 +196,11 @@ def test_bad_sample_weights() -> None:
             Perceptron().fit(GOOD, [0, 1, 0, 1], sample_weight=weights)
 
 
+def learn_all(model: Any, X: Any, y: Any) -> None:
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(x, label)
+
+
 def test_weights_that_run_away_are_stopped_and_said() -> None:
     X, y = np.array([[1e6], [2e6]] * 400), [0, 1] * 400
     model = SGD(loss="squared", schedule="constant", rate=1.0)
@@ -203,13 +208,11 @@ def test_weights_that_run_away_are_stopped_and_said() -> None:
         model.fit(X, y)
     assert not hasattr(model, "coef_")
     with pytest.raises(OverflowRefused, match="grew out of range"):
-        for x, label in zip(X, y, strict=True):
-            model.learn_one(x, label)
+        learn_all(model, X, y)
     assert np.isfinite(model.coef_).all()
     single = SGD(loss="squared", schedule="constant", rate=1.0).partial_fit(X[:2].astype(np.float32), [0, 1])
     with pytest.raises(OverflowRefused, match="grew out of range"):
-        for x, label in zip(X, y, strict=True):
-            single.learn_one(x, label)
+        learn_all(single, X, y)
     assert np.isfinite(single.coef_).all()
 
 

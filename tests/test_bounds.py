@@ -110,7 +110,9 @@ def test_predictions_do_not_depend_on_the_rate(stream: Any, rate: float) -> None
     assert (other.coef_ == one.coef_ * rate).all()
 
 
-@pytest.mark.parametrize(("tie", "label", "made"), [("positive", 1, 0), ("positive", -1, 1), ("negative", 1, 1), ("negative", -1, 0)])
+@pytest.mark.parametrize(
+    ("tie", "label", "made"), [("positive", 1, 0), ("positive", -1, 1), ("negative", 1, 1), ("negative", -1, 0)]
+)
 def test_a_score_of_zero_predicts_what_the_tie_says(tie: Any, label: int, made: int) -> None:
     model = Perceptron(tie=tie).partial_fit([[2.0]], [label], classes=BOTH)
     assert model.ledger_.mistakes == made

@@ -192,7 +192,12 @@ def test_other_bad_input(tmp_path: Path, data: Path, capsys: pytest.CaptureFixtu
         error = capsys.readouterr().err
         assert message in error
         assert "Traceback" not in error
-    for arguments in (["learn"], ["learn", str(data), "--learner", "nobody"], ["nothing"], ["learn", str(data), "--rate", "x"]):
+    for arguments in (
+        ["learn"],
+        ["learn", str(data), "--learner", "nobody"],
+        ["nothing"],
+        ["learn", str(data), "--rate", "x"],
+    ):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         assert stop.value.code == 2

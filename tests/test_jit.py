@@ -111,7 +111,9 @@ def test_without_numba_the_bytes_are_the_same() -> None:
     outputs = []
     for disabled in ("0", "1"):
         env = {**os.environ, "NUMBA_DISABLE_JIT": disabled}
-        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, cwd=root)
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, cwd=root
+        )
         outputs.append(done.stdout.splitlines())
     assert len(outputs[0]) > 50
     assert outputs[0] == outputs[1]

@@ -69,7 +69,13 @@ def test_arrays_of_every_kind() -> None:
         expected.learn_one(x, label)
     frozen = X.astype(float)
     frozen.flags.writeable = False
-    for form in (X, X.astype(np.float32), np.asfortranarray(X.astype(float)), frozen, X.astype(float)[:, ::-1][:, ::-1]):
+    for form in (
+        X,
+        X.astype(np.float32),
+        np.asfortranarray(X.astype(float)),
+        frozen,
+        X.astype(float)[:, ::-1][:, ::-1],
+    ):
         model = Perceptron()
         for x, label in zip(form, [1, -1, 1], strict=True):
             model.learn_one(x, label)

@@ -26,7 +26,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-# Division by zero gives inf or nan as the hardware does: a compiled loop never raises. No fastmath: certificates compare numbers.
+# Compiled code never raises (division by zero gives inf or nan, as the hardware has it), never allocates (so there are
+# no references to count, which would cost more than the loop), and is one piece. No fastmath: certificates compare
+# numbers.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": True}
 FOLDERS_KEPT = 4
 
@@ -37,12 +39,13 @@ _numba: Any = None
 class Compiled(Generic[P, R]):
     """A function that Numba compiles when it is first called, once for each combination of argument types."""
 
-    def __init__(self, function: Callable[P, R]) -> None:
+    def __init__(self, function: Callable[P, R], *, brief: bool = False) -> None:
         self.function = function
+        self.options = OPTIONS | {"nogil": not brief}
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.dispatcher(*args, **kwargs)  # type: ignore[no-any-return]
+        return self.dispatcher(*args, **kwargs)
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -50,17 +53,20 @@ class Compiled(Generic[P, R]):
         numba = numba_module()
         kept, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(cache_folder())
         try:
-            return numba.njit(self.function, cache=True, **OPTIONS)
+            return numba.njit(self.function, cache=True, **self.options)
         finally:
             numba.config.CACHE_DIR = kept
 
-    def bound(self, *args: P.args, **kwargs: P.kwargs) -> Callable[P, R]:
-        """The machine code for the types of these arguments, without Numba's look at the types at every call: for one
-        example at a time that look costs more than learning. The caller answers for the types of what it passes."""
+    def bound(self, *samples: Any) -> Callable[..., R]:
+        """The machine code for arguments of the types of these samples, without Numba's look at the types at each call:
+        for one example at a time that look costs more than learning. The caller answers for the types of its arguments.
+        """
         dispatcher = self.dispatcher
-        signature = tuple(dispatcher.typeof_pyval(a) for a in args)
+        signature = tuple(
+            _numba.types.Optional(_numba.typeof(s.value)) if isinstance(s, Like) else _numba.typeof(s) for s in samples
+        )
         dispatcher.compile(signature)
-        return dispatcher.overloads[signature].entry_point  # type: ignore[no-any-return]
+        return dispatcher.overloads[signature].entry_point
 
 
 class Plain(Generic[P, R]):
@@ -73,32 +79,45 @@ class Plain(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
-    def bound(self, *args: P.args, **kwargs: P.kwargs) -> Callable[P, R]:
+    def bound(self, *samples: Any) -> Callable[..., R]:
         return self.function
 
 
+class Like:
+    """A sample that stands for a type only: None is passed in its place (see `unpacked` in `_machine.py`)."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 def compiled(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+    """Marks a function to be compiled."""
     return Plain(function) if DISABLED else Compiled(function)
+
+
+def compiled_brief(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+    """… one so short that letting other threads run meanwhile would cost more than it does."""
+    return Plain(function) if DISABLED else Compiled(function, brief=True)
 
 
 class _Generic(Generic[P, R]):
     """The typed face of what `generic` returns."""
 
-    of: Callable[[type], Callable[[Callable[P, R]], Callable[P, R]]]
+    of: Callable[[type], Callable[[Callable[..., R]], Callable[..., R]]]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...  # type: ignore[empty-body]
 
 
 def generic(default: Callable[P, R]) -> _Generic[P, R]:
-    """A function with one body per class of its first argument, added by `@name.of(Class)`; others get the default's body."""
+    """A function with one body per class of its first argument, added by `@name.of(Class)`; for others the default."""
     bodies: dict[type, Callable[..., Any]] = {}
 
     @functools.wraps(default)
     def call(*args: Any) -> Any:
         return bodies.get(type(args[0]), default)(*args)
 
-    def of(kind: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
-        def add(body: Callable[P, R]) -> Callable[P, R]:
+    def of(kind: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
+        def add(body: Callable[..., R]) -> Callable[..., R]:
             bodies[kind] = body
             return body
 
@@ -119,7 +138,7 @@ def primitive(python: Callable[P, R], code: Callable[..., Any]) -> Callable[P, R
     `python` is its meaning, and what runs without Numba."""
 
     def choose(*types: Any) -> Callable[..., Any]:
-        return code(numba_module(), *types)  # type: ignore[no-any-return]
+        return code(numba_module(), *types)
 
     _generics.append((python, choose))
     return python
@@ -127,7 +146,7 @@ def primitive(python: Callable[P, R], code: Callable[..., Any]) -> Callable[P, R
 
 def numba_module() -> Any:
     """Numba, imported on first need, with our generic functions made known to it."""
-    global _numba
+    global _numba  # noqa: PLW0603 - imported once, on first need
     if _numba is None:
         import numba
         import numba.extending
@@ -150,7 +169,7 @@ def _register_generics() -> None:
 
 @functools.cache
 def cache_folder() -> Path:
-    """This version's own folder below the user's cache folder; a temporary one where that can't be written or isn't private."""
+    """This version's own folder in the user's cache folder; a temporary one where that is not private or writable."""
     named = os.environ.get("NOVIKOFF_CACHE")
     home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "novikoff"
     folder = home / source_digest()

@@ -9,19 +9,24 @@ Each function is written twice: as Python, which says what it means and runs whe
 compute in double precision. The product of two float32 numbers is exact in double, so that a fused multiply-add, where
 the machine has one, cannot change the result; for float64 input products and sums stay apart.
 
+Arguments that stay the same from call to call can be packed into one block: taking a dozen arrays apart costs a small
+call more time than its work.
+
 Weights are kept in slots: slot 0 is the bias's, feature j lives in slot j + 1. An array of slots has one column, or two
 of which the first counts here.
 """
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
 
-from novikoff._jit import primitive
+from novikoff._jit import DISABLED, primitive
 
 LANES = 8
+AHEAD = 1024  # values: some rows further on in a dense table
 
 
 def _element(array: Any, k: int) -> Any:
@@ -39,7 +44,7 @@ def _element_code(numba: Any, array: Any, k: Any) -> Any:
 
         return array.dtype(array, types.intp), code
 
-    return lambda array, k: load(array, k)
+    return lambda array, k: load(array, k)  # noqa: PLW0108 - Numba wants a function here
 
 
 def _put(array: Any, k: int, value: float) -> None:
@@ -59,7 +64,7 @@ def _put_code(numba: Any, array: Any, k: Any, value: Any) -> Any:
 
         return types.void(array, types.intp, types.float64), code
 
-    return lambda array, k, value: store(array, k, value)
+    return lambda array, k, value: store(array, k, value)  # noqa: PLW0108
 
 
 def _dense_sums(values: Any, start: int, count: int, slots: Any) -> tuple[float, float]:
@@ -109,7 +114,7 @@ def _dense_sums_code(numba: Any, values: Any, start: Any, count: Any, slots: Any
         pair = types.UniTuple(types.float64, 2)
         return pair(values, types.intp, types.intp, slots), code
 
-    return lambda values, start, count, slots: sums(values, start, count, slots)
+    return lambda values, start, count, slots: sums(values, start, count, slots)  # noqa: PLW0108
 
 
 def _sparse_sums_code(numba: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any) -> Any:
@@ -125,10 +130,10 @@ def _sparse_sums_code(numba: Any, values: Any, indices: Any, start: Any, count: 
         pair = types.UniTuple(types.float64, 2)
         return pair(values, indices, types.intp, types.intp, slots), code
 
-    return lambda values, indices, start, count, slots: sums(values, indices, start, count, slots)
+    return lambda values, indices, start, count, slots: sums(values, indices, start, count, slots)  # noqa: PLW0108
 
 
-def _sums_in_lanes(
+def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     target: Any, builder: Any, signature: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any
 ) -> Any:
     """LLVM code for (Σ xₖ·wₖ, Σ xₖ²) over `count` terms from `start` on; wₖ are neighbours, or gathered by index."""
@@ -172,6 +177,14 @@ def _sums_in_lanes(
             group = builder.insert_element(group, one, ir.Constant(i32, lane))
         return group
 
+    def ask_ahead(k: Any) -> None:
+        """Asks memory for values of later rows, which the processor by itself asks for too late."""
+        byte = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        place = builder.bitcast(step(x_base, builder.add(k, number(AHEAD))), byte)
+        builder.call(prefetch, [place, *(ir.Constant(i32, n) for n in (0, 3, 1))])  # to read, to keep, data
+
     def widened(value: Any, kind: Any) -> Any:
         return value if value.type == kind else builder.fpext(value, kind)
 
@@ -186,6 +199,8 @@ def _sums_in_lanes(
     whole = builder.and_(count, number(-LANES))
     dots, squares = fresh(wide, [0.0] * LANES), fresh(wide, [0.0] * LANES)
     with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
+        if i_base is None:
+            ask_ahead(k)
         x = widened(neighbours(x_base, k), wide)
         accumulate(dots, x, widened(gathered(k), wide), exact)
         accumulate(squares, x, x, exact_square)
@@ -211,6 +226,64 @@ def _sums_in_lanes(
     return target.make_tuple(builder, signature.return_type, [dot, square])
 
 
+def pack(value: Any) -> Any:
+    """Numbers, arrays and tuples of them as one block of 64-bit words, to be taken apart by `unpacked`. The caller
+    keeps the arrays alive. Without Numba the block is the value itself."""
+    return value if DISABLED else np.array(_words(value), np.int64)
+
+
+def _words(value: Any) -> list[int]:
+    if isinstance(value, tuple):
+        return [word for item in value for word in _words(item)]
+    if isinstance(value, np.ndarray):
+        return [value.ctypes.data, *value.shape]
+    if isinstance(value, float):
+        return list(struct.unpack("q", struct.pack("d", value)))
+    return [int(value)]
+
+
+def _unpacked(block: Any, like: Any) -> Any:
+    return block
+
+
+def _unpacked_code(numba: Any, block: Any, like: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def unpack(context: Any, block: Any, like: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = target.make_array(signature.args[0])(target, builder, args[0]).data
+            words = (builder.load(builder.gep(data, [target.get_constant(types.intp, k)])) for k in range(10**6))
+            return _rebuilt(target, builder, signature.return_type, words)
+
+        return like.type(block, like), code
+
+    return lambda block, like: unpack(block, like)  # noqa: PLW0108
+
+
+def _rebuilt(target: Any, builder: Any, kind: Any, words: Any) -> Any:
+    """LLVM code for a value of this Numba type from the next words, the inverse of `_words`."""
+    from numba.core import cgutils, types
+    from numba.np.arrayobj import populate_array
+
+    if isinstance(kind, types.BaseTuple):
+        items = [_rebuilt(target, builder, item, words) for item in kind]
+        return target.make_tuple(builder, kind, items)
+    if isinstance(kind, types.Array):
+        array = target.make_array(kind)(target, builder)
+        data = builder.inttoptr(next(words), array.data.type)
+        shape = [next(words) for _ in range(kind.ndim)]
+        size = target.get_constant(types.intp, target.get_abi_sizeof(target.get_data_type(kind.dtype)))
+        strides = [size]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        whole = {"shape": cgutils.pack_array(builder, shape), "strides": cgutils.pack_array(builder, strides)}
+        populate_array(array, data=data, itemsize=size, meminfo=None, **whole)
+        return array._getvalue()
+    word = next(words)
+    return builder.bitcast(word, target.get_value_type(kind)) if isinstance(kind, types.Float) else word
+
+
 element = primitive(_element, _element_code)
 """array[k], for a k that is known to be inside: no look at the sign of k, no check."""
 
@@ -222,3 +295,6 @@ dense_sums = primitive(_dense_sums, _dense_sums_code)
 
 sparse_sums = primitive(_sparse_sums, _sparse_sums_code)
 """(Σ x·w, Σ x²) of `count` values from `start` on with the slots that their indices name."""
+
+unpacked = primitive(_unpacked, _unpacked_code)
+"""What was packed into a block; `like` is None, of the type (see `Like`) of the value that it was."""

@@ -24,7 +24,7 @@ class ModelFileError(NovikoffError, ValueError):
 
 
 def not_fitted(subject: str) -> Exception:
-    """Scikit-learn's own exception: its tools look for that very type. Imported here, where there is already an error to tell."""
+    """Scikit-learn's own exception, for its tools look for that type; imported only when there is an error to tell."""
     from sklearn.exceptions import NotFittedError
 
     return NotFittedError(f"{subject} has learned nothing yet: call fit, partial_fit or learn_one first.")

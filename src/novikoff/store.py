@@ -80,7 +80,7 @@ def from_bytes(content: bytes, origin: str) -> Any:
     tensors = deserialise(content)
     if header["learner"] not in learner_names():
         raise ModelFileError(
-            f"{origin}: holds a {header['learner']!r}, which this novikoff does not know: use the novikoff that wrote it."
+            f"{origin}: holds a {header['learner']!r}, which this novikoff does not know: use the one that wrote it."
         )
     model = learner_class(header["learner"])(**header["settings"])
     kind = np.dtype(header["precision"])
@@ -126,7 +126,7 @@ def _checked_header(content: bytes, origin: str) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Temporary file, fsync, rename, fsync of the folder: at every moment the old file or the new one is there, whole."""
+    """Temporary file, fsync, rename, fsync of the folder: at every moment the old file or the new one is there."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
     try:
         with open(temporary, "xb") as file:

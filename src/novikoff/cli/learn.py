@@ -90,16 +90,19 @@ def _learn(model: Any, sources: list[source.Source], passes: int, options: argpa
     progress: Progress | None = None
     for _ in range(passes):
         for stream in sources:
-            for rows, labels, features in stream.chunks():
+            for chunk in stream.chunks():
                 if state is None:
-                    state = model.fresh_state(features, rows.values.dtype, stream.names, Labels())
+                    state = model.fresh_state(chunk.features, chunk.rows.values.dtype, stream.names, Labels())
                 _same_kind(state, stream)
-                state.make_room(features)
-                rows = rows._replace(values=rows.values.astype(state.kind, copy=False))
-                if options.positive is not None:
-                    labels = np.where(labels.astype(str) == options.positive, 1, -1)
+                state.make_room(chunk.features)
+                rows = chunk.rows._replace(values=chunk.rows.values.astype(state.kind, copy=False))
+                labels = chunk.labels if options.positive is None else _against_the_rest(chunk, options.positive)
                 progress = progress or Progress(state.ledger, quiet=options.quiet)
                 _learn_chunk(model, state, rows, labels, progress)
+
+
+def _against_the_rest(chunk: source.Chunk, positive: str) -> Any:
+    return np.where(chunk.labels.astype(str) == positive, 1, -1)
 
 
 def _learn_chunk(model: Any, state: Any, rows: Any, labels: Any, progress: Progress) -> None:

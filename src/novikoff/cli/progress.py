@@ -1,4 +1,4 @@
-"""Progress on stderr, a line at 1, 2, 4, 8 … examples: examples, mistakes, error so far, error since the last line, rate."""
+"""Progress on stderr, a line at 1, 2, 4, 8 … examples: mistakes, error so far and since the last line, rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A learner's settings as command-line options: names, types and defaults from its signature, help from its docstring."""
+"""A learner's settings as command-line options: types and defaults from its signature, help from its docstring."""
 
 from __future__ import annotations
 

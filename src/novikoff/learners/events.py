@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -23,16 +23,18 @@ class OneByOne(Learner):
     """A learner that also takes single examples. Abstract."""
 
     _lane: Lane | None = None
+    _fast: Callable[[Any, Any], int] | None = None
+    """The lane's learn, while there is one."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lane"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lane", "_fast")}
 
     def set_params(self, **params: Any) -> Self:
-        self._lane = None
+        self._lane = self._fast = None
         return super().set_params(**params)
 
     def _adopt(self, state: State) -> None:
-        self._lane = None
+        self._lane = self._fast = None
         super()._adopt(state)
 
     # --- Learning ---
@@ -42,8 +44,8 @@ class OneByOne(Learner):
 
         Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
         """
-        lane = self._lane
-        if lane is None or lane.learn(x, y) < 0:
+        fast = self._fast
+        if fast is None or fast(x, y) < 0:
             self._learn_unusual(x, y)
         return self
 
@@ -63,6 +65,8 @@ class OneByOne(Learner):
             state.forget(features, labels)
             raise self._why_refused(state, x)
         self._state = state
+        if self._lane is not None:
+            self._fast = self._lane.opened()
 
     def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
         x = one_array(x, state.kind)
@@ -70,20 +74,16 @@ class OneByOne(Learner):
             self._first_width(state, x.size)
         self._reserve(state, 1, x.size)
         lane = self._refreshed_lane(state)
-        return lane.dense(lane.rule, lane.geometry, x, state.labels.sign(y), lane.tie, lane.book)
+        return lane.dense(lane.block, None, x, state.labels.sign(y))
 
     def _learn_terms(self, state: State, x: Any, y: Any) -> int:
-        keys, numbers_ = door.one(x)
-        columns = self._columns(state, keys)
+        keys, given = door.one(x)
+        columns, values = self._columns(state, keys), given.astype(state.kind, copy=False)
         self._reserve(state, 1, len(columns))
         lane = self._refreshed_lane(state)
         lane.prepare(len(columns))
         lane.starts[1] = len(columns)
-        values = numbers_.astype(state.kind, copy=False)
-        sign = state.labels.sign(y)
-        return lane.sparse(
-            lane.rule, lane.geometry, lane.starts, columns, values, lane.slots, sign, lane.tie, lane.book
-        )
+        return lane.sparse(lane.block, None, lane.starts, columns, values, state.labels.sign(y))
 
     def _refreshed_lane(self, state: State) -> Lane:
         if self._lane is None:
@@ -107,10 +107,12 @@ class OneByOne(Learner):
 
     def _first_width(self, state: State, width: int) -> None:
         if state.features != 0:
-            raise InputError(
-                f"x has {width} features, but {type(self).__name__} is expecting {state.features} features as input."
-            )
+            raise self._other_width(state, width)
         state.make_room(width)
+
+    def _other_width(self, state: State, width: int) -> InputError:
+        mine = type(self).__name__
+        return InputError(f"x has {width} features, but {mine} is expecting {state.features} features as input.")
 
     def _why_refused(self, state: State, x: Any) -> Exception:
         if self._is_too_large(state, x if isinstance(x, np.ndarray) else door.one(x).values):
@@ -129,9 +131,7 @@ class OneByOne(Learner):
         if isinstance(x, np.ndarray):
             values = one_array(x, state.kind)
             if values.size != state.features:
-                raise InputError(
-                    f"x has {values.size} features, but {type(self).__name__} is expecting {state.features} features as input."
-                )
+                raise self._other_width(state, values.size)
             return float(self.score_rows(Dense(values, values.size))[0])
         keys, values = door.one(x)
         with np.errstate(over="ignore"):

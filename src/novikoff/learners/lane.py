@@ -1,21 +1,24 @@
-"""The fast lane for single examples: all that the next example of the usual kind needs, bound once.
+"""The fast lane for single examples: all that the next example of the usual kind needs, made ready once.
 
 From Python, looking at the types of arguments and building arrays costs more than learning. The lane keeps the compiled
-steps for the types at hand (`Compiled.bound`), buffers that `struct` fills straight from a dict, and the tables of labels
-and names. Whatever is not usual (a new label, a new feature, another precision, anything wrong) it leaves to the way
-around, `OneByOne._learn_unusual`, and so it needs no message of its own.
+steps for the types at hand (`Compiled.bound`), their unchanging arguments packed into one block, buffers that `struct`
+fills straight from a dict, and the tables of labels and names. Whatever is not usual (a new label, a new feature,
+another precision, anything wrong) it leaves to the way around, `OneByOne._learn_unusual`: so it needs no messages.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from novikoff._jit import Like
+from novikoff._machine import pack
 from novikoff.learners.state import State
-from novikoff.parts import loop
+from novikoff.parts.loop import UNUSUAL, Setting, learn_dense, learn_sparse
 
 FIRST_ROOM = 64
 
@@ -23,24 +26,24 @@ FIRST_ROOM = 64
 class Lane:
     def __init__(self, rule: Any, tie: float, state: State) -> None:
         self.rule, self.tie, self.kind = rule, tie, state.kind
-        self.book = state.ledger.book
         self.signs = state.labels.sides
         self.starts = np.zeros(2, np.int64)
         self.packers: dict[int, tuple[struct.Struct, struct.Struct]] = {}
-        self.refresh(state)
         self._make_buffers(FIRST_ROOM)
+        self.setting: Setting | None = None
+        self.refresh(state)
         spread = np.zeros(2, state.kind)[::2]  # typed as "any layout": the step looks whether an array is in one piece
-        self.dense = loop.learn_dense.bound(rule, self.geometry, spread, 1.0, tie, self.book)
-        self.sparse = loop.learn_sparse.bound(
-            rule, self.geometry, self.starts, self.indices, self.values, 1, 1.0, tie, self.book
-        )
+        like = Like(self.setting)
+        self.dense = learn_dense.bound(self.block, like, spread, 1.0)
+        self.sparse = learn_sparse.bound(self.block, like, self.starts, self.indices, self.values, 1.0)
 
     def refresh(self, state: State) -> None:
-        """After features or room have changed."""
-        self.geometry = state.geometry
-        self.features = state.features
-        self.slots = state.features + 1
+        """After features, or the room for them, have changed."""
         self.columns = None if state.names is None else state.names.columns
+        old = self.setting
+        if old is None or old.geometry is not state.geometry or old.features != state.features:
+            self.setting = Setting(self.rule, state.geometry, self.tie, state.ledger.book, state.features)
+            self.block = pack(self.setting)
 
     def prepare(self, terms: int) -> None:
         """Makes room for examples of so many terms."""
@@ -49,28 +52,32 @@ class Lane:
         self.packers[terms] = struct.Struct(f"{terms}I"), struct.Struct(f"{terms}{self.kind.char}")
 
     def _make_buffers(self, terms: int) -> None:
-        self.indices, self.values = np.zeros(terms, np.uint32), np.zeros(terms, self.kind)
+        self.indices: Any = np.zeros(terms, np.uint32)
+        self.values: Any = np.zeros(terms, self.kind)
 
-    def learn(self, x: Any, y: Any) -> int:
-        """RIGHT or WRONG; negative, with nothing changed, where this example must go the way around."""
-        try:
-            sign = self.signs[y]
-            if type(x) is np.ndarray:
-                if x.dtype is not self.kind or x.ndim != 1 or x.size != self.features:
-                    return loop.UNUSUAL
-                return self.dense(self.rule, self.geometry, x, sign, self.tie, self.book)
-            if type(x) is not dict:
-                return loop.UNUSUAL
-            terms = len(x)
-            pack_indices, pack_values = self.packers[terms]
-            if self.columns is None:
-                pack_indices.pack_into(self.indices, 0, *x)
-            else:
-                pack_indices.pack_into(self.indices, 0, *itemgetter(*x)(self.columns))
-            pack_values.pack_into(self.values, 0, *x.values())
-        except (KeyError, TypeError, OverflowError, struct.error):
-            return loop.UNUSUAL
-        self.starts[1] = terms
-        return self.sparse(
-            self.rule, self.geometry, self.starts, self.indices, self.values, self.slots, sign, self.tie, self.book
-        )
+    def opened(self) -> Callable[[Any, Any], int]:
+        """learn(x, y) → RIGHT or WRONG; negative, with nothing changed, where an example must go the way around.
+
+        A function whose names are all its own: looking each up in the lane would take as long as the step itself. It is
+        to be opened anew after the lane was refreshed or prepared.
+        """
+        block, dense, sparse, signs, packers = self.block, self.dense, self.sparse, self.signs, self.packers
+        starts, indices, values, columns = self.starts, self.indices, self.values, self.columns
+        kind, array = self.kind, np.ndarray
+
+        def learn(x: Any, y: Any) -> int:
+            try:
+                if type(x) is array:
+                    return dense(block, None, x, signs[y]) if x.dtype is kind and x.ndim == 1 else UNUSUAL
+                if type(x) is not dict:
+                    return UNUSUAL
+                sign, terms = signs[y], len(x)
+                pack_indices, pack_values = packers[terms]
+                pack_indices.pack_into(indices, 0, *(x if columns is None else itemgetter(*x)(columns)))
+                pack_values.pack_into(values, 0, *x.values())
+            except (KeyError, TypeError, OverflowError, struct.error):
+                return UNUSUAL
+            starts[1] = terms
+            return sparse(block, None, starts, indices, values, sign)
+
+        return learn

@@ -81,8 +81,8 @@ class Learner(Estimator, ABC):
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         self._check_all()
         batch = door.batch(X)
-        y = door.label_array(y, batch.count)
-        weights = door.weight_array(sample_weight, batch.count)
+        y = door.label_array(y, batch.examples)
+        weights = door.weight_array(sample_weight, batch.examples)
         signs, labels = Labels.sorted(y).signs(y)
         state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
         self._learn(state, batch.rows, signs, weights, self.passes)
@@ -93,8 +93,8 @@ class Learner(Estimator, ABC):
         self._check_all()
         old = self._state
         batch = door.batch(X, kind=old.kind if old else None)
-        y = door.label_array(y, batch.count)
-        weights = door.weight_array(sample_weight, batch.count)
+        y = door.label_array(y, batch.examples)
+        weights = door.weight_array(sample_weight, batch.examples)
         labels = old.labels if old else Labels()
         signs, labels = (labels if classes is None else labels.named(classes)).signs(y)
         if old is None:
@@ -107,7 +107,7 @@ class Learner(Estimator, ABC):
         self._adopt(state)
         return self
 
-    def learn_rows(self, state: State, rows: Rows, signs: NDArray[np.float64], labels: Labels) -> None:
+    def learn_rows(self, state: State, rows: Rows, signs: NDArray[np.int8], labels: Labels) -> None:
         """partial_fit for rows that a reader has looked through already: all finite, all with slots."""
         taken = self._pass(state, rows, signs, np.zeros(0))
         if taken < len(signs):
@@ -127,7 +127,7 @@ class Learner(Estimator, ABC):
         self._state = state
 
     def _learn(
-        self, state: State, rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], passes: int
+        self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], passes: int
     ) -> None:
         """Learns all rows, or none where one is refused.
 
@@ -142,7 +142,7 @@ class Learner(Estimator, ABC):
             if taken < len(signs):
                 self._stopped(state, rows, taken, kept)
 
-    def _pass(self, state: State, rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64]) -> int:
+    def _pass(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64]) -> int:
         self._reserve(state, len(signs), len(rows.values))
         return loop.learn(self._rule(), state.geometry, rows, signs, weights, TIES[self.tie], state.ledger.book)
 
@@ -152,7 +152,7 @@ class Learner(Estimator, ABC):
         if kept is not None:
             state.geometry, state.ledger = kept.geometry, kept.ledger
             what_stands = "nothing of this batch was learned"
-            if loop.first_refused(cut(rows, row, row + 1), np.ones(1), state.geometry.slots) == 0:
+            if loop.first_refused(cut(rows, row, row + 1), np.ones(1, np.int8), state.geometry.slots) == 0:
                 self._refuse(state, rows, row)
         raise OverflowRefused(
             f"The weights grew out of range before row {row}; {what_stands}. Scale the features, lower the rate, or"
@@ -202,7 +202,7 @@ class Learner(Estimator, ABC):
     def score_rows(self, rows: Rows) -> NDArray[np.float64]:
         """What decision_function does with rows that have passed the door."""
         state, count = self._fitted(), how_many(rows)
-        self._refuse(state, rows, loop.first_refused(rows, np.ones(count), state.geometry.slots))
+        self._refuse(state, rows, loop.first_refused(rows, np.ones(count, np.int8), state.geometry.slots))
         return self._scores(state, rows, np.empty(count)) * self._scale()
 
     def _scores(self, state: State, rows: Rows, out: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -231,7 +231,7 @@ class Learner(Estimator, ABC):
         positive = scores >= 0.0 if TIES[self.tie] > 0.0 else scores > 0.0
         return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose label is predicted."""
         return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
 

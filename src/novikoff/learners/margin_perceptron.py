@@ -6,7 +6,7 @@ Bound     data with margin ≥ γ ⇒ updates ≤ 2(R/(εγ))² + 2R/(εγ), for
           and when a pass makes no update, w has margin ≥ (1−ε)·γ
 Source    Balcan, 10-601 notes on the Perceptron, 2015; Tsampouka and Shawe-Taylor 2005
 
-‖w‖² is kept up to date weight by weight, from the numbers as they are stored, so that it stays true however long the run.
+‖w‖² is kept up to date weight by weight, from the numbers as they are stored, and so stays true however long the run.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _(geometry: Power, j: int, x: float, pulled: float, t: int) -> None:
 
 @read.of(Power)
 def _(geometry: Power, j: int, t: int) -> float:
-    return geometry.slots[j, 0]  # type: ignore[no-any-return]
+    return geometry.slots[j, 0]
 
 
 @final

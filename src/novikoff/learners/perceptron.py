@@ -56,7 +56,7 @@ class Perceptron(OneByOne):
     >>> from novikoff import Perceptron
     >>> model = Perceptron().fit([[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"])
     >>> model.predict([[5, 1]]).tolist(), model.ledger_.mistakes
-    (['up'], 2)
+    (['right'], 2)
     """
 
     def __init__(

@@ -6,8 +6,8 @@ Update    w −= r_t·∇ℓ_t(w):  squared   w += r_t·(y − w·x)·x
                              logistic  w += r_t·y·x / (1 + exp(y·w·x))
           r_t = r, r/√t or r/t; or AdaGrad: w_j −= r·g_j/√G_j, G_j = Σ g_j² up to and including t
 Penalty   each step descends on ℓ_t(w) + l1·‖w‖₁ + (l2/2)·‖w‖², truncating exactly at 0: over m examples this is
-          J(w) = Σ ℓ_t(w) + λ·R(w) with λ = m·l1 or m·l2 (ridge, LASSO, SVM, elastic net). The bias is a feature like any
-          other and pays like any other
+          J(w) = Σ ℓ_t(w) + λ·R(w) with λ = m·l1 or m·l2 (ridge, LASSO, SVM, elastic net). The bias is a feature like
+          any other and pays like any other
 Bound     constant rate: Σ ℓ_t(w_t) − Σ ℓ_t(u) ≤ ‖u‖²/(2r) + (r/2)·Σ‖g_t‖²        (Zinkevich 2003)
           AdaGrad:       … ≤ (D²/(2r) + r)·Σ_j √G_j, D = max_t ‖w_t − u‖_∞        (Duchi, Hazan and Singer 2011)
           and so M ≤ (Σ ℓ_t(u) + regret) / (least loss of a mistake)
@@ -103,7 +103,7 @@ class SGD(OneByOne):
         if self.average and self.l1 > 0.0:
             raise InputError("average and l1 exclude each other: an average of sparse weights is not sparse. Drop one.")
 
-    def _rule(self) -> Hinge | Logistic | Squared:
+    def _rule(self) -> Any:
         return LOSSES[self.loss]()
 
     def _geometry(self, slots: int, kind: Any) -> Any:

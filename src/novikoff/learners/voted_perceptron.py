@@ -38,7 +38,7 @@ KEPT, TERMS = 0, 1
 
 
 class Voted(NamedTuple):
-    """Additive, with the mistakes: mistake k has the terms ends[k] to ends[k+1], the label signs[k], the time born[k]."""
+    """Additive, with the mistakes: mistake k has the terms ends[k] to ends[k+1], label signs[k] and time born[k]."""
 
     slots: NDArray[np.floating]
     sizes: NDArray[np.int64]
@@ -101,8 +101,8 @@ class VotedPerceptron(OneByOne):
     """The Perceptron, predicting by the votes of all its hypotheses.
 
     Predicting one example takes one product with each mistake, so it is slow where mistakes are many; the average
-    (`Perceptron(average=True)`) is nearly as good and costs one product. A vote has no single weight vector: there is no
-    `coef_`. `decision_function` gives the votes for classes_[1] less those against it, as a share of all.
+    (`Perceptron(average=True)`) is nearly as good and costs one product. A vote has no single weight vector: there is
+    no `coef_`. `decision_function` gives the votes for classes_[1] less those against it, as a share of all.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ class VotedPerceptron(OneByOne):
     Examples
     --------
     >>> from novikoff import VotedPerceptron
-    >>> model = VotedPerceptron().fit([[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"])
-    >>> model.decision_function([[0, 5]]).tolist()
-    [0.5]
+    >>> X, y = [[0, 1], [1, 0], [2, 1], [0, 3], [3, 1], [1, 4]], ["up", "right", "right", "up", "right", "up"]
+    >>> VotedPerceptron().fit(X, y).predict([[0, 5], [5, 0]]).tolist()
+    ['up', 'right']
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class VotedPerceptron(OneByOne):
         )
 
     def learn_one(self, x: Any, y: Any) -> VotedPerceptron:
-        """Learns one example, as every learner does; room for a mistake must be made first, so never in the fast lane."""
+        """Learns one example, as every learner does; not in the fast lane, for it may need room for one mistake more."""
         self._learn_unusual(x, y)
         return self
 
@@ -176,16 +176,13 @@ class VotedPerceptron(OneByOne):
             values=voted.values[:used],
         )
 
-    def _pass(self, state: State, rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64]) -> int:
+    def _pass(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64]) -> int:
         """Block by block: room is made for the mistakes of one block, not for a whole batch of them."""
         for start in range(0, len(signs), BLOCK):
             stop = min(start + BLOCK, len(signs))
             block = cut(rows, start, stop)
-            if isinstance(block, Sparse):
-                terms = int(block.starts[-1] - block.starts[0])
-            else:
-                terms = len(block.values)
-            self._reserve(state, stop - start, terms)
+            terms = last(block, stop - start - 1) - first(block, 0)
+            self._reserve(state, stop - start, int(terms))
             book = state.ledger.book
             taken = learn(self._rule(), state.geometry, block, signs[start:stop], weights, TIES[self.tie], book)
             if taken < stop - start:

@@ -55,7 +55,7 @@ def shrunk(geometry: AdaGrad, j: int, missed: float) -> float:
     """w_j after so many steps that did not touch it."""
     w = np.float64(geometry.slots[j, 0])
     if w == 0.0 or missed == 0.0 or (geometry.l1 == 0.0 and geometry.l2 == 0.0):
-        return w  # type: ignore[no-any-return]
+        return w
     rho = geometry.rate / math.sqrt(np.float64(geometry.slots[j, 1]))
     size = abs(w)
     if geometry.l2 > 0.0:
@@ -73,10 +73,10 @@ def summed(geometry: AdaGrad, j: int, missed: float) -> float:
     if w == 0.0 or missed == 0.0:
         return 0.0
     if geometry.l2 == 0.0:
-        return missed * w  # type: ignore[no-any-return]
+        return missed * w
     rho = geometry.rate / math.sqrt(np.float64(geometry.slots[j, 1]))
     kept = math.exp(-missed * math.log1p(rho * geometry.l2))
-    return w * (1.0 - kept) / (rho * geometry.l2)  # type: ignore[no-any-return]
+    return w * (1.0 - kept) / (rho * geometry.l2)
 
 
 @compiled
@@ -121,8 +121,8 @@ def _(geometry: AdaGrad, t: int) -> None:
 @read.of(AdaGrad)
 def _(geometry: AdaGrad, j: int, t: int) -> float:
     if len(geometry.seen) == 0:
-        return np.float64(geometry.slots[j, 0])  # type: ignore[no-any-return]
+        return np.float64(geometry.slots[j, 0])
     missed = geometry.scalars[STEPS] - geometry.seen[j]
     if len(geometry.sums) > 0:
-        return (geometry.sums[j] + summed(geometry, j, missed)) / max(t, 1)  # type: ignore[no-any-return]
+        return (geometry.sums[j] + summed(geometry, j, missed)) / max(t, 1)
     return shrunk(geometry, j, missed)

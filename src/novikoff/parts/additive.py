@@ -63,4 +63,4 @@ def _(geometry: Averaged, j: int, x: float, pulled: float, t: int) -> None:
 
 @read.of(Averaged)
 def _(geometry: Averaged, j: int, t: int) -> float:
-    return np.float64(geometry.slots[j]) - geometry.sums[j] / max(t, 1)  # type: ignore[no-any-return]
+    return np.float64(geometry.slots[j]) - geometry.sums[j] / max(t, 1)

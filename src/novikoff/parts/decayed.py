@@ -126,7 +126,6 @@ def renew(geometry: Decayed) -> None:
 def _(geometry: Decayed, j: int, t: int) -> float:
     v = np.float64(geometry.slots[j])
     if len(geometry.sums) > 0:
-        return (geometry.scalars[AREA] * v - geometry.sums[j]) / max(t, 1)  # type: ignore[no-any-return]
-    if geometry.l1 > 0.0:
-        v = soft(v, geometry.scalars[SHIFT] - geometry.seen[j])
-    return geometry.scalars[SCALE] * v  # type: ignore[no-any-return]
+        return (geometry.scalars[AREA] * v - geometry.sums[j]) / max(t, 1)
+    pulled = soft(v, geometry.scalars[SHIFT] - geometry.seen[j]) if geometry.l1 > 0.0 else v
+    return geometry.scalars[SCALE] * pulled

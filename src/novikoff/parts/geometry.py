@@ -58,7 +58,7 @@ def norm(geometry: Any) -> float:
 @generic
 def read(geometry: Any, j: int, t: int) -> float:
     """The weight in slot j of the hypothesis that predicts after t steps."""
-    return np.float64(geometry.slots[j])  # type: ignore[no-any-return]
+    return np.float64(geometry.slots[j])
 
 
 @compiled
@@ -81,7 +81,7 @@ def read_some(geometry: Any, t: int, indices: NDArray[np.uint32], out: NDArray[n
     """The bias, then the weights of these features, in their order; a feature without a slot weighs nothing."""
     out[0] = read(geometry, 0, t)
     for k in range(len(indices)):
-        j = np.int64(indices[k]) + 1
+        j = int(indices[k]) + 1
         out[k + 1] = read(geometry, j, t) if j < len(geometry.slots) else 0.0
 
 
@@ -94,7 +94,7 @@ def resized(geometry: G, slots: int) -> G:
             changes[name] = np.zeros((slots, *array.shape[1:]), array.dtype)
             kept = min(slots, len(array))
             changes[name][:kept] = array[:kept]
-    return geometry._replace(**changes)  # type: ignore[no-any-return]
+    return geometry._replace(**changes)
 
 
 def arrays(geometry: Any) -> dict[str, NDArray[Any]]:

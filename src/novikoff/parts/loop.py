@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
+from novikoff._jit import compiled, compiled_brief
+from novikoff._machine import unpacked
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
 from novikoff.parts.geometry import norm, score, tick, update
 from novikoff.parts.rules import loss, signal
@@ -34,7 +35,7 @@ def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, 
     book.counts[EXAMPLES] += 1
     t = book.counts[EXAMPLES]
     book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], square)
-    # Asked of the product, because the sign of s alone is a coin toss that the processor would guess wrong half the time.
+    # Asked of the product: the sign of s alone is a coin toss, which the processor would guess wrong half the time.
     wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
     if wrong:
         note_mistake(book)
@@ -53,7 +54,7 @@ def learn(
     rule: Any,
     geometry: Any,
     rows: Rows,
-    labels: NDArray[np.float64],
+    labels: NDArray[np.int8],
     weights: NDArray[np.float64],
     tie: float,
     book: Book,
@@ -70,40 +71,50 @@ def learn(
                 continue
             if weight != 1.0:
                 book.counts[WEIGHTED] += 1
-        if step(rule, geometry, rows, i, labels[i], weight, tie, book) == REFUSED:
+        if step(rule, geometry, rows, i, np.float64(labels[i]), weight, tie, book) == REFUSED:
             return i
     return len(labels)
 
 
-@compiled
-def learn_dense(rule: Any, geometry: Any, x: NDArray[np.floating], y: float, tie: float, book: Book) -> int:
-    """One example, given as the values of all features; UNUSUAL where they don't lie side by side."""
-    if x.strides[0] != x.itemsize:
+class Setting(NamedTuple):
+    """What single examples have in common; packed into a block for `learn_dense` and `learn_sparse`."""
+
+    rule: Any
+    geometry: Any
+    tie: float
+    book: Book
+    features: int
+    """Features in use, for which there may be more slots than that."""
+
+
+@compiled_brief
+def learn_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) -> int:
+    """One example, given as the values of all features; UNUSUAL where they are too many or don't lie side by side."""
+    s = unpacked(block, like)
+    if x.size != s.features or x.strides[0] != x.itemsize:
         return UNUSUAL
-    return step(rule, geometry, Dense(x, x.size), 0, y, 1.0, tie, book)
+    return step(s.rule, s.geometry, Dense(x, x.size), 0, y, 1.0, s.tie, s.book)
 
 
-@compiled
+@compiled_brief
 def learn_sparse(
-    rule: Any,
-    geometry: Any,
+    block: Any,
+    like: Any,
     starts: NDArray[np.int64],
     indices: NDArray[np.uint32],
     values: NDArray[np.floating],
-    slots: int,
     y: float,
-    tie: float,
-    book: Book,
 ) -> int:
-    """One example, given as the features that are there; `starts` is [0, how many]. UNUSUAL where a slot is not yet in use."""
+    """One example, given as the features that are there, `starts` being [0, how many]; UNUSUAL where one is new."""
+    s = unpacked(block, like)
     rows = Sparse(starts, indices, values)
-    if not inside(rows, 0, slots):
+    if not inside(rows, 0, s.features + 1):
         return UNUSUAL
-    return step(rule, geometry, rows, 0, y, 1.0, tie, book)
+    return step(s.rule, s.geometry, rows, 0, y, 1.0, s.tie, s.book)
 
 
 @compiled
-def first_refused(rows: Rows, labels: NDArray[np.float64], slots: NDArray[np.floating]) -> int:
+def first_refused(rows: Rows, labels: NDArray[np.int8], slots: NDArray[np.floating]) -> int:
     """The first row that is not finite or names a feature without a slot; the number of rows where all are good."""
     for i in range(len(labels)):
         if not inside(rows, i, len(slots)):

@@ -23,7 +23,7 @@ LARGEST_INDEX = 2**31 - 1
 
 class Batch(NamedTuple):
     rows: Rows
-    count: int
+    examples: int
     features: int
     names: list[str] | None
 
@@ -72,9 +72,9 @@ def _dense(X: Any, kind: Any, names: list[str] | None) -> Batch:
     array = numeric(X, kind)
     if array.ndim != 2:
         raise InputError(
-            f"Expected 2D array, got {('scalar', '1D')[array.ndim] if array.ndim < 2 else f'{array.ndim}D'} array instead: X must"
-            " have rows and columns. Reshape your data with X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1)"
-            " if it is one example."
+            f"Expected 2D array, got {f'{array.ndim}D' if array.ndim else 'scalar'} array instead: X must have"
+            " rows and columns. Reshape your data with X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1) if it"
+            " is one example."
         )
     count, features = array.shape
     _not_empty(count, features)
@@ -218,7 +218,7 @@ def one(x: Any) -> One:
             ) from None
     if isinstance(x, str) or not isinstance(x, Iterable):
         raise InputError(
-            f"x must be a dict of feature → number, a sequence of feature names, or a 1-D array, not {type(x).__name__}."
+            f"x must be a dict of feature → number, a sequence of names, or a 1-D array, not {type(x).__name__}."
         )
     keys = list(x)
     return One(keys, np.ones(len(keys)))

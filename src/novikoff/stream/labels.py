@@ -47,7 +47,7 @@ class Labels:
             raise LabelError(f"classes must hold the labels of before, {self.known()}, but {told.known()} came.")
         return self if len(self) == 2 else told if not self.sides else self
 
-    def signs(self, y: NDArray[Any]) -> tuple[NDArray[np.float64], Labels]:
+    def signs(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], Labels]:
         """−1 or +1 for each label, and the labels that are known then: self is left as it is."""
         values = distinct(y)
         if len(values) > 2:
@@ -56,7 +56,8 @@ class Labels:
         low, high = values[0], values[-1]
         for label in (plain(y[0]), low, high):  # in the order of arrival
             known.sign(label)
-        return np.where(y == high, known.sign(high), known.sign(low)), known
+        upper, lower = int(known.sign(high)), int(known.sign(low))
+        return np.asarray(y == high).view(np.int8) * np.int8(upper - lower) + np.int8(lower), known
 
     def sign(self, label: Any) -> float:
         """−1 or +1 for one label, which becomes known if it was not."""

@@ -65,17 +65,17 @@ def measure(rows: Rows, i: int, slots: NDArray[np.floating]) -> tuple[float, flo
 
 @first.of(Sparse)
 def _(rows: Sparse, i: int) -> int:
-    return rows.starts[i]  # type: ignore[no-any-return]
+    return rows.starts[i]
 
 
 @last.of(Sparse)
 def _(rows: Sparse, i: int) -> int:
-    return rows.starts[i + 1]  # type: ignore[no-any-return]
+    return rows.starts[i + 1]
 
 
 @slot.of(Sparse)
 def _(rows: Sparse, i: int, k: int) -> int:
-    return np.int64(element(rows.indices, k)) + 1  # type: ignore[no-any-return]
+    return int(element(rows.indices, k)) + 1
 
 
 @inside.of(Sparse)
@@ -83,7 +83,7 @@ def _(rows: Sparse, i: int, slots: int) -> bool:
     largest = np.uint32(0)
     for k in range(rows.starts[i], rows.starts[i + 1]):
         largest = max(largest, element(rows.indices, k))
-    return rows.starts[i] == rows.starts[i + 1] or np.int64(largest) + 1 < slots  # type: ignore[no-any-return]
+    return bool(rows.starts[i] == rows.starts[i + 1]) or int(largest) + 1 < slots
 
 
 @measure.of(Sparse)

@@ -59,7 +59,8 @@ def opened(title: str) -> Iterator[IO[bytes]]:
     with contextlib.ExitStack() as stack:
         file: Any = sys.stdin.buffer if title == "-" else stack.enter_context(open(title, "rb"))
         packed = file.peek(2)[:2] == b"\x1f\x8b"
-        yield stack.enter_context(gzip.GzipFile(fileobj=file)) if packed else file
+        unpacked: Any = stack.enter_context(gzip.GzipFile(fileobj=file)) if packed else file
+        yield unpacked
 
 
 def without_unknown(rows: Rows, features: int) -> Rows:

@@ -1,7 +1,7 @@
 """Regret: how far the summed loss of the weights used can exceed that of any fixed u.
 
-Σ ℓ_t(w_t) − Σ ℓ_t(u) ≤ regret. On a mistake the hinge loss is at least 1, the logistic loss at least ln 2 and the squared
-loss at least ½, so that each also bounds the mistakes.
+Σ ℓ_t(w_t) − Σ ℓ_t(u) ≤ regret. On a mistake the hinge loss is at least 1, the logistic loss at least ln 2 and the
+squared loss at least ½, so that each also bounds the mistakes.
 """
 
 from __future__ import annotations

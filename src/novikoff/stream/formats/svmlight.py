@@ -59,7 +59,7 @@ def _chunk(
 
 
 def _parse(line: bytes, indices: list[int], values: list[float]) -> int | None:
-    """Adds one line's terms and returns its label; None for a line without an example. ValueError says what is wrong."""
+    """Adds a line's terms and returns its label; None for a line without an example; ValueError says what is wrong."""
     tokens = line.partition(b"#")[0].split()
     if not tokens:
         return None

@@ -1,0 +1,63 @@
+"""The README and the guide: every code block runs and says what it is said to say."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_python_of_the_readme() -> None:
+    outputs = blocks("README.md", "text")
+    for code, expected in zip(blocks("README.md", "python"), outputs, strict=False):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, {})  # noqa: S102 - our own page
+        assert printed.getvalue() == expected
+
+
+def test_the_shell_of_the_readme() -> None:
+    """Each line as a user types it; the first must print the result that the page shows, times apart."""
+    lines = [line for line in blocks("README.md", "sh")[1].splitlines() if line]
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    outputs = []
+    for line in lines:
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=env, check=False)
+        assert done.returncode == 0, (line, done.stderr)
+        outputs.append(done.stdout)
+    shown = blocks("README.md", "text")[-1]
+    assert [row for row in outputs[0].splitlines() if "seconds" not in row] == [
+        row for row in shown.splitlines() if "seconds" not in row
+    ]
+    assert all(shlex.split(line) for line in lines)
+
+
+def test_the_guide() -> None:
+    names: dict[str, Any] = {}
+    for code in blocks("docs/guide.md", "python"):
+        exec(code, names)  # noqa: S102 - our own page
+
+
+def test_the_pages_name_only_what_is_there() -> None:
+    for page in ("README.md", "CONTRIBUTING.md", "docs/guide.md"):
+        for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
+            assert ((ROOT / page).parent / link).exists(), (page, link)
