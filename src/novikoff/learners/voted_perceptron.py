@@ -148,7 +148,7 @@ class VotedPerceptron(OneByOne):
         )
 
     def learn_one(self, x: Any, y: Any) -> VotedPerceptron:
-        """Learns one example, as every learner does; not in the fast lane, for it may need room for one more mistake."""
+        """Learns one example, as every learner does; not in the fast lane, for it may need room for a mistake."""
         self._learn_unusual(x, y)
         return self
 
