@@ -119,6 +119,34 @@ def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert "worst area" in json.dumps(result(capsys, "inspect", model))
 
 
+def test_one_label_against_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(tmp_path / "m.model")
+    learn = ["learn", "digits", "--average", "--passes", "3", "--save", model, "--quiet"]
+    assert main([*learn, "--positive", "3"]) == 0
+    capsys.readouterr()
+    out = str(tmp_path / "out.txt")
+    answer = result(capsys, "predict", model, "digits", "--output", out, "--quiet")
+    assert set(Path(out).read_text().split("\n")) == {"3", "not 3", ""}
+    assert answer["error"] < 0.05  # a tenth of the digits are threes: always "not 3" would err on 0.10
+    assert main(["learn", "digits", "--resume", model, "--save", model, "--quiet"]) == 0
+    assert novikoff.load(model).ledger_.examples == 4 * 1797
+    assert main(["learn", "digits", "--resume", model, "--positive", "4", "--quiet"]) == 2
+
+
+def test_standard_input_is_read_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["learn", "-", "--passes", "2"]) == 2
+    assert "can be read once only" in capsys.readouterr().err
+
+
+def test_a_terminal_without_our_letters(data: Path) -> None:
+    for encoding in ("ascii", "latin-1"):
+        env = {**os.environ, "PYTHONIOENCODING": encoding}
+        command = [sys.executable, "-m", "novikoff", "learn", str(data)]
+        done = subprocess.run(command, capture_output=True, env=env, check=False)
+        assert done.returncode == 0
+        assert b"mistakes" in done.stdout
+
+
 def test_many_labels_without_a_choice_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", "digits"]) == 2
     assert "two labels can be told apart" in capsys.readouterr().err

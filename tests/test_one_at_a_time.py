@@ -56,10 +56,19 @@ def test_empty_examples_have_only_a_bias() -> None:
     assert model.predict_one({}) == -1
 
 
-def test_settings_changed_between_examples_count_at_once() -> None:
+def test_a_run_goes_on_with_the_settings_it_began_with() -> None:
+    """Else its bounds, its file and its resumption would speak of settings that were not there all the time."""
     model = Perceptron().learn_one({"a": 1.0}, -1)
-    model.set_params(margin=100.0).learn_one({"a": 1.0}, -1)
-    assert model.ledger_.updates == 2
+    before = to_bytes(model)
+    model.set_params(margin=100.0)
+    with pytest.raises(InputError, match="settings margin have changed since this run began"):
+        model.learn_one({"a": 1.0}, -1)
+    with pytest.raises(InputError, match="settings margin have changed"):
+        model.partial_fit([[1.0]], [-1])
+    model.set_params(margin=0.0, passes=7).learn_one({"a": 1.0}, -1)
+    assert model.ledger_.examples == 2
+    assert model.set_params(margin=100.0).fit([[1.0], [2.0]], [0, 1]).ledger_.updates == 14
+    assert before != to_bytes(model)
 
 
 def test_arrays_of_every_kind() -> None:

@@ -98,6 +98,7 @@ def from_bytes(content: bytes, origin: str) -> Any:
             features=features,
             names=names,
             kind=kind,
+            settings=model._run_settings(),
         )
     )
     return model

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from novikoff import learners
 from novikoff.cli import settings
 from novikoff.cli.progress import Progress
 from novikoff.errors import InputError
 from novikoff.stream import source
-from novikoff.stream.labels import Labels
+from novikoff.stream.labels import Labels, merged, one_against_the_rest
 from novikoff.stream.rows import cut, how_many
 
 HELP = "learn a stream"
@@ -50,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     sources = [source.find(title) for title in options.data]
     model, passes = _model(options)
+    _can_be_read(sources, passes)
     _learn(model, sources, passes, options)
     if len(model.classes_) < 2:
         raise InputError(
@@ -76,12 +75,19 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
     passes = given.pop("passes", 1)
     name = learners.name_of(type(model))
     changed = {k: v for k, v in given.items() if v != getattr(model, k, None)}
+    if options.positive not in (None, model._state.labels.positive):
+        changed["positive"] = options.positive
     if changed or options.learner not in (None, name):
         raise InputError(
             f"{options.resume}: goes on as it began, as {model!r}: leave out --learner and the settings"
             f" {', '.join(sorted(changed)) or name!r} that differ."
         )
     return model, passes
+
+
+def _can_be_read(sources: list[source.Source], passes: int) -> None:
+    if [s.title for s in sources].count("-") * passes > 1:
+        raise InputError("Standard input can be read once only: for --passes, or to name it twice, use a file.")
 
 
 def _learn(model: Any, sources: list[source.Source], passes: int, options: argparse.Namespace) -> None:
@@ -92,17 +98,13 @@ def _learn(model: Any, sources: list[source.Source], passes: int, options: argpa
         for stream in sources:
             for chunk in stream.chunks():
                 if state is None:
-                    state = model.fresh_state(chunk.features, chunk.rows.values.dtype, stream.names, Labels())
+                    labels = Labels() if options.positive is None else one_against_the_rest(options.positive)
+                    state = model.fresh_state(chunk.features, chunk.rows.values.dtype, stream.names, labels)
                 _same_kind(state, stream)
                 state.make_room(chunk.features)
                 rows = chunk.rows._replace(values=chunk.rows.values.astype(state.kind, copy=False))
-                labels = chunk.labels if options.positive is None else _against_the_rest(chunk, options.positive)
                 progress = progress or Progress(state.ledger, quiet=options.quiet)
-                _learn_chunk(model, state, rows, labels, progress)
-
-
-def _against_the_rest(chunk: source.Chunk, positive: str) -> Any:
-    return np.where(chunk.labels.astype(str) == positive, 1, -1)
+                _learn_chunk(model, state, rows, merged(chunk.labels, state.labels), progress)
 
 
 def _learn_chunk(model: Any, state: Any, rows: Any, labels: Any, progress: Progress) -> None:

@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 the answer is no; 2 bad usage or bad input; 130 interrupte
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -49,6 +50,9 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no γ is no reason to fail
     try:
         options = parser(arguments).parse_args(arguments)
         code: int = options.run(options)
@@ -60,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; Python would complain about that once more when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _failed("the reader of the output went away before everything was written.", 2)
+    except MemoryError:
+        return _failed("there is not enough memory for this: hash or renumber the features, or use fewer.", 2)
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
         return _failed(f"{where}{problem.strerror or problem}.", 2)

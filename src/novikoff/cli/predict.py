@@ -14,6 +14,7 @@ import numpy as np
 
 from novikoff.errors import InputError
 from novikoff.stream import source
+from novikoff.stream.labels import merged
 
 HELP = "predict with a model"
 EPILOG = """\
@@ -51,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
         scores = model.score_rows(source.without_unknown(chunk.rows, model._state.room))
         predicted = model.choose(scores)
         examples += len(scores)
-        wrong += int(np.count_nonzero(predicted.astype(str) != chunk.labels.astype(str)))
+        told = merged(chunk.labels, model._state.labels)
+        wrong += int(np.count_nonzero(predicted.astype(str) != told.astype(str)))
         text = _lines(predicted, scores, options)
         if options.output:
             lines.append(text)

@@ -55,6 +55,7 @@ class OneByOne(Learner):
         if state is None:
             self._check_all()
             state = self.fresh_state(0, np.float64, None, Labels())
+        self._goes_on(state)
         features, labels = state.features, len(state.labels)
         try:
             taken = self._learn_array(state, x, y) if isinstance(x, np.ndarray) else self._learn_terms(state, x, y)

@@ -100,6 +100,7 @@ class Learner(Estimator, ABC):
         if old is None:
             state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
         else:
+            self._goes_on(old)
             self._same_features(batch)
             state = old
         self._learn(state, batch.rows, signs, weights, 1)
@@ -121,7 +122,22 @@ class Learner(Estimator, ABC):
 
     def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Labels) -> State:
         geometry = self._geometry(features + 1, kind)
-        return State(geometry, Ledger(), labels, features, Names(names) if names else None, np.dtype(kind))
+        known = Names(names) if names else None
+        return State(geometry, Ledger(), labels, features, known, np.dtype(kind), self._run_settings())
+
+    def _run_settings(self) -> dict[str, Any]:
+        """The settings that shape a run: all but the number of passes of fit."""
+        return {name: value for name, value in self.get_params().items() if name != "passes"}
+
+    def _goes_on(self, state: State) -> None:
+        """A run goes on as it began: its bounds, its file and its resumption speak of one set of settings."""
+        now = self._run_settings()
+        changed = sorted(name for name, value in now.items() if value != state.settings[name])
+        if changed:
+            raise InputError(
+                f"The settings {', '.join(changed)} have changed since this run began: set them back, or begin anew"
+                " with fit or a fresh learner."
+            )
 
     def _adopt(self, state: State) -> None:
         self._state = state

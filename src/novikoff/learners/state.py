@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from novikoff.errors import InputError
 from novikoff.ledger import Ledger
 from novikoff.parts.geometry import arrays, resized
 from novikoff.stream.labels import Labels
@@ -20,6 +21,8 @@ class State:
     names: Names | None
     kind: Any
     """The precision of values and weights: that of the first batch."""
+    settings: dict[str, Any]
+    """The learner's settings when the run began: a run goes on as it began."""
 
     @property
     def room(self) -> int:
@@ -29,7 +32,10 @@ class State:
     def make_room(self, features: int) -> None:
         """Grows the weights, by half as much again at least, so that a stream of new features costs little."""
         if features > self.room:
-            self.geometry = resized(self.geometry, max(features, self.room + self.room // 2, 15) + 1)
+            try:
+                self.geometry = resized(self.geometry, max(features, self.room + self.room // 2, 15) + 1)
+            except MemoryError:
+                raise InputError(f"There is no memory for {features:,} features: hash or renumber them.") from None
         self.features = max(self.features, features)
 
     def forget(self, features: int, labels: int) -> None:
@@ -42,4 +48,4 @@ class State:
     def copy(self) -> State:
         """What a refused batch is undone with; labels and names are not touched before a batch has been taken."""
         geometry = self.geometry._replace(**{name: a.copy() for name, a in arrays(self.geometry).items()})
-        return State(geometry, self.ledger.copy(), self.labels, self.features, self.names, self.kind)
+        return State(geometry, self.ledger.copy(), self.labels, self.features, self.names, self.kind, self.settings)

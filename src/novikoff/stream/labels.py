@@ -100,6 +100,18 @@ class Labels:
         return self.known()[0] if chosen is None else chosen
 
 
+def one_against_the_rest(positive: str) -> Labels:
+    """One label against all others, which are told apart no further."""
+    return Labels(f"not {positive}", positive)
+
+
+def merged(y: NDArray[Any], labels: Labels) -> NDArray[Any]:
+    """y in the words of `one_against_the_rest`, where `labels` are of that kind; y as it is otherwise."""
+    if labels.negative != f"not {labels.positive}":
+        return y
+    return np.asarray(np.where(y.astype(str) == labels.positive, labels.positive, labels.negative))
+
+
 def distinct(y: NDArray[Any]) -> list[Any]:
     """The different labels, sorted. Two numbers, the usual case, are found without sorting all of y."""
     if y.dtype.kind == "c":
