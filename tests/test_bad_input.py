@@ -37,6 +37,9 @@ BAD_X = {
     "too large to square": (with_value(1e200), r"too large to square.*row 2"),
     "sparse nan": (csr(with_value(np.nan)), r"NaN.*row 2, column 1"),
     "texts": ([["a", "b", "c"]] * 4, r"must hold numbers only"),
+    "numbers as texts": ([["1", "2", "3"]] * 4, r"must hold numbers only"),
+    "numbers and texts": (np.array([[1.0, 2.0, "3"]] * 4, object), r"must hold numbers only"),
+    "dates": (np.full((4, 3), np.datetime64("2020-01-01")), r"must hold numbers only"),
     "ragged": ([[1, 2, 3], [1, 2]], r"one length|numbers"),
     "one-dimensional": (np.ones(4), r"Reshape your data"),
     "no rows": (np.empty((0, 3)), r"0 sample"),
@@ -98,6 +101,120 @@ def test_a_bad_row_late_in_a_large_batch_undoes_what_came_before() -> None:
         assert to_bytes(model) == before
 
 
+def test_after_a_refused_batch_single_examples_go_on() -> None:
+    X, y = real(1, rows=80)
+    for name in EVERY:
+        refused, never = fresh(name), fresh(name)
+        for model in (refused, never):
+            for x, label in zip(X[:6], y[:6].tolist(), strict=True):
+                model.learn_one(x, label)
+        worse = X.copy()
+        worse[70, 3] = np.nan
+        with pytest.raises(InputError, match="row 70, column 3"):
+            refused.partial_fit(worse, y)
+        for model in (refused, never):
+            for x, label in zip(X[6:30], y[6:30].tolist(), strict=True):
+                model.learn_one(x, label)
+        assert to_bytes(refused) == to_bytes(never)
+
+
+def test_columns_out_of_order_or_twice_are_brought_into_order() -> None:
+    """A feature named twice has the sum as its value; else ‖x‖, and every bound with it, would be wrong."""
+    rng = np.random.default_rng(0)
+    indices, values = rng.integers(0, 6, 400), rng.integers(-3, 4, 400).astype(float)
+    untidy = sp.csr_matrix((values, indices, np.arange(0, 401, 8)), (50, 6))
+    y = rng.integers(0, 2, 50)
+    tidy = untidy.copy()
+    tidy.sum_duplicates()
+    for name in EVERY:
+        for rows in (50, 2):  # larger and smaller than the model
+            a, b = fresh(name).fit(untidy[:50], y), fresh(name).fit(tidy[:50], y)
+            a.partial_fit(untidy[:rows], y[:rows])
+            b.partial_fit(tidy[:rows], y[:rows])
+            assert to_bytes(a) == to_bytes(b)
+        assert (a.decision_function(untidy) == b.decision_function(tidy)).all()
+    hundred = sp.csr_matrix((np.ones(100), np.zeros(100, int), [0, 100]), (1, 1))
+    assert Perceptron(bias=False).partial_fit(hundred, [-1], classes=[-1, 1]).ledger_.radius == 100.0
+    assert Perceptron(bias=False).learn_one(["a"] * 9, -1).ledger_.radius == 9.0
+
+
+def test_matrices_that_do_not_fit_together() -> None:
+    X = sp.csr_matrix(GOOD)
+    X.data = X.data[:3]
+    with pytest.raises(InputError, match="don't fit together"):
+        Perceptron().fit(X, [0, 1, 0, 1])
+    grown = Perceptron().learn_one({0: 1.0}, 0)  # has room for more features than it has
+    wide = sp.csr_matrix(np.ones((1, 1)))
+    wide.indices = np.array([3], np.int32)
+    with pytest.raises(InputError, match="row 0 names 3"):
+        grown.partial_fit(wide, [1])
+
+
+def test_data_frames_with_a_name_twice() -> None:
+    pd = pytest.importorskip("pandas", reason="data frames need pandas")
+    with pytest.raises(InputError, match="'a' is there twice"):
+        Perceptron().fit(pd.DataFrame(GOOD, columns=["a", "a", "b"]), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("label", [[1], {}, None, 1.5, float("nan"), b"x"])
+def test_labels_that_are_none(label: Any) -> None:
+    model = fresh("sgd-logistic-adagrad").learn_one({"a": 1.0}, "yes")
+    before = to_bytes(model)
+    with pytest.raises(LabelError):
+        model.learn_one({"a": 1.0, "new": 2.0}, label)
+    assert to_bytes(model) == before
+
+
+def test_keys_that_are_neither_names_nor_column_numbers() -> None:
+    model = trained("perceptron")
+    for key in ("1", 1.7, None):
+        with pytest.raises(InputError, match="named by texts, or all by column numbers"):
+            model.learn_one({key: 1.0}, 1)
+
+
+def test_a_refused_name_does_not_decide_that_features_have_names() -> None:
+    model = Perceptron().learn_one({}, 1)
+    with pytest.raises(InputError, match="NaN"):
+        model.learn_one({"a": np.nan}, 1)
+    assert model.learn_one({3: 1.0}, 0).n_features_in_ == 4
+
+
+def test_numbers_whose_squares_are_too_small() -> None:
+    model = SGD().learn_one({"a": 1.0, "t": 1e-170}, 0)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(SGD().fit([[1e-200], [1.0]], [0, 1]).coef_).all()
+    tiny = np.array([[1e-30], [1.0], [1e-30]], np.float32)
+    assert np.isfinite(SGD(l1=0.01).fit(tiny, [0, 1, 0]).coef_).all()
+
+
+def test_a_row_of_weight_zero_must_be_good_too() -> None:
+    for rows in (2, 40):
+        X, weights = np.ones((rows, 5)), np.ones(rows)
+        X[1, 1], weights[1] = np.nan, 0.0
+        for model in (Perceptron(), SGD()):
+            with pytest.raises(InputError, match="row 1, column 1"):
+                model.fit(X, np.arange(rows) % 2, sample_weight=weights)
+
+
+def test_numbers_too_large_for_float32() -> None:
+    model = Perceptron().fit(GOOD.astype(np.float32), [0, 1, 0, 1])
+    for call in (
+        lambda: model.partial_fit(with_value(1e300), [0, 1, 0, 1]),
+        lambda: model.learn_one({0: 1e300}, 1),
+        lambda: model.score_one({0: 1e100, 1: 1e100}),
+        lambda: model.predict(with_value(1e300)),
+    ):
+        with pytest.raises(InputError, match="too large to square"):
+            call()
+
+
+def test_score_takes_a_column_of_labels() -> None:
+    model = trained("perceptron")
+    y = np.array([0, 1, 0, 1])
+    with pytest.warns(Warning, match="column-vector"):
+        assert model.score(GOOD, y.reshape(-1, 1)) == model.score(GOOD, y)
+
+
 def test_one_class_only() -> None:
     with pytest.raises(LabelError, match="two classes, but all labels are 1"):
         Perceptron().fit(GOOD, [1, 1, 1, 1])
@@ -124,6 +241,8 @@ def test_wrong_number_of_features() -> None:
         ({"a": 1.0, "new": np.inf}, "infinity"),
         ({"new": 1e200}, "too large to square"),
         ({"new": "red"}, "'new' has 'red'"),
+        ({"new": "1.5"}, "'new' has '1.5'"),
+        ({"b": 1e152, "new": 1e152}, "too large to square"),
         ({"a": 1.0, 7: 1.0}, "the key 7 is not as those before"),
         ("text", "must be a dict"),
         (17, "must be a dict"),
@@ -172,6 +291,9 @@ def test_a_refused_first_example_leaves_the_learner_unfitted() -> None:
         (SGD(schedule="never"), "schedule must be one of"),  # type: ignore[arg-type]
         (SGD(average=True, l1=0.1), "average and l1 exclude each other"),
         (SGD(l2=-1.0), "l2 must be"),
+        (PNormPerceptron(p="3"), "p must be a number"),  # type: ignore[arg-type]
+        (Perceptron(bias="no"), "bias must be True or False"),  # type: ignore[arg-type]
+        (SGD(average="no"), "average must be True or False"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_settings(model: Any, message: str) -> None:

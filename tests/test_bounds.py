@@ -25,6 +25,7 @@ def check_all_bounds(model: Any, X: Any, y: Any, u: Any) -> int:
     except OverflowRefused:  # least squares may run away when its steps are too long for the data; nothing else may
         assert model.loss == "squared"
         return 0
+    X = X.toarray() if hasattr(X, "toarray") else X.astype(float)
     witness = u * np.concatenate([[float(model.bias)], np.ones(X.shape[1])])
     spoke = 0
     for scale in (0.1, 1.0, 10.0):
@@ -39,11 +40,15 @@ def check_all_bounds(model: Any, X: Any, y: Any, u: Any) -> int:
     return spoke
 
 
+FORMS = [np.asarray, csr, lambda X: X.astype(np.float32)]
+
+
 @pytest.mark.parametrize("name", EVERY)
 @settings(max_examples=60, deadline=None)
-@given(stream=streams(), bias=st.booleans())
-def test_no_bound_is_broken(name: str, stream: Any, bias: bool) -> None:
-    check_all_bounds(fresh(name, bias=bias), *stream)
+@given(stream=streams(), bias=st.booleans(), form=st.sampled_from(FORMS))
+def test_no_bound_is_broken(name: str, stream: Any, bias: bool, form: Any) -> None:
+    X, y, u = stream
+    check_all_bounds(fresh(name, bias=bias), form(X), y, u)
 
 
 @pytest.mark.slow
@@ -51,9 +56,9 @@ def test_no_bound_is_broken(name: str, stream: Any, bias: bool) -> None:
 def test_no_bound_is_broken_by_ten_thousand_streams(start: int) -> None:
     spoke = 0
     for seed in range(start, start + 1000):
-        stream = random_witnessed(seed)
+        X, y, u = random_witnessed(seed)
         for name in EVERY:
-            spoke += check_all_bounds(fresh(name, bias=bool(seed % 2)), *stream)
+            spoke += check_all_bounds(fresh(name, bias=bool(seed % 2)), FORMS[seed % 3](X), y, u)
     assert spoke > 1000 * len(EVERY)
 
 
@@ -86,7 +91,10 @@ def test_the_perceptron_meets_novikoffs_bound_with_equality(n: int, form: Any) -
     measured = evidence(np.eye(n), y, np.array([0.0] + [-1.0] * n), False)
     assert model.ledger_.mistakes == n
     assert model.ledger_.mistake_times.tolist() == list(range(1, n + 1))
-    assert (measured.radius * measured.norm / measured.margin) ** 2 == pytest.approx(n, rel=1e-12)
+    allowed = {bound.name: bound.value(measured) for bound in model.bounds()}
+    assert allowed["novikoff"] == pytest.approx(n, rel=1e-12)
+    assert allowed["hinge"] == pytest.approx(n, rel=1e-12)
+    assert allowed["this run"] == pytest.approx(n, rel=1e-12)
 
 
 def test_novikoffs_bound_is_exactly_n_in_whole_numbers() -> None:
@@ -128,6 +136,18 @@ def test_p_norm_with_p_two_is_the_perceptron(stream: Any) -> None:
     plain = Perceptron().partial_fit(np.sign(X), y, classes=BOTH)
     p_norm = PNormPerceptron(p=2).partial_fit(np.sign(X), y, classes=BOTH)
     assert plain.ledger_.mistake_times.tolist() == p_norm.ledger_.mistake_times.tolist()
+
+
+def test_margin_perceptron_keeps_its_word_where_large_weights_come_and_go() -> None:
+    X, y = np.array([[1e9, 1, 0], [1e9, -1, 0], [0, 0.9, 2]]), [1, -1, 1]
+    model = MarginPerceptron(gamma=0.98, epsilon=0.02, bias=False, passes=50).fit(X, y)
+    w = model.coef_[0]
+    assert model.partial_fit(X, y).ledger_.examples == 153
+    assert (
+        model.ledger_.updates
+        == MarginPerceptron(gamma=0.98, epsilon=0.02, bias=False, passes=51).fit(X, y).ledger_.updates
+    )
+    assert (y * (X @ w)).min() / np.linalg.norm(w) >= 0.98 * 0.98
 
 
 def test_p_norm_survives_large_numbers_and_large_p() -> None:

@@ -88,6 +88,11 @@ def test_resume_refuses_other_settings(tmp_path: Path, data: Path, capsys: pytes
     assert main(["learn", str(data), "--resume", model, "--average"]) == 2
     assert "goes on as it began" in capsys.readouterr().err
     assert main(["learn", str(data), "--resume", model, "--learner", "sgd"]) == 2
+    assert main(["learn", str(data), "--learner", "sgd", "--loss", "hinge", "--save", model, "--quiet"]) == 0
+    capsys.readouterr()
+    out = result(capsys, "learn", str(data), "--resume", model, "--loss", "hinge", "--quiet")
+    assert out["examples"] == 8
+    assert out["examples_per_second"] == pytest.approx(4 / out["seconds"])
 
 
 def test_the_same_bytes_from_file_gzip_and_standard_input(tmp_path: Path) -> None:
@@ -101,7 +106,7 @@ def test_the_same_bytes_from_file_gzip_and_standard_input(tmp_path: Path) -> Non
     run("learn", "-", "--save", str(models[2]), stdin=plain.read_text())
     contents = {m.read_bytes() for m in models}
     assert len(contents) == 1
-    array = novikoff.Perceptron().fit(csr(np.hstack([X])), y)
+    array = novikoff.Perceptron().fit(csr(X), y)
     assert novikoff.load(models[0]).ledger_.mistakes == array.ledger_.mistakes
 
 
@@ -163,7 +168,9 @@ def test_progress_at_doubling_intervals(data: Path) -> None:
 BAD_LINES = {
     "1 1:nan\n": "values must be finite",
     "1 1:inf\n": "values must be finite",
-    "1 1:1e39\n": "values must be finite",
+    "1 1:1e31\n": "values must be finite",
+    "1 1:1_0\n": "values must be finite",
+    "1_0 1:1\n": "the label must be a whole number",
     "one 1:1\n": "the label must be a whole number, but 'one' came",
     "0.5 1:1\n": "the label must be a whole number",
     "nan 1:1\n": "the label must be a whole number",
@@ -200,12 +207,21 @@ def test_other_bad_input(tmp_path: Path, data: Path, capsys: pytest.CaptureFixtu
     empty, damaged = tmp_path / "empty.svm", tmp_path / "damaged.svm.gz"
     empty.write_text("")
     damaged.write_bytes(gzip.compress(LINES.encode() * 100)[:-9])
+    comments, flipped = tmp_path / "comments.svm", tmp_path / "flipped.svm.gz"
+    comments.write_text("# nothing\n\n# here\n")
+    packed = bytearray(gzip.compress(LINES.encode() * 1000))
+    packed[30] ^= 0xFF
+    flipped.write_bytes(packed)
     one, model = tmp_path / "one.svm", tmp_path / "m.model"
     one.write_text("1 1:1\n1 2:1\n")
     model.write_bytes(b"no model")
     for arguments, message in [
         (["learn", str(empty)], "is empty"),
         (["learn", str(one)], "all labels are 1"),
+        (["learn", str(comments)], "there are no examples in it"),
+        (["learn", str(flipped)], "can't be read to its end"),
+        (["learn", str(data), "--save", "."], "is a directory"),
+        (["learn", str(data), "--save", str(tmp_path)], "is a directory"),
         (["learn", str(damaged)], "can't be read to its end"),
         (["learn", "nowhere.svm"], "no such file, and no built-in stream"),
         (["learn", str(tmp_path)], "directory"),
@@ -222,6 +238,7 @@ def test_other_bad_input(tmp_path: Path, data: Path, capsys: pytest.CaptureFixtu
         assert "Traceback" not in error
     for arguments in (
         ["learn"],
+        ["learn", str(data), "--learn", "sgd"],
         ["learn", str(data), "--learner", "nobody"],
         ["nothing"],
         ["learn", str(data), "--rate", "x"],
@@ -265,8 +282,9 @@ def test_help_has_examples_and_says_what_each_setting_is(capsys: pytest.CaptureF
 def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    assert "novikoff" in script
-    assert "learn" in script
+    options = ("--learner", "--resume", "--loss", "--gamma") if shell != "tcsh" else ()  # tcsh completes commands only
+    for word in ("novikoff", "learn", *options):
+        assert word in script
 
 
 def test_bash_takes_the_completion_script(tmp_path: Path) -> None:

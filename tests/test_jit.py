@@ -79,11 +79,13 @@ def learn_folder(cache: Path, source: Path) -> str:
 
 
 def test_old_folders_are_removed(tmp_path: Path) -> None:
-    for k in range(8):
-        (tmp_path / f"old{k}").mkdir()
-        os.utime(tmp_path / f"old{k}", (k, k))
+    """Ours only: what else lies in the folder is somebody's."""
+    ours = [f"{k:020x}" for k in range(8)]
+    for k, name in enumerate([*ours, "precious", "photos"]):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (k, k))
     folder = Path(learn_folder(tmp_path, PACKAGE.parent).strip())
-    assert sorted(f.name for f in tmp_path.iterdir()) == sorted([folder.name, "old5", "old6", "old7"])
+    assert sorted(f.name for f in tmp_path.iterdir()) == sorted([folder.name, *ours[5:], "precious", "photos"])
 
 
 def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path) -> None:

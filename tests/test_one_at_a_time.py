@@ -78,9 +78,10 @@ def test_arrays_of_every_kind() -> None:
         expected.learn_one(x, label)
     frozen = X.astype(float)
     frozen.flags.writeable = False
+    spread = np.repeat(X.astype(float), 2, axis=1)[:, ::2]
     for form in (
         X,
-        X.astype(np.float32),
+        spread,
         np.asfortranarray(X.astype(float)),
         frozen,
         X.astype(float)[:, ::-1][:, ::-1],

@@ -46,15 +46,28 @@ def test_any_cut(cuts: list[int], seed: int) -> None:
 
 
 @EVERYONE
-def test_one_by_one_from_arrays_and_dicts(name: str) -> None:
-    X, y = real(2)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_one_by_one_from_arrays_and_dicts(name: str, kind: Any) -> None:
+    X, y = real(2, kind=kind)
     batch = to_bytes(fresh(name).fit(X, y))
     arrays, dicts = fresh(name), fresh(name)
-    for x, label in zip(X, y.tolist(), strict=True):
+    for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
         arrays.learn_one(x, label)
-        dicts.learn_one(dict(enumerate(x.tolist())), label)
+        # A dict has no precision: the first example, an array, decides it.
+        dicts.learn_one(x if t == 0 else dict(enumerate(x.tolist())), label)
     assert to_bytes(arrays) == batch
     assert to_bytes(dicts) == batch
+
+
+@EVERYONE
+def test_a_named_growing_stream_resumed_at_every_example(name: str) -> None:
+    X, y = real(12, rows=30)
+    examples = [{f"f{j}": float(v) for j, v in enumerate(x[: 3 + t // 3]) if v} for t, x in enumerate(X)]
+    straight, resumed = fresh(name), fresh(name)
+    for x, label in zip(examples, y.tolist(), strict=True):
+        straight.learn_one(x, label)
+        resumed = from_bytes(to_bytes(resumed.learn_one(x, label)), "m")
+    assert to_bytes(straight) == to_bytes(resumed)
 
 
 @EVERYONE

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -31,6 +32,7 @@ DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 # numbers.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": True}
 FOLDERS_KEPT = 4
+DIGITS = 20
 
 _generics: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 _numba: Any = None
@@ -170,16 +172,16 @@ def _register_generics() -> None:
 @functools.cache
 def cache_folder() -> Path:
     """This version's own folder in the user's cache folder; a temporary one where that is not private or writable."""
-    named = os.environ.get("NOVIKOFF_CACHE")
-    home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "novikoff"
-    folder = home / source_digest()
     try:
+        named = os.environ.get("NOVIKOFF_CACHE")
+        home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "novikoff"
+        folder = home / source_digest()
         fresh = not folder.exists()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not (_is_private(home) and _is_private(folder)):
             raise PermissionError(f"{home} can be written by others")
         os.utime(folder)
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
         return Path(tempfile.mkdtemp(prefix="novikoff-"))
     if fresh:
         _remove_old(home)
@@ -194,8 +196,9 @@ def _is_private(folder: Path) -> bool:
 
 
 def _remove_old(home: Path) -> None:
-    folders = sorted((f for f in home.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime, reverse=True)
-    for old in folders[FOLDERS_KEPT:]:
+    """Only folders that are named as ours are: whatever else lies there is somebody's."""
+    ours = [f for f in home.iterdir() if re.fullmatch(f"[0-9a-f]{{{DIGITS}}}", f.name) and f.is_dir()]
+    for old in sorted(ours, key=lambda f: f.stat().st_mtime, reverse=True)[FOLDERS_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
 
 
@@ -207,4 +210,4 @@ def source_digest() -> str:
     for path in sorted(root.rglob("*.py")):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(root)} {len(content)}\n".encode() + content)
-    return digest.hexdigest()[:20]
+    return digest.hexdigest()[:DIGITS]

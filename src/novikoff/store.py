@@ -9,6 +9,7 @@ loading and learning B gives the same file as learning A and B, byte for byte.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -34,7 +35,15 @@ NO_CHECKSUM = "0" * 64
 
 
 def save(model: Learner, path: str | os.PathLike[str]) -> None:
-    """Writes the model to a file; a file that was there is replaced only when the new one is safe on the disk."""
+    """Writes the model to a file; a file that was there is replaced only when the new one is safe on the disk.
+
+    >>> import tempfile, os
+    >>> from novikoff import Perceptron, load, save
+    >>> path = os.path.join(tempfile.mkdtemp(), "fruit.model")
+    >>> save(Perceptron().learn_one({"red": 1.0}, "apple").learn_one({"long": 1.0}, "banana"), path)
+    >>> load(path).predict_one(["long"])
+    'banana'
+    """
     write_atomically(Path(path), to_bytes(model))
 
 
@@ -50,13 +59,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 def to_bytes(model: Learner) -> bytes:
     from safetensors.numpy import save as serialise
 
-    state = model._fitted()
+    state = model._run_so_far()
     book = state.ledger.book
     tensors = {f"geometry.{name}": _whole(a) for name, a in arrays(model._compact(state)).items()}
     used = LISTED + len(state.ledger.mistake_times)
     tensors |= {"ledger.counts": _whole(book.counts[:used]), "ledger.sums": book.sums}
     if state.names is not None:
-        text = json.dumps(list(state.names.columns), ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(list(state.names.columns), separators=(",", ":"))
         tensors["names"] = np.frombuffer(text.encode(), np.uint8)
     header = {
         "checksum": NO_CHECKSUM,  # first, so that it is the first place where these digits can stand
@@ -68,7 +77,7 @@ def to_bytes(model: Learner) -> bytes:
         "precision": state.kind.name,
         "ledger": state.ledger.as_dict(),
     }
-    content = serialise(tensors, {"novikoff": json.dumps(header, ensure_ascii=False)})
+    content = serialise(tensors, {"novikoff": json.dumps(header)})
     digest = hashlib.sha256(content).hexdigest()
     return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
 
@@ -82,26 +91,31 @@ def from_bytes(content: bytes, origin: str) -> Any:
         raise ModelFileError(
             f"{origin}: holds a {header['learner']!r}, which this novikoff does not know: use the one that wrote it."
         )
-    model = learner_class(header["learner"])(**header["settings"])
+    try:
+        model = learner_class(header["learner"])(**header["settings"])
+        model._adopt(_state(model, header, tensors))
+    except (KeyError, TypeError, ValueError) as problem:
+        raise ModelFileError(
+            f"{origin}: does not hold what its learner needs ({problem}): save the model anew."
+        ) from None
+    return model
+
+
+def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> State:
     kind = np.dtype(header["precision"])
     features = header["features"]
     fresh = model._geometry(features + 1, kind)
-    stored = {name: tensors[f"geometry.{name}"] for name in arrays(fresh)}
     counts = np.zeros(LISTED + CAPACITY, np.int64)
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
-    names = Names(json.loads(tensors["names"].tobytes())) if "names" in tensors else None
-    model._adopt(
-        State(
-            geometry=fresh._replace(**stored),
-            ledger=Ledger(Book(counts, tensors["ledger.sums"])),
-            labels=Labels(*header["labels"]),
-            features=features,
-            names=names,
-            kind=kind,
-            settings=model._run_settings(),
-        )
+    return State(
+        geometry=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in arrays(fresh)}),
+        ledger=Ledger(Book(counts, tensors["ledger.sums"])),
+        labels=Labels(*header["labels"]),
+        features=features,
+        names=Names(json.loads(tensors["names"].tobytes())) if "names" in tensors else None,
+        kind=kind,
+        settings=model._run_settings(),
     )
-    return model
 
 
 def _checked_header(content: bytes, origin: str) -> dict[str, Any]:
@@ -128,6 +142,9 @@ def _checked_header(content: bytes, origin: str) -> dict[str, Any]:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Temporary file, fsync, rename, fsync of the folder: at every moment the old file or the new one is there."""
+    path = Path(os.path.realpath(path))  # what a link points to is replaced, not the link
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
     try:
         with open(temporary, "xb") as file:
@@ -135,15 +152,22 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as problem:
+        _remove(temporary)
+        raise type(problem)(problem.errno, problem.strerror, str(path)) from None
     except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        _remove(temporary)
         raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _remove(temporary: Path) -> None:
+    with contextlib.suppress(OSError):
+        temporary.unlink()
 
 
 def _whole(array: NDArray[Any]) -> NDArray[Any]:

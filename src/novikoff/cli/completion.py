@@ -13,7 +13,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="which shell")
 
 

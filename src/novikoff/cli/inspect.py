@@ -19,7 +19,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
     parser.add_argument(
         "--top", metavar="N", type=int, default=20, help="how many weights, the largest first (default: 20)"

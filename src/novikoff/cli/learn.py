@@ -12,6 +12,7 @@ from typing import Any
 from novikoff import learners
 from novikoff.cli import settings
 from novikoff.cli.progress import Progress
+from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
 from novikoff.stream import source
 from novikoff.stream.labels import Labels, merged, one_against_the_rest
@@ -31,7 +32,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="what to learn from, in this order")
     parser.add_argument(
         "--learner", choices=learners.names(), help=f"the algorithm (default: {settings.DEFAULT_LEARNER})"
@@ -41,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> 
     parser.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    settings.add_settings(parser, settings.chosen_learner(arguments))
+    for name in learners.names() if arguments is None else [settings.chosen_learner(arguments)]:
+        settings.add_settings(parser, name)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -49,6 +51,9 @@ def run(options: argparse.Namespace) -> int:
     sources = [source.find(title) for title in options.data]
     model, passes = _model(options)
     _can_be_read(sources, passes)
+    if options.save:
+        check_writable(Path(options.save))
+    before = model.ledger_.examples if options.resume else 0
     _learn(model, sources, passes, options)
     if len(model.classes_) < 2:
         raise InputError(
@@ -58,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         from novikoff.store import save
 
         save(model, options.save)
-    report = _summary(model, time.perf_counter() - began)
+    report = _summary(model, before, time.perf_counter() - began)
     print(json.dumps(report) if options.json else _as_text(report, options))
     return 0
 
@@ -128,7 +133,7 @@ def _same_kind(state: Any, stream: source.Source) -> None:
         )
 
 
-def _summary(model: Any, seconds: float) -> dict[str, Any]:
+def _summary(model: Any, before: int, seconds: float) -> dict[str, Any]:
     ledger = model.ledger_
     return {
         "learner": learners.name_of(type(model)),
@@ -138,7 +143,7 @@ def _summary(model: Any, seconds: float) -> dict[str, Any]:
         "updates": ledger.updates,
         "error": ledger.error,
         "seconds": seconds,
-        "examples_per_second": ledger.examples / seconds,
+        "examples_per_second": (ledger.examples - before) / seconds,
         "radius": ledger.radius,
     }
 

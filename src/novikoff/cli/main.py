@@ -25,10 +25,11 @@ examples:
 """
 
 
-def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """All commands; `arguments` tell which learner's options `learn` has."""
+def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """All commands; `arguments` tell which learner's settings `learn` has, None gives it those of all learners."""
     top = argparse.ArgumentParser(
         prog="novikoff",
+        allow_abbrev=False,
         description="Learns linear classifiers from streams, one example at a time, and keeps a ledger of every run.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -39,6 +40,7 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         sub = commands.add_parser(
             name,
             help=module.HELP,
+            allow_abbrev=False,
             description=module.__doc__,
             epilog=module.EPILOG,
             formatter_class=argparse.RawDescriptionHelpFormatter,

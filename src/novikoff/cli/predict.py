@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
 from novikoff.stream import source
 from novikoff.stream.labels import merged
@@ -27,7 +28,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
     parser.add_argument("data", metavar="DATA", help="what to predict")
     parser.add_argument("--scores", action="store_true", help="after the label a tab and the score")
@@ -41,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.json and not options.output:
         raise InputError("--json needs --output FILE: stdout can't take both the predictions and the JSON object.")
+    if options.output:
+        check_writable(Path(options.output))
     model = load(options.model)
     stream = source.find(options.data)
     names = model._state.names

@@ -7,16 +7,29 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from novikoff import learners
+from novikoff.errors import NovikoffError
 
 DEFAULT_LEARNER = "perceptron"
 
 
 def chosen_learner(arguments: Sequence[str]) -> str:
-    """The learner named in the arguments, before they are parsed: it decides which options there are."""
+    """The learner named in the arguments, or in the file to resume, before they are parsed: it decides which options
+    there are."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first.add_argument("--learner", default=DEFAULT_LEARNER)
-    name: str = first.parse_known_args(list(arguments))[0].learner
+    first.add_argument("--resume")
+    known, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
+    name: str = _resumed_learner(known.resume) if known.resume else known.learner
     return name if name in learners.names() else DEFAULT_LEARNER
+
+
+def _resumed_learner(path: str) -> str:
+    from novikoff.store import load
+
+    try:
+        return learners.name_of(type(load(path)))
+    except NovikoffError:  # to be said when the file is really needed
+        return DEFAULT_LEARNER
 
 
 def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
@@ -25,6 +38,8 @@ def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
     hints, texts = get_type_hints(kind.__init__), described(kind)
     group = parser.add_argument_group(f"settings of {name}")
     for setting, parameter in kind.settings().items():
+        if f"--{setting.replace('_', '-')}" in parser._option_string_actions:
+            continue  # another learner, for completion, had it already
         shown = "" if parameter.default is None else f" (default: {parameter.default})"
         options: dict[str, Any] = {"default": None, "dest": f"setting_{setting}", "help": texts[setting] + shown}
         hint = hints[setting]

@@ -70,6 +70,12 @@ def whole(**settings: int) -> None:
             raise InputError(f"{name} must be a whole number of at least 1, but is {value!r}.")
 
 
+def truth(**settings: bool) -> None:
+    for name, value in settings.items():
+        if value not in (True, False):
+            raise InputError(f"{name} must be True or False, but is {value!r}.")
+
+
 def _is_number(value: Any) -> bool:
     try:
         return float(value) == float(value) and not isinstance(value, str)

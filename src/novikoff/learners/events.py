@@ -13,6 +13,7 @@ from novikoff.learners.lane import Lane
 from novikoff.learners.learner import TIES, Learner
 from novikoff.learners.state import State
 from novikoff.parts import loop
+from novikoff.parts.geometry import limit
 from novikoff.stream import door
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names, numbers
@@ -54,16 +55,17 @@ class OneByOne(Learner):
         state = self._state
         if state is None:
             self._check_all()
-            state = self.fresh_state(0, np.float64, None, Labels())
+            kind = np.float32 if isinstance(x, np.ndarray) and x.dtype == np.float32 else np.float64
+            state = self.fresh_state(0, kind, None, Labels())
         self._goes_on(state)
-        features, labels = state.features, len(state.labels)
+        before = state.features, len(state.labels), state.names is not None
         try:
             taken = self._learn_array(state, x, y) if isinstance(x, np.ndarray) else self._learn_terms(state, x, y)
-        except InputError:
-            state.forget(features, labels)
+        except BaseException:
+            state.forget(*before)
             raise
         if taken == loop.REFUSED:
-            state.forget(features, labels)
+            state.forget(*before)
             raise self._why_refused(state, x)
         self._state = state
         if self._lane is not None:
@@ -79,7 +81,7 @@ class OneByOne(Learner):
 
     def _learn_terms(self, state: State, x: Any, y: Any) -> int:
         keys, given = door.one(x)
-        columns, values = self._columns(state, keys), given.astype(state.kind, copy=False)
+        columns, values = self._columns(state, keys), door.numeric(given, state.kind)
         self._reserve(state, 1, len(columns))
         lane = self._refreshed_lane(state)
         lane.prepare(len(columns))
@@ -121,8 +123,9 @@ class OneByOne(Learner):
         return OverflowRefused("The weights grew out of range: scale the features, or lower the rate.")
 
     def _is_too_large(self, state: State, values: NDArray[Any]) -> bool:
+        stored = door.numeric(values, state.kind).astype(np.float64)
         with np.errstate(over="ignore"):
-            return not np.square(np.asarray(values, np.float64)).sum() < loop.limit(state.geometry.slots)
+            return not np.square(stored).sum() < limit(state.geometry.slots)
 
     # --- Predicting ---
 
@@ -135,13 +138,10 @@ class OneByOne(Learner):
                 raise self._other_width(state, values.size)
             return float(self.score_rows(Dense(values, values.size))[0])
         keys, values = door.one(x)
-        with np.errstate(over="ignore"):
-            if not np.isfinite(np.square(values).sum()):
-                raise InputError(
-                    "x contains NaN, infinity or a value too large to square: there is nothing to predict."
-                )
+        if self._is_too_large(state, values):
+            raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
         columns = numbers(keys) if state.names is None else state.names.find(keys)
-        return self._score_terms(state, columns, values.astype(state.kind)) * self._scale()
+        return self._score_terms(state, columns, door.numeric(values, state.kind)) * self._scale()
 
     def predict_one(self, x: Any) -> Any:
         """The label of one example."""

@@ -65,7 +65,7 @@ class Lane:
         starts, indices, values, columns = self.starts, self.indices, self.values, self.columns
         kind, array = self.kind, np.ndarray
 
-        def learn(x: Any, y: Any) -> int:
+        def learn(x: Any, y: Any, alive: Any = self.setting) -> int:  # the arrays that the block points to must live on
             try:
                 if type(x) is array:
                     return dense(block, None, x, signs[y]) if x.dtype is kind and x.ndim == 1 else UNUSUAL

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError, OverflowRefused, not_fitted
-from novikoff.learners.estimator import Estimator, whole
+from novikoff.learners.estimator import Estimator, truth, whole
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import loop
@@ -23,7 +23,7 @@ from novikoff.parts.geometry import read_all, read_some, resized
 from novikoff.stream import door
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names
-from novikoff.stream.rows import Dense, Rows, cut, how_many
+from novikoff.stream.rows import Dense, Rows, Sparse, how_many, in_order
 from novikoff.theory.bounds import Bound
 
 TIES = {"positive": 1.0, "negative": -1.0}
@@ -85,7 +85,7 @@ class Learner(Estimator, ABC):
         weights = door.weight_array(sample_weight, batch.examples)
         signs, labels = Labels.sorted(y).signs(y)
         state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
-        self._learn(state, batch.rows, signs, weights, self.passes)
+        self._learn(state, batch.rows, signs, weights, int(self.passes))
         self._adopt(state)
         return self
 
@@ -112,12 +112,13 @@ class Learner(Estimator, ABC):
         """partial_fit for rows that a reader has looked through already: all finite, all with slots."""
         taken = self._pass(state, rows, signs, np.zeros(0))
         if taken < len(signs):
-            self._stopped(state, rows, taken, None)
+            raise self._ran_away(taken, False)
         state.labels = labels
         self._adopt(state)
 
     def _check_all(self) -> None:
         whole(passes=self.passes)
+        truth(**{name: value for name, value in self.get_params().items() if name in ("bias", "average")})
         self._check_settings()
 
     def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Labels) -> State:
@@ -128,6 +129,12 @@ class Learner(Estimator, ABC):
     def _run_settings(self) -> dict[str, Any]:
         """The settings that shape a run: all but the number of passes of fit."""
         return {name: value for name, value in self.get_params().items() if name != "passes"}
+
+    def _run_so_far(self) -> State:
+        """What was learned, provided that the settings are still those it was learned with."""
+        state = self._fitted()
+        self._goes_on(state)
+        return state
 
     def _goes_on(self, state: State) -> None:
         """A run goes on as it began: its bounds, its file and its resumption speak of one set of settings."""
@@ -152,33 +159,45 @@ class Learner(Estimator, ABC):
         """
         kept = state.copy() if len(rows.values) >= state.geometry.slots.size else None
         if kept is None:
-            self._refuse(state, rows, loop.first_refused(rows, signs, state.geometry.slots))
+            rows = self._checked(state, rows)
         for _ in range(passes):
             taken = self._pass(state, rows, signs, weights)
             if taken < len(signs):
-                self._stopped(state, rows, taken, kept)
+                if kept is not None:
+                    self._put_back(state, kept)
+                    ordered = self._checked(state, rows)
+                    if ordered is not rows:  # it was only out of order
+                        return self._learn(state, ordered, signs, weights, passes)
+                raise self._ran_away(taken, kept is not None)
+        return None
+
+    def _put_back(self, state: State, kept: State) -> None:
+        state.geometry, state.ledger = kept.geometry, kept.ledger
+        if state is self._state:
+            self._adopt(state)
+
+    def _checked(self, state: State, rows: Rows) -> Rows:
+        """The rows if all are good, brought into order if that is all they lack; InputError otherwise."""
+        count, slots, weights = how_many(rows), state.features + 1, state.geometry.slots
+        refused = loop.first_refused(rows, count, slots, weights)
+        if refused < count and isinstance(rows, Sparse):
+            rows = in_order(rows)
+            refused = loop.first_refused(rows, count, slots, weights)
+        if refused < count:
+            raise InputError(door.why_refused(rows, refused, state.features))
+        return rows
 
     def _pass(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64]) -> int:
         self._reserve(state, len(signs), len(rows.values))
-        return loop.learn(self._rule(), state.geometry, rows, signs, weights, TIES[self.tie], state.ledger.book)
+        slots, tie, book = state.features + 1, TIES[self.tie], state.ledger.book
+        return loop.learn(self._rule(), state.geometry, rows, signs, weights, slots, tie, book)
 
-    def _stopped(self, state: State, rows: Rows, row: int, kept: State | None) -> None:
-        """Row `row` was refused: for what it holds, or because the weights have left the range of numbers."""
-        what_stands = "what was learned up to there stands"
-        if kept is not None:
-            state.geometry, state.ledger = kept.geometry, kept.ledger
-            what_stands = "nothing of this batch was learned"
-            if loop.first_refused(cut(rows, row, row + 1), np.ones(1, np.int8), state.geometry.slots) == 0:
-                self._refuse(state, rows, row)
-        raise OverflowRefused(
-            f"The weights grew out of range before row {row}; {what_stands}. Scale the features, lower the rate, or"
+    def _ran_away(self, row: int, put_back: bool) -> OverflowRefused:
+        stands = "nothing of this batch was learned" if put_back else "what was learned up to there stands"
+        return OverflowRefused(
+            f"The weights grew out of range before row {row}; {stands}. Scale the features, lower the rate, or"
             " choose a schedule whose steps shrink."
         )
-
-    def _refuse(self, state: State, rows: Rows, row: int) -> None:
-        """Raises for a row that can't be taken; one past the last row means that all are good."""
-        if row < how_many(rows):
-            raise InputError(door.why_refused(rows, row, state.room))
 
     def _same_features(self, batch: door.Batch) -> None:
         state, mine = self._fitted(), type(self).__name__
@@ -217,9 +236,8 @@ class Learner(Estimator, ABC):
 
     def score_rows(self, rows: Rows) -> NDArray[np.float64]:
         """What decision_function does with rows that have passed the door."""
-        state, count = self._fitted(), how_many(rows)
-        self._refuse(state, rows, loop.first_refused(rows, np.ones(count, np.int8), state.geometry.slots))
-        return self._scores(state, rows, np.empty(count)) * self._scale()
+        state = self._fitted()
+        return self._scores(state, self._checked(state, rows), np.empty(how_many(rows))) * self._scale()
 
     def _scores(self, state: State, rows: Rows, out: NDArray[np.float64]) -> NDArray[np.float64]:
         loop.scores(self._hypothesis(state), rows, state.geometry.bias, out)
@@ -249,7 +267,8 @@ class Learner(Estimator, ABC):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose label is predicted."""
-        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+        predicted = self.predict(X)
+        return float(np.average(predicted == door.label_array(y, len(predicted)), weights=sample_weight))
 
     # --- What was learned ---
 

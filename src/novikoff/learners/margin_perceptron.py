@@ -6,7 +6,8 @@ Bound     data with margin ≥ γ ⇒ updates ≤ 2(R/(εγ))² + 2R/(εγ), for
           and when a pass makes no update, w has margin ≥ (1−ε)·γ
 Source    Balcan, 10-601 notes on the Perceptron, 2015; Tsampouka and Shawe-Taylor 2005
 
-‖w‖² is kept up to date weight by weight, from the numbers as they are stored, and so stays true however long the run.
+‖w‖² is kept up to date weight by weight, from the numbers as they are stored. Where large weights have come and gone,
+rounding would be left over: its possible size is kept too, and ‖w‖² is summed anew when it could matter.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from novikoff._machine import element, put
 from novikoff.errors import InputError
 from novikoff.learners.estimator import positive
 from novikoff.learners.events import OneByOne
-from novikoff.parts.geometry import move, norm
+from novikoff.parts.geometry import move, move_all, norm, update
 from novikoff.parts.rules import signal
+from novikoff.stream.rows import Rows
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -36,8 +38,13 @@ class Angle(NamedTuple):
     threshold: float
 
 
+SQUARE, ROUNDING = 0, 1
+EPSILON = 2.0**-53
+TOLERANCE = 1e-10
+
+
 class Measured(NamedTuple):
-    """Additive, with ‖w‖² in scalars[0]."""
+    """Additive; scalars are ‖w‖² and how much of it may be rounding."""
 
     slots: NDArray[np.floating]
     scalars: NDArray[np.float64]
@@ -54,17 +61,33 @@ def _(geometry: Measured, j: int, x: float, pulled: float, t: int) -> None:
     before = np.float64(element(geometry.slots, j))
     put(geometry.slots, j, before + pulled * x)
     after = np.float64(element(geometry.slots, j))
-    geometry.scalars[0] += after * after - before * before
+    if after != before:
+        geometry.scalars[SQUARE] += (after - before) * (after + before)
+        geometry.scalars[ROUNDING] += EPSILON * (after * after + before * before + abs(geometry.scalars[SQUARE]))
+
+
+@update.of(Measured)
+def _(geometry: Measured, rows: Rows, i: int, signal: float, t: int) -> None:
+    move_all(geometry, rows, i, signal, t)
+    if geometry.scalars[ROUNDING] > TOLERANCE * geometry.scalars[SQUARE]:
+        total = 0.0
+        for j in range(len(geometry.slots)):
+            total += np.float64(geometry.slots[j]) * np.float64(geometry.slots[j])
+        geometry.scalars[SQUARE] = total
+        geometry.scalars[ROUNDING] = 0.0
 
 
 @norm.of(Measured)
 def _(geometry: Measured) -> float:
-    return math.sqrt(max(0.0, geometry.scalars[0]))
+    return math.sqrt(geometry.scalars[SQUARE])
 
 
 @final
 class MarginPerceptron(OneByOne):
     """The Perceptron that goes on until its margin is within a factor 1−ε of the one that was promised.
+
+    From w = y₁x₁ on, w += y·x where y·w·x/‖w‖ < (1−ε)·γ. On data with margin γ it makes at most 2(R/(εγ))² + 2R/(εγ)
+    updates, and a pass without an update means a margin of at least (1−ε)·γ.
 
     Parameters
     ----------
@@ -101,9 +124,11 @@ class MarginPerceptron(OneByOne):
         return Angle((1.0 - self.epsilon) * self.gamma)
 
     def _geometry(self, slots: int, kind: Any) -> Measured:
-        return Measured(np.zeros(slots, kind), np.zeros(1), float(self.bias))
+        return Measured(np.zeros(slots, kind), np.zeros(2), float(self.bias))
 
     def bounds(self) -> Sequence[Bound]:
+        self._run_so_far()
+
         def updates(e: Evidence) -> float | None:
             if e.geometric_margin < self.gamma:
                 return None

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled
 from novikoff.errors import InputError
+from novikoff.learners.estimator import positive
 from novikoff.learners.events import OneByOne
 from novikoff.parts.geometry import move, read, score
 from novikoff.parts.rules import Mistake
@@ -73,10 +74,13 @@ def _(geometry: Power, j: int, t: int) -> float:
 class PNormPerceptron(OneByOne):
     """The Perceptron in another geometry: between additive (p = 2) and multiplicative (p = 2·ln n).
 
+    On a mistake θ += y·x; the score is w·x with w_j = sign(θ_j)·|θ_j|^(p−1). It makes at most
+    (p−1)·(max‖x‖_p·‖u‖_q/γ)² mistakes on a stream that u separates by γ, 1/p + 1/q = 1.
+
     Parameters
     ----------
     p : float
-        At least 2. Without it, 2·ln n for the n features of the first batch.
+        At least 2. Without it, 2·ln n for the n features of the first batch, bias included.
     bias : bool
         Add a feature that is always 1.
     passes : int
@@ -96,8 +100,10 @@ class PNormPerceptron(OneByOne):
         self.passes = passes
 
     def _check_settings(self) -> None:
-        if self.p is not None and not 2.0 <= self.p < 1000.0:
-            raise InputError(f"p must be from 2 to 1000, but is {self.p!r}.")
+        if self.p is not None:
+            positive(p=self.p)
+            if not 2.0 <= self.p <= 1000.0:
+                raise InputError(f"p must be from 2 to 1000, but is {self.p!r}.")
 
     def _rule(self) -> Mistake:
         return Mistake(0.0)
@@ -105,11 +111,12 @@ class PNormPerceptron(OneByOne):
     def _geometry(self, slots: int, kind: Any) -> Power:
         if self.p is None and slots < 2:
             raise InputError("p must be given where the number of features is not known beforehand: say p=10.")
-        p = max(2.0, 2.0 * math.log(slots)) if self.p is None else float(self.p)
+        features = slots - 1 + int(self.bias)
+        p = max(2.0, 2.0 * math.log(features)) if self.p is None else float(self.p)
         return Power(np.zeros((slots, 2)), np.array([1.0, p]), float(self.bias))
 
     def bounds(self) -> Sequence[Bound]:
-        p = float(self._fitted().geometry.scalars[1])
+        p = float(self._run_so_far().geometry.scalars[1])
 
         def bound(e: Evidence) -> float | None:
             if not e.margin > 0.0:

@@ -36,6 +36,9 @@ __all__ = ["Perceptron"]
 class Perceptron(OneByOne):
     """The Perceptron: on a mistake, w += rate·y·x.
 
+    On a stream that some u with ‖u‖ = 1 separates by γ it makes at most (R/γ)² mistakes, R = max‖x‖. For streams that
+    nothing separates there are bounds in terms of the hinge loss and the squared slack of any u: see `bounds`.
+
     Parameters
     ----------
     rate : float
@@ -105,7 +108,7 @@ class Perceptron(OneByOne):
         return self
 
     def bounds(self) -> Sequence[Bound]:
-        state = self._fitted()
+        state = self._run_so_far()
         return () if state.ledger.weighted else perceptron_bounds(self._width(), state.ledger.energy)
 
 

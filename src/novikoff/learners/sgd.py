@@ -40,7 +40,13 @@ LOSSES = {"hinge": Hinge, "logistic": Logistic, "squared": Squared}
 
 @final
 class SGD(OneByOne):
-    """Stochastic gradient descent, one step per example.
+    """Stochastic gradient descent, one step per example: w −= r_t·∇ℓ_t(w), with s = w·x and the loss ℓ_t
+
+    - hinge: max(0, 1 − y·s), the step where y·s ≤ 1 is w += r_t·y·x;
+    - logistic: ln(1 + exp(−y·s)), w += r_t·y·x/(1 + exp(y·s));
+    - squared: ½(y − s)², w += r_t·(y − s)·x.
+
+    With penalties each step descends on ℓ_t(w) + l1·‖w‖₁ + (l2/2)·‖w‖².
 
     Parameters
     ----------
@@ -126,7 +132,7 @@ class SGD(OneByOne):
         return self
 
     def bounds(self) -> Sequence[Bound]:
-        state = self._fitted()
+        state = self._run_so_far()
         penalised = self.l1 > 0.0 or self.l2 > 0.0
         if penalised or state.ledger.weighted or self.schedule not in ("constant", "adagrad"):
             return ()

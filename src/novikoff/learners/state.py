@@ -7,7 +7,7 @@ from typing import Any
 
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
-from novikoff.parts.geometry import arrays, resized
+from novikoff.parts.geometry import APPENDED, arrays, resized
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names
 
@@ -38,14 +38,18 @@ class State:
                 raise InputError(f"There is no memory for {features:,} features: hash or renumber them.") from None
         self.features = max(self.features, features)
 
-    def forget(self, features: int, labels: int) -> None:
+    def forget(self, features: int, labels: int, named: bool) -> None:
         """Back to so many features and labels, after an example that brought new ones was refused."""
         self.features = features
         self.labels.forget(labels)
-        if self.names is not None:
+        if not named:
+            self.names = None
+        elif self.names is not None:
             self.names.forget(features)
 
     def copy(self) -> State:
-        """What a refused batch is undone with; labels and names are not touched before a batch has been taken."""
-        geometry = self.geometry._replace(**{name: a.copy() for name, a in arrays(self.geometry).items()})
+        """What a refused batch is undone with; labels and names are not touched before a batch has been taken. Arrays
+        to which entries are only added are not copied: their old number of entries is enough."""
+        copies = {name: a.copy() for name, a in arrays(self.geometry).items() if name not in APPENDED}
+        geometry = self.geometry._replace(**copies)
         return State(geometry, self.ledger.copy(), self.labels, self.features, self.names, self.kind, self.settings)

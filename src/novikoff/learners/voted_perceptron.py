@@ -98,7 +98,9 @@ def votes(
 
 @final
 class VotedPerceptron(OneByOne):
-    """The Perceptron, predicting by the votes of all its hypotheses.
+    """The Perceptron, predicting by the votes of all its hypotheses: sign Σ c_k·sign(v_k·x).
+
+    v_k is the hypothesis after k mistakes and c_k the number of examples that it survived.
 
     Predicting one example takes one product with each mistake, so it is slow where mistakes are many; the average
     (`Perceptron(average=True)`) is nearly as good and costs one product. A vote has no single weight vector: there is
@@ -184,7 +186,16 @@ class VotedPerceptron(OneByOne):
             terms = last(block, stop - start - 1) - first(block, 0)
             self._reserve(state, stop - start, int(terms))
             book = state.ledger.book
-            taken = learn(self._rule(), state.geometry, block, signs[start:stop], weights, TIES[self.tie], book)
+            taken = learn(
+                self._rule(),
+                state.geometry,
+                block,
+                signs[start:stop],
+                weights,
+                state.features + 1,
+                TIES[self.tie],
+                book,
+            )
             if taken < stop - start:
                 return start + taken
         return len(signs)
@@ -204,7 +215,7 @@ class VotedPerceptron(OneByOne):
         raise AttributeError("A vote has no single weight vector: use Perceptron(average=True) for coef_.")
 
     def bounds(self) -> Sequence[Bound]:
-        return perceptron_bounds(0.0, self._fitted().ledger.energy)
+        return perceptron_bounds(0.0, self._run_so_far().ledger.energy)
 
 
 def _sized(array: NDArray[Any], size: int) -> NDArray[Any]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled
-from novikoff.parts.geometry import move, read, score, tick
+from novikoff.parts.geometry import limit, move, read, score, tick
 from novikoff.stream.rows import Rows, first, last, measure, slot
 
 REACH, STEPS = 0, 1
@@ -92,7 +92,7 @@ def settle(geometry: AdaGrad, j: int) -> None:
 def _(geometry: AdaGrad, rows: Rows, i: int) -> tuple[float, float]:
     if len(geometry.seen) > 0:
         _, square = measure(rows, i, geometry.slots)
-        if not square < np.inf:  # a row that will be refused: leave everything as it is
+        if not square < limit(geometry.slots):  # a row that will be refused: leave everything as it is
             return 0.0, square
         settle(geometry, 0)
         for k in range(first(rows, i), last(rows, i)):
@@ -106,10 +106,12 @@ def _(geometry: AdaGrad, j: int, x: float, pulled: float, t: int) -> None:
     g = pulled * x
     if g == 0.0:
         return
-    total = np.float64(geometry.slots[j, 1]) + g * g
+    geometry.slots[j, 1] += g * g
+    total = np.float64(geometry.slots[j, 1])
+    if total == 0.0:  # the square is too small a number
+        return
     w = np.float64(geometry.slots[j, 0]) + geometry.rate * g / math.sqrt(total)
     geometry.slots[j, 0] = w
-    geometry.slots[j, 1] = total
     geometry.scalars[REACH] = max(geometry.scalars[REACH], abs(w))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled
 from novikoff._machine import element, put
-from novikoff.parts.geometry import move, pull, read, score, tick
+from novikoff.parts.geometry import limit, move, pull, read, score, tick
 from novikoff.parts.schedules import Schedule, step_length
 from novikoff.stream.rows import Rows, first, last, measure, slot
 
@@ -70,7 +70,7 @@ def settle(geometry: Decayed, j: int) -> None:
 def _(geometry: Decayed, rows: Rows, i: int) -> tuple[float, float]:
     if geometry.l1 > 0.0:
         _, square = measure(rows, i, geometry.slots)
-        if not square < np.inf:  # a row that will be refused: leave everything as it is
+        if not square < limit(geometry.slots):  # a row that will be refused: leave everything as it is
             return 0.0, square
         settle(geometry, 0)
         for k in range(first(rows, i), last(rows, i)):

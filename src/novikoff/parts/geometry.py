@@ -2,7 +2,8 @@
 
 Most geometries only say how one weight moves (`move`) and what weight the final hypothesis has (`read`). Every geometry
 has the fields `slots` (slot 0: the bias; slot j + 1: feature j) and `bias` (the value of the bias feature: 1, or 0 for
-none). Arrays named in PER_SLOT have one entry per slot, or none at all where the settings don't need them.
+none). Arrays named in PER_SLOT have one entry per slot, or none at all where the settings don't need them; to those
+named in APPENDED entries are only ever added.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from novikoff._machine import element
 from novikoff.stream.rows import Rows, first, last, measure, slot
 
 PER_SLOT = ("slots", "seen", "sums")
+APPENDED = ("ends", "born", "signs", "indices", "values")
 G = TypeVar("G", bound=Any)
+
+
+@compiled
+def limit(slots: NDArray[np.floating]) -> float:
+    """Where squared lengths end: far enough below the largest number of the weights' type that no update leaves it."""
+    return 1e300 if slots.itemsize == 8 else 1e70
 
 
 @generic

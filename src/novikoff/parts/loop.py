@@ -10,24 +10,16 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled, compiled_brief
 from novikoff._machine import unpacked
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
-from novikoff.parts.geometry import norm, score, tick, update
+from novikoff.parts.geometry import limit, norm, score, tick, update
 from novikoff.parts.rules import loss, signal
-from novikoff.stream.rows import Dense, Rows, Sparse, inside, measure
+from novikoff.stream.rows import Dense, Rows, Sparse, inside, measure, proper
 
 RIGHT, WRONG, REFUSED, UNUSUAL = 0, 1, -1, -2
 
 
 @compiled
-def limit(slots: NDArray[np.floating]) -> float:
-    """Where squared lengths end: far enough below the largest number of the weights' type that no update leaves it."""
-    return 1e300 if slots.itemsize == 8 else 1e70
-
-
-@compiled
 def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
-    """Example i: RIGHT, WRONG, or REFUSED (not finite, too large, or without slots) with nothing changed."""
-    if not inside(rows, i, len(geometry.slots)):
-        return REFUSED
+    """Example i: RIGHT, WRONG, or REFUSED (not finite, or too large) with nothing changed; it has all its slots."""
     s, square = score(geometry, rows, i)
     largest = limit(geometry.slots)
     if not (square < largest and s * s * square < largest):
@@ -56,18 +48,24 @@ def learn(
     rows: Rows,
     labels: NDArray[np.int8],
     weights: NDArray[np.float64],
+    slots: int,
     tie: float,
     book: Book,
 ) -> int:
     """One pass; returns how many rows were taken: fewer than there are where a row was refused.
 
-    Labels are −1/+1; weights are empty (all 1) or one per row, 0 leaving the row out altogether.
+    Labels are −1/+1; weights are empty (all 1) or one per row, 0 leaving the row out; `slots` are those in use.
     """
     for i in range(len(labels)):
+        if not proper(rows, i, slots):
+            return i
         weight = 1.0
         if len(weights) > 0:
             weight = weights[i]
             if weight == 0.0:
+                _, square = measure(rows, i, geometry.slots)
+                if not square < limit(geometry.slots):
+                    return i
                 continue
             if weight != 1.0:
                 book.counts[WEIGHTED] += 1
@@ -114,15 +112,15 @@ def learn_sparse(
 
 
 @compiled
-def first_refused(rows: Rows, labels: NDArray[np.int8], slots: NDArray[np.floating]) -> int:
-    """The first row that is not finite or names a feature without a slot; the number of rows where all are good."""
-    for i in range(len(labels)):
-        if not inside(rows, i, len(slots)):
+def first_refused(rows: Rows, count: int, slots: int, weights: NDArray[np.floating]) -> int:
+    """The first row that is not proper or not finite; the number of rows where all are good."""
+    for i in range(count):
+        if not proper(rows, i, slots):
             return i
-        _, square = measure(rows, i, slots)
-        if not square < limit(slots):
+        _, square = measure(rows, i, weights)
+        if not square < limit(weights):
             return i
-    return len(labels)
+    return count
 
 
 @compiled

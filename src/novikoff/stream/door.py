@@ -48,6 +48,9 @@ def column_names(X: Any) -> list[str] | None:
             "Feature names are only supported if all input features have string names, but X has columns of types"
             f" {sorted({type(n).__name__ for n in names})}: rename the columns."
         )
+    if len(set(names)) < len(names):
+        twice = next(n for k, n in enumerate(names) if n in names[:k])
+        raise InputError(f"Columns must have different names, but {twice!r} is there twice: rename one.")
     return names if texts and all(texts) else None
 
 
@@ -58,9 +61,15 @@ def numeric(X: Any, kind: Any) -> NDArray[Any]:
         raise InputError(f"X must be a table of numbers, all rows of one length: {problem}.") from None
     if np.iscomplexobj(array):
         raise InputError("Complex data not supported: X must hold real numbers.")
+    if array.dtype.kind in "USMm" or (array.dtype == object and any(isinstance(v, str | bytes) for v in array.flat)):
+        raise InputError(
+            "X must hold numbers only, but there are texts or dates in it: could not convert string to float. Encode"
+            " them first, or use learn_one with names."
+        )
     wanted = kind or (array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
     try:
-        return np.asarray(array, wanted)
+        with np.errstate(over="ignore"):  # what is too large for the model's precision becomes inf, and is refused
+            return np.asarray(array, wanted)
     except (TypeError, ValueError) as problem:
         reason = f"X must hold numbers only: {problem}. Encode texts and categories first, or use learn_one with names."
         if isinstance(problem, TypeError):
@@ -97,9 +106,9 @@ def _sparse(X: Any, kind: Any) -> Batch:
     if indices.dtype == np.int64 and indices.size and (indices.min() < 0 or indices.max() >= features):
         raise InputError(f"X must have column numbers from 0 to {features - 1}; it has others: rebuild the matrix.")
     indices = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
-    if len(starts) and (starts[0] != 0 or starts[-1] > indices.size or (np.diff(starts) < 0).any()):
-        raise InputError("X must be a well-formed CSR matrix; its indptr is not: rebuild the matrix.")
     values = np.ascontiguousarray(numeric(matrix.data, kind))
+    if starts[0] != 0 or starts[-1] > min(indices.size, values.size) or (np.diff(starts) < 0).any():
+        raise InputError("X must be a well-formed CSR matrix, but its arrays don't fit together: rebuild the matrix.")
     return Batch(Sparse(starts, writable(indices), writable(values)), count, features, None)
 
 
@@ -206,9 +215,11 @@ class One(NamedTuple):
 
 
 def one(x: Any) -> One:
-    """A dict of name → number, or a sequence of names (each worth 1)."""
+    """A dict of name → number, or a sequence of names, each worth 1 as often as it is there."""
     if isinstance(x, Mapping):
         try:
+            if any(isinstance(v, str | bytes) for v in x.values()):
+                raise TypeError
             return One(list(x), np.fromiter(x.values(), np.float64, len(x)))
         except (TypeError, ValueError):
             name, value = next((k, v) for k, v in x.items() if not _is_number(v))
@@ -221,7 +232,10 @@ def one(x: Any) -> One:
             f"x must be a dict of feature → number, a sequence of names, or a 1-D array, not {type(x).__name__}."
         )
     keys = list(x)
-    return One(keys, np.ones(len(keys)))
+    counts = dict.fromkeys(keys, 0.0)
+    for key in keys:
+        counts[key] += 1.0
+    return One(list(counts), np.array(list(counts.values())))
 
 
 def _is_number(value: Any) -> bool:

@@ -61,7 +61,10 @@ class Labels:
 
     def sign(self, label: Any) -> float:
         """−1 or +1 for one label, which becomes known if it was not."""
-        sign = self.sides.get(label)
+        try:
+            sign = self.sides.get(label)
+        except TypeError:
+            raise LabelError(f"A label must be a whole number, a text or a truth value, not {label!r}.") from None
         return self._learn(plain(label)) if sign is None else sign
 
     def _learn(self, label: Any) -> float:

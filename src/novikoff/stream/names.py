@@ -53,10 +53,13 @@ class Names:
 
 def numbers(keys: Sequence[Any]) -> NDArray[np.uint32]:
     """Column numbers as they came."""
+    for key in keys:
+        if not isinstance(key, int | np.integer):
+            raise mixed(key)
     try:
         columns = np.fromiter(keys, np.int64, len(keys))
-    except (TypeError, ValueError, OverflowError):
-        raise mixed(next((k for k in keys if not isinstance(k, int)), keys[0])) from None
+    except OverflowError:
+        raise InputError(f"Column numbers must be from 0 to {LARGEST_INDEX - 1}, but a larger one came.") from None
     if len(columns) and (columns.min() < 0 or columns.max() >= LARGEST_INDEX):
         raise InputError(
             f"Column numbers must be from 0 to {LARGEST_INDEX - 1}, but {columns.min()}…{columns.max()} came."

@@ -1,7 +1,7 @@
 """Rows of examples, dense or CSR, and all that knows which.
 
-The loop sees rows only through `measure`, `inside`, `first`, `last` and `slot`; a new kind of rows is a NamedTuple with
-these five. Terms of a row are numbered through the whole batch, as the values are stored.
+The loop sees rows only through `measure`, `inside`, `proper`, `first`, `last` and `slot`; a new kind of rows is a
+NamedTuple with these six. Terms of a row are numbered through the whole batch, as the values are stored.
 """
 
 from __future__ import annotations
@@ -58,6 +58,12 @@ def inside(rows: Rows, i: int, slots: int) -> bool:
 
 
 @generic
+def proper(rows: Rows, i: int, slots: int) -> bool:
+    """… and no feature comes twice, which would make ‖x‖² wrong: in a batch the columns of a row must grow."""
+    return rows.width < slots  # type: ignore[union-attr]
+
+
+@generic
 def measure(rows: Rows, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     """(w·x, ‖x‖²) of row i with the weights in `slots`, the bias not counted."""
     return dense_sums(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
@@ -86,6 +92,15 @@ def _(rows: Sparse, i: int, slots: int) -> bool:
     return bool(rows.starts[i] == rows.starts[i + 1]) or int(largest) + 1 < slots
 
 
+@proper.of(Sparse)
+def _(rows: Sparse, i: int, slots: int) -> bool:
+    start, stop = rows.starts[i], rows.starts[i + 1]
+    wrong = np.uint32(0)
+    for k in range(start, stop - 1):
+        wrong |= np.uint32(element(rows.indices, k) >= element(rows.indices, k + 1))
+    return wrong == 0 and (start == stop or int(element(rows.indices, stop - 1)) + 1 < slots)
+
+
 @measure.of(Sparse)
 def _(rows: Sparse, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     return sparse_sums(rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots)
@@ -104,12 +119,13 @@ def cut(rows: Rows, start: int, stop: int) -> Rows:
     return rows._replace(values=rows.values[start * rows.width : stop * rows.width])
 
 
-def one_dense(x: NDArray[np.floating]) -> Dense:
-    return Dense(x, x.size)
-
-
-def dimension(rows: Rows) -> int:
-    """The number of features that the rows speak of."""
-    if isinstance(rows, Dense):
-        return rows.width
-    return int(rows.indices.max()) + 1 if rows.indices.size else 0
+def in_order(rows: Sparse) -> Sparse:
+    """The same rows with their columns growing and values of the same column added up."""
+    row = np.repeat(np.arange(how_many(rows)), np.diff(rows.starts))
+    order = np.lexsort((rows.indices[: len(row)], row))
+    row, indices, values = row[order], rows.indices[order], rows.values[order]
+    new = np.ones(len(row), bool)
+    new[1:] = (row[1:] != row[:-1]) | (indices[1:] != indices[:-1])
+    at = np.flatnonzero(new)
+    starts = np.searchsorted(row[at], np.arange(how_many(rows) + 1))
+    return Sparse(starts.astype(np.int64), indices[at], np.add.reduceat(values, at) if len(at) else values)

@@ -6,7 +6,7 @@ Index k is column k, whether the file counts from 0 or from 1. Values are float3
 
 from __future__ import annotations
 
-import math
+import zlib
 from collections.abc import Iterator
 from typing import IO
 
@@ -19,13 +19,13 @@ from novikoff.stream.labels import plain
 from novikoff.stream.rows import Sparse
 
 LINES = 4096
-LARGEST_VALUE = float(np.finfo(np.float32).max)
+LARGEST_VALUE = 1e30  # sums of squares stay within float32
 
 
 def read(file: IO[bytes], title: str) -> Iterator[tuple[Sparse, NDArray[np.int64]]]:
     """Chunks of rows and labels; InputError with file:line at the first line that is not understood."""
     starts, indices, values, labels = [0], list[int](), list[float](), list[int]()
-    number = 0
+    examples = 0
     for number, line in enumerate(_lines(file, title), start=1):
         try:
             label = _parse(line, indices, values)
@@ -33,6 +33,7 @@ def read(file: IO[bytes], title: str) -> Iterator[tuple[Sparse, NDArray[np.int64
             raise InputError(f"{title}:{number}: {problem}") from None
         if label is None:
             continue
+        examples += 1
         labels.append(label)
         starts.append(len(indices))
         if len(labels) == LINES:
@@ -40,14 +41,14 @@ def read(file: IO[bytes], title: str) -> Iterator[tuple[Sparse, NDArray[np.int64
             starts, indices, values, labels = [0], [], [], []
     if labels:
         yield _chunk(starts, indices, values, labels)
-    if number == 0:
-        raise InputError(f"{title}: is empty: there is nothing to learn from.")
+    elif examples == 0:
+        raise InputError(f"{title}: is empty, or has comments only: there are no examples in it.")
 
 
 def _lines(file: IO[bytes], title: str) -> Iterator[bytes]:
     try:
         yield from file
-    except (EOFError, OSError) as problem:
+    except (EOFError, OSError, zlib.error) as problem:
         raise InputError(f"{title}: can't be read to its end: {problem}.") from None
 
 
@@ -80,6 +81,8 @@ def _parse(line: bytes, indices: list[int], values: list[float]) -> int | None:
 
 def _label(token: bytes) -> int:
     try:
+        if b"_" in token:  # which Python would take as part of a number
+            raise ValueError
         return int(plain(float(token)))
     except (ValueError, OverflowError):
         raise ValueError(f"the label must be a whole number, but {_shown(token)} came.") from None
@@ -96,8 +99,8 @@ def _number(text: bytes, token: bytes) -> float:
         value = float(text)
     except ValueError:
         raise ValueError(f"expected index:value with a number as value, but {_shown(token)} came.") from None
-    if not math.isfinite(value) or abs(value) > LARGEST_VALUE:
-        raise ValueError(f"values must be finite float32 numbers, but {_shown(token)} came.")
+    if not abs(value) <= LARGEST_VALUE or b"_" in text:
+        raise ValueError(f"values must be finite numbers of size up to 1e30, but {_shown(token)} came.")
     return value
 
 
