@@ -20,6 +20,7 @@ def text_like(rows: int = 500_000, features: int = 47_236, terms: int = 75, seed
     plane = rng.standard_normal(features).astype(np.float32)
     scores = np.einsum("ij,ij->i", plane[indices], values) + 0.3 * rng.standard_normal(rows)
     X = sp.csr_matrix((values.ravel(), indices.ravel(), np.arange(0, rows * terms + 1, terms)), (rows, features))
+    X.sum_duplicates()
     return X, np.where(scores > 0, 1, -1)
 
 

@@ -29,7 +29,6 @@ def run() -> list[Row]:
         script, data = Path(folder) / "kernel.py", Path(folder) / "small.svm"
         script.write_text(KERNEL)
         X, y = text_like(rows=1000)
-        X.sum_duplicates()
         dump_svmlight_file(X, y, str(data))
 
         def process(*arguments: str) -> None:

@@ -226,6 +226,55 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     return target.make_tuple(builder, signature.return_type, [dot, square])
 
 
+def _grow(indices: Any, start: int, stop: int) -> bool:
+    return bool((indices[start : stop - 1] < indices[start + 1 : stop]).all())
+
+
+def _grow_code(numba: Any, indices: Any, start: Any, stop: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def grow(context: Any, indices: Any, start: Any, stop: Any) -> Any:
+        return types.boolean(indices, types.intp, types.intp), _grow_in_lanes
+
+    return lambda indices, start, stop: grow(indices, start, stop)  # noqa: PLW0108
+
+
+def _grow_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """LLVM code: eight neighbours at a time are compared with the eight one further on."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    i64, i32 = ir.IntType(64), ir.IntType(32)
+    wide = ir.VectorType(i32, LANES)
+    indices, start, stop = args
+    base = builder.gep(target.make_array(signature.args[0])(target, builder, indices).data, [start], inbounds=True)
+    number = lambda n: ir.Constant(i64, n)  # noqa: E731
+    pairs = builder.sub(builder.sub(stop, start), number(1))
+    pairs = builder.select(builder.icmp_signed("<", pairs, number(0)), number(0), pairs)
+    whole = builder.and_(pairs, number(-LANES))
+    wrong_lanes = cgutils.alloca_once_value(builder, ir.Constant(wide, [0] * LANES))
+    wrong = cgutils.alloca_once_value(builder, ir.Constant(i32, 0))
+
+    def look(k: Any, kind: Any, total: Any) -> None:
+        here, next_one = (
+            builder.load(builder.bitcast(builder.gep(base, [at], inbounds=True), kind.as_pointer()), align=4)
+            for at in (k, builder.add(k, number(1)))
+        )
+        falls = builder.zext(builder.icmp_unsigned(">=", here, next_one), kind)
+        builder.store(builder.or_(builder.load(total), falls), total)
+
+    with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
+        look(k, wide, wrong_lanes)
+    with cgutils.for_range_slice(builder, whole, pairs, number(1), i64) as (k, _):
+        look(k, i32, wrong)
+    result = builder.load(wrong)
+    lanes = builder.load(wrong_lanes)
+    for lane in range(LANES):
+        result = builder.or_(result, builder.extract_element(lanes, ir.Constant(i32, lane)))
+    return builder.icmp_unsigned("==", result, ir.Constant(i32, 0))
+
+
 def pack(value: Any) -> Any:
     """Numbers, arrays and tuples of them as one block of 64-bit words, to be taken apart by `unpacked`. The caller
     keeps the arrays alive. Without Numba the block is the value itself."""
@@ -295,6 +344,9 @@ dense_sums = primitive(_dense_sums, _dense_sums_code)
 
 sparse_sums = primitive(_sparse_sums, _sparse_sums_code)
 """(Σ x·w, Σ x²) of `count` values from `start` on with the slots that their indices name."""
+
+grow = primitive(_grow, _grow_code)
+"""Whether the indices from start to stop grow, each above the one before it."""
 
 unpacked = primitive(_unpacked, _unpacked_code)
 """What was packed into a block; `like` is None, of the type (see `Like`) of the value that it was."""

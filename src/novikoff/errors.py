@@ -4,23 +4,63 @@ from __future__ import annotations
 
 
 class NovikoffError(Exception):
-    """Every error that novikoff raises on purpose: catch this one to catch them all."""
+    """Every error that novikoff raises on purpose: catch this one to catch them all.
+
+    >>> from novikoff import NovikoffError, Perceptron
+    >>> try:
+    ...     Perceptron(rate=0.0).fit([[1.0], [2.0]], [0, 1])
+    ... except NovikoffError as problem:
+    ...     print(problem)
+    rate must be a number above 0, but is 0.0.
+    """
 
 
 class InputError(NovikoffError, ValueError):
-    """The data or a setting breaks a rule; nothing was learned from it."""
+    """The data or a setting breaks a rule; nothing was learned from it.
+
+    >>> from novikoff import InputError, Perceptron
+    >>> try:
+    ...     Perceptron().learn_one({"size": "large"}, "yes")
+    ... except InputError as problem:
+    ...     print(str(problem).partition(":")[0])
+    x must map features to numbers, but 'size' has 'large'
+    """
 
 
 class LabelError(InputError):
-    """A label, or the number of different labels, is not what the learner can take."""
+    """A label, or the number of different labels, is not what the learner can take.
+
+    >>> from novikoff import LabelError, Perceptron
+    >>> try:
+    ...     Perceptron().fit([[1.0], [2.0]], ["yes", "yes"])
+    ... except LabelError as problem:
+    ...     print(str(problem).partition(":")[0])
+    There must be two classes, but all labels are 'yes'
+    """
 
 
 class OverflowRefused(NovikoffError, ArithmeticError):
-    """The weights would stop being finite; the message says what stands."""
+    """The weights would stop being finite; the message says what stands.
+
+    >>> from novikoff import SGD, OverflowRefused
+    >>> try:
+    ...     SGD(loss="squared", schedule="constant").fit([[1e9], [2e9]] * 50, [0, 1] * 50)
+    ... except OverflowRefused as problem:
+    ...     print(str(problem).partition(" before")[0])
+    The weights grew out of range
+    """
 
 
 class ModelFileError(NovikoffError, ValueError):
-    """A model file is damaged, of a newer format, or not a model file."""
+    """A model file is damaged, of a newer format, or not a model file.
+
+    >>> from novikoff import ModelFileError, load
+    >>> try:
+    ...     load("no-such.model")
+    ... except ModelFileError as problem:
+    ...     print(problem)
+    no-such.model: No such file or directory.
+    """
 
 
 def not_fitted(subject: str) -> Exception:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import generic
-from novikoff._machine import dense_sums, element, sparse_sums
+from novikoff._machine import dense_sums, element, grow, sparse_sums
 
 
 class Dense(NamedTuple):
@@ -95,10 +95,7 @@ def _(rows: Sparse, i: int, slots: int) -> bool:
 @proper.of(Sparse)
 def _(rows: Sparse, i: int, slots: int) -> bool:
     start, stop = rows.starts[i], rows.starts[i + 1]
-    wrong = np.uint32(0)
-    for k in range(start, stop - 1):
-        wrong |= np.uint32(element(rows.indices, k) >= element(rows.indices, k + 1))
-    return wrong == 0 and (start == stop or int(element(rows.indices, stop - 1)) + 1 < slots)
+    return grow(rows.indices, start, stop) and (start == stop or int(element(rows.indices, stop - 1)) + 1 < slots)
 
 
 @measure.of(Sparse)
@@ -121,11 +118,9 @@ def cut(rows: Rows, start: int, stop: int) -> Rows:
 
 def in_order(rows: Sparse) -> Sparse:
     """The same rows with their columns growing and values of the same column added up."""
-    row = np.repeat(np.arange(how_many(rows)), np.diff(rows.starts))
-    order = np.lexsort((rows.indices[: len(row)], row))
-    row, indices, values = row[order], rows.indices[order], rows.values[order]
-    new = np.ones(len(row), bool)
-    new[1:] = (row[1:] != row[:-1]) | (indices[1:] != indices[:-1])
-    at = np.flatnonzero(new)
-    starts = np.searchsorted(row[at], np.arange(how_many(rows) + 1))
-    return Sparse(starts.astype(np.int64), indices[at], np.add.reduceat(values, at) if len(at) else values)
+    from scipy.sparse import csr_matrix
+
+    shape = (how_many(rows), int(rows.indices.max(initial=0)) + 1)
+    matrix = csr_matrix((rows.values, rows.indices.astype(np.int64), rows.starts), shape, copy=True)
+    matrix.sum_duplicates()
+    return Sparse(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data)

@@ -24,25 +24,68 @@ LARGEST_VALUE = 1e30  # sums of squares stay within float32
 
 def read(file: IO[bytes], title: str) -> Iterator[tuple[Sparse, NDArray[np.int64]]]:
     """Chunks of rows and labels; InputError with file:line at the first line that is not understood."""
-    starts, indices, values, labels = [0], list[int](), list[float](), list[int]()
-    examples = 0
+    lines: list[bytes] = []
+    number = examples = 0
     for number, line in enumerate(_lines(file, title), start=1):
+        lines.append(line)
+        if len(lines) == LINES:
+            rows, labels = _chunk(lines, title, number)
+            examples += len(labels)
+            yield rows, labels
+            lines = []
+    rows, labels = _chunk(lines, title, number)
+    if len(labels):
+        yield rows, labels
+    elif examples == 0:
+        raise InputError(f"{title}: is empty, or has comments only: there are no examples in it.")
+
+
+def _chunk(lines: list[bytes], title: str, last: int) -> tuple[Sparse, NDArray[np.int64]]:
+    """These lines, of which the last has this number: at once if they are plain, one by one if anything is unusual."""
+    try:
+        return _plain_lines(lines)
+    except (ValueError, OverflowError, IndexError):
+        return _careful_lines(lines, title, last)
+
+
+def _plain_lines(lines: list[bytes]) -> tuple[Sparse, NDArray[np.int64]]:
+    """Lines of nothing but `label index:value …`; ValueError, without a reason, for all others."""
+    labels, counts = list[float](), [0]
+    indices, values = list[bytes](), list[bytes]()
+    for line in lines:
+        tokens = line.replace(b":", b" ").split()
+        labels.append(float(tokens[0]))
+        indices += tokens[1::2]
+        values += tokens[2::2]
+        if line.count(b":") * 2 + 1 != len(tokens) or b"_" in line:
+            raise ValueError
+        counts.append(len(tokens) // 2)
+    starts = np.cumsum(counts)
+    if not b"".join(indices).isdigit() and indices:
+        raise ValueError
+    columns = np.fromiter(map(int, indices), np.int64, len(indices))
+    numbers = np.fromiter(map(float, values), np.float64, len(values))
+    signs = np.array(labels)
+    ends = np.zeros(len(columns) + 1, bool)
+    ends[starts] = True
+    good = (np.abs(numbers) <= LARGEST_VALUE).all() and (signs == np.floor(signs)).all() and np.abs(signs).max() < 2**53
+    if not good or columns.max(initial=0) >= LARGEST_INDEX or (np.diff(columns)[~ends[1:-1]] <= 0).any():
+        raise ValueError
+    return Sparse(starts, columns.astype(np.uint32), numbers.astype(np.float32)), signs.astype(np.int64)
+
+
+def _careful_lines(lines: list[bytes], title: str, last: int) -> tuple[Sparse, NDArray[np.int64]]:
+    starts, indices, values, labels = [0], list[int](), list[float](), list[int]()
+    for number, line in enumerate(lines, start=last - len(lines) + 1):
         try:
             label = _parse(line, indices, values)
         except ValueError as problem:
             raise InputError(f"{title}:{number}: {problem}") from None
-        if label is None:
-            continue
-        examples += 1
-        labels.append(label)
-        starts.append(len(indices))
-        if len(labels) == LINES:
-            yield _chunk(starts, indices, values, labels)
-            starts, indices, values, labels = [0], [], [], []
-    if labels:
-        yield _chunk(starts, indices, values, labels)
-    elif examples == 0:
-        raise InputError(f"{title}: is empty, or has comments only: there are no examples in it.")
+        if label is not None:
+            labels.append(label)
+            starts.append(len(indices))
+    rows = Sparse(np.array(starts, np.int64), np.array(indices, np.uint32), np.array(values, np.float32))
+    return rows, np.array(labels, np.int64)
 
 
 def _lines(file: IO[bytes], title: str) -> Iterator[bytes]:
@@ -50,13 +93,6 @@ def _lines(file: IO[bytes], title: str) -> Iterator[bytes]:
         yield from file
     except (EOFError, OSError, zlib.error) as problem:
         raise InputError(f"{title}: can't be read to its end: {problem}.") from None
-
-
-def _chunk(
-    starts: list[int], indices: list[int], values: list[float], labels: list[int]
-) -> tuple[Sparse, NDArray[np.int64]]:
-    rows = Sparse(np.array(starts, np.int64), np.array(indices, np.uint32), np.array(values, np.float32))
-    return rows, np.array(labels)
 
 
 def _parse(line: bytes, indices: list[int], values: list[float]) -> int | None:

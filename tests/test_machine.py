@@ -1,0 +1,81 @@
+"""The hand-made machine code against its meaning in Python, lengths around the group of eight above all."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from novikoff import _machine
+from novikoff._jit import Like, compiled
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: float
+
+
+class Nest(NamedTuple):
+    pair: Pair
+    table: Any
+    count: int
+
+
+@compiled
+def call_dense(values: Any, start: int, count: int, slots: Any) -> Any:
+    return _machine.dense_sums(values, start, count, slots)
+
+
+@compiled
+def call_sparse(values: Any, indices: Any, start: int, count: int, slots: Any) -> Any:
+    return _machine.sparse_sums(values, indices, start, count, slots)
+
+
+@compiled
+def call_grow(indices: Any, start: int, stop: int) -> bool:
+    return _machine.grow(indices, start, stop)
+
+
+@compiled
+def use_block(block: Any, like: Any, x: float) -> float:
+    nest = _machine.unpacked(block, like)
+    nest.pair.first[1] += x
+    nest.table[1, 2] = nest.pair.second
+    return nest.count + nest.table.shape[1]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("value_kind", [np.float32, np.float64])
+@pytest.mark.parametrize("slot_kind", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [None, 2])
+def test_sums(value_kind: Any, slot_kind: Any, columns: int | None) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal(60).astype(value_kind)
+    indices = rng.integers(0, 50, 60).astype(np.uint32)
+    slots = rng.standard_normal((51,) if columns is None else (51, columns)).astype(slot_kind)
+    for start in (0, 3):
+        for count in range(35):
+            assert call_dense(values, start, count, slots) == _machine._dense_sums(values, start, count, slots)
+            expected = _machine._sparse_sums(values, indices, start, count, slots)
+            assert call_sparse(values, indices, start, count, slots) == expected
+
+
+def test_grow() -> None:
+    rng = np.random.default_rng(1)
+    for length in range(40):
+        good = np.sort(rng.choice(2**32 - 1, length, replace=False)).astype(np.uint32)
+        padded = np.concatenate([[7, 7, 7], good, [0, 0]]).astype(np.uint32)
+        assert call_grow(padded, 3, 3 + length)
+        for place in range(length - 1):
+            for bad in (padded[3 + place], np.uint32(0)):
+                changed = padded.copy()
+                changed[4 + place] = bad
+                assert not call_grow(changed, 3, 3 + length)
+
+
+def test_blocks_are_taken_apart_as_they_were_packed() -> None:
+    nest = Nest(Pair(np.zeros(3), 0.25), np.zeros((2, 3), np.float32), 7)
+    step = use_block.bound(_machine.pack(nest), Like(nest), 1.0)
+    assert step(_machine.pack(nest), None, 1.5) == 10
+    assert nest.pair.first.tolist() == [0.0, 1.5, 0.0]
+    assert nest.table[1].tolist() == [0.0, 0.0, 0.25]
