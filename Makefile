@@ -14,7 +14,7 @@ demo: .venv/installed
 
 test: .venv/developer
 	$(BIN)/pytest -n 2 -m "not slow"
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "not slow" tests/test_twins.py tests/test_sameness.py tests/test_theory.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "not slow" tests/test_machine.py tests/test_twins.py tests/test_sameness.py tests/test_theory.py
 
 test-slow: .venv/developer
 	$(BIN)/pytest -n 2
