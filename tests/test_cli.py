@@ -248,6 +248,15 @@ def test_other_bad_input(tmp_path: Path, data: Path, capsys: pytest.CaptureFixtu
         assert stop.value.code == 2
 
 
+def test_weights_that_run_away_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, model = tmp_path / "large.svm", tmp_path / "m.model"
+    path.write_text("1 1:1e6\n-1 1:2e6\n" * 50)
+    learn = ["learn", str(path), "--learner", "sgd", "--loss", "squared", "--schedule", "constant"]
+    assert main([*learn, "--save", str(model), "--quiet"]) == 2
+    assert "grew out of range at example" in capsys.readouterr().err
+    assert not model.exists()
+
+
 def test_predict_to_a_file_with_json(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, out = str(tmp_path / "m.model"), tmp_path / "out.tsv"
     main(["learn", str(data), "--passes", "5", "--save", model, "--quiet"])

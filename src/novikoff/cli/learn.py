@@ -13,7 +13,7 @@ from novikoff import learners
 from novikoff.cli import settings
 from novikoff.cli.progress import Progress
 from novikoff.cli.writing import check_writable
-from novikoff.errors import InputError
+from novikoff.errors import InputError, OverflowRefused
 from novikoff.stream import source
 from novikoff.stream.labels import Labels, merged, one_against_the_rest
 from novikoff.stream.rows import cut, how_many
@@ -118,7 +118,13 @@ def _learn_chunk(model: Any, state: Any, rows: Any, labels: Any, progress: Progr
     while start < count:
         stop = min(count, start + progress.until_next(state.ledger))
         signs, known = state.labels.signs(labels[start:stop])
-        model.learn_rows(state, cut(rows, start, stop), signs, known)
+        try:
+            model.learn_rows(state, cut(rows, start, stop), signs, known)
+        except OverflowRefused:
+            raise InputError(
+                f"The weights grew out of range at example {state.ledger.examples + 1:,}, and nothing was saved: scale the"
+                " features, lower --rate, or choose a --schedule whose steps shrink."
+            ) from None
         progress.show(state.ledger)
         start = stop
 

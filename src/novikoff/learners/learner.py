@@ -59,7 +59,7 @@ class Learner(Estimator, ABC):
         return 1.0
 
     def _reserve(self, state: State, examples: int, terms: int) -> None:
-        """Makes room for what so many examples may add to the geometry."""
+        """Makes room for what so many single examples may add to the geometry."""
 
     def _compact(self, state: State) -> Any:
         """The geometry without room to spare, as it goes to a file."""
@@ -112,7 +112,7 @@ class Learner(Estimator, ABC):
         """partial_fit for rows that a reader has looked through already: all finite, all with slots."""
         taken = self._pass(state, rows, signs, np.zeros(0))
         if taken < len(signs):
-            raise self._ran_away(taken, False)
+            raise self._ran_away(taken, nothing_stands=False)
         state.labels = labels
         self._adopt(state)
 
@@ -168,7 +168,7 @@ class Learner(Estimator, ABC):
                     ordered = self._checked(state, rows)
                     if ordered is not rows:  # it was only out of order
                         return self._learn(state, ordered, signs, weights, passes)
-                raise self._ran_away(taken, kept is not None)
+                raise self._ran_away(taken, nothing_stands=kept is not None or state is not self._state)
         return None
 
     def _put_back(self, state: State, kept: State) -> None:
@@ -188,12 +188,11 @@ class Learner(Estimator, ABC):
         return rows
 
     def _pass(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64]) -> int:
-        self._reserve(state, len(signs), len(rows.values))
         slots, tie, book = state.features + 1, TIES[self.tie], state.ledger.book
         return loop.learn(self._rule(), state.geometry, rows, signs, weights, slots, tie, book)
 
-    def _ran_away(self, row: int, put_back: bool) -> OverflowRefused:
-        stands = "nothing of this batch was learned" if put_back else "what was learned up to there stands"
+    def _ran_away(self, row: int, *, nothing_stands: bool) -> OverflowRefused:
+        stands = "nothing of this batch was learned" if nothing_stands else "what was learned up to there stands"
         return OverflowRefused(
             f"The weights grew out of range before row {row}; {stands}. Scale the features, lower the rate, or"
             " choose a schedule whose steps shrink."
