@@ -122,8 +122,8 @@ def _learn_chunk(model: Any, state: Any, rows: Any, labels: Any, progress: Progr
             model.learn_rows(state, cut(rows, start, stop), signs, known)
         except OverflowRefused:
             raise InputError(
-                f"The weights grew out of range at example {state.ledger.examples + 1:,}, and nothing was saved: scale the"
-                " features, lower --rate, or choose a --schedule whose steps shrink."
+                f"The weights grew out of range at example {state.ledger.examples + 1:,}, and nothing was saved: scale"
+                " the features, lower --rate, or choose a --schedule whose steps shrink."
             ) from None
         progress.show(state.ledger)
         start = stop
