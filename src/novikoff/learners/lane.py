@@ -20,7 +20,7 @@ from novikoff._machine import pack
 from novikoff.learners.state import State
 from novikoff.parts.loop import UNUSUAL, Setting, learn_dense, learn_sparse
 
-FIRST_ROOM = 64
+LENGTHS = 1000  # of examples for which buffers are kept ready
 
 
 class Lane:
@@ -28,14 +28,13 @@ class Lane:
         self.rule, self.tie, self.kind = rule, tie, state.kind
         self.signs = state.labels.sides
         self.starts = np.zeros(2, np.int64)
-        self.packers: dict[int, tuple[struct.Struct, struct.Struct]] = {}
-        self._make_buffers(FIRST_ROOM)
+        self.packers: dict[int, tuple[Callable[..., None], bytearray, Any, Any]] = {}
         self.setting: Setting | None = None
         self.refresh(state)
-        spread = np.zeros(2, state.kind)[::2]  # typed as "any layout": the step looks whether an array is in one piece
-        like = Like(self.setting)
-        self.dense = learn_dense.bound(self.block, like, spread, 1.0)
-        self.sparse = learn_sparse.bound(self.block, like, self.starts, self.indices, self.values, 1.0)
+        like, indices, values = Like(self.setting), np.zeros(1, np.uint32), np.zeros(2, state.kind)
+        # An array typed as "any layout": the step itself looks whether it is in one piece.
+        self.dense = learn_dense.bound(self.block, like, values[::2], 1.0)
+        self.sparse = learn_sparse.bound(self.block, like, self.starts, indices, values, 1.0)
 
     def refresh(self, state: State) -> None:
         """After features, or the room for them, have changed."""
@@ -46,24 +45,25 @@ class Lane:
             self.block = pack(self.setting)
 
     def prepare(self, terms: int) -> None:
-        """Makes room for examples of so many terms."""
-        if terms > len(self.indices):
-            self._make_buffers(2 * terms)
-        self.packers[terms] = struct.Struct(f"{terms}I"), struct.Struct(f"{terms}{self.kind.char}")
-
-    def _make_buffers(self, terms: int) -> None:
-        self.indices: Any = np.zeros(terms, np.uint32)
-        self.values: Any = np.zeros(terms, self.kind)
+        """Makes a buffer for examples of so many terms: first the column numbers, then the values."""
+        if terms == 0 or terms in self.packers:
+            return
+        if len(self.packers) == LENGTHS:
+            self.packers.clear()
+        layout = struct.Struct(f"{terms}I{terms}{self.kind.char}")
+        buffer = bytearray(layout.size)
+        indices = np.frombuffer(buffer, np.uint32, terms)
+        values = np.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
+        self.packers[terms] = layout.pack_into, buffer, indices, values
 
     def opened(self) -> Callable[[Any, Any], int]:
         """learn(x, y) → RIGHT or WRONG; negative, with nothing changed, where an example must go the way around.
 
         A function whose names are all its own: looking each up in the lane would take as long as the step itself. It is
-        to be opened anew after the lane was refreshed or prepared.
+        to be opened anew after the lane was refreshed.
         """
         block, dense, sparse, signs, packers = self.block, self.dense, self.sparse, self.signs, self.packers
-        starts, indices, values, columns = self.starts, self.indices, self.values, self.columns
-        kind, array = self.kind, np.ndarray
+        starts, columns, kind, array = self.starts, self.columns, self.kind, np.ndarray
 
         def learn(x: Any, y: Any, alive: Any = self.setting) -> int:  # the arrays that the block points to must live on
             try:
@@ -72,9 +72,8 @@ class Lane:
                 if type(x) is not dict:
                     return UNUSUAL
                 sign, terms = signs[y], len(x)
-                pack_indices, pack_values = packers[terms]
-                pack_indices.pack_into(indices, 0, *(x if columns is None else itemgetter(*x)(columns)))
-                pack_values.pack_into(values, 0, *x.values())
+                pack_into, buffer, indices, values = packers[terms]
+                pack_into(buffer, 0, *(x if columns is None else itemgetter(*x)(columns)), *x.values())
             except (KeyError, TypeError, OverflowError, struct.error):
                 return UNUSUAL
             starts[1] = terms
