@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError, OverflowRefused
@@ -24,19 +25,24 @@ class OneByOne(Learner):
     """A learner that also takes single examples. Abstract."""
 
     _lane: Lane | None = None
-    _fast: Callable[[Any, Any], int] | None = None
-    """The lane's learn, while there is one."""
+    _arrays: Any = None
+    """While there is a lane, what an array needs: the step, its block, the precision, the signs of the labels."""
+    _dicts: Any = None
+    """While there is a lane, its way for dicts."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_lane", "_fast")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lane", "_arrays", "_dicts")}
 
     def set_params(self, **params: Any) -> Self:
-        self._lane = self._fast = None
+        self._close_lane()
         return super().set_params(**params)
 
     def _adopt(self, state: State) -> None:
-        self._lane = self._fast = None
+        self._close_lane()
         super()._adopt(state)
+
+    def _close_lane(self) -> None:
+        self._lane = self._arrays = self._dicts = None
 
     # --- Learning ---
 
@@ -45,8 +51,15 @@ class OneByOne(Learner):
 
         Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
         """
-        fast = self._fast
-        if fast is None or fast(x, y) < 0:
+        try:
+            if type(x) is ndarray:
+                step, block, kind, signs = self._arrays
+                taken = step(block, None, x, signs[y]) if x.dtype is kind and x.ndim == 1 else loop.UNUSUAL
+            else:
+                taken = self._dicts(x, y)
+        except (KeyError, TypeError):  # a new label, or no lane yet
+            taken = loop.UNUSUAL
+        if taken < 0:
             self._learn_unusual(x, y)
         return self
 
@@ -68,8 +81,9 @@ class OneByOne(Learner):
             state.forget(*before)
             raise self._why_refused(state, x)
         self._state = state
-        if self._lane is not None:
-            self._fast = self._lane.opened()
+        lane = self._refreshed_lane(state)
+        self._arrays = (lane.dense, lane.block, lane.kind, lane.signs)
+        self._dicts = lane.for_dicts()
 
     def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
         x = one_array(x, state.kind)

@@ -56,19 +56,17 @@ class Lane:
         values = np.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
         self.packers[terms] = layout.pack_into, buffer, indices, values
 
-    def opened(self) -> Callable[[Any, Any], int]:
+    def for_dicts(self) -> Callable[[Any, Any], int]:
         """learn(x, y) → RIGHT or WRONG; negative, with nothing changed, where an example must go the way around.
 
         A function whose names are all its own: looking each up in the lane would take as long as the step itself. It is
-        to be opened anew after the lane was refreshed.
+        to be made anew after the lane was refreshed.
         """
-        block, dense, sparse, signs, packers = self.block, self.dense, self.sparse, self.signs, self.packers
-        starts, columns, kind, array = self.starts, self.columns, self.kind, np.ndarray
+        block, sparse, signs, packers = self.block, self.sparse, self.signs, self.packers
+        starts, columns = self.starts, self.columns
 
         def learn(x: Any, y: Any, alive: Any = self.setting) -> int:  # the arrays that the block points to must live on
             try:
-                if type(x) is array:
-                    return dense(block, None, x, signs[y]) if x.dtype is kind and x.ndim == 1 else UNUSUAL
                 if type(x) is not dict:
                     return UNUSUAL
                 sign, terms = signs[y], len(x)
