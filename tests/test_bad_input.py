@@ -118,6 +118,53 @@ def test_after_a_refused_batch_single_examples_go_on() -> None:
         assert to_bytes(refused) == to_bytes(never)
 
 
+@pytest.mark.parametrize(("x", "y"), [({50: np.nan}, 1), ({50: 1.0}, [1]), ({50: 1.0}, "x")])
+def test_a_refused_example_that_would_have_grown_the_model_costs_nothing(x: Any, y: Any) -> None:
+    for name in EVERY:
+        refused, never = fresh(name), fresh(name)
+        for model in (refused, never):
+            for t in range(4):
+                model.learn_one({0: 1.0, 1: float(t)}, t % 2)
+        with pytest.raises(InputError):
+            refused.learn_one(x, y)
+        for model in (refused, never):
+            for t in range(6):
+                model.learn_one({0: -1.0, 1: 2.0}, t % 2)
+        assert to_bytes(refused) == to_bytes(never)
+
+
+def test_after_a_refused_first_example_anything_may_come() -> None:
+    model = Perceptron()
+    with pytest.raises(InputError, match="NaN"):
+        model.learn_one(np.array([np.nan, 1.0], np.float32), 1)
+    assert model.learn_one(np.ones(3), 0).learn_one(np.ones(3), 1).ledger_.examples == 2
+
+
+def test_one_number_with_a_stride_of_its_own() -> None:
+    model = Perceptron()
+    for t, x in enumerate(np.arange(5.0).reshape(1, 5).T):
+        model.learn_one(x, t % 2)
+    assert model.ledger_.examples == 5
+
+
+def test_labels_of_the_part_of_a_batch_that_stands_are_kept() -> None:
+    model = SGD(loss="squared", schedule="constant").partial_fit(np.zeros((1, 100)), [0])
+    batch = sp.csr_matrix(([1e100, 1e100], [0, 0], [0, 1, 2]), (2, 100))
+    with pytest.raises(OverflowRefused, match="what was learned up to there stands"):
+        model.partial_fit(batch, [1, 1])
+    assert model.ledger_.examples == 2
+    assert model.classes_.tolist() == [0, 1]
+
+
+def test_steps_that_the_weights_could_not_hold() -> None:
+    X, y = np.ones((2, 3), np.float32), [0, 1]
+    model = SGD(loss="hinge", schedule="constant")
+    with pytest.raises(OverflowRefused):
+        model.fit(X, y, sample_weight=[1e39, 1.0])
+    with pytest.raises(InputError, match="rate must be at most"):
+        SGD(rate=1e200).fit(X, y)
+
+
 def test_columns_out_of_order_or_twice_are_brought_into_order() -> None:
     """A feature named twice has the sum as its value; else ‖x‖, and every bound with it, would be wrong."""
     rng = np.random.default_rng(0)
@@ -245,6 +292,7 @@ def test_wrong_number_of_features() -> None:
         ({"b": 1e152, "new": 1e152}, "too large to square"),
         ({"a": 1.0, 7: 1.0}, "the key 7 is not as those before"),
         ("text", "must be a dict"),
+        ([[1, 2], [3]], "names or column numbers"),
         (17, "must be a dict"),
         (np.ones(5), "x has 5 features"),
         (np.ones((2, 2)), "1-D array"),
@@ -283,6 +331,7 @@ def test_a_refused_first_example_leaves_the_learner_unfitted() -> None:
         (Perceptron(margin=-1.0), "margin must be a number of at least 0"),
         (Perceptron(tie="both"), "tie must be one of positive, negative, but is 'both'"),  # type: ignore[arg-type]
         (Perceptron(passes=0), "passes must be a whole number of at least 1"),
+        (Perceptron(passes=np.inf), "passes must be"),  # type: ignore[arg-type]
         (Perceptron(passes=1.5), "passes must be"),  # type: ignore[arg-type]
         (fresh("margin-perceptron", gamma=0.0), "gamma must be"),
         (fresh("margin-perceptron", epsilon=2.0), "epsilon must be at most 1"),
@@ -332,7 +381,7 @@ def test_weights_that_run_away_are_stopped_and_said() -> None:
     with pytest.raises(OverflowRefused, match="grew out of range"):
         learn_all(model, X, y)
     assert np.isfinite(model.coef_).all()
-    single = SGD(loss="squared", schedule="constant", rate=1.0).partial_fit(X[:2].astype(np.float32), [0, 1])
+    single = SGD(loss="squared", schedule="constant", rate=1.0).partial_fit(X[:1].astype(np.float32), [0])
     with pytest.raises(OverflowRefused, match="grew out of range"):
         learn_all(single, X, y)
     assert np.isfinite(single.coef_).all()

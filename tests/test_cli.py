@@ -152,6 +152,14 @@ def test_a_terminal_without_our_letters(data: Path) -> None:
         assert b"mistakes" in done.stdout
 
 
+def test_a_file_goes_before_a_built_in_stream_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("iris").write_text(LINES)
+    assert result(capsys, "learn", "iris", "--quiet")["examples"] == 4
+
+
 def test_many_labels_without_a_choice_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", "digits"]) == 2
     assert "two labels can be told apart" in capsys.readouterr().err
@@ -168,7 +176,7 @@ def test_progress_at_doubling_intervals(data: Path) -> None:
 BAD_LINES = {
     "1 1:nan\n": "values must be finite",
     "1 1:inf\n": "values must be finite",
-    "1 1:1e31\n": "values must be finite",
+    "1 1:1e16\n": "values must be finite",
     "1 1:1_0\n": "values must be finite",
     "1_0 1:1\n": "the label must be a whole number",
     "one 1:1\n": "the label must be a whole number, but 'one' came",
@@ -179,6 +187,11 @@ BAD_LINES = {
     "1 -1:1\n": "expected index:value",
     "1 1:x\n": "expected index:value",
     "1 1\n": "expected index:value",
+    "1 3 :5\n": "expected index:value",
+    "1 3: 5\n": "expected index:value",
+    "1:2 3\n": "the label must be a whole number",
+    "1 2:3:4 5\n": "expected index:value",
+    "1e19 1:1\n": "the label must be a whole number",
     "1 1:\n": "expected index:value",
     "1 2:1 1:1\n": "indices must grow",
     "1 1:1 1:1\n": "indices must grow",

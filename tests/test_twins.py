@@ -186,9 +186,9 @@ class LazyAdaGradTwin(SGDTwin):
         if w == 0 or missed == 0:
             return w, 0.0
         rho = self.s.rate / math.sqrt(self.G[j])
-        kept = math.exp(-missed * math.log1p(rho * l2))
-        size = kept * abs(w) - l1 / l2 * (1 - kept)
-        return math.copysign(max(0.0, size), w), w * (1 - kept) / (rho * l2)
+        change = math.expm1(-missed * math.log1p(rho * l2))
+        size = abs(w) + change * abs(w) + l1 / l2 * change
+        return math.copysign(max(0.0, size), w), -w * change / (rho * l2)
 
     def score(self, x: Any) -> float:
         for j in range(self.n + 1):

@@ -15,7 +15,7 @@ DEFAULT_LEARNER = "perceptron"
 def chosen_learner(arguments: Sequence[str]) -> str:
     """The learner named in the arguments, or in the file to resume, before they are parsed: it decides which options
     there are."""
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first = argparse.ArgumentParser(prog="novikoff learn", add_help=False, allow_abbrev=False)
     first.add_argument("--learner", default=DEFAULT_LEARNER)
     first.add_argument("--resume")
     known, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])

@@ -66,7 +66,7 @@ def one_of(choices: tuple[str, ...], **settings: str) -> None:
 
 def whole(**settings: int) -> None:
     for name, value in settings.items():
-        if not (_is_number(value) and value == int(value) and value >= 1):
+        if not (_is_number(value) and 1 <= value < 2**53 and value == int(value)):
             raise InputError(f"{name} must be a whole number of at least 1, but is {value!r}.")
 
 

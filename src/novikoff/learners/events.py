@@ -76,9 +76,11 @@ class OneByOne(Learner):
             taken = self._learn_array(state, x, y) if isinstance(x, np.ndarray) else self._learn_terms(state, x, y)
         except BaseException:
             state.forget(*before)
+            self._close_lane()
             raise
-        if taken == loop.REFUSED:
+        if taken < 0:
             state.forget(*before)
+            self._close_lane()
             raise self._why_refused(state, x)
         self._state = state
         lane = self._refreshed_lane(state)
@@ -166,4 +168,6 @@ class OneByOne(Learner):
 def one_array(x: NDArray[Any], kind: Any) -> NDArray[Any]:
     if x.ndim != 1:
         raise InputError(f"One example must be a 1-D array, but has {x.ndim} dimensions: use partial_fit for batches.")
-    return door.writable(np.ascontiguousarray(door.numeric(x, kind)))
+    values = np.ascontiguousarray(door.numeric(x, kind))
+    # One number alone may have any stride and still be called contiguous.
+    return door.writable(values if values.strides == (values.itemsize,) else np.array(values, order="C"))

@@ -103,18 +103,23 @@ class Learner(Estimator, ABC):
             self._goes_on(old)
             self._same_features(batch)
             state = old
-        self._learn(state, batch.rows, signs, weights, 1)
+        before = state.ledger.examples
+        try:
+            self._learn(state, batch.rows, signs, weights, 1)
+        finally:
+            if state.ledger.examples > before:  # also where only a part of the batch was taken
+                state.labels = labels
         state.labels = labels
         self._adopt(state)
         return self
 
     def learn_rows(self, state: State, rows: Rows, signs: NDArray[np.int8], labels: Labels) -> None:
         """partial_fit for rows that a reader has looked through already: all finite, all with slots."""
+        state.labels = labels
         taken = self._pass(state, rows, signs, np.zeros(0))
+        self._adopt(state)
         if taken < len(signs):
             raise self._ran_away(taken, nothing_stands=False)
-        state.labels = labels
-        self._adopt(state)
 
     def _check_all(self) -> None:
         whole(passes=self.passes)

@@ -80,7 +80,7 @@ class PNormPerceptron(OneByOne):
     Parameters
     ----------
     p : float
-        At least 2. Without it, 2·ln n for the n features of the first batch, bias included.
+        From 2 to 400. Without it, 2·ln n for the n features of the first batch, bias included.
     bias : bool
         Add a feature that is always 1.
     passes : int
@@ -102,8 +102,8 @@ class PNormPerceptron(OneByOne):
     def _check_settings(self) -> None:
         if self.p is not None:
             positive(p=self.p)
-            if not 2.0 <= self.p <= 1000.0:
-                raise InputError(f"p must be from 2 to 1000, but is {self.p!r}.")
+            if not 2.0 <= self.p <= 400.0:
+                raise InputError(f"p must be from 2 to 400, but is {self.p!r}.")
 
     def _rule(self) -> Mistake:
         return Mistake(0.0)

@@ -105,6 +105,8 @@ class SGD(OneByOne):
         one_of((*POWERS, "adagrad"), schedule=self.schedule)
         one_of(("positive", "negative"), tie=self.tie)
         positive(rate=self.rate)
+        if self.rate > 1e9:
+            raise InputError(f"rate must be at most 1e9, but is {self.rate!r}: the weights could not hold such steps.")
         not_negative(l1=self.l1, l2=self.l2)
         if self.average and self.l1 > 0.0:
             raise InputError("average and l1 exclude each other: an average of sparse weights is not sparse. Drop one.")

@@ -59,8 +59,8 @@ def shrunk(geometry: AdaGrad, j: int, missed: float) -> float:
     rho = geometry.rate / math.sqrt(np.float64(geometry.slots[j, 1]))
     size = abs(w)
     if geometry.l2 > 0.0:
-        kept = math.exp(-missed * math.log1p(rho * geometry.l2))
-        size = kept * size - geometry.l1 / geometry.l2 * (1.0 - kept)
+        change = math.expm1(-missed * math.log1p(rho * geometry.l2))  # aⁿ − 1, to its last digit
+        size = size + change * size + geometry.l1 / geometry.l2 * change
     else:
         size = size - missed * rho * geometry.l1
     return math.copysign(max(0.0, size), w)
@@ -75,8 +75,7 @@ def summed(geometry: AdaGrad, j: int, missed: float) -> float:
     if geometry.l2 == 0.0:
         return missed * w
     rho = geometry.rate / math.sqrt(np.float64(geometry.slots[j, 1]))
-    kept = math.exp(-missed * math.log1p(rho * geometry.l2))
-    return w * (1.0 - kept) / (rho * geometry.l2)
+    return -w * math.expm1(-missed * math.log1p(rho * geometry.l2)) / (rho * geometry.l2)
 
 
 @compiled

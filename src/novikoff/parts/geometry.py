@@ -25,7 +25,7 @@ G = TypeVar("G", bound=Any)
 @compiled
 def limit(slots: NDArray[np.floating]) -> float:
     """Where squared lengths end: far enough below the largest number of the weights' type that no update leaves it."""
-    return 1e300 if slots.itemsize == 8 else 1e70
+    return 1e300 if slots.itemsize == 8 else 1e36
 
 
 @generic

@@ -21,18 +21,18 @@ RIGHT, WRONG, REFUSED, UNUSUAL = 0, 1, -1, -2
 def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
     """Example i: RIGHT, WRONG, or REFUSED (not finite, or too large) with nothing changed; it has all its slots."""
     s, square = score(geometry, rows, i)
+    # Asked of the product: the sign of s alone is a coin toss, which the processor would guess wrong half the time.
+    wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
+    g = weight * signal(rule, s, y, wrong, norm(geometry))
     largest = limit(geometry.slots)
-    if not (square < largest and s * s * square < largest):
+    if not (square < largest and s * s * square < largest and g * g * square < largest):
         return REFUSED
     book.counts[EXAMPLES] += 1
     t = book.counts[EXAMPLES]
     book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], square)
-    # Asked of the product: the sign of s alone is a coin toss, which the processor would guess wrong half the time.
-    wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
     if wrong:
         note_mistake(book)
     book.sums[LOSS] += weight * loss(rule, s, y)
-    g = weight * signal(rule, s, y, wrong, norm(geometry))
     if g != 0.0:
         book.counts[UPDATES] += 1
         book.sums[ENERGY] += g * g * square

@@ -232,7 +232,10 @@ def one(x: Any) -> One:
             f"x must be a dict of feature → number, a sequence of names, or a 1-D array, not {type(x).__name__}."
         )
     keys = list(x)
-    counts = dict.fromkeys(keys, 0.0)
+    try:
+        counts = dict.fromkeys(keys, 0.0)
+    except TypeError:
+        raise InputError("A sequence of features must hold names or column numbers; this one holds lists.") from None
     for key in keys:
         counts[key] += 1.0
     return One(list(counts), np.array(list(counts.values())))

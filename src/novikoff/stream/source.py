@@ -33,7 +33,7 @@ class Source(NamedTuple):
 
     def chunks(self) -> Iterator[Chunk]:
         """All examples, from the beginning."""
-        if self.title in builtin.STREAMS:
+        if self.names is not None:
             yield Chunk(*builtin.read(self.title))
             return
         from novikoff.stream.formats import svmlight

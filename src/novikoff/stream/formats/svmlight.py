@@ -19,7 +19,7 @@ from novikoff.stream.labels import plain
 from novikoff.stream.rows import Sparse
 
 LINES = 4096
-LARGEST_VALUE = 1e30  # sums of squares stay within float32
+LARGEST_VALUE = 1e15  # sums of squares stay within float32
 
 
 def read(file: IO[bytes], title: str) -> Iterator[tuple[Sparse, NDArray[np.int64]]]:
@@ -53,13 +53,15 @@ def _plain_lines(lines: list[bytes]) -> tuple[Sparse, NDArray[np.int64]]:
     labels, counts = list[float](), [0]
     indices, values = list[bytes](), list[bytes]()
     for line in lines:
+        words = line.split()
         tokens = line.replace(b":", b" ").split()
-        labels.append(float(tokens[0]))
-        indices += tokens[1::2]
-        values += tokens[2::2]
-        if line.count(b":") * 2 + 1 != len(tokens) or b"_" in line:
+        mine, theirs = tokens[1::2], tokens[2::2]
+        if b"_" in line or list(map(b":".join, zip(mine, theirs, strict=True))) != words[1:]:
             raise ValueError
-        counts.append(len(tokens) // 2)
+        labels.append(float(words[0]))
+        indices += mine
+        values += theirs
+        counts.append(len(mine))
     starts = np.cumsum(counts)
     if not b"".join(indices).isdigit() and indices:
         raise ValueError
@@ -117,9 +119,10 @@ def _parse(line: bytes, indices: list[int], values: list[float]) -> int | None:
 
 def _label(token: bytes) -> int:
     try:
-        if b"_" in token:  # which Python would take as part of a number
+        value = float(token)
+        if b"_" in token or not abs(value) < 2**53:  # Python would take 1_0 for a number
             raise ValueError
-        return int(plain(float(token)))
+        return int(plain(value))
     except (ValueError, OverflowError):
         raise ValueError(f"the label must be a whole number, but {_shown(token)} came.") from None
 
@@ -136,7 +139,7 @@ def _number(text: bytes, token: bytes) -> float:
     except ValueError:
         raise ValueError(f"expected index:value with a number as value, but {_shown(token)} came.") from None
     if not abs(value) <= LARGEST_VALUE or b"_" in text:
-        raise ValueError(f"values must be finite numbers of size up to 1e30, but {_shown(token)} came.")
+        raise ValueError(f"values must be finite numbers of size up to 1e15, but {_shown(token)} came.")
     return value
 
 
