@@ -264,15 +264,18 @@ def _grow_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
         falls = builder.zext(builder.icmp_unsigned(">=", here, next_one), kind)
         builder.store(builder.or_(builder.load(total), falls), total)
 
-    with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
-        look(k, wide, wrong_lanes)
-    with cgutils.for_range_slice(builder, whole, pairs, number(1), i64) as (k, _):
-        look(k, i32, wrong)
-    result = builder.load(wrong)
-    lanes = builder.load(wrong_lanes)
-    for lane in range(LANES):
-        result = builder.or_(result, builder.extract_element(lanes, ir.Constant(i32, lane)))
-    return builder.icmp_unsigned("==", result, ir.Constant(i32, 0))
+    with builder.if_else(builder.icmp_signed(">=", pairs, number(LANES))) as (many, few):
+        with many:
+            with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
+                look(k, wide, wrong_lanes)
+            # The last eight, of which some were looked at already: to look twice does no harm, and a loop over the rest
+            # would end each time where the processor does not expect it.
+            look(builder.sub(pairs, number(LANES)), wide, wrong_lanes)
+        with few, cgutils.for_range_slice(builder, number(0), pairs, number(1), i64) as (k, _):
+            look(k, i32, wrong)
+    falls = builder.icmp_unsigned("!=", builder.load(wrong_lanes), ir.Constant(wide, [0] * LANES))
+    some = builder.zext(builder.bitcast(falls, ir.IntType(LANES)), i32)
+    return builder.icmp_unsigned("==", builder.or_(some, builder.load(wrong)), ir.Constant(i32, 0))
 
 
 def pack(value: Any) -> Any:
