@@ -47,12 +47,12 @@ def compare(
 
 def show(heading: str, peer: str, rows: list[Row]) -> None:
     print(f"\n{heading}")
-    print(f"{'':<42}{'novikoff':>12}{peer:>16}{'ratio':>9}{'(rounds)':>16}{'target':>9}")
+    print(f"{'':<49}{'novikoff':>12}{peer:>16}{'ratio':>9}{'(rounds)':>16}{'target':>9}")
     for row in rows:
         spread = f"({row.low:.1f}–{row.high:.1f})"
         reached = "" if row.ratio >= row.target else "   below"
         print(
-            f"{row.title:<42}{_time(row.ours):>12}{_time(row.theirs):>16}{row.ratio:>8.2f}×{spread:>16}"
+            f"{row.title:<49}{_time(row.ours):>12}{_time(row.theirs):>16}{row.ratio:>8.2f}×{spread:>16}"
             f"{row.target:>8.2f}×{reached}"
         )
 

@@ -109,7 +109,6 @@ class Learner(Estimator, ABC):
         finally:
             if state.ledger.examples > before:  # also where only a part of the batch was taken
                 state.labels = labels
-        state.labels = labels
         self._adopt(state)
         return self
 
