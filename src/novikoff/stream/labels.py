@@ -33,8 +33,8 @@ class Labels:
         values = distinct(np.asarray(known))
         if len(values) < 2:
             raise LabelError(
-                f"There must be two classes, but all labels are {values[0]!r}: with one class there is nothing to tell"
-                " apart. In a stream, name both with partial_fit(..., classes=[...])."
+                f"There must be two classes, but all labels are {', '.join(map(repr, values)) or 'missing'}: with one"
+                " class there is nothing to tell apart. In a stream, name both with partial_fit(..., classes=[...])."
             )
         if len(values) > 2:
             raise too_many(values)
@@ -49,6 +49,10 @@ class Labels:
 
     def signs(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], Labels]:
         """−1 or +1 for each label, and the labels that are known then: self is left as it is."""
+        if len(self) == 2 and y.dtype.kind in "biuf" and isinstance(self.positive, int):  # the usual case, quickly
+            positive = y == self.positive
+            if np.count_nonzero(positive) + np.count_nonzero(y == self.negative) == len(y):
+                return positive.view(np.int8) * np.int8(2) - np.int8(1), Labels(self.negative, self.positive)
         values = distinct(y)
         if len(values) > 2:
             raise too_many(values)
@@ -119,10 +123,13 @@ def distinct(y: NDArray[Any]) -> list[Any]:
     """The different labels, sorted. Two numbers, the usual case, are found without sorting all of y."""
     if y.dtype.kind == "c":
         raise LabelError("Unknown label type: complex. Labels must be classes.")
-    if y.dtype.kind in "biuf":
-        low, high = y.min(), y.max()
-        if np.count_nonzero((y == low) | (y == high)) == len(y):
-            return [plain(low)] if low == high else [plain(low), plain(high)]
+    if y.dtype.kind in "biuf" and y.size:
+        others = y != y[0]
+        other = y[np.argmax(others)]
+        if np.count_nonzero(others) == np.count_nonzero(y == other):
+            return sorted([plain(y[0]), plain(other)])
+        if not others.any():
+            return [plain(y[0])]
     try:
         return [plain(v) for v in np.unique(y)]
     except TypeError:
