@@ -23,11 +23,19 @@ def with_value(value: Any, row: int = 2, column: int = 1) -> Any:
     return X
 
 
-def malformed() -> Any:
+def malformed(value: float = 1.0) -> Any:
     X = sp.csr_matrix(GOOD)
     X.indices = X.indices.copy()
     X.indices[4] = 77
+    X.data[4] = value
     return X
+
+
+def full(X: Any) -> Any:
+    """A CSR matrix that leaves nothing out, its columns in no order."""
+    rows, columns = X.shape
+    backwards = np.tile(np.arange(columns)[::-1], rows)
+    return sp.csr_matrix((X[:, ::-1].ravel(), backwards, np.arange(0, X.size + 1, columns)), X.shape)
 
 
 BAD_X = {
@@ -46,6 +54,8 @@ BAD_X = {
     "no columns": (np.empty((4, 0)), r"0 feature"),
     "complex": (GOOD + 1j, r"Complex data not supported"),
     "index past the columns": (malformed(), r"row 1 names 77"),
+    "zero past the columns": (malformed(0.0), r"row 1 names 77"),
+    "nan beside stored zeros": (full(with_value(np.nan)), r"NaN.*row 2, column 1"),
 }
 BAD_Y = {
     "too few": ([0, 1, 0], r"inconsistent numbers of samples"),
@@ -165,7 +175,7 @@ def test_steps_that_the_weights_could_not_hold() -> None:
         SGD(rate=1e200).fit(X, y)
 
 
-def test_columns_out_of_order_or_twice_are_brought_into_order() -> None:
+def test_columns_that_come_twice_are_brought_into_order() -> None:
     """A feature named twice has the sum as its value; else ‖x‖, and every bound with it, would be wrong."""
     rng = np.random.default_rng(0)
     indices, values = rng.integers(0, 6, 400), rng.integers(-3, 4, 400).astype(float)
@@ -180,6 +190,8 @@ def test_columns_out_of_order_or_twice_are_brought_into_order() -> None:
             b.partial_fit(tidy[:rows], y[:rows])
             assert to_bytes(a) == to_bytes(b)
         assert (a.decision_function(untidy) == b.decision_function(tidy)).all()
+    cancelled = sp.csr_matrix(([2.0, 1.0, -1.0], [2, 0, 0], [0, 3]), (1, 3))
+    assert (fresh(name).partial_fit(cancelled, [1]).coef_ == fresh(name).partial_fit([[0, 0, 2.0]], [1]).coef_).all()
     hundred = sp.csr_matrix((np.ones(100), np.zeros(100, int), [0, 100]), (1, 1))
     assert Perceptron(bias=False).partial_fit(hundred, [-1], classes=[-1, 1]).ledger_.radius == 100.0
     assert Perceptron(bias=False).learn_one(["a"] * 9, -1).ledger_.radius == 9.0

@@ -60,6 +60,30 @@ def test_sums(value_kind: Any, slot_kind: Any, columns: int | None) -> None:
             assert call_sparse(values, indices, start, count, slots) == expected
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_sums_tell_of_zeros(kind: Any) -> None:
+    """… of both signs, wherever they are, and of nothing else: the smallest number is not 0."""
+    tiny, slots = np.nextafter(kind(0), kind(1)), np.ones(40)
+    for count in range(1, 35):
+        indices = np.arange(count, dtype=np.uint32)
+        for place in range(count):
+            for value in (0.0, -0.0, tiny, -tiny, np.nan, np.inf):
+                padded = np.zeros(count + 4, kind)
+                padded[2:-2] = 1.0
+                padded[2 + place] = value
+                sums = call_dense(padded, 2, count, slots), call_sparse(padded[2:], indices, 0, count, slots)
+                for got, meant in zip(
+                    sums,
+                    (
+                        _machine._dense_sums(padded, 2, count, slots),
+                        _machine._sparse_sums(padded[2:], indices, 0, count, slots),
+                    ),
+                    strict=True,
+                ):
+                    assert np.isnan(got[1]) == np.isnan(meant[1]) == (value == 0 or np.isnan(value))
+                    np.testing.assert_equal(got, meant)
+
+
 def test_grow() -> None:
     rng = np.random.default_rng(1)
     for length in range(40):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,35 +106,121 @@ def test_loading_changes_nothing(name: str) -> None:
     assert (again.decision_function(X) == model.decision_function(X)).all()
 
 
+def without_zeros(seed: int, rows: int = 60) -> tuple[Any, Any]:
+    X, y = real(seed, rows)
+    return X + 0.01, y
+
+
+def zeros_here_and_there(seed: int, rows: int = 60) -> tuple[Any, Any]:
+    """Rows without zeros, rows with some, and rows of nothing else: at the beginning, inside and at the end."""
+    X, y = real(seed, rows, columns=21)
+    X[rows // 3 : rows // 2] += 0.01
+    X[[0, rows // 2, -1]] = 0.0
+    X[3] *= -1.0  # its zeros are negative
+    return X, y
+
+
+def with_stored_zeros(X: Any) -> Any:
+    """A CSR matrix that leaves nothing out."""
+    rows, columns = X.shape
+    every = np.tile(np.arange(columns), rows)
+    return sp.csr_matrix((X.ravel(), every, np.arange(0, X.size + 1, columns)), X.shape)
+
+
+STREAMS = pytest.mark.parametrize("stream", [whole, real, without_zeros, zeros_here_and_there])
+
+
 @EVERYONE
-def test_dense_equals_csr_to_the_last_bit_on_whole_numbers(name: str) -> None:
-    """Learners that only add examples have whole weights then, and every sum is exact. Gradient steps and powers make
-    fractions of them: there the order of summation shows in the last digits."""
-    X, y = whole(6)
-    dense, sparse = fresh(name).fit(X, y), fresh(name).fit(csr(X), y)
-    assert sparse.decision_function(csr(X)) == pytest.approx(dense.decision_function(X), rel=1e-9, abs=1e-12)
-    if not name.startswith(("sgd", "p-norm")):
+@STREAMS
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_dense_equals_csr_to_the_last_bit(name: str, kind: Any, stream: Any) -> None:
+    X, y = stream(6)
+    X = X.astype(kind)
+    dense = fresh(name).fit(X, y)
+    scores = dense.decision_function(X)
+    for form in (csr, with_stored_zeros):
+        sparse = fresh(name).fit(form(X), y)
         assert to_bytes(sparse) == to_bytes(dense)
+        assert (sparse.decision_function(X) == scores).all()
+        assert (dense.decision_function(form(X)) == scores).all()
+    arrays, dicts, filled = fresh(name), fresh(name), fresh(name)
+    for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+        arrays.learn_one(x, label)
+        dicts.learn_one(x if t == 0 else {j: float(x[j]) for j in np.flatnonzero(x).tolist()}, label)
+        filled.learn_one(x if t == 0 else dict(enumerate(x.tolist())), label)
+    assert to_bytes(arrays) == to_bytes(dicts) == to_bytes(filled) == to_bytes(dense)
 
 
 @EVERYONE
-def test_dense_equals_csr_where_no_value_is_zero(name: str) -> None:
-    rng = np.random.default_rng(8)
-    X = rng.standard_normal((50, 21)) + 0.1
-    y = np.where(X[:, 0] > 0, 1, -1)
-    assert to_bytes(fresh(name).fit(csr(X), y)) == to_bytes(fresh(name).fit(X, y))
-
-
-@EVERYONE
-def test_one_example_scores_as_in_a_batch(name: str) -> None:
-    X, y = real(9)
+@STREAMS
+def test_one_example_scores_as_in_a_batch(name: str, stream: Any) -> None:
+    X, y = stream(9)
     model = fresh(name).fit(X, y)
-    batch, sparse = model.decision_function(X), model.decision_function(csr(X))
-    for x, score, sparse_score in zip(X, batch, sparse, strict=True):
+    for x, score, label in zip(X, model.decision_function(X), model.predict(X), strict=True):
         assert model.score_one(x) == score
         assert model.score_one(dict(enumerate(x.tolist()))) == score
-        assert model.score_one({j: float(v) for j, v in enumerate(x) if v != 0.0}) == sparse_score
-        assert model.predict_one(x) == model.predict(x[None])[0]
+        assert model.score_one({j: float(v) for j, v in enumerate(x) if v != 0.0}) == score
+        assert model.predict_one(x) == label
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-5, 1e-3, 0.3])
+@pytest.mark.parametrize("name", ["perceptron-averaged", "voted-perceptron", "sgd-hinge-adagrad-elastic"])
+def test_large_tables_with_few_and_many_zeros(name: str, share: float) -> None:
+    """Many blocks of rows are brought into order, with stretches of rows in between that need not be."""
+    X, y = without_zeros(5, rows=30_000)
+    X[np.random.default_rng(5).random(X.shape) < share] = 0.0
+    X[-1, 3] = 0.0
+    dense = fresh(name).fit(X, y)
+    for form in (csr, with_stored_zeros):
+        assert to_bytes(fresh(name).fit(form(X), y)) == to_bytes(dense)
+    few = X[:4000] if name == "voted-perceptron" else X
+    assert (dense.decision_function(few) == dense.decision_function(csr(few))).all()
+
+
+@EVERYONE
+def test_small_batches_with_zeros(name: str) -> None:
+    """Batches smaller than the model are looked through before they are learned."""
+    X, y = real(4, rows=12, columns=300)
+    models = [fresh(name) for _ in range(3)]
+    for k in range(0, len(X), 2):
+        for model, form in zip(models, (np.asarray, csr, with_stored_zeros), strict=True):
+            model.partial_fit(form(X[k : k + 1]), y[k : k + 1], **BOTH)
+            model.partial_fit(form(X[k + 1 : k + 2]), y[k + 1 : k + 2])
+    assert len({to_bytes(model) for model in models}) == 1
+
+
+@pytest.mark.parametrize("name", [n for n, m in EVERY.items() if type(m).__name__ in ("Perceptron", "SGD")])
+def test_sample_weights_dense_and_sparse(name: str) -> None:
+    X, y = zeros_here_and_there(7)
+    weights = np.random.default_rng(7).choice([0.0, 0.5, 1.0, 2.0], len(y))
+    dense = fresh(name, passes=2).fit(X, y, sample_weight=weights)
+    for form in (csr, with_stored_zeros):
+        assert to_bytes(fresh(name, passes=2).fit(form(X), y, sample_weight=weights)) == to_bytes(dense)
+    assert dense.ledger_.weighted == 2 * int(((weights != 0.0) & (weights != 1.0)).sum())
+
+
+@EVERYONE
+def test_terms_of_a_sparse_row_stay_in_their_order(name: str) -> None:
+    """As those of a dict do: the order of terms is the order of summation."""
+    X, y = real(8, rows=400)
+    rng = np.random.default_rng(8)
+    shuffled = [rng.permutation(np.flatnonzero(x)) for x in X]
+    indices = np.concatenate(shuffled)
+    values = np.concatenate([x[columns] for x, columns in zip(X, shuffled, strict=True)])
+    starts = np.cumsum([0, *map(len, shuffled)])
+    untidy = sp.csr_matrix((values, indices, starts), X.shape)
+    batch, dicts = fresh(name).partial_fit(untidy, y), fresh(name).partial_fit(untidy[:1], y[:1])
+    for x, columns, label in zip(X[1:], shuffled[1:], y[1:].tolist(), strict=True):
+        dicts.learn_one({int(j): float(x[j]) for j in columns}, label)
+    assert to_bytes(batch) == to_bytes(dicts)
+    scores = [batch.score_one({int(j): float(x[j]) for j in columns}) for x, columns in zip(X, shuffled, strict=True)]
+    assert batch.decision_function(untidy).tolist() == scores
+
+
+def test_a_name_is_known_even_if_it_only_ever_had_a_zero() -> None:
+    model = novikoff.Perceptron().learn_one({"a": 1.0, "b": 0.0}, 0).learn_one({"c": 0}, 1)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.coef_.tolist() == [[-1.0, 0.0, 0.0]]
 
 
 @EVERYONE

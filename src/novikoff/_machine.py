@@ -3,7 +3,11 @@
 A strict compiler may not reorder a sum of floating-point numbers, so a plain loop is as slow as its chain of additions.
 Here the order is fixed by hand instead: term k goes to lane k mod 8, whole groups of eight at a time; the lanes are
 added as a tree, then come the terms after the last whole group, one after another. Every sum of products in novikoff
-has this order, dense or sparse, so that all ways through the library give the same bytes.
+has this order, so that all ways through the library give the same bytes.
+
+A value of 0 is no term: it has no number k. The sums don't leave zeros out, they tell of them, by a Σ x² that is NaN;
+the row is then refused, and comes again without its zeros (see `stream/terms.py`). To compare values that are loaded
+anyway costs next to nothing.
 
 Each function is written twice: as Python, which says what it means and runs when Numba is off, and as LLVM code. Both
 compute in double precision. The product of two float32 numbers is exact in double, so that a fused multiply-add, where
@@ -18,6 +22,7 @@ of which the first counts here.
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
@@ -83,7 +88,7 @@ def _first_column(slots: Any) -> Any:
 
 
 def _sums(x: Any, w: Any) -> tuple[float, float]:
-    return in_lanes(x * w), in_lanes(x * x)
+    return in_lanes(x * w), in_lanes(x * x) if x.all() else math.nan
 
 
 def in_lanes(terms: Any) -> float:
@@ -136,7 +141,8 @@ def _sparse_sums_code(numba: Any, values: Any, indices: Any, start: Any, count: 
 def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     target: Any, builder: Any, signature: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any
 ) -> Any:
-    """LLVM code for (Σ xₖ·wₖ, Σ xₖ²) over `count` terms from `start` on; wₖ are neighbours, or gathered by index."""
+    """LLVM code for (Σ xₖ·wₖ, Σ xₖ²) over `count` terms from `start` on; wₖ are neighbours, or gathered by index. Where
+    an xₖ is 0, NaN stands for the second."""
     from llvmlite import ir
     from numba.core import cgutils
 
@@ -196,12 +202,26 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     def fresh(kind: Any, zero: Any) -> Any:
         return cgutils.alloca_once_value(builder, ir.Constant(kind, zero))
 
+    def keep_smallest(smallest: Any, x: Any) -> None:
+        """The smaller of |x| and what was smallest before: one operation less than to compare with 0 and remember."""
+        kind = ir.FunctionType(x.type, [x.type])
+        name = f"llvm.fabs.{f'v{LANES}' if isinstance(x.type, ir.VectorType) else ''}{'f32' if exact_square else 'f64'}"
+        size, before = (
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [x]),
+            builder.load(smallest),
+        )
+        builder.store(builder.select(builder.fcmp_ordered("<", size, before), size, before), smallest)
+
     whole = builder.and_(count, number(-LANES))
+    one = x_base.type.pointee
+    smallest, smallest_rest = fresh(ir.VectorType(one, LANES), [1.0] * LANES), fresh(one, 1.0)
     dots, squares = fresh(wide, [0.0] * LANES), fresh(wide, [0.0] * LANES)
     with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
         if i_base is None:
             ask_ahead(k)
-        x = widened(neighbours(x_base, k), wide)
+        values_here = neighbours(x_base, k)
+        keep_smallest(smallest, values_here)
+        x = widened(values_here, wide)
         accumulate(dots, x, widened(gathered(k), wide), exact)
         accumulate(squares, x, x, exact_square)
 
@@ -223,6 +243,15 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
 
     dot = builder.fadd(tree(builder.load(dots)), builder.load(dot_rest))
     square = builder.fadd(tree(builder.load(squares)), builder.load(square_rest))
+    with builder.if_else(builder.icmp_signed(">=", count, number(LANES))) as (many, few):
+        with many:  # the last eight, of which some were looked at already: to look twice does no harm
+            keep_smallest(smallest, neighbours(x_base, builder.sub(count, number(LANES))))
+        with few, cgutils.for_range_slice(builder, number(0), count, number(1), i64) as (k, _):
+            keep_smallest(smallest_rest, builder.load(step(x_base, k)))
+    by_lane = builder.fcmp_ordered("==", builder.load(smallest), ir.Constant(smallest.type.pointee, [0.0] * LANES))
+    in_rest = builder.fcmp_ordered("==", builder.load(smallest_rest), ir.Constant(one, 0.0))
+    some = builder.icmp_unsigned("!=", builder.bitcast(by_lane, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0))
+    square = builder.select(builder.or_(some, in_rest), ir.Constant(double, math.nan), square)
     return target.make_tuple(builder, signature.return_type, [dot, square])
 
 
@@ -343,10 +372,10 @@ put = primitive(_put, _put_code)
 """array[k] = value, likewise; the value is rounded to the array's type."""
 
 dense_sums = primitive(_dense_sums, _dense_sums_code)
-"""(Σ x·w, Σ x²) of `count` neighbouring values from `start` on with the slots 1, 2, …"""
+"""(Σ x·w, Σ x²) of `count` neighbouring values from `start` on with the slots 1, 2, …; NaN for Σ x² where an x is 0."""
 
 sparse_sums = primitive(_sparse_sums, _sparse_sums_code)
-"""(Σ x·w, Σ x²) of `count` values from `start` on with the slots that their indices name."""
+"""(Σ x·w, Σ x²) of `count` values from `start` on with the slots that their indices name; NaN as above."""
 
 grow = primitive(_grow, _grow_code)
 """Whether the indices from start to stop grow, each above the one before it."""

@@ -18,7 +18,6 @@ from novikoff.parts.geometry import limit
 from novikoff.stream import door
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names, numbers
-from novikoff.stream.rows import Dense
 
 
 class OneByOne(Learner):
@@ -60,7 +59,10 @@ class OneByOne(Learner):
         except (KeyError, TypeError):  # a new label, or no lane yet
             taken = loop.UNUSUAL
         if taken < 0:
-            self._learn_unusual(x, y)
+            if taken == loop.ZEROS and self._lane is not None:
+                taken = self._lane.learn_spare(self._lane.signs[y])
+            if taken < 0:
+                self._learn_unusual(x, y)
         return self
 
     def _learn_unusual(self, x: Any, y: Any) -> None:
@@ -93,7 +95,7 @@ class OneByOne(Learner):
             self._first_width(state, x.size)
         self._reserve(state, 1, x.size)
         lane = self._refreshed_lane(state)
-        return lane.dense(lane.block, None, x, state.labels.sign(y))
+        return lane.learn_array(x, state.labels.sign(y))
 
     def _learn_terms(self, state: State, x: Any, y: Any) -> int:
         keys, given = door.one(x)
@@ -101,8 +103,7 @@ class OneByOne(Learner):
         self._reserve(state, 1, len(columns))
         lane = self._refreshed_lane(state)
         lane.prepare(len(columns))
-        lane.starts[1] = len(columns)
-        return lane.sparse(lane.block, None, lane.starts, columns, values, state.labels.sign(y))
+        return lane.learn_terms(columns, values, state.labels.sign(y))
 
     def _refreshed_lane(self, state: State) -> Lane:
         if self._lane is None:
@@ -141,23 +142,29 @@ class OneByOne(Learner):
     def _is_too_large(self, state: State, values: NDArray[Any]) -> bool:
         stored = door.numeric(values, state.kind).astype(np.float64)
         with np.errstate(over="ignore"):
-            return not np.square(stored).sum() < limit(state.geometry.slots)
+            return not np.square(stored).sum() < limit.function(state.geometry.slots)
 
     # --- Predicting ---
 
     def score_one(self, x: Any) -> float:
         """w·x for one example; features that were never learned weigh nothing."""
         state = self._fitted()
+        columns, values = self._terms(state, x)
+        if self._is_too_large(state, values):
+            raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
+        counts = (columns < state.features) & (values != 0.0)
+        return self._score_terms(state, columns[counts], values[counts]) * self._scale()
+
+    def _terms(self, state: State, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+        """The column numbers and values of one example, unknown features and zeros included."""
         if isinstance(x, np.ndarray):
             values = one_array(x, state.kind)
             if values.size != state.features:
                 raise self._other_width(state, values.size)
-            return float(self.score_rows(Dense(values, values.size))[0])
-        keys, values = door.one(x)
-        if self._is_too_large(state, values):
-            raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
+            return np.arange(values.size, dtype=np.uint32), values
+        keys, given = door.one(x)
         columns = numbers(keys) if state.names is None else state.names.find(keys)
-        return self._score_terms(state, columns, door.numeric(values, state.kind)) * self._scale()
+        return columns, door.numeric(given, state.kind)
 
     def predict_one(self, x: Any) -> Any:
         """The label of one example."""

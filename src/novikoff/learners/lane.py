@@ -18,7 +18,8 @@ import numpy as np
 from novikoff._jit import Like
 from novikoff._machine import pack
 from novikoff.learners.state import State
-from novikoff.parts.loop import UNUSUAL, Setting, learn_dense, learn_sparse
+from novikoff.parts.loop import UNUSUAL, ZEROS, Setting, learn_dense, learn_sparse
+from novikoff.stream.rows import Sparse
 
 LENGTHS = 1000  # of examples for which buffers are kept ready
 
@@ -30,6 +31,7 @@ class Lane:
         self.starts = np.zeros(2, np.int64)
         self.packers: dict[int, tuple[Callable[..., None], bytearray, Any, Any]] = {}
         self.setting: Setting | None = None
+        self.spare = Sparse(np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, state.kind))
         self.refresh(state)
         like, indices, values = Like(self.setting), np.zeros(1, np.uint32), np.zeros(2, state.kind)
         # An array typed as "any layout": the step itself looks whether it is in one piece.
@@ -41,8 +43,25 @@ class Lane:
         self.columns = None if state.names is None else state.names.columns
         old = self.setting
         if old is None or old.geometry is not state.geometry or old.features != state.features:
-            self.setting = Setting(self.rule, state.geometry, self.tie, state.ledger.book, state.features)
+            if len(self.spare.values) < state.features:
+                self.spare = Sparse(self.spare.starts, np.empty(state.room, np.uint32), np.empty(state.room, self.kind))
+            book = state.ledger.book
+            self.setting = Setting(self.rule, state.geometry, self.tie, book, state.features, self.spare)
             self.block = pack(self.setting)
+
+    def learn_array(self, x: Any, sign: float) -> int:
+        taken = self.dense(self.block, None, x, sign)
+        return self.learn_spare(sign) if taken == ZEROS else taken
+
+    def learn_spare(self, sign: float) -> int:
+        """What a step that answered ZEROS has left of an array."""
+        return self.sparse(self.block, None, *self.spare, sign)
+
+    def learn_terms(self, columns: Any, values: Any, sign: float) -> int:
+        """An example of these terms, two arrays of which zeros may be taken out."""
+        self.starts[1] = len(columns)
+        taken = self.sparse(self.block, None, self.starts, columns, values, sign)
+        return self.sparse(self.block, None, self.starts, columns, values, sign) if taken == ZEROS else taken
 
     def prepare(self, terms: int) -> None:
         """Makes a buffer for examples of so many terms: first the column numbers, then the values."""
@@ -75,6 +94,7 @@ class Lane:
             except (KeyError, TypeError, OverflowError, struct.error):
                 return UNUSUAL
             starts[1] = terms
-            return sparse(block, None, starts, indices, values, sign)
+            taken = sparse(block, None, starts, indices, values, sign)
+            return sparse(block, None, starts, indices, values, sign) if taken == ZEROS else taken
 
         return learn

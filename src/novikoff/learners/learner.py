@@ -6,9 +6,10 @@ for it; everything else is here.
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,11 +20,12 @@ from novikoff.learners.estimator import Estimator, truth, whole
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import loop
-from novikoff.parts.geometry import read_all, read_some, resized
+from novikoff.parts.geometry import limit, read_all, read_some, resized
 from novikoff.stream import door
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names
-from novikoff.stream.rows import Dense, Rows, Sparse, how_many, in_order
+from novikoff.stream.rows import Dense, Rows, how_many
+from novikoff.stream.terms import each
 from novikoff.theory.bounds import Bound
 
 TIES = {"positive": 1.0, "negative": -1.0}
@@ -113,9 +115,9 @@ class Learner(Estimator, ABC):
         return self
 
     def learn_rows(self, state: State, rows: Rows, signs: NDArray[np.int8], labels: Labels) -> None:
-        """partial_fit for rows that a reader has looked through already: all finite, all with slots."""
+        """partial_fit for rows that a reader has looked through: all finite, columns growing, all with slots."""
         state.labels = labels
-        taken = self._pass(state, rows, signs, np.zeros(0))
+        taken = self._pass(state, rows, signs, np.zeros(0), known=True)
         self._adopt(state)
         if taken < len(signs):
             raise self._ran_away(taken, nothing_stands=False)
@@ -163,37 +165,51 @@ class Learner(Estimator, ABC):
         """
         kept = state.copy() if len(rows.values) >= state.geometry.slots.size else None
         if kept is None:
-            rows = self._checked(state, rows)
+            self._check_rows(state, rows)
         for _ in range(passes):
             taken = self._pass(state, rows, signs, weights)
             if taken < len(signs):
                 if kept is not None:
                     self._put_back(state, kept)
-                    ordered = self._checked(state, rows)
-                    if ordered is not rows:  # it was only out of order
-                        return self._learn(state, ordered, signs, weights, passes)
+                    self._check_rows(state, rows)
                 raise self._ran_away(taken, nothing_stands=kept is not None or state is not self._state)
-        return None
 
     def _put_back(self, state: State, kept: State) -> None:
         state.geometry, state.ledger = kept.geometry, kept.ledger
         if state is self._state:
             self._adopt(state)
 
-    def _checked(self, state: State, rows: Rows) -> Rows:
-        """The rows if all are good, brought into order if that is all they lack; InputError otherwise."""
-        count, slots, weights = how_many(rows), state.features + 1, state.geometry.slots
-        refused = loop.first_refused(rows, count, slots, weights)
-        if refused < count and isinstance(rows, Sparse):
-            rows = in_order(rows)
-            refused = loop.first_refused(rows, count, slots, weights)
-        if refused < count:
-            raise InputError(door.why_refused(rows, refused, state.features))
-        return rows
+    def _check_rows(self, state: State, rows: Rows) -> None:
+        """InputError where a row is not good."""
+        weights, slots = state.geometry.slots, state.features + 1
 
-    def _pass(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64]) -> int:
+        def take(part: Rows, start: int, tidy: bool) -> int:
+            return loop.first_refused(part, how_many(part), slots, weights, tidy)
+
+        good = each(rows, state.features, take)
+        if good < how_many(rows):
+            raise InputError(door.why_refused(rows, good, state.features))
+
+    def _pass(
+        self,
+        state: State,
+        rows: Rows,
+        signs: NDArray[np.int8],
+        weights: NDArray[np.float64],
+        *,
+        known: bool = False,
+    ) -> int:
+        """One pass; returns how many rows were taken."""
+
+        def take(part: Rows, start: int, tidy: bool) -> int:
+            stop = start + how_many(part)
+            return self._take(state, part, signs[start:stop], weights[start:stop], tidy)
+
+        return each(rows, state.features, take, known=known)
+
+    def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
         slots, tie, book = state.features + 1, TIES[self.tie], state.ledger.book
-        return loop.learn(self._rule(), state.geometry, rows, signs, weights, slots, tie, book)
+        return loop.learn(self._rule(), state.geometry, rows, signs, weights, slots, tie, book, tidy)
 
     def _ran_away(self, row: int, *, nothing_stands: bool) -> OverflowRefused:
         stands = "nothing of this batch was learned" if nothing_stands else "what was learned up to there stands"
@@ -239,18 +255,29 @@ class Learner(Estimator, ABC):
 
     def score_rows(self, rows: Rows) -> NDArray[np.float64]:
         """What decision_function does with rows that have passed the door."""
-        state = self._fitted()
-        return self._scores(state, self._checked(state, rows), np.empty(how_many(rows))) * self._scale()
+        state, out = self._fitted(), np.empty(how_many(rows))
+        score = self._scorer(state)
 
-    def _scores(self, state: State, rows: Rows, out: NDArray[np.float64]) -> NDArray[np.float64]:
-        loop.scores(self._hypothesis(state), rows, state.geometry.bias, out)
-        return out
+        def take(part: Rows, start: int, tidy: bool) -> int:
+            return score(part, tidy, out[start : start + how_many(part)])
+
+        good = each(rows, state.features, take)
+        if good < len(out):
+            raise InputError(door.why_refused(rows, good, state.features))
+        return out * self._scale()
+
+    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        """score(rows, tidy, out) → how many rows were scored."""
+        weights, bias, slots = self._hypothesis(state), state.geometry.bias, state.features + 1
+        largest = limit.function(state.geometry.slots)
+        return lambda rows, tidy, out: loop.scores(weights, rows, bias, slots, largest, tidy, out)
 
     def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
         """One example's score: the same sum in the same order, with only the weights that it needs."""
         weights, out = np.empty(len(columns) + 1), np.empty(1)
         read_some(state.geometry, state.ledger.examples, columns, weights)
-        loop.scores(weights, Dense(values, len(values)), state.geometry.bias, out)
+        row = Dense(values, len(values))
+        loop.scores(weights, row, state.geometry.bias, len(weights), math.inf, True, out)
         return float(out[0])
 
     def _hypothesis(self, state: State) -> NDArray[np.float64]:

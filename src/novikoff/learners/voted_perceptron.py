@@ -12,7 +12,7 @@ the next. An example of all zeros or a hypothesis 0 votes as a tie does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
@@ -25,10 +25,9 @@ from novikoff.learners.events import OneByOne
 from novikoff.learners.learner import TIES
 from novikoff.learners.perceptron import perceptron_bounds
 from novikoff.learners.state import State
-from novikoff.parts.geometry import move, move_all, resized, update
-from novikoff.parts.loop import learn
+from novikoff.parts.geometry import limit, move, move_all, resized, update
 from novikoff.parts.rules import Mistake
-from novikoff.stream.rows import Rows, Sparse, cut, first, last, slot
+from novikoff.stream.rows import Rows, Sparse, cut, first, last, measure, proper, slot
 from novikoff.theory.bounds import Bound
 
 __all__ = ["VotedPerceptron"]
@@ -60,10 +59,9 @@ def _(geometry: Voted, rows: Rows, i: int, signal: float, t: int) -> None:
     move_all(geometry, rows, i, signal, t)
     k, end = geometry.sizes[KEPT], geometry.sizes[TERMS]
     for term in range(first(rows, i), last(rows, i)):
-        if rows.values[term] != 0.0:
-            geometry.indices[end] = slot(rows, i, term) - 1
-            geometry.values[end] = rows.values[term]
-            end += 1
+        geometry.indices[end] = slot(rows, i, term) - 1
+        geometry.values[end] = rows.values[term]
+        end += 1
     geometry.signs[k] = signal
     geometry.born[k] = t
     geometry.ends[k + 1] = end
@@ -73,11 +71,24 @@ def _(geometry: Voted, rows: Rows, i: int, signal: float, t: int) -> None:
 
 @compiled
 def votes(
-    geometry: Voted, rows: Rows, t: int, tie: float, example: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
-    """Σ c_k·sign(v_k·x) for each row; `example` is scratch of as many zeros as there are slots."""
+    geometry: Voted,
+    rows: Rows,
+    slots: int,
+    t: int,
+    tie: float,
+    tidy: bool,
+    example: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> int:
+    """Σ c_k·sign(v_k·x) for each row, up to one that is to be refused; `example` is scratch of as many zeros as there
+    are slots. Returns how many rows were judged."""
     kept = geometry.sizes[KEPT]
     for i in range(len(out)):
+        if not (tidy or proper(rows, i, slots)):
+            return i
+        _, square = measure(rows, i, example)
+        if not square < limit(geometry.slots):
+            return i
         for term in range(first(rows, i), last(rows, i)):
             example[slot(rows, i, term)] += np.float64(rows.values[term])
         s = 0.0
@@ -94,6 +105,7 @@ def votes(
         out[i] = vote
         for term in range(first(rows, i), last(rows, i)):
             example[slot(rows, i, term)] = 0.0
+    return len(out)
 
 
 @final
@@ -178,38 +190,33 @@ class VotedPerceptron(OneByOne):
             values=voted.values[:used],
         )
 
-    def _pass(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64]) -> int:
+    def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
         """Block by block: room is made for the mistakes of one block, not for a whole batch of them."""
         for start in range(0, len(signs), BLOCK):
             stop = min(start + BLOCK, len(signs))
             block = cut(rows, start, stop)
             terms = last(block, stop - start - 1) - first(block, 0)
             self._reserve(state, stop - start, int(terms))
-            book = state.ledger.book
-            taken = learn(
-                self._rule(),
-                state.geometry,
-                block,
-                signs[start:stop],
-                weights,
-                state.features + 1,
-                TIES[self.tie],
-                book,
-            )
+            taken = super()._take(state, block, signs[start:stop], weights, tidy)
             if taken < stop - start:
                 return start + taken
         return len(signs)
 
-    def _scores(self, state: State, rows: Rows, out: NDArray[np.float64]) -> NDArray[np.float64]:
-        t = state.ledger.examples
-        votes(state.geometry, rows, t, TIES[self.tie], np.zeros(state.room + 1), out)
-        return out / max(t, 1)
+    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        geometry, slots, t, tie = state.geometry, state.features + 1, state.ledger.examples, TIES[self.tie]
+        example = np.zeros(state.room + 1)
+
+        def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
+            judged = votes(geometry, rows, slots, t, tie, tidy, example, out)
+            out /= max(t, 1)
+            return judged
+
+        return score
 
     def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
-        known = columns < state.room
-        columns, values = columns[known], values[known]
-        rows = Sparse(np.array([0, len(columns)]), columns, values)
-        return float(self._scores(state, rows, np.empty(1))[0])
+        out = np.empty(1)
+        self._scorer(state)(Sparse(np.array([0, len(columns)]), columns, values), True, out)
+        return float(out[0])
 
     def _hypothesis(self, state: State) -> NDArray[np.float64]:
         raise AttributeError("A vote has no single weight vector: use Perceptron(average=True) for coef_.")

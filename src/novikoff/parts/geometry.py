@@ -30,7 +30,8 @@ def limit(slots: NDArray[np.floating]) -> float:
 
 @generic
 def score(geometry: Any, rows: Rows, i: int) -> tuple[float, float]:
-    """(w·x, ‖x‖²) of row i, bias included, with the weights of this moment."""
+    """(w·x, ‖x‖²) of row i, bias included, with the weights of this moment; a row whose ‖x‖² is not below the limit
+    will be refused, and must find everything as it was."""
     dot, square = measure(rows, i, geometry.slots)
     return dot + geometry.bias * np.float64(geometry.slots[0]), square + geometry.bias * geometry.bias
 
@@ -86,11 +87,10 @@ def read_all(geometry: Any, t: int, out: NDArray[np.float64]) -> None:
 
 @compiled
 def read_some(geometry: Any, t: int, indices: NDArray[np.uint32], out: NDArray[np.float64]) -> None:
-    """The bias, then the weights of these features, in their order; a feature without a slot weighs nothing."""
+    """The bias, then the weights of these features, in their order."""
     out[0] = read(geometry, 0, t)
     for k in range(len(indices)):
-        j = int(indices[k]) + 1
-        out[k + 1] = read(geometry, j, t) if j < len(geometry.slots) else 0.0
+        out[k + 1] = read(geometry, int(indices[k]) + 1, t)
 
 
 def resized(geometry: G, slots: int) -> G:

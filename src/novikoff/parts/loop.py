@@ -13,13 +13,15 @@ from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEI
 from novikoff.parts.geometry import limit, norm, score, tick, update
 from novikoff.parts.rules import loss, signal
 from novikoff.stream.rows import Dense, Rows, Sparse, inside, measure, proper
+from novikoff.stream.terms import drop_zeros
 
-RIGHT, WRONG, REFUSED, UNUSUAL = 0, 1, -1, -2
+RIGHT, WRONG, REFUSED, UNUSUAL, ZEROS = 0, 1, -1, -2, -3
 
 
 @compiled
 def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
-    """Example i: RIGHT, WRONG, or REFUSED (not finite, or too large) with nothing changed; it has all its slots."""
+    """Example i, all of whose terms have slots: RIGHT, WRONG, or REFUSED (not finite, too large, or with a value of 0)
+    with nothing changed."""
     s, square = score(geometry, rows, i)
     # Asked of the product: the sign of s alone is a coin toss, which the processor would guess wrong half the time.
     wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
@@ -51,13 +53,15 @@ def learn(
     slots: int,
     tie: float,
     book: Book,
+    tidy: bool,
 ) -> int:
     """One pass; returns how many rows were taken: fewer than there are where a row was refused.
 
-    Labels are −1/+1; weights are empty (all 1) or one per row, 0 leaving the row out; `slots` are those in use.
+    Labels are −1/+1; weights are empty (all 1) or one per row, 0 leaving the row out; `slots` are those in use. Columns
+    are looked at unless the rows are `tidy`.
     """
     for i in range(len(labels)):
-        if not proper(rows, i, slots):
+        if not (tidy or proper(rows, i, slots)):
             return i
         weight = 1.0
         if len(weights) > 0:
@@ -67,10 +71,10 @@ def learn(
                 if not square < limit(geometry.slots):
                     return i
                 continue
-            if weight != 1.0:
-                book.counts[WEIGHTED] += 1
         if step(rule, geometry, rows, i, np.float64(labels[i]), weight, tie, book) == REFUSED:
             return i
+        if weight != 1.0:
+            book.counts[WEIGHTED] += 1
     return len(labels)
 
 
@@ -83,15 +87,24 @@ class Setting(NamedTuple):
     book: Book
     features: int
     """Features in use, for which there may be more slots than that."""
+    spare: Sparse
+    """Room for the terms of one example."""
 
 
 @compiled_brief
 def learn_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) -> int:
-    """One example, given as the values of all features; UNUSUAL where they are too many or don't lie side by side."""
+    """One example, given as the values of all features; UNUSUAL where they are too many or don't lie side by side;
+    ZEROS, and nothing learned, where some are 0: the others are then in `spare`, for `learn_sparse`."""
     s = unpacked(block, like)
     if x.size != s.features or x.strides[0] != x.itemsize:
         return UNUSUAL
-    return step(s.rule, s.geometry, Dense(x, x.size), 0, y, 1.0, s.tie, s.book)
+    rows = Dense(x, x.size)
+    taken = step(s.rule, s.geometry, rows, 0, y, 1.0, s.tie, s.book)
+    if taken == REFUSED:
+        drop_zeros(rows, 1, s.spare)
+        if s.spare.starts[1] < x.size:
+            return ZEROS
+    return taken
 
 
 @compiled_brief
@@ -103,19 +116,26 @@ def learn_sparse(
     values: NDArray[np.floating],
     y: float,
 ) -> int:
-    """One example, given as the features that are there, `starts` being [0, how many]; UNUSUAL where one is new."""
+    """One example, given as the features that are there, `starts` being [0, how many]; UNUSUAL where one is new; ZEROS,
+    and nothing learned, where a value is 0: such terms have then been taken out of these arrays."""
     s = unpacked(block, like)
     rows = Sparse(starts, indices, values)
     if not inside(rows, 0, s.features + 1):
         return UNUSUAL
-    return step(s.rule, s.geometry, rows, 0, y, 1.0, s.tie, s.book)
+    taken = step(s.rule, s.geometry, rows, 0, y, 1.0, s.tie, s.book)
+    if taken == REFUSED:
+        terms = starts[1]
+        drop_zeros(rows, 1, rows)
+        if starts[1] < terms:
+            return ZEROS
+    return taken
 
 
 @compiled
-def first_refused(rows: Rows, count: int, slots: int, weights: NDArray[np.floating]) -> int:
-    """The first row that is not proper or not finite; the number of rows where all are good."""
+def first_refused(rows: Rows, count: int, slots: int, weights: NDArray[np.floating], tidy: bool) -> int:
+    """The first row that is not proper, not finite or has a value of 0; the number of rows where all are good."""
     for i in range(count):
-        if not proper(rows, i, slots):
+        if not (tidy or proper(rows, i, slots)):
             return i
         _, square = measure(rows, i, weights)
         if not square < limit(weights):
@@ -124,8 +144,22 @@ def first_refused(rows: Rows, count: int, slots: int, weights: NDArray[np.floati
 
 
 @compiled
-def scores(weights: NDArray[np.float64], rows: Rows, bias: float, out: NDArray[np.float64]) -> None:
-    """w·x of every row under a hypothesis that is laid out in slots; the caller has checked the rows."""
+def scores(
+    weights: NDArray[np.float64],
+    rows: Rows,
+    bias: float,
+    slots: int,
+    largest: float,
+    tidy: bool,
+    out: NDArray[np.float64],
+) -> int:
+    """w·x of every row under a hypothesis that is laid out in slots; stops at a row that is to be refused, and returns
+    how many were scored."""
     for i in range(len(out)):
-        dot, _ = measure(rows, i, weights)
+        if not (tidy or proper(rows, i, slots)):
+            return i
+        dot, square = measure(rows, i, weights)
+        if not square < largest:
+            return i
         out[i] = dot + bias * weights[0]
+    return len(out)

@@ -65,7 +65,7 @@ def proper(rows: Rows, i: int, slots: int) -> bool:
 
 @generic
 def measure(rows: Rows, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
-    """(w·x, ‖x‖²) of row i with the weights in `slots`, the bias not counted."""
+    """(w·x, ‖x‖²) of row i with the weights in `slots`, the bias not counted; ‖x‖² is NaN where a value is 0."""
     return dense_sums(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
 
 
@@ -114,13 +114,3 @@ def cut(rows: Rows, start: int, stop: int) -> Rows:
     if isinstance(rows, Sparse):
         return rows._replace(starts=rows.starts[start : stop + 1])
     return rows._replace(values=rows.values[start * rows.width : stop * rows.width])
-
-
-def in_order(rows: Sparse) -> Sparse:
-    """The same rows with their columns growing and values of the same column added up."""
-    from scipy.sparse import csr_matrix
-
-    shape = (how_many(rows), int(rows.indices.max(initial=0)) + 1)
-    matrix = csr_matrix((rows.values, rows.indices.astype(np.int64), rows.starts), shape, copy=True)
-    matrix.sum_duplicates()
-    return Sparse(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data)
