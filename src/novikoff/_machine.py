@@ -202,25 +202,21 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     def fresh(kind: Any, zero: Any) -> Any:
         return cgutils.alloca_once_value(builder, ir.Constant(kind, zero))
 
-    def keep_smallest(smallest: Any, x: Any) -> None:
-        """The smaller of |x| and what was smallest before: one operation less than to compare with 0 and remember."""
-        kind = ir.FunctionType(x.type, [x.type])
-        name = f"llvm.fabs.{f'v{LANES}' if isinstance(x.type, ir.VectorType) else ''}{'f32' if exact_square else 'f64'}"
-        size, before = (
-            builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [x]),
-            builder.load(smallest),
-        )
-        builder.store(builder.select(builder.fcmp_ordered("<", size, before), size, before), smallest)
+    def look(good: Any, x: Any) -> None:
+        """Clears `good`, lane by lane, where x is 0."""
+        zero = ir.Constant(x.type, [0.0] * LANES if isinstance(x.type, ir.VectorType) else 0.0)
+        counts = builder.sext(builder.fcmp_unordered("!=", x, zero), good.type.pointee)
+        builder.store(builder.and_(builder.load(good), counts), good)
 
     whole = builder.and_(count, number(-LANES))
-    one = x_base.type.pointee
-    smallest, smallest_rest = fresh(ir.VectorType(one, LANES), [1.0] * LANES), fresh(one, 1.0)
+    bits = i32 if exact_square else i64  # as wide as a value: what a comparison of vectors gives
+    good, good_rest = fresh(ir.VectorType(bits, LANES), [-1] * LANES), fresh(bits, -1)
     dots, squares = fresh(wide, [0.0] * LANES), fresh(wide, [0.0] * LANES)
     with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
         if i_base is None:
             ask_ahead(k)
         values_here = neighbours(x_base, k)
-        keep_smallest(smallest, values_here)
+        look(good, values_here)
         x = widened(values_here, wide)
         accumulate(dots, x, widened(gathered(k), wide), exact)
         accumulate(squares, x, x, exact_square)
@@ -245,12 +241,12 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     square = builder.fadd(tree(builder.load(squares)), builder.load(square_rest))
     with builder.if_else(builder.icmp_signed(">=", count, number(LANES))) as (many, few):
         with many:  # the last eight, of which some were looked at already: to look twice does no harm
-            keep_smallest(smallest, neighbours(x_base, builder.sub(count, number(LANES))))
+            look(good, neighbours(x_base, builder.sub(count, number(LANES))))
         with few, cgutils.for_range_slice(builder, number(0), count, number(1), i64) as (k, _):
-            keep_smallest(smallest_rest, builder.load(step(x_base, k)))
-    by_lane = builder.fcmp_ordered("==", builder.load(smallest), ir.Constant(smallest.type.pointee, [0.0] * LANES))
-    in_rest = builder.fcmp_ordered("==", builder.load(smallest_rest), ir.Constant(one, 0.0))
-    some = builder.icmp_unsigned("!=", builder.bitcast(by_lane, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0))
+            look(good_rest, builder.load(step(x_base, k)))
+    lanes = builder.icmp_unsigned("==", builder.load(good), ir.Constant(good.type.pointee, [0] * LANES))
+    some = builder.icmp_unsigned("!=", builder.bitcast(lanes, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0))
+    in_rest = builder.icmp_unsigned("==", builder.load(good_rest), ir.Constant(bits, 0))
     square = builder.select(builder.or_(some, in_rest), ir.Constant(double, math.nan), square)
     return target.make_tuple(builder, signature.return_type, [dot, square])
 

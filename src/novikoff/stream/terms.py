@@ -91,14 +91,15 @@ def without_zeros(rows: Rows) -> Sparse:
 @compiled
 def drop_zeros(rows: Rows, count: int, out: Sparse) -> None:
     """Writes the terms of these rows that are not 0. Where `rows` is one sparse row, `out` may be the same arrays."""
-    end = 0
+    end = np.uint64(0)  # unsigned, so that no look at its sign is compiled in
     for i in range(count):
         for k in range(first(rows, i), last(rows, i)):
-            # Written in any case, and written over by the next term if it was 0: a jump could not be foreseen.
+            # Written in any case, and written over by the next term if it was 0: a jump could not be foreseen. In these
+            # words, which keep NaN, the question is one operation.
             value = element(rows.values, k)
             out.indices[end] = slot(rows, i, k) - 1
             out.values[end] = value
-            end += value != 0.0
+            end += np.uint64(not abs(value) <= 0.0)
         out.starts[i + 1] = end
 
 
