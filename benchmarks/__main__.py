@@ -1,18 +1,36 @@
-"""`python -m benchmarks [in-memory] [per-event] [start-up]`: all tables, or those that are named."""
+"""`python -m benchmarks [--full] [TABLE ...]`: the quick tables, with --full all of them, or those that are named.
+
+The quick ones read texts of 60 MB at most; the others have 2.7 GB of texts made, once, in the folder NOVIKOFF_BENCH.
+"""
 
 from __future__ import annotations
 
-import sys
+import argparse
 
-from benchmarks import in_memory, per_event, start_up
+from benchmarks import from_text, growth, in_memory, loading, per_event, start_up, whole_process
 from benchmarks.measure import show
 
 TABLES = {
-    "in-memory": ("One pass in memory", "scikit-learn", in_memory.run),
-    "per-event": ("One example at a time", "River", per_event.run),
-    "start-up": ("Start-up, second run", "numba + kernel", start_up.run),
+    "in-memory": ("One pass in memory", "novikoff", "scikit-learn", in_memory.run),
+    "per-event": ("One example at a time", "novikoff", "River", per_event.run),
+    "start-up": ("Start-up, second run", "novikoff", "numba + kernel", start_up.run),
+    "from-text-quick": ("From text, training, 50k and 100k rows", "novikoff", "vw", from_text.quick),
+    "from-text": ("From text, training, 500k and 1M rows", "novikoff", "vw", from_text.run),
+    "loading": ("Loading text", "novikoff", "peer", loading.run),
+    "whole-process": ("From text, whole process", "novikoff", "vw", whole_process.run),
+    "cache": ("From the binary cache", "novikoff", "vw", whole_process.cache),
+    "growth": ("Growth: at most", "smaller", "larger", growth.run),
 }
+QUICK = ("in-memory", "per-event", "start-up", "from-text-quick")
 
-for name in sys.argv[1:] or TABLES:
-    heading, peer, run = TABLES[name]
-    show(heading, peer, run())
+parser = argparse.ArgumentParser(prog="python -m benchmarks", description="novikoff beside its peers.")
+parser.add_argument("tables", metavar="TABLE", nargs="*", help=", ".join(TABLES))
+parser.add_argument("--full", action="store_true", help="all tables, on the large texts")
+asked = parser.parse_args()
+unknown = [name for name in asked.tables if name not in TABLES]
+if unknown:
+    parser.error(f"no table {', '.join(unknown)}; there are {', '.join(TABLES)}")
+
+for name in asked.tables or ([n for n in TABLES if n != "from-text-quick"] if asked.full else QUICK):
+    heading, left, right, run = TABLES[name]
+    show(heading, left, right, run())

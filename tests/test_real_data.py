@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 import novikoff
 from novikoff import Perceptron
 from novikoff.cli.main import main
-from novikoff.stream.formats import svmlight
 
 FOLDER = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
-FILES = ["a9a.train.svm.gz", "mushrooms.train.svm.gz", "mushrooms.test.svm.gz", "frappe.test.libfm.gz"]
+FILES = [f"{name}.{part}.svm.gz" for name in ("a9a", "mushrooms") for part in ("train", "test")]
+FILES += ["frappe.test.libfm.gz", "frappe.validation.libfm.gz"]
 
 
 def read(name: str) -> tuple[Any, Any]:
@@ -29,13 +29,30 @@ def read(name: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize("name", FILES)
 def test_files_are_read_as_scikit_learn_reads_them(name: str) -> None:
     X, y = read(name)
-    with gzip.open(FOLDER / name) as file:
-        chunks = list(svmlight.read(file, name))
-    assert (np.concatenate([labels for _, labels in chunks]) == y).all()
-    assert (np.concatenate([rows.indices for rows, _ in chunks]) == X.indices).all()
-    assert (np.concatenate([rows.values for rows, _ in chunks]) == X.data).all()
-    counts = np.concatenate([np.diff(rows.starts) for rows, _ in chunks])
-    assert (counts == np.diff(X.indptr)).all()
+    got, labels = novikoff.read(FOLDER / name, format="svmlight", features=X.shape[1]).whole()
+    assert (labels == y).all()
+    assert (got != X).nnz == 0
+    X.eliminate_zeros()
+    assert (got.indices == X.indices).all()
+    assert (got.data == X.data).all()
+    assert (got.indptr == X.indptr).all()
+
+
+@pytest.mark.parametrize("name", ["yeast.train.svm.gz", "yeast.test.svm.gz"])
+def test_several_labels_are_read_as_scikit_learn_reads_them(name: str) -> None:
+    X, y = load_svmlight_file(str(FOLDER / name), zero_based=True, dtype=np.float32, multilabel=True)
+    batches = list(novikoff.read(FOLDER / name, several_labels=True, features=X.shape[1]))
+    assert [tuple(labels) for batch in batches for labels in batch.labels or []] == y
+    assert (sp.vstack([batch.X for batch in batches]) != X).nnz == 0
+
+
+@pytest.mark.parametrize("name", [f"mq2008.S{k}.txt.gz" for k in range(1, 6)])
+def test_query_ids_are_read_as_scikit_learn_reads_them(name: str) -> None:
+    X, y, groups = load_svmlight_file(str(FOLDER / name), zero_based=True, dtype=np.float32, query_id=True)
+    batches = list(novikoff.read(FOLDER / name, format="svmlight", features=X.shape[1]))
+    assert (np.concatenate([batch.y for batch in batches]) == y).all()
+    assert (np.concatenate([batch.groups for batch in batches]) == groups).all()
+    assert (sp.vstack([batch.X for batch in batches]) != X).nnz == 0
 
 
 def test_known_numbers_of_mistakes(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ _HOME = {
     "PNormPerceptron": "learners.p_norm_perceptron",
     "SGD": "learners.sgd",
     "Ledger": "ledger",
+    "read": "stream.batches",
     "save": "store",
     "load": "store",
     "NovikoffError": "errors",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from novikoff.ledger import Ledger as Ledger
     from novikoff.store import load as load
     from novikoff.store import save as save
+    from novikoff.stream.batches import read as read
 
 
 def __getattr__(name: str) -> Any:

@@ -41,9 +41,9 @@ _numba: Any = None
 class Compiled(Generic[P, R]):
     """A function that Numba compiles when it is first called, once for each combination of argument types."""
 
-    def __init__(self, function: Callable[P, R], *, brief: bool = False) -> None:
+    def __init__(self, function: Callable[P, R], **options: bool) -> None:
         self.function = function
-        self.options = OPTIONS | {"nogil": not brief}
+        self.options = OPTIONS | options
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,9 +55,17 @@ class Compiled(Generic[P, R]):
         numba = numba_module()
         kept, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(cache_folder())
         try:
-            return numba.njit(self.function, cache=True, **self.options)
+            dispatcher = numba.njit(self.function, cache=True, **self.options)
         finally:
             numba.config.CACHE_DIR = kept
+        template = dispatcher.get_call_template
+
+        def of_types(args: Any, kws: Any) -> Any:
+            return template([numba.types.unliteral(a) for a in args], kws)
+
+        # Numba would compile a function anew for every number that is written out where it is called.
+        dispatcher.get_call_template = of_types
+        return dispatcher
 
     def bound(self, *samples: Any) -> Callable[..., R]:
         """The machine code for arguments of the types of these samples, without Numba's look at the types at each call:
@@ -99,7 +107,12 @@ def compiled(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
 
 def compiled_brief(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
     """… one so short that letting other threads run meanwhile would cost more than it does."""
-    return Plain(function) if DISABLED else Compiled(function, brief=True)
+    return Plain(function) if DISABLED else Compiled(function, nogil=False)
+
+
+def compiled_apart(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+    """… one that is large and seldom called: a copy in each place would cost more time to compile than it saves."""
+    return Plain(function) if DISABLED else Compiled(function, forceinline=False)
 
 
 class _Generic(Generic[P, R]):

@@ -65,8 +65,7 @@ def to_bytes(model: Learner) -> bytes:
     used = LISTED + len(state.ledger.mistake_times)
     tensors |= {"ledger.counts": _whole(book.counts[:used]), "ledger.sums": book.sums}
     if state.names is not None:
-        text = json.dumps(list(state.names.columns), separators=(",", ":"))
-        tensors["names"] = np.frombuffer(text.encode(), np.uint8)
+        tensors["names"] = _as_text(list(state.names.columns))
     header = {
         "checksum": NO_CHECKSUM,  # first, so that it is the first place where these digits can stand
         "format": FORMAT,
@@ -77,6 +76,10 @@ def to_bytes(model: Learner) -> bytes:
         "precision": state.kind.name,
         "ledger": state.ledger.as_dict(),
     }
+    if state.reading is not None:
+        header["reading"] = state.reading
+    if state.slot_names:
+        tensors["slot_names"] = _as_text(sorted(state.slot_names.items()))
     content = serialise(tensors, {"novikoff": json.dumps(header)})
     digest = hashlib.sha256(content).hexdigest()
     return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
@@ -115,6 +118,8 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
         names=Names(json.loads(tensors["names"].tobytes())) if "names" in tensors else None,
         kind=kind,
         settings=model._run_settings(),
+        reading=header.get("reading"),
+        slot_names=dict(json.loads(tensors["slot_names"].tobytes())) if "slot_names" in tensors else None,
     )
 
 
@@ -168,6 +173,11 @@ def write_atomically(path: Path, content: bytes) -> None:
 def _remove(temporary: Path) -> None:
     with contextlib.suppress(OSError):
         temporary.unlink()
+
+
+def _as_text(value: Any) -> NDArray[np.uint8]:
+    """JSON as an array of bytes."""
+    return np.frombuffer(json.dumps(value, separators=(",", ":")).encode(), np.uint8)
 
 
 def _whole(array: NDArray[Any]) -> NDArray[Any]:

@@ -49,8 +49,8 @@ def _weights(model: Any, top: int) -> list[dict[str, Any]] | None:
         weights = np.concatenate([model.intercept_, model.coef_[0]])
     except AttributeError:
         return None
-    names = model._state.names
-    columns = list(names.columns) if names is not None else range(len(weights) - 1)
+    names, slots = model._state.names, model._state.slot_names or {}
+    columns: Any = list(names.columns) if names is not None else [slots.get(j, j) for j in range(len(weights) - 1)]
     order = np.argsort(-np.abs(weights), kind="stable")[: max(top, 0)]
     return [
         {"feature": "(bias)" if j == 0 else columns[j - 1], "weight": float(weights[j])}

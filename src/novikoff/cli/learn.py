@@ -12,15 +12,15 @@ from typing import Any
 from novikoff import learners
 from novikoff.cli import settings
 from novikoff.cli.progress import Progress
+from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.writing import check_writable
-from novikoff.errors import InputError, OverflowRefused
-from novikoff.stream import source
-from novikoff.stream.labels import Labels, merged, one_against_the_rest
-from novikoff.stream.rows import cut, how_many
+from novikoff.errors import InputError
+from novikoff.learners.following import Following
+from novikoff.stream.reading import Reading
 
 HELP = "learn a stream"
-EPILOG = """\
-DATA is an svmlight file (gzip or not), - for standard input, or a built-in stream: breast-cancer, digits, iris, wine.
+EPILOG = f"""\
+{DATA}
 Each learner has its own settings: novikoff learn --learner sgd --help shows those of sgd.
 
 examples:
@@ -42,19 +42,27 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument(
+        "--keep-names", metavar="MB", type=int, nargs="?", const=64, help="keep names of hashed features for inspect"
+    )
+    add_reading(parser)
     for name in learners.names() if arguments is None else [settings.chosen_learner(arguments)]:
         settings.add_settings(parser, name)
 
 
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
-    sources = [source.find(title) for title in options.data]
     model, passes = _model(options)
-    _can_be_read(sources, passes)
+    model._check_all()
+    reading = reading_for(options.data, options_of(options), model._state)
+    _can_be_read(options.data, passes)
     if options.save:
         check_writable(Path(options.save))
     before = model.ledger_.examples if options.resume else 0
-    _learn(model, sources, passes, options)
+    following = Following(model, reading, positive=options.positive)
+    progress = Progress(quiet=options.quiet, already=before, mistakes=model.ledger_.mistakes if before else 0)
+    for _ in range(passes):
+        following.once(progress)
     if len(model.classes_) < 2:
         raise InputError(
             f"{', '.join(options.data)}: all labels are {model.classes_[0]}: with one class there is nothing to learn."
@@ -63,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         from novikoff.store import save
 
         save(model, options.save)
-    report = _summary(model, before, time.perf_counter() - began)
+    report = _summary(model, reading, before, time.perf_counter() - began)
     print(json.dumps(report) if options.json else _as_text(report, options))
     return 0
 
@@ -90,56 +98,12 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
     return model, passes
 
 
-def _can_be_read(sources: list[source.Source], passes: int) -> None:
-    if [s.title for s in sources].count("-") * passes > 1:
+def _can_be_read(titles: list[str], passes: int) -> None:
+    if titles.count("-") * passes > 1:
         raise InputError("Standard input can be read once only: for --passes, or to name it twice, use a file.")
 
 
-def _learn(model: Any, sources: list[source.Source], passes: int, options: argparse.Namespace) -> None:
-    model._check_all()
-    state = model._state
-    progress: Progress | None = None
-    for _ in range(passes):
-        for stream in sources:
-            for chunk in stream.chunks():
-                if state is None:
-                    labels = Labels() if options.positive is None else one_against_the_rest(options.positive)
-                    state = model.fresh_state(chunk.features, chunk.rows.values.dtype, stream.names, labels)
-                _same_kind(state, stream)
-                state.make_room(chunk.features)
-                rows = chunk.rows._replace(values=chunk.rows.values.astype(state.kind, copy=False))
-                progress = progress or Progress(state.ledger, quiet=options.quiet)
-                _learn_chunk(model, state, rows, merged(chunk.labels, state.labels), progress)
-
-
-def _learn_chunk(model: Any, state: Any, rows: Any, labels: Any, progress: Progress) -> None:
-    """In pieces that end where a line of progress is due; how a stream is cut changes nothing."""
-    start, count = 0, how_many(rows)
-    while start < count:
-        stop = min(count, start + progress.until_next(state.ledger))
-        signs, known = state.labels.signs(labels[start:stop])
-        try:
-            model.learn_rows(state, cut(rows, start, stop), signs, known)
-        except OverflowRefused:
-            raise InputError(
-                f"The weights grew out of range at example {state.ledger.examples + 1:,}, and nothing was saved: scale"
-                " the features, lower --rate, or choose a --schedule whose steps shrink."
-            ) from None
-        progress.show(state.ledger)
-        start = stop
-
-
-def _same_kind(state: Any, stream: source.Source) -> None:
-    """Columns are known by name or by number; a stream must do as the model does."""
-    known = list(state.names.columns) if state.names is not None else None
-    if known != stream.names:
-        raise InputError(
-            f"{stream.title}: its features are not those of the model: one has the columns"
-            f" {', '.join((known or stream.names or [])[:3])} …, the other does not."
-        )
-
-
-def _summary(model: Any, before: int, seconds: float) -> dict[str, Any]:
+def _summary(model: Any, reading: Reading, before: int, seconds: float) -> dict[str, Any]:
     ledger = model.ledger_
     return {
         "learner": learners.name_of(type(model)),
@@ -151,11 +115,13 @@ def _summary(model: Any, before: int, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "examples_per_second": (ledger.examples - before) / seconds,
         "radius": ledger.radius,
+        **reading.report(),
     }
 
 
 def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
-    saved = f"\nsaved       {Path(options.save)}" if options.save else ""
+    more = [f"{title:<12}{text}" for title, text in _more(report)]
+    saved = "".join(f"\n{line}" for line in [*more, *([f"saved       {Path(options.save)}"] if options.save else [])])
     return (
         f"learner     {report['learner']}\n"
         f"examples    {report['examples']:,}\n"
@@ -166,3 +132,16 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
         f"radius      {report['radius']:.6g}\n"
         f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s)"
     ) + saved
+
+
+def _more(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is worth saying about how the data was read."""
+    rows = []
+    if "slots" in report:
+        about = "" if report["collisions_counted"] else "about "
+        used = f"{report['slots_used']:,} of {report['slots']:,} slots used"
+        rows.append(("hashed", f"{used}; {about}{report['collisions']:,} names share one with another"))
+    if report.get("bad_lines"):
+        reasons = ", ".join(f"{reason}: {count:,}" for reason, count in report["bad_lines"].items())
+        rows.append(("left out", f"{sum(report['bad_lines'].values()):,} lines ({reasons})"))
+    return rows

@@ -10,16 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
-from novikoff.stream import source
-from novikoff.stream.labels import merged
+from novikoff.learners.following import known_only
+from novikoff.stream.labels import Labels, merged_label
+from novikoff.stream.reading import Batch, Reading
+from novikoff.stream.rows import Dense
 
 HELP = "predict with a model"
-EPILOG = """\
-DATA is as for learn; the labels in it are compared with the predictions, and the share of differences shown on stderr.
+EPILOG = f"""\
+{DATA}
+It is read as what the model was learned from. The labels in it, if there are any, are compared with the predictions,
+and the share of differences shown on stderr.
 Features that the model has never seen weigh nothing.
 
 examples:
@@ -35,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--output", metavar="FILE", help="write the predictions here instead of stdout")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout; needs --output")
     parser.add_argument("--quiet", action="store_true", help="nothing on stderr")
+    add_reading(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,27 +49,48 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         check_writable(Path(options.output))
     model = load(options.model)
-    stream = source.find(options.data)
-    names = model._state.names
-    if (list(names.columns) if names is not None else None) != stream.names:
-        raise InputError(f"{options.data}: its columns are not those that {options.model} has learned.")
+    reading = reading_for([options.data], options_of(options), model._state)
     examples, wrong = 0, 0
     lines: list[str] = []
-    for chunk in stream.chunks():
-        scores = model.score_rows(source.without_unknown(chunk.rows, model._state.room))
+    for batch in reading.batches():
+        if examples == 0:
+            _same_columns(model, reading, batch, options)
+        scores = model.score_rows(known_only(batch.rows, model._state.room))
         predicted = model.choose(scores)
         examples += len(scores)
-        told = merged(chunk.labels, model._state.labels)
-        wrong += int(np.count_nonzero(predicted.astype(str) != told.astype(str)))
+        wrong += _differences(predicted, batch, model._state.labels)
         text = _lines(predicted, scores, options)
         if options.output:
             lines.append(text)
         else:
             sys.stdout.write(text)
+            sys.stdout.flush()
     if options.output:
         write_atomically(Path(options.output), "".join(lines).encode())
     _report(examples, wrong, options)
     return 0
+
+
+def _same_columns(model: Any, reading: Reading, batch: Batch, options: argparse.Namespace) -> None:
+    names = model._state.names
+    columns = list(reading.names.columns) if reading.names is not None else reading.columns(options.data)
+    known = None if names is None else list(names.columns)
+    if (reading.names is None and columns != known) or (
+        isinstance(batch.rows, Dense) and batch.features != model._state.features
+    ):
+        raise InputError(f"{options.data}: its columns are not those that {options.model} has learned.")
+
+
+def _differences(predicted: Any, batch: Batch, labels: Labels) -> int:
+    """How many labels are not as predicted."""
+    told: dict[int, str | None] = {}
+    wrong = 0
+    for i, (key, guess) in enumerate(zip(batch.parsed.keys.tolist(), predicted.tolist(), strict=True)):
+        if key not in told:
+            label = batch.parsed.label(i)
+            told[key] = None if label is None else str(merged_label(label, labels))
+        wrong += told[key] not in (None, str(guess))
+    return wrong
 
 
 def _lines(predicted: Any, scores: Any, options: argparse.Namespace) -> str:

@@ -9,12 +9,12 @@ from novikoff.ledger import Ledger
 
 
 class Progress:
-    def __init__(self, ledger: Ledger, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, already: int = 0, mistakes: int = 0) -> None:
         self.quiet = quiet
         self.began = time.perf_counter()
-        self.start = ledger.examples
+        self.start = already
         self.next = self.start + 1
-        self.examples, self.mistakes = ledger.examples, ledger.mistakes
+        self.examples, self.mistakes = already, mistakes
 
     def until_next(self, ledger: Ledger) -> int:
         """How many examples until the next line is due; a chunk is cut there."""

@@ -6,7 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-COMMON = ("estimator", "events", "lane", "learner", "state")
+COMMON = ("estimator", "events", "following", "lane", "learner", "state")
 
 
 def names() -> list[str]:

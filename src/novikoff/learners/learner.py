@@ -114,10 +114,12 @@ class Learner(Estimator, ABC):
         self._adopt(state)
         return self
 
-    def learn_rows(self, state: State, rows: Rows, signs: NDArray[np.int8], labels: Labels) -> None:
-        """partial_fit for rows that a reader has looked through: all finite, columns growing, all with slots."""
+    def learn_rows(
+        self, state: State, rows: Rows, signs: NDArray[np.int8], labels: Labels, weights: NDArray[np.float64]
+    ) -> None:
+        """partial_fit for rows that a reader has looked through: all finite, no column twice, all with slots."""
         state.labels = labels
-        taken = self._pass(state, rows, signs, np.zeros(0), known=True)
+        taken = self._pass(state, rows, signs, weights, known=True)
         self._adopt(state)
         if taken < len(signs):
             raise self._ran_away(taken, nothing_stands=False)

@@ -23,6 +23,10 @@ class State:
     """The precision of values and weights: that of the first batch."""
     settings: dict[str, Any]
     """The learner's settings when the run began: a run goes on as it began."""
+    reading: dict[str, Any] | None = None
+    """How its data was read, where that was from files: later files are read in the same way."""
+    slot_names: dict[int, str] | None = None
+    """Names of hashed features, as far as they were kept."""
 
     @property
     def room(self) -> int:

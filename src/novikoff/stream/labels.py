@@ -112,6 +112,13 @@ def one_against_the_rest(positive: str) -> Labels:
     return Labels(f"not {positive}", positive)
 
 
+def merged_label(label: Any, labels: Labels) -> Any:
+    """The same for one label."""
+    if labels.negative is None or labels.negative != f"not {labels.positive}":
+        return label
+    return labels.positive if str(label) == labels.positive else labels.negative
+
+
 def merged(y: NDArray[Any], labels: Labels) -> NDArray[Any]:
     """y in the words of `one_against_the_rest`, where `labels` are of that kind; y as it is otherwise."""
     if labels.negative != f"not {labels.positive}":
@@ -150,6 +157,10 @@ def plain(label: Any) -> Any:
     if not isinstance(value, (bool, int, str)):
         raise LabelError(f"Unknown label type: a label must be a whole number, a text or a truth value, not {value!r}.")
     return value
+
+
+def missing_label(where: str) -> LabelError:
+    return LabelError(f"{where}: there is no label: every example to learn from needs one.")
 
 
 def too_many(values: list[Any]) -> LabelError:

@@ -28,6 +28,13 @@ class Names:
     def __iter__(self) -> Iterable[str]:
         return iter(self.columns)
 
+    def number(self, name: str) -> int:
+        """The column of one name; a new one gets a new column."""
+        return self.columns.setdefault(name, len(self.columns))
+
+    def copy(self) -> Names:
+        return Names(self.columns)
+
     def add(self, keys: Sequence[str]) -> NDArray[np.uint32]:
         """The columns of these names; new names get new columns."""
         columns = self.columns

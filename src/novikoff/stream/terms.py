@@ -30,15 +30,15 @@ number of their first in the batch; `tidy` says that they need no look at their 
 def each(rows: Rows, features: int, take: Take, *, known: bool = False) -> int:
     """Has all rows taken, the untidy ones brought into order; returns how many were: fewer where one was refused.
 
-    `known` says that columns grow and have slots: a reader has seen to that.
+    `known` says that no column comes twice and all have slots: a reader has seen to that.
     """
     done, count = 0, how_many(rows)
     block = SMALLEST  # rows: more and more, as long as there is no long stretch of tidy rows in between
     while done < count:
-        if is_tidy(rows, done):
+        if is_tidy(rows, done, known):
             taken = take(cut(rows, done, count), done, known)
             done += taken
-            if done == count or is_tidy(rows, done):
+            if done == count or is_tidy(rows, done, known):
                 return done
             block = SMALLEST if taken > LONG * block else block
         stop = block_end(rows, done, block)
@@ -49,13 +49,13 @@ def each(rows: Rows, features: int, take: Take, *, known: bool = False) -> int:
     return done
 
 
-def is_tidy(rows: Rows, i: int) -> bool:
+def is_tidy(rows: Rows, i: int, known: bool) -> bool:
     """Whether the loop takes row i as it lies, if its numbers are good."""
     if isinstance(rows, Dense):
         return bool(rows.values[i * rows.width : (i + 1) * rows.width].all())
     terms = slice(rows.starts[i], rows.starts[i + 1])
     columns = rows.indices[terms]
-    return bool(rows.values[terms].all() and (columns[:-1] < columns[1:]).all())
+    return bool(rows.values[terms].all() and (known or (columns[:-1] < columns[1:]).all()))
 
 
 def block_end(rows: Rows, start: int, block: int) -> int:

@@ -1,0 +1,113 @@
+"""Learning from text, against Vowpal Wabbit on the same examples: the time of training, without start-up.
+
+Ours is what `novikoff learn --json` reports as its seconds; theirs is the whole process less that on a file of one
+line, measured in the same round. Each file is read once before each run. Errors are progressive: ours / theirs.
+`start` is what ours reports on ten lines (one has one label only, which is refused): start-up that its seconds still
+hold, and that theirs do not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks import texts
+from benchmarks.measure import Failed, Limit, Row, attempt, python, warm, weigh
+
+PERCEPTRON = ("--learner", "perceptron")
+ADAGRAD = ("--learner", "sgd", "--loss", "logistic")  # its schedule, unless told otherwise
+TWO, ONE = ("--threads", "2"), ("--threads", "1")
+HASHED = ("--format", "vw", "--bits", "18")
+HINGE = ("--loss_function", "hinge", "--sgd")
+LOGISTIC = ("--loss_function", "logistic")
+
+
+class Run(NamedTuple):
+    whole: float
+    training: float
+    error: float
+    start: float  # the part of the training time that is not training
+
+
+def novikoff(file: Path, *options: str) -> Run:
+    told = ("--json", "--quiet", *options)
+    ten = json.loads(python("-m", "novikoff", "learn", texts.path(f"ten{file.suffix}"), *told).out)
+    warm(file)
+    child = python("-m", "novikoff", "learn", file, *told)
+    report = json.loads(child.out)
+    return Run(child.seconds, report["seconds"], report["error"], ten["seconds"])
+
+
+def vw(file: Path, *options: str, cached: tuple[str, ...] = ()) -> Run:
+    """`cached` are options that a run on one line must not have. Eighteen bits are vw's default."""
+    one = python("-m", "vowpalwabbit", "-d", texts.path("one.vw"), "--binary", *options)
+    warm(file)
+    child = python("-m", "vowpalwabbit", "-d", file, "--binary", *options, *cached)
+    found = re.search(r"average loss = (\S+)", child.err + child.out)
+    assert found, child.err
+    return Run(child.seconds, child.seconds - one.seconds, float(found[1]), 0.0)
+
+
+def training(
+    title: str, ours: Callable[[], Run], theirs: Callable[[], Run], target: float, *, no_worse: bool = False
+) -> Row | Limit | Failed:
+    """`no_worse`: the target is reached only with an error that is not above theirs."""
+    runs: dict[str, Run] = {}
+
+    def time(whose: str, run: Callable[[], Run]) -> float:
+        runs[whose] = run()
+        return runs[whose].training
+
+    def row(title: str) -> Row:
+        found = weigh(title, lambda: time("ours", ours), lambda: time("theirs", theirs), target)
+        mine, other = runs["ours"].error, runs["theirs"].error
+        note = f"errors {mine:.4f} / {other:.4f}, start {runs['ours'].start:.2f} s"
+        return found._replace(note=note, holds=not no_worse or mine <= other)
+
+    return attempt(title, row)
+
+
+def quick() -> Iterator[Row | Limit | Failed]:
+    yield from _rows("rcv-50k", "click-100k", "click25-100k")
+
+
+def run() -> Iterator[Row | Limit | Failed]:
+    yield from _rows("rcv", "click", "click25")
+
+
+def _rows(rcv: str, click: str, click25: str) -> Iterator[Row | Limit | Failed]:
+    svm, theirs, one, many = (texts.path(name) for name in (f"{rcv}.svm", f"{rcv}.vw", f"{click}.vw", f"{click25}.vw"))
+    yield training(
+        "svmlight, Perceptron, 2 threads", lambda: novikoff(svm, *PERCEPTRON, *TWO), lambda: vw(theirs, *HINGE), 6.0
+    )
+    yield training(
+        "svmlight, Perceptron, 1 thread", lambda: novikoff(svm, *PERCEPTRON, *ONE), lambda: vw(theirs, *HINGE), 4.0
+    )
+    yield training(
+        "svmlight, AdaGrad logistic, 2 threads",
+        lambda: novikoff(svm, *ADAGRAD, *TWO),
+        lambda: vw(theirs, *LOGISTIC),
+        5.0,
+        no_worse=True,
+    )
+    yield training(
+        "VW text, hashed, Perceptron, 2 threads",
+        lambda: novikoff(one, *PERCEPTRON, *HASHED, *TWO),
+        lambda: vw(one, *HINGE),
+        8.0,
+    )
+    yield training(
+        "VW text, hashed, AdaGrad logistic, 2 threads",
+        lambda: novikoff(one, *ADAGRAD, *HASHED, *TWO),
+        lambda: vw(one, *LOGISTIC),
+        4.0,
+    )
+    yield training(
+        "VW text, 25 namespaces, Perceptron, 2 threads",
+        lambda: novikoff(many, *PERCEPTRON, *HASHED, *TWO),
+        lambda: vw(many, *HINGE),
+        6.0,
+    )

@@ -1,0 +1,200 @@
+"""Synthetic text files, seeded, made once: `python -m benchmarks.texts [name ...]` makes those named, or all.
+
+They are kept in the folder that NOVIKOFF_BENCH names, or else in `novikoff-bench` of the user's cache:
+
+- rcv: rows × 47,236 features, 75 non-zeros drawn as words are, six digits; as svmlight, and as VW text for vw, which
+  reads no svmlight. `wide` is the same with ten times the features; `small` its first 1,000 rows.
+- click: rows × 25 tokens of eight hexadecimal digits, drawn with skew; in one namespace, each token after its column
+  (`-1 | a=3f09c1d2 b=...`), or in 25 (`-1 |a 3f09c1d2 |b ...`).
+- dense: rows × 100 numbers as CSV without a header, the label first.
+
+Labels are noisy planes. Rows come in blocks, each with a seed of its own: a shorter file is the beginning of a longer.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+BLOCK = 10_000  # rows made at a time
+TERMS, FEATURES = 75, 47_236
+COLUMNS, VOCABULARY = 25, 20_000
+DENSE = 100
+
+
+class Text(NamedTuple):
+    """A file of so many rows: each block yields the bytes of its rows, one array to a row, absent bytes zero."""
+
+    rows: int
+    block: Callable[[int], Any]
+
+
+def folder() -> Path:
+    named = os.environ.get("NOVIKOFF_BENCH")
+    if named:
+        return Path(named)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return (cache if os.access(cache, os.W_OK) else Path(tempfile.gettempdir())) / "novikoff-bench"
+
+
+def path(name: str) -> Path:
+    """The file of that name, made if it is not there."""
+    file = folder() / name
+    if not file.exists():
+        folder().mkdir(parents=True, exist_ok=True)
+        print(f"making {file}", file=sys.stderr, flush=True)
+        unfinished = file.with_name(f"{name}.{os.getpid()}")
+        with unfinished.open("wb") as out:
+            for lines in _blocks(TEXTS[name]):
+                out.write(lines[lines != 0].data)
+        unfinished.rename(file)
+    return file
+
+
+def _blocks(text: Text) -> Iterator[Any]:
+    for block in range(-(-text.rows // BLOCK)):
+        yield text.block(block)[: text.rows - block * BLOCK]
+
+
+def _ranks(rng: Any, share: Any, shape: tuple[int, ...]) -> Any:
+    """Numbers from 0 on, drawn with these shares."""
+    edges = np.cumsum(share / share.sum())
+    return np.searchsorted(edges[:-1], rng.random(shape, dtype=np.float32))
+
+
+def _rcv(block: int, mark: bytes, features: int = FEATURES) -> Any:
+    """Rows of unit length over distinct, growing features. The plane and the labels are those of the number of
+    features, not of the format.
+    """
+    fixed = np.random.default_rng(0)
+    plane, places = fixed.standard_normal(features), fixed.permutation(features)
+    rng = np.random.default_rng([1, block])
+    step = np.arange(TERMS)
+    drawn = np.sort(_ranks(rng, np.arange(1, features - TERMS + 1) ** -0.9, (BLOCK, TERMS)), axis=1)
+    distinct = np.maximum.accumulate(drawn - step, axis=1) + step  # drawn twice, a feature brings the next with it
+    indices = np.sort(places[distinct], axis=1)
+    values = rng.random((BLOCK, TERMS)) + 1e-4
+    values /= np.sqrt((values**2).sum(axis=1, keepdims=True))
+    scores = np.einsum("ij,ij->i", plane[indices], values) + 0.3 * rng.standard_normal(BLOCK)
+    tokens = np.concatenate(
+        [
+            _constant(b" ", indices.shape),
+            _whole(features + 1)[indices + 1],
+            _constant(b":", indices.shape),
+            six(values),
+        ],
+        axis=2,
+    )
+    return _lines(_labels(scores), _constant(mark, (BLOCK,)), tokens)
+
+
+def _click(block: int, *, namespaces: bool) -> Any:
+    """Each column has tokens of its own, a plane over all of them decides."""
+    fixed = np.random.default_rng(2)
+    plane = fixed.standard_normal((COLUMNS, VOCABULARY))
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)[fixed.integers(0, 16, (COLUMNS, VOCABULARY, 8))]
+    rng = np.random.default_rng([3, block])
+    column = np.arange(COLUMNS)
+    ranks = _ranks(rng, np.arange(1, VOCABULARY + 1) ** -1.3, (BLOCK, COLUMNS))
+    scores = plane[column, ranks].sum(axis=1) + 1.0 * rng.standard_normal(BLOCK)
+    before, after, mark = (b" |", b" ", b"") if namespaces else (b" ", b"=", b" |")
+    letters = np.broadcast_to((ord("a") + column).astype(np.uint8)[:, None], (BLOCK, COLUMNS, 1))
+    tokens = np.concatenate(
+        [_constant(before, ranks.shape), letters, _constant(after, ranks.shape), digits[column, ranks]], axis=2
+    )
+    return _lines(_labels(scores), _constant(mark, (BLOCK,)), tokens)
+
+
+def _dense(block: int) -> Any:
+    plane = np.random.default_rng(4).standard_normal(DENSE)
+    rng = np.random.default_rng([5, block])
+    numbers = rng.standard_normal((BLOCK, DENSE))
+    scores = numbers @ plane + 3.0 * rng.standard_normal(BLOCK)
+    return _lines(_labels(scores), np.concatenate([_constant(b",", numbers.shape), six(numbers)], axis=2))
+
+
+def _lines(*parts: Any) -> Any:
+    return np.concatenate([*(part.reshape(len(part), -1) for part in parts), _constant(b"\n", parts[0].shape[:1])], 1)
+
+
+def _labels(scores: Any) -> Any:
+    return np.where((scores > 0)[:, None], np.array([0, ord("1")], np.uint8), np.frombuffer(b"-1", np.uint8))
+
+
+def _constant(text: bytes, shape: tuple[int, ...]) -> Any:
+    return np.broadcast_to(np.frombuffer(text, np.uint8), (*shape, len(text)))
+
+
+def _whole(end: int) -> Any:
+    """The decimal digits of 0, 1, ..., end − 1; leading noughts are absent."""
+    width = len(str(end - 1))
+    return np.array([list(str(n).encode().rjust(width, b"\0")) for n in range(end)], np.uint8)
+
+
+def six(values: Any) -> Any:
+    """%.6g of 0 and of numbers from 1e-9 to ten, one byte to an entry of the last axis, absent bytes zero.
+
+    >>> shown = six(np.array([0.0123456789, -1.5, 0.0, 9.9999999e-1, 2.5e-5, 0.1]))
+    >>> [bytes(s[s != 0]).decode() for s in shown]
+    ['0.0123457', '-1.5', '0', '1', '2.5e-05', '0.1']
+    """
+    size = np.abs(values)
+    assert size.max() < 9.9999
+    exponent = np.floor(np.log10(np.maximum(size, 1e-9))).astype(np.int64)
+    number = np.rint(size * 10.0 ** (5 - exponent)).astype(np.int64)
+    exponent += number >= 1_000_000
+    exponent[number == 0] = 0
+    number = np.where(number >= 1_000_000, number // 10, number)
+    first, rest = np.divmod(number, 100_000)
+    small, tiny = (exponent < 0) & (exponent >= -4), exponent < -4
+    shown = np.zeros((*values.shape, 17), np.uint8)
+    shown[..., 0] = (values < 0) * ord("-")
+    shown[..., 1] = small * ord("0")
+    shown[..., 2] = small * ord(".")
+    for place in range(3):
+        shown[..., 3 + place] = (small & (exponent < -1 - place)) * ord("0")
+    shown[..., 6] = first + ord("0")
+    shown[..., 7] = (~small & (rest > 0)) * ord(".")
+    shown[..., 8:13] = _FRACTIONS[rest]
+    shown[..., 13:16] = tiny[..., None] * np.frombuffer(b"e-0", np.uint8)
+    shown[..., 16] = np.where(tiny, ord("0") - exponent, 0)
+    return shown
+
+
+_FRACTIONS = np.array([list(f"{n:05}".rstrip("0").encode().ljust(5, b"\0")) for n in range(100_000)], np.uint8)
+
+_SVM, _VW = partial(_rcv, mark=b""), partial(_rcv, mark=b" |")
+_ONE, _MANY = partial(_click, namespaces=False), partial(_click, namespaces=True)
+
+TEXTS = {
+    "rcv.svm": Text(500_000, _SVM),
+    "rcv.vw": Text(500_000, _VW),
+    "click.vw": Text(1_000_000, _ONE),
+    "click25.vw": Text(1_000_000, _MANY),
+    "dense.csv": Text(1_000_000, _dense),
+    "wide.svm": Text(500_000, partial(_rcv, mark=b"", features=10 * FEATURES)),
+    "rcv-100MB.svm": Text(90_000, _SVM),
+    "rcv-50k.svm": Text(50_000, _SVM),
+    "rcv-50k.vw": Text(50_000, _VW),
+    "click-100k.vw": Text(100_000, _ONE),
+    "click25-100k.vw": Text(100_000, _MANY),
+    "small.svm": Text(1_000, _SVM),
+    "small.vw": Text(1_000, _VW),
+    "small-click.vw": Text(1_000, _ONE),
+    "small.csv": Text(1_000, _dense),
+    "ten.svm": Text(10, _SVM),
+    "ten.vw": Text(10, _ONE),
+    "ten.csv": Text(10, _dense),
+    "one.vw": Text(1, _VW),
+}
+
+if __name__ == "__main__":
+    for named in sys.argv[1:] or TEXTS:
+        print(path(named))

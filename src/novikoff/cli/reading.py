@@ -1,0 +1,121 @@
+"""The options that say how data is read; the same for every command that reads any."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, fields
+from typing import Any
+
+from novikoff.errors import InputError
+from novikoff.stream import formats
+from novikoff.stream.formats.contract import Format
+from novikoff.stream.reading import Options, Reading, check_names
+
+DATA = """\
+DATA is a file, - for standard input, or a built-in stream (breast-cancer, digits, iris, wine). Files are svmlight,
+Vowpal Wabbit, CSV, TSV, JSON lines, labelled text or Parquet, packed (gzip, zstd, xz, bzip2) or not; the format is
+found by the file's name or content, or given by --format."""
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how the data is read")
+    group.add_argument("--format", choices=tuple(formats.FORMATS), help="the format of the files (default: found)")
+    group.add_argument(
+        "--label", metavar="COLUMN", help="the column or field with the label: a name, or a number from 1"
+    )
+    group.add_argument("--text", metavar="FIELD", help="a field that is text: its words are features (jsonl)")
+    group.add_argument("--delimiter", metavar="CHARACTER", help="between the columns of a table (default: found)")
+    group.add_argument(
+        "--header", action=argparse.BooleanOptionalAction, help="whether a table begins with names (default: found)"
+    )
+    group.add_argument(
+        "--bits", metavar="B", type=int, help="hash names to 2^B slots (default: 18); 0 keeps a dictionary of names"
+    )
+    group.add_argument("--signed", action="store_true", help="let the hash choose a sign for each feature too")
+    group.add_argument(
+        "--interactions",
+        metavar="AB",
+        action="append",
+        help="vw: pair the features of namespaces A and B; ABC for three",
+    )
+    group.add_argument("--words", metavar="N", type=int, help="text: runs of up to N words are features (default: 1)")
+    group.add_argument("--letters", metavar="N", type=int, help="text: runs of N letters are features, too")
+    group.add_argument("--case", action="store_true", help="text: keep capital letters as they are")
+    group.add_argument(
+        "--scale", choices=("count", "binary", "log", "unit"), help="text: what a word that comes n times is worth"
+    )
+    group.add_argument(
+        "--bad-lines", choices=("error", "skip"), default="error", help="what a line that makes no sense does"
+    )
+    group.add_argument(
+        "--cache", action="store_true", help="keep what was parsed beside the file, for later passes and runs"
+    )
+    group.add_argument("--threads", metavar="N", type=int, help="threads that read (default: one per processor)")
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """What the user has said, checked as far as it can be before a file is opened."""
+    if arguments.bits is not None and not 0 <= arguments.bits <= 31:
+        raise InputError(f"--bits must be from 0 to 31, but is {arguments.bits}.")
+    for name in ("threads", "words", "letters"):
+        number = getattr(arguments, name)
+        if number is not None and number < 1:
+            raise InputError(f"--{name} must be at least 1, but is {number}.")
+    return Options(
+        format=arguments.format,
+        label=arguments.label,
+        text=arguments.text,
+        delimiter=arguments.delimiter,
+        header=arguments.header,
+        bits=arguments.bits,
+        signed=arguments.signed,
+        interactions=tuple(arguments.interactions or ()),
+        words=arguments.words,
+        letters=arguments.letters,
+        lower=not arguments.case,
+        scale=arguments.scale,
+        bad_lines=arguments.bad_lines,
+        threads=arguments.threads,
+        cache=arguments.cache,
+        keep_names=getattr(arguments, "keep_names", None) or 0,
+    )
+
+
+HOW_NOT_WHAT = ("bad_lines", "threads", "block", "cache", "keep_names")
+"""Options that do not change what is read from a good file."""
+
+
+def reading_for(titles: list[str], options: Options, state: Any) -> Reading:
+    """The examples of these files, read as the model's were where there is one."""
+    check_names(titles)
+    reading = Reading(titles, options)
+    if state is None:
+        return reading
+    if state.reading is not None:
+        reading.format = as_before(state.reading, options)
+    elif state.names is not None and options.bits is None:
+        options.bits = 0
+    if state.names is not None:
+        reading.names = state.names.copy()
+    return reading
+
+
+def as_before(settings: dict[str, Any], options: Options) -> Format:
+    """The format that a model was learned with; InputError where the user wants another."""
+    before = dict(settings)
+    name = before.pop("format")
+    unsaid = asdict(Options())
+    said = {f.name for f in fields(Options) if getattr(options, f.name) != unsaid[f.name]} - set(HOW_NOT_WHAT)
+    wanted = {key: getattr(options, key) for key in said}
+    different = [
+        key
+        for key, value in wanted.items()
+        if settings.get(key) not in (value, list(value) if isinstance(value, tuple) else value)
+    ]
+    if different:
+        raise InputError(
+            f"The model was learned from {name} data read in its own way, and goes on so: leave out"
+            f" {', '.join('--' + key.replace('_', '-') for key in sorted(different))}."
+        )
+    restored: Format = formats.format_class(name).restored(before)
+    return restored

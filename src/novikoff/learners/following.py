@@ -1,0 +1,125 @@
+"""A learner follows what is read from files, batch by batch, in order."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Protocol
+
+import numpy as np
+
+from novikoff.errors import InputError, OverflowRefused
+from novikoff.learners.state import State
+from novikoff.ledger import Ledger
+from novikoff.stream.labels import Labels, one_against_the_rest
+from novikoff.stream.names import Names
+from novikoff.stream.reading import Batch, Reading
+from novikoff.stream.rows import Dense, Rows, cut
+from novikoff.stream.sides import Sides
+
+
+class Onlooker(Protocol):
+    """Who wants to see the ledger now and then: after so many more examples."""
+
+    def until_next(self, ledger: Ledger) -> int: ...
+
+    def show(self, ledger: Ledger) -> None: ...
+
+
+class Nobody:
+    def until_next(self, ledger: Ledger) -> int:
+        return sys.maxsize
+
+    def show(self, ledger: Ledger) -> None:
+        return
+
+
+class Following:
+    """One run over some files. How they are cut into batches changes nothing."""
+
+    def __init__(self, model: Any, reading: Reading, *, positive: str | None = None) -> None:
+        self.model, self.reading, self.positive = model, reading, positive
+        self.state: State | None = model._state
+        self.sides: Sides | None = None
+
+    def once(self, onlooker: Onlooker | None = None) -> None:
+        """All examples, in order."""
+        onlooker = onlooker or Nobody()
+        for batch in self.reading.batches():
+            state = self._ready(batch)
+            self._learn(state, batch, onlooker)
+        state = self._begun()
+        if self.reading.kept:
+            state.slot_names = {**self.reading.kept, **(state.slot_names or {})}
+
+    def _begun(self) -> State:
+        if self.state is None:  # a reading without examples ends with an error
+            raise InputError("There were no examples.")
+        return self.state
+
+    def _ready(self, batch: Batch) -> State:
+        """The state, with room for what the batch brings."""
+        columns = self.reading.columns(batch.title)
+        if self.state is None:
+            labels = Labels() if self.positive is None else one_against_the_rest(self.positive)
+            self.state = self.model.fresh_state(batch.features, batch.rows.values.dtype, columns, labels)
+        state = self.state
+        if self.sides is None:
+            skips = self.reading.options.bad_lines == "skip"
+            self.sides = Sides(state.labels, leave_out=self.reading.bad if skips else None)
+        if self.reading.names is not None:
+            state.names = self.reading.names
+        elif columns != (None if state.names is None else list(state.names.columns)):
+            raise self._other_columns(batch.title, state.names, columns)
+        if self.reading.format is not None:
+            state.reading = self.reading.format.settings()
+        if isinstance(batch.rows, Dense) and state.features and batch.features != state.features:
+            raise InputError(
+                f"{batch.title}: has {batch.features} columns of features, but the model has {state.features}."
+            )
+        state.make_room(batch.features)
+        return state
+
+    def _other_columns(self, title: str, names: Names | None, columns: list[str] | None) -> InputError:
+        mine = [] if names is None else list(names.columns)
+        return InputError(
+            f"{title}: its features are not those of the model: one has the columns"
+            f" {', '.join((mine or columns or [])[:3])} …, the other does not."
+        )
+
+    def _learn(self, state: State, batch: Batch, onlooker: Onlooker) -> None:
+        """In pieces that end where the onlooker wants to look."""
+        assert self.sides is not None  # noqa: S101 - _ready has made them
+        signs, weights = self.sides.of(batch), batch.parsed.weights
+        if not signs.all():
+            weights = (weights if len(weights) else np.ones(len(batch))) * (signs != 0)
+        rows: Rows = batch.rows
+        if rows.values.dtype != state.kind:
+            rows = rows._replace(values=rows.values.astype(state.kind))
+        start, count = 0, len(batch)
+        while start < count:
+            stop = min(count, start + onlooker.until_next(state.ledger))
+            try:
+                self.model.learn_rows(
+                    state, cut(rows, start, stop), signs[start:stop], state.labels, weights[start:stop]
+                )
+            except OverflowRefused:
+                raise InputError(
+                    f"{batch.where(start)}: the weights grew out of range at example {state.ledger.examples + 1:,}, and"
+                    " nothing was saved: scale the features, lower --rate, or choose a --schedule whose steps shrink."
+                ) from None
+            onlooker.show(state.ledger)
+            start = stop
+
+
+def known_only(rows: Rows, room: int) -> Rows:
+    """The rows without the terms of features that the model has never seen: they weigh nothing."""
+    if isinstance(rows, Dense):
+        return rows
+    end = int(rows.starts[-1])
+    if not end or rows.indices[:end].max() < room:
+        return rows
+    known = rows.indices[:end] < room
+    starts = np.concatenate([[0], np.cumsum(known)])[rows.starts]
+    return rows._replace(
+        starts=starts.astype(np.int64), indices=rows.indices[:end][known], values=rows.values[:end][known]
+    )

@@ -1,0 +1,136 @@
+"""Names by their hash: the columns of a dictionary that grows, or the names of hashed slots that are kept to be shown.
+
+Names are told apart by the 64 bits of their hash: among a million names the chance that any two have the same is 3 in
+10⁸. A name is spelled out once, when it is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._bytes import signed
+from novikoff._jit import DISABLED, compiled
+from novikoff.stream.hashing import FILTER_BITS, bit_of, set_bit
+from novikoff.stream.rows import Sparse
+
+EMPTY = -1
+
+
+def _place(h: Any, size: int) -> int:
+    return signed(h >> np.uint64(20)) & (size - 1)
+
+
+def _plain_place(h: Any, size: int) -> int:
+    return (int(h) >> 20) & (size - 1)
+
+
+place = compiled(_plain_place if DISABLED else _place)
+
+
+@compiled
+def look_up(
+    hashes: NDArray[np.uint64],
+    start: int,
+    keys: NDArray[np.uint64],
+    numbers: NDArray[np.int64],
+    out: NDArray[np.uint32],
+) -> int:
+    """Writes the number of each name from `start` on; returns where it met one that is new, or the end."""
+    size = len(keys)
+    for k in range(start, len(hashes)):
+        at = place(hashes[k], size)
+        while numbers[at] != EMPTY and keys[at] != hashes[k]:
+            at = (at + 1) & (size - 1)
+        if numbers[at] == EMPTY:
+            return k
+        out[k] = numbers[at]
+    return len(hashes)
+
+
+@compiled
+def put_in(h: Any, number: int, keys: NDArray[np.uint64], numbers: NDArray[np.int64]) -> None:
+    at = place(h, len(keys))
+    while numbers[at] != EMPTY:
+        at = (at + 1) & (len(keys) - 1)
+    keys[at] = h
+    numbers[at] = number
+
+
+@compiled
+def merge(
+    starts: NDArray[np.int64], indices: NDArray[np.uint32], values: NDArray[np.float32], filter: NDArray[np.uint64]
+) -> None:
+    """Adds up what a row has twice, drops what is 0; `starts` is changed where rows become shorter."""
+    end = 0
+    low = np.uint32((1 << FILTER_BITS) - 1)
+    begin = starts[0]
+    for i in range(len(starts) - 1):
+        first = end
+        stop = starts[i + 1]
+        for k in range(begin, stop):
+            index = indices[k]
+            bit = int(index & low)
+            found = -1
+            if bit_of(filter, bit):
+                for j in range(first, end):
+                    if indices[j] == index:
+                        found = j
+            if found >= 0:
+                values[found] = np.float64(values[found]) + np.float64(values[k])
+            else:
+                set_bit(filter, bit)
+                indices[end] = index
+                values[end] = values[k]
+                end += 1
+        for k in range(first, end):
+            filter[int(indices[k] & low) >> 6] = np.uint64(0)
+        kept = first
+        for k in range(first, end):
+            if values[k] != 0.0:
+                indices[kept] = indices[k]
+                values[kept] = values[k]
+                kept += 1
+        end = kept
+        begin = stop
+        starts[i + 1] = end
+
+
+class NameTable:
+    """Numbers for names, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.keys = np.zeros(1024, np.uint64)
+        self.numbers = np.full(1024, EMPTY, np.int64)
+        self.count = 0
+
+    def add(self, h: Any, number: int) -> None:
+        if 2 * (self.count + 1) > len(self.keys):
+            self._grow()
+        put_in(h, number, self.keys, self.numbers)
+        self.count += 1
+
+    def _grow(self) -> None:
+        keys, numbers = self.keys, self.numbers
+        self.keys, self.numbers = np.zeros(4 * len(keys), np.uint64), np.full(4 * len(keys), EMPTY, np.int64)
+        for h, number in zip(keys[numbers != EMPTY], numbers[numbers != EMPTY].tolist(), strict=True):
+            put_in(h, number, self.keys, self.numbers)
+
+    def numbers_of(self, hashes: NDArray[np.uint64], new: Callable[[int], int]) -> NDArray[np.uint32]:
+        """The number of each name; `new` is asked for that of the name at a position that was never seen."""
+        out = np.empty(len(hashes), np.uint32)
+        at = look_up(hashes, 0, self.keys, self.numbers, out)
+        while at < len(hashes):
+            self.add(hashes[at], new(at))
+            at = look_up(hashes, at, self.keys, self.numbers, out)
+        return out
+
+
+def merged_rows(starts: NDArray[np.int64], indices: NDArray[np.uint32], values: NDArray[np.float32]) -> Sparse:
+    """Rows in which nothing comes twice."""
+    starts = starts.copy()
+    merge(starts, indices, values, np.zeros(1 << (FILTER_BITS - 6), np.uint64))
+    return Sparse(starts, indices, values)

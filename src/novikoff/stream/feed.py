@@ -1,0 +1,254 @@
+"""From a file, a pipe or a packed file to blocks of text that end where a record ends.
+
+A block is a buffer that is filled again and again: memory stays the same however long the file is. What comes after the
+last whole record of a block is carried over to the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import lzma
+import os
+import select
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._bytes import PADDING
+from novikoff.errors import InputError
+
+BLOCK = 1 << 20
+NEWLINE = 10
+LONGEST_RECORD = 1 << 24
+"""16 MiB: a line longer than that is refused."""
+MARK = b"\xef\xbb\xbf"  # which some programs write before UTF-8 text
+PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
+SUFFIXES = (".gz", ".zst", ".zstd", ".xz", ".bz2")
+
+
+class Block:
+    """Some records: text[PADDING:stop], with PADDING bytes of room on both sides."""
+
+    def __init__(self, size: int = BLOCK) -> None:
+        self.text: NDArray[np.uint8] = np.zeros(PADDING + size + 1 + PADDING, np.uint8)
+        self.stop = PADDING
+        self.title = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.text) - 2 * PADDING - 1
+
+    def grow(self) -> None:
+        larger = np.zeros(PADDING + 2 * self.size + 1 + PADDING, np.uint8)
+        larger[: len(self.text)] = self.text
+        self.text = larger
+
+    def spelled(self, start: int, stop: int) -> str:
+        return self.text[start:stop].tobytes().decode("utf-8", "replace")
+
+
+class Feed:
+    """The records of one file, block after block."""
+
+    def __init__(self, title: str, file: Any, *, size: int | None, waits: int | None) -> None:
+        self.title, self.file = title, file
+        self.tail: Any = np.zeros(0, np.uint8)
+        self.size, self.waits = size, waits
+        """How many bytes there must be, where that is known; the number of a pipe, to see whether more is there."""
+        self.taken = 0
+
+    def head(self, size: int = BLOCK) -> bytes:
+        """The first bytes, whole lines if there are any, for a look at what is in the file; they are still to come."""
+        content = bytearray(self.tail.tobytes())
+        while len(content) < size:
+            piece = bytearray(size - len(content))
+            count = self._read(piece)
+            content += piece[:count]
+            if count == 0 or b"\n" in content:
+                break
+        self.tail = np.frombuffer(bytes(content), np.uint8)
+        return bytes(content)
+
+    def skip(self, count: int) -> None:
+        """Leaves out the first bytes of `head`."""
+        self.tail = self.tail[count:]
+
+    def fill(self, block: Block, last_end: Callable[[NDArray[np.uint8], int, int], int]) -> bool:
+        """The next records; False where there are none left. `last_end` finds where the last record ends."""
+        while len(self.tail) > block.size:
+            block.grow()
+        at = PADDING + len(self.tail)
+        block.text[PADDING:at] = self.tail
+        while True:
+            room = PADDING + block.size
+            if at < room:
+                count = self._read(block.text.data[at:room])
+                if count == 0:  # the end of the file is the end of a record
+                    if at > PADDING and block.text[at - 1] != NEWLINE:
+                        block.text[at] = NEWLINE
+                        at += 1
+                    end = at
+                    break
+                at += count
+                if at < room and self._more_at_once():
+                    continue
+            end = last_end(block.text, PADDING, at)
+            if end > PADDING:
+                break
+            if at == room:
+                self._make_longer(block)
+        self.tail = block.text[end:at].copy()
+        block.text[end : end + PADDING] = 0
+        block.stop, block.title = end, self.title
+        return end > PADDING
+
+    def _make_longer(self, block: Block) -> None:
+        if block.size >= LONGEST_RECORD:
+            raise InputError(
+                f"{self.title}: has a line longer than {LONGEST_RECORD >> 20} MiB, beginning with"
+                f" {block.spelled(PADDING, PADDING + 40)!r}: is it the right file, with an example a line?"
+            )
+        block.grow()
+
+    def _more_at_once(self) -> bool:
+        """Whether a pipe has more to give without waiting; a file always has."""
+        return self.waits is None or bool(select.select([self.waits], [], [], 0)[0])
+
+    def _read(self, room: Any) -> int:
+        try:
+            count = self.file.readinto(room) or 0
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
+            self._unreadable(problem)
+        except Exception as problem:
+            if type(problem).__name__ != "ZstdError":  # of a library that is imported only where it is needed
+                raise
+            self._unreadable(problem)
+        self.taken += count
+        if count == 0 and self.size is not None and self.taken < self.size:
+            raise InputError(f"{self.title}: became shorter while it was read; nothing more can be read from it.")
+        return count
+
+    def _unreadable(self, problem: Exception) -> NoReturn:
+        reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+        raise InputError(f"{self.title}: can't be read to its end: {reason}.") from None
+
+
+@contextlib.contextmanager
+def opened(title: str) -> Iterator[Feed]:
+    """The bytes of a file, or of standard input for `-`, unpacked where they are packed: seen by their content."""
+    with contextlib.ExitStack() as stack:
+        shown = "standard input" if title == "-" else title
+        file: Any = _standard_input() if title == "-" else stack.enter_context(open(title, "rb", buffering=0))
+        kind, first, skipped = _kind(file, shown)
+        file = _Again(first, file)
+        if kind is not None:
+            yield Feed(shown, stack.enter_context(contextlib.closing(_unpacked(kind, file))), size=None, waits=None)
+            return
+        number = file.fileno()
+        regular = number is None or stat.S_ISREG(os.fstat(number).st_mode)
+        size = os.fstat(number).st_size - skipped if regular and title != "-" and number is not None else None
+        yield Feed(shown, file, size=size, waits=None if regular else number)
+
+
+def _standard_input() -> Any:
+    return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+
+
+class _Again:
+    """A file whose first bytes were read already, to see what it is."""
+
+    def __init__(self, first: bytes, file: Any) -> None:
+        self.first, self.file = first, file
+
+    def readinto(self, room: Any) -> int:
+        if self.first:
+            count = min(len(self.first), len(room))
+            room[:count] = self.first[:count]
+            self.first = self.first[count:]
+            return count
+        return int(self.file.readinto(room) or 0)
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            first, self.first = self.first, b""
+            return first + bytes(self.file.read() or b"")
+        room = bytearray(size)
+        return bytes(room[: self.readinto(room)])
+
+    def fileno(self) -> int | None:
+        try:
+            return int(self.file.fileno())
+        except (OSError, AttributeError, ValueError):
+            return None
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    @property
+    def closed(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        """The file itself is closed by whoever opened it."""
+
+
+def _kind(file: Any, title: str) -> tuple[str | None, bytes, int]:
+    """How a file is packed, None for not at all, its first bytes, and how many were left out before them."""
+    first = b""
+    try:
+        while len(first) < 6:
+            piece = file.read(6 - len(first))
+            if not piece:
+                break
+            first += piece
+            if not any(magic.startswith(first[: len(magic)]) for magic in (*PACKED, MARK)):
+                break
+    except OSError as problem:
+        raise InputError(f"{title}: can't be read: {problem.strerror}.") from None
+    for magic, kind in PACKED.items():
+        if first.startswith(magic):
+            return kind, first, 0
+    plain = first.removeprefix(MARK)
+    return None, plain, len(first) - len(plain)
+
+
+def _unpacked(kind: str, file: Any) -> Any:
+    if kind == "gzip":
+        import gzip
+
+        return gzip.GzipFile(fileobj=file)
+    if kind == "xz":
+        return lzma.LZMAFile(file)
+    if kind == "bzip2":
+        import bz2
+
+        return bz2.BZ2File(file)
+    import zstandard
+
+    return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+
+
+def plain_suffix(title: str) -> str:
+    """The ending of a file's name, that of packing left out."""
+    path = Path(title)
+    return Path(path.stem).suffix.lower() if path.suffix.lower() in SUFFIXES else path.suffix.lower()
+
+
+def last_line_end(text: NDArray[np.uint8], start: int, stop: int) -> int:
+    """One more than the place of the last newline; `start` where there is none."""
+    while stop > start:
+        low = max(start, stop - 4096)
+        found = text[low:stop].tobytes().rfind(b"\n")
+        if found >= 0:
+            return low + found + 1
+        stop = low
+    return start

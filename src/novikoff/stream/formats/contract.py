@@ -1,0 +1,154 @@
+"""What a format is: it settles how a file is to be read, and makes parsers, each with arrays of its own to fill."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._bytes import PADDING
+from novikoff.errors import InputError
+from novikoff.stream.feed import Block, last_line_end
+from novikoff.stream.labels import plain
+from novikoff.stream.rows import Rows
+
+LARGEST_VALUE = 1e15  # sums of squares stay within float32
+SHOWN = 40
+
+
+class Problem(NamedTuple):
+    """A line that was not understood: its number within the block (from 0), the kind of reason, and the sentence."""
+
+    line: int
+    reason: str
+    sentence: str
+
+
+class Parsed(NamedTuple):
+    """The examples of one block. The arrays belong to the parser, which fills them again with its next block."""
+
+    rows: Rows
+    keys: NDArray[np.uint64]
+    """A number for the label of each row: the same for the same label."""
+    label: Callable[[int], Any]
+    """The label of row i itself; None where there is none."""
+    weights: NDArray[np.float64]
+    """One per row, or none at all (all 1)."""
+    line_of: NDArray[np.int64]
+    """The line of each row, from 0, within the block."""
+    lines: int
+    """How many lines the block has."""
+    features: int
+    """One more than the largest column number here; the width of a table; 2^bits where names are hashed."""
+    problems: list[Problem]
+    hashes: NDArray[np.uint64]
+    """Of each term's name, where names are wanted."""
+    spans: NDArray[np.int64]
+    """Where those names stand: see `Format.name`."""
+    sets: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
+    """All labels, where an example may have several: row i has values[starts[i]:starts[i + 1]]."""
+    numbers: NDArray[np.float64] | None = None
+    """The labels, where all are numbers; NaN for one that is not there."""
+    groups: NDArray[np.int64] | None = None
+    """The `qid` of each row, -1 for none, where the format has them."""
+
+
+class Parser(ABC):
+    """Made for one thread."""
+
+    used: NDArray[np.uint64] = np.zeros(0, np.uint64)
+    """A bit for each slot of hashed features that was ever used."""
+    piece: Any = None
+    """What comes in place of text (see `Format.pieces`)."""
+
+    @abstractmethod
+    def parse(self, block: Block) -> Parsed:
+        """The examples of a block."""
+
+
+@dataclass(frozen=True)
+class Format(ABC):
+    """A format with all settled that must be the same for all data of a model: its fields go to the model file."""
+
+    name: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
+    patience: ClassVar[float] = 0.0
+    """For how many seconds a pause of a pipe is waited out, to see more of what comes first than is `enough`."""
+
+    @classmethod
+    @abstractmethod
+    def settled(cls, options: Any, head: bytes, title: str) -> Format:
+        """From what the user has said and the first bytes of the first file."""
+
+    @abstractmethod
+    def parser(self, *, named: bool) -> Parser:
+        """A parser; `named` where the names of hashed features are to be kept."""
+
+    def opening(self, head: bytes, title: str) -> tuple[int, int]:
+        """How many bytes and lines to leave out at the beginning of a file; raises InputError where it does not fit."""
+        return 0, 0
+
+    @classmethod
+    def enough(cls, head: bytes) -> bool:
+        """Whether the first bytes of a pipe tell enough to settle how it is to be read: if not, more is waited for."""
+        return True
+
+    def pieces(self, title: str) -> Iterator[Any] | None:
+        """What parsers get, one after another, from a file that is no text; None for text."""
+        return None
+
+    def last_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:
+        """Where the last whole record of a text ends."""
+        return last_line_end(text, start, stop)
+
+    def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
+        """The name of a feature, from the place where it stands."""
+        return block.spelled(int(span[0]), int(span[1]))
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The names of the columns of a table."""
+        return None
+
+    @property
+    def bits_used(self) -> int | None:
+        """The number of bits of hashed features, 0 for a dictionary of names, None where columns have numbers."""
+        return None
+
+    def settings(self) -> dict[str, Any]:
+        """For the model file: plain values, lists and dicts only."""
+        return {"format": self.name, **asdict(self)}
+
+    @classmethod
+    def restored(cls, settings: dict[str, Any]) -> Format:
+        """The inverse of `settings`."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()})
+
+
+def number_label(keys: NDArray[np.uint64]) -> Callable[[int], Any]:
+    """Labels that are numbers: a key is the bits of the number, NaN for no label."""
+
+    def label(i: int) -> Any:
+        value = float(keys.view(np.float64)[i])
+        return None if math.isnan(value) else plain(value)
+
+    return label
+
+
+def shown(block: Block, start: int, stop: int) -> str:
+    """What came, short enough for a sentence."""
+    text = block.spelled(start, min(stop, start + SHOWN))
+    return repr(text + ("…" if stop - start > SHOWN else ""))
+
+
+def no_bits(options: Any, name: str) -> None:
+    if options.bits is not None:
+        raise InputError(f"--bits hashes feature names, but {name} has column numbers: leave it out.")
+
+
+FIRST = PADDING

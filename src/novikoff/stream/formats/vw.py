@@ -1,0 +1,388 @@
+"""Vowpal Wabbit text, one example a line: `label importance base tag|namespace:scale feature:value feature … |…`.
+
+Before the first bar: a label, then maybe an importance (which becomes the example's weight) and a base (which is read
+over), then maybe a tag: the last word if it touches the bar or begins with '. After each bar that is followed by a
+letter a namespace begins, whose scale multiplies its values. A feature without a value is worth 1; `name:text`, with a
+text that does not look like a number, is the feature `name=text` worth 1. What VW would guess at is refused here:
+numbers with something behind them, nan and infinity, more than three numbers before the bar. There are no comments.
+
+A feature is hashed under its namespace. An interaction `ab` (two letters or three) makes a feature of each combination
+of one feature from a namespace that begins with a, one from b, …; from one namespace with itself, each combination
+once, whatever its order, and no feature with itself. Its value is the product of theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._bytes import PADDING, signed
+from novikoff._jit import compiled, compiled_apart
+from novikoff.errors import InputError
+from novikoff.stream import hashing
+from novikoff.stream.decimals import decimal
+from novikoff.stream.feed import Block
+from novikoff.stream.formats.contract import LARGEST_VALUE, Format, Parsed, Parser, Problem, number_label, shown
+from novikoff.stream.formats.svmlight import not_finite, number, skip_blanks, token_end
+from novikoff.stream.hashing import Slots, both, emit, hash_of, row_end
+from novikoff.stream.rows import Sparse
+from novikoff.stream.scanning import find_terms
+
+REASONS = {
+    1: ("label", "the label must be a number, but {} came."),
+    2: ("importance", "the importance must be a number of at least 0, but {} came."),
+    3: ("before the bar", "before the first | there may be a label, an importance, a base and a tag, but {} came."),
+    4: ("no bar", "expected `label | features`, but there is no | in {}."),
+    5: ("value", "expected feature:value with a number as value, but {} came."),
+    6: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
+    7: ("namespace", "expected |namespace:scale with a number as scale, but {} came."),
+    8: ("interactions", "the interactions make more than {} features of this line: leave some out."),
+}
+LABEL, IMPORTANCE, BEFORE, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY = REASONS
+BAR, COLON, QUOTE = 124, 58, 39
+NO_SEED = np.uint64(0)
+MOST_INTERACTIONS = 1 << 20  # features of one line
+
+
+class Out(NamedTuple):
+    starts: NDArray[np.int64]
+    labels: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    line_of: NDArray[np.int64]
+    problems: NDArray[np.int64]
+
+
+class Row(NamedTuple):
+    """The features of the current line, for interactions; empty where there are none."""
+
+    hashes: NDArray[np.uint64]
+    values: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    spaces: NDArray[np.uint8]
+    """First letters of the namespaces."""
+
+
+@compiled_apart
+def heading(text: NDArray[np.uint8], start: int, bar: int, out: Out, row: int) -> tuple[int, int, int]:
+    """What stands before the first bar: (reason or 0, and what came: from, to)."""
+    out.labels[row] = np.nan
+    out.weights[row] = 1.0
+    position = 0
+    k = skip_blanks(text, start, bar)
+    while k < bar:
+        end = token_end(text, k, bar)
+        if end == bar or text[k] == QUOTE:
+            return (0, 0, 0) if skip_blanks(text, end, bar) == bar else (BEFORE, k, bar)
+        value, good = number(text, k, end)
+        if position == 0:
+            if not good or not abs(value) <= 1e300:
+                return LABEL, k, end
+            out.labels[row] = value
+        elif position == 1:
+            if not good or not 0.0 <= value <= LARGEST_VALUE:
+                return IMPORTANCE, k, end
+            out.weights[row] = value
+        elif position > 2 or not good:
+            return BEFORE, k, end
+        position += 1
+        k = skip_blanks(text, end, bar)
+    return 0, 0, 0
+
+
+@compiled_apart
+def valued(text: NDArray[np.uint8], start: int, stop: int, h: Any) -> tuple[int, float, Any]:
+    """What stands behind a feature's colon: (reason or 0, its value, its hash)."""
+    value, good = decimal(text, start, stop)
+    if good:
+        return (0 if abs(value) <= LARGEST_VALUE else RANGE), value, h
+    if start < stop and not_finite(text, start, stop) and stop - start <= 9 and text[stop - 1] != 48:
+        spelled = text[stop - 1] | 32
+        if spelled == 110 or spelled == 102 or spelled == 121:  # nan, inf, infinity
+            return RANGE, 0.0, h
+    first = text[start]
+    if start == stop or 48 <= first <= 57 or first == 43 or first == 45 or first == 46:
+        return VALUE, 0.0, h
+    return 0, 1.0, hash_of(text, start, stop, h)
+
+
+@compiled_apart
+def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], first: int, at: int, limit: int) -> int:
+    """All combinations for each interaction; returns how far the row has got, or -1 where that is too far.
+
+    `letters` holds interactions one after another, each ended by a 0. The positions of the parts are counted up like
+    the digits of a number; the same namespace twice takes its features in order, so that each combination comes once.
+    """
+    at_most = at + limit
+    chosen = features.starts[len(features.starts) - 8 :]
+    begin = 0
+    for end in range(len(letters)):
+        if letters[end] != 0:
+            continue
+        parts = end - begin
+        depth = 0
+        chosen[0] = -1
+        while depth >= 0:
+            k = chosen[depth] + 1
+            while k < count and features.spaces[k] != letters[begin + depth]:
+                k += 1
+            chosen[depth] = k
+            if k >= count:
+                depth -= 1
+                continue
+            if depth + 1 < parts:
+                depth += 1
+                same = letters[begin + depth] == letters[begin + depth - 1]
+                chosen[depth] = chosen[depth - 1] if same else -1
+                continue
+            h = features.hashes[chosen[0]]
+            value = features.values[chosen[0]]
+            for d in range(1, parts):
+                h = both(h, features.hashes[chosen[d]])
+                value *= features.values[chosen[d]]
+            if at >= at_most or at + 1 >= len(to.values):
+                return -1
+            if len(to.hashes) > 0:
+                to.spans[at, 3] = 0
+                for d in range(3):
+                    to.spans[at, d] = features.starts[chosen[d]] if d < parts else -1
+            at = emit(to, first, at, h, value)
+        begin = end + 1
+    return at
+
+
+@compiled
+def features_of(
+    text: NDArray[np.uint8],
+    marks: NDArray[np.uint32],
+    k: int,
+    last: int,
+    to: Slots,
+    row: Row,
+    letters: NDArray[np.uint8],
+    first: int,
+) -> tuple[int, int, int, int]:
+    """All that comes from the bar at marks[k] on: (reason or 0, how far the row has got, and what came: from, to)."""
+    at = first
+    count = 0
+    seed: Any = NO_SEED
+    scale = 1.0
+    letter = np.uint8(32)
+    here = signed(marks[k])
+    while k < last:
+        k += 1
+        if text[here] == BAR:
+            seed = NO_SEED
+            scale = 1.0
+            letter = np.uint8(32)
+            start = here + 1
+            here = signed(marks[k]) if k < last else start
+            if text[start] == COLON:
+                return NAMESPACE, at, here - 1, token_end(text, here, here + 40)
+            if text[start] > 32 and start < here:
+                letter = text[start]
+                seed = hash_of(text, start, here, seed)
+                if text[here] == COLON:
+                    k += 1
+                    stop = signed(marks[k]) if k < last else here
+                    reason, scale, _ = valued(text, here + 1, stop, seed)
+                    if reason != 0 or text[stop] == COLON or not looks_like_number(text, here + 1, stop):
+                        return NAMESPACE, at, start, stop
+                    here = stop
+            continue
+        start = here + 1
+        if k >= last:
+            break
+        here = signed(marks[k])
+        while text[start] <= 32 and start < here:
+            start += 1
+        if start == here and text[here] != COLON:
+            continue
+        h = hash_of(text, start, here, seed)
+        value = scale
+        if text[here] == COLON:
+            k += 1
+            stop = signed(marks[k]) if k < last else here
+            reason, value, h = valued(text, here + 1, stop, h)
+            if reason != 0 or text[stop] == COLON:
+                return (reason if reason != 0 else VALUE), at, start, token_end(text, start, stop + 1)
+            value *= scale
+            here = stop
+        if value == 0.0:
+            continue
+        if len(to.hashes) > 0:
+            to.spans[at, 0] = start
+            to.spans[at, 1] = -1
+            to.spans[at, 2] = -1
+        if len(letters) > 0:
+            row.hashes[count] = h
+            row.values[count] = value
+            row.starts[count] = start
+            row.spaces[count] = letter
+            count += 1
+        at = emit(to, first, at, h, value)
+    if len(letters) > 0:
+        at = combine(to, row, count, letters, first, at, MOST_INTERACTIONS)
+        if at < 0:
+            return TOO_MANY, first, 0, 0
+    return 0, at, 0, 0
+
+
+@compiled
+def looks_like_number(text: NDArray[np.uint8], start: int, stop: int) -> bool:
+    first = text[start]
+    return start < stop and (48 <= first <= 57 or first == 43 or first == 45 or first == 46)
+
+
+@compiled
+def parse(
+    text: NDArray[np.uint8],
+    marks: NDArray[np.uint32],
+    ends: NDArray[np.int64],
+    lines: NDArray[np.int64],
+    count: int,
+    to: Slots,
+    each: Row,
+    letters: NDArray[np.uint8],
+    out: Out,
+) -> tuple[int, int, int, int]:
+    """All lines of a block: (rows, problems, whether any weight is not 1, lines done: fewer where room is short)."""
+    row = at = wrong = weighted = 0
+    first = 1
+    start = PADDING
+    out.starts[0] = 0
+    for line in range(count):
+        last = ends[line]
+        stop = lines[line]
+        if last > first:
+            bar = first
+            while bar < last and text[marks[bar]] != BAR:
+                bar += 1
+            reason, came, until = NO_BAR, start, stop
+            end = at
+            if bar < last:
+                reason, came, until = heading(text, start, signed(marks[bar]), out, row)
+            if reason == 0:
+                reason, end, came, until = features_of(text, marks, bar, last, to, each, letters, at)
+            end = row_end(to, at, max(end, at))
+            if reason != 0:
+                out.problems[wrong, 0] = line
+                out.problems[wrong, 1] = reason
+                out.problems[wrong, 2] = came
+                out.problems[wrong, 3] = until
+                wrong += 1
+            else:
+                weighted |= signed(out.weights[row] != 1.0)
+                out.line_of[row] = line
+                row += 1
+                out.starts[row] = end
+                at = end
+        first = last
+        start = stop + 1
+    return row, wrong, weighted, count
+
+
+class VWParser(Parser):
+    def __init__(self, bits: int, minus: bool, interactions: tuple[str, ...], named: bool) -> None:
+        self.how: dict[str, Any] = {"bits": bits, "signed": minus, "named": named}
+        self.letters = np.frombuffer("".join(f"{i}\0" for i in interactions).encode(), np.uint8).copy()
+        self.bits, self.size = bits, 0
+
+    def _make_room(self, size: int) -> None:
+        """For a block of so many bytes: a line and a feature have at least two each."""
+        self.size = size
+        many = size // 2 + 2
+        self.marks = np.zeros(size + 64, np.uint32)
+        self.ends, self.lines = np.zeros(size + 1, np.int64), np.zeros(size + 1, np.int64)
+        more = MOST_INTERACTIONS + 8 * size if len(self.letters) else 0
+        old = self.used
+        self.to = hashing.slots(many + more, **self.how)
+        self.used = self.to.used
+        self.used[: len(old)] |= old
+        self.row = Row(
+            np.zeros(many, np.uint64), np.zeros(many), np.zeros(many + 8, np.int64), np.zeros(many, np.uint8)
+        )
+        self.out = Out(
+            starts=np.zeros(many + 1, np.int64),
+            labels=np.zeros(many),
+            weights=np.zeros(many),
+            line_of=np.zeros(many, np.int64),
+            problems=np.zeros((many, 4), np.int64),
+        )
+
+    def parse(self, block: Block) -> Parsed:
+        if block.size > self.size:
+            self._make_room(block.size)
+        out, to, text = self.out, self.to, block.text
+        count = find_terms(text, block.stop, BAR, self.marks, self.ends, self.lines)
+        rows, wrong, weighted, _ = parse(
+            text, self.marks, self.ends, self.lines, count, to, self.row, self.letters, out
+        )
+        keys = out.labels[:rows].view(np.uint64)
+        return Parsed(
+            rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
+            keys=keys,
+            label=number_label(keys),
+            numbers=out.labels[:rows],
+            weights=out.weights[:rows] if weighted else np.zeros(0),
+            line_of=out.line_of[:rows],
+            lines=count,
+            features=1 << self.bits if self.bits else 0,
+            problems=[
+                Problem(line, REASONS[reason][0], REASONS[reason][1].format(_came(block, reason, start, stop)))
+                for line, reason, start, stop in out.problems[:wrong].tolist()
+            ],
+            hashes=to.hashes,
+            spans=to.spans,
+        )
+
+
+def _came(block: Block, reason: int, start: int, stop: int) -> str:
+    return f"{MOST_INTERACTIONS:,}" if reason == TOO_MANY else shown(block, start, stop)
+
+
+@dataclass(frozen=True)
+class VowpalWabbit(Format):
+    bits: int = hashing.DEFAULT_BITS
+    signed: bool = False
+    interactions: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "vw"
+    suffixes: ClassVar[tuple[str, ...]] = (".vw",)
+
+    @classmethod
+    def settled(cls, options: Any, head: bytes, title: str) -> VowpalWabbit:
+        for interaction in options.interactions:
+            if not 2 <= len(interaction) <= 3 or not interaction.isascii():
+                raise InputError(
+                    f"--interactions wants two or three letters, those that namespaces begin with, not {interaction!r}."
+                )
+        bits = hashing.DEFAULT_BITS if options.bits is None else options.bits
+        # The same letters side by side, so that each combination from one namespace comes once.
+        return cls(bits, options.signed, tuple("".join(sorted(i)) for i in options.interactions))
+
+    @property
+    def bits_used(self) -> int:
+        return self.bits
+
+    def parser(self, *, named: bool) -> VWParser:
+        return VWParser(self.bits, self.signed, self.interactions, named)
+
+    def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
+        """`namespace^feature`, the parts of an interaction joined by `*`; a span is where the parts begin."""
+        return "*".join(_spelled(block, int(start)) for start in span[:3] if start >= 0)
+
+
+def _spelled(block: Block, start: int) -> str:
+    before = block.text[PADDING:start].tobytes()
+    line = before[before.rfind(b"\n") + 1 :]
+    space = line[line.rfind(b"|") + 1 :]
+    begins = space[:1] > b" "
+    word = block.text[start : block.stop].tobytes().split(b"\n", 1)[0].split(b"|", 1)[0].split(maxsplit=1)
+    name, _, value = (word[0] if word and not block.text[start] <= 32 else b"").partition(b":")
+    if value and value[:1] not in b"+-.0123456789":
+        name += b"=" + value
+    feature = name.decode("utf-8", "replace")
+    return f"{space.split()[0].partition(b':')[0].decode('utf-8', 'replace')}^{feature}" if begins else feature

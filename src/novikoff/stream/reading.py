@@ -1,0 +1,336 @@
+"""Reading: from the names that a user gives to batches of examples in their order, with the place of each at hand.
+
+names → feeds of blocks → parsers in threads → batches in order
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._bytes import PADDING
+from novikoff.errors import InputError
+from novikoff.stream import builtin, cache, formats
+from novikoff.stream.dictionary import NameTable, merged_rows
+from novikoff.stream.feed import BLOCK, Block, Feed, opened
+from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem
+from novikoff.stream.names import Names
+from novikoff.stream.pipeline import in_order
+from novikoff.stream.rows import Rows, Sparse
+
+MOST_THREADS = 8
+
+
+@dataclass
+class Options:
+    """How to read, as far as the user has said it."""
+
+    format: str | None = None
+    label: str | None = None
+    text: str | None = None
+    delimiter: str | None = None
+    header: bool | None = None
+    bits: int | None = None
+    signed: bool = False
+    several_labels: bool = False
+    interactions: tuple[str, ...] = ()
+    words: int | None = None
+    letters: int | None = None
+    lower: bool = True
+    scale: str | None = None
+    bad_lines: str = "error"
+    threads: int | None = None
+    block: int = BLOCK
+    cache: bool = False
+    keep_names: int = 0
+    """Up to how many MB of names of hashed features are kept."""
+
+
+@dataclass
+class Batch:
+    """Some examples, in order. Rows and keys may be overwritten when the next batch is asked for."""
+
+    rows: Rows
+    parsed: Parsed
+    title: str
+    lines_before: int
+    features: int
+    size: int = 0
+    """Of the text, in bytes."""
+
+    def __len__(self) -> int:
+        return len(self.parsed.keys)
+
+    def where(self, i: int) -> str:
+        """file:line of example i."""
+        return f"{self.title}:{self.lines_before + int(self.parsed.line_of[i]) + 1}"
+
+
+class Place:
+    """Where a thread works: a block, and a parser for it."""
+
+    def __init__(self, parser: Parser, size: int) -> None:
+        self.block = Block(size)
+        self.parser = parser
+
+
+@dataclass
+class Reading:
+    """The examples of some files, one after another. The format is settled by the first file, or by a model."""
+
+    titles: list[str]
+    options: Options
+    format: Format | None = None
+    names: Names | None = None
+    """The columns of a dictionary, in the order in which they came."""
+    bad: Counter[str] = field(default_factory=Counter)
+    """How many lines were left out, by reason."""
+    kept: dict[int, str] = field(default_factory=dict)
+    """Names of hashed slots, the first that came for each."""
+    collisions: int = 0
+    """Names that came to a slot which another name has, as far as names are kept."""
+    _made: list[Place] = field(default_factory=list)
+    _used: list[NDArray[np.uint64]] = field(default_factory=list)
+    _table: NameTable | None = None
+    _kept_bytes: int = 0
+
+    def batches(self) -> Iterator[Batch]:
+        """All examples, from the beginning."""
+        for title in self.titles:
+            if is_builtin(title):
+                yield _builtin(title)
+            else:
+                yield from self._file(title)
+
+    def columns(self, title: str) -> list[str] | None:
+        """The names of a table's columns, where it has any."""
+        if is_builtin(title):
+            return builtin.STREAMS[title].names
+        return self.format.columns if self.format is not None else None
+
+    def report(self) -> dict[str, Any]:
+        """What is worth knowing of how the data was read: lines left out by reason, slots that names share."""
+        about: dict[str, Any] = {"bad_lines": dict(self.bad)} if self.bad else {}
+        bits = self.format.bits_used if self.format is not None else None
+        if bits:
+            slots = 1 << bits
+            used = int(np.bitwise_count(self._used_slots()).sum())
+            counted = self.options.keep_names > 0
+            expected = slots * math.log(slots / (slots - used)) - used if used < slots else math.inf
+            about |= {"slots": slots, "slots_used": used, "collisions_counted": counted}
+            about["collisions"] = self.collisions if counted else round(expected)
+        return about
+
+    def _file(self, title: str) -> Iterator[Batch]:
+        with opened(title) as feed:
+            before = self._open(feed)
+            settled = self.format
+            assert settled is not None  # noqa: S101 - _open has settled it
+            examples = 0
+            for batch in (
+                self._cached(feed, settled, before) if self.options.cache else self._text(feed, settled, before)
+            ):
+                examples += len(batch)
+                yield batch
+        if examples == 0:
+            raise InputError(f"{feed.title}: is empty, or has comments only: there are no examples in it.")
+
+    def _text(self, feed: Feed, settled: Format, lines: int) -> Iterator[Batch]:
+        """Batches of the text, `lines` being those that were left out already."""
+
+        pieces = settled.pieces(feed.title)
+
+        def take(place: Place) -> bool:
+            if pieces is None:
+                return feed.fill(place.block, settled.last_end)
+            place.parser.piece = next(pieces, None)
+            return place.parser.piece is not None
+
+        def do(place: Place) -> tuple[Block, Parsed]:
+            return place.block, place.parser.parse(place.block)
+
+        for block, parsed in in_order(self._places(settled), take, do):
+            self._judge(parsed.problems, feed.title, lines)
+            if len(parsed.keys):
+                yield self._batch(settled, block, parsed, feed.title, lines)
+            lines += parsed.lines
+
+    def _cached(self, feed: Feed, settled: Format, lines: int) -> Iterator[Batch]:
+        """The same from the cache, or from the text with a cache made of it."""
+        if settled.bits_used == 0 or self.options.keep_names or not Path(feed.title).is_file():
+            raise InputError(
+                "--cache is for files whose features are hashed or have numbers: leave it out for standard input, and"
+                " with --bits 0 or --keep-names."
+            )
+        stamp = cache.Stamp.of(feed.title, settled.settings())
+        already = 0
+        with cache.opened(feed.title, stamp, lenient=self.options.bad_lines == "skip") as found:
+            try:
+                for batch in self._from_cache(found, feed.title, lines) if found is not None else ():
+                    yield batch
+                    already += len(batch)
+                if found is not None:
+                    return
+            except cache.Damaged:
+                pass
+        yield from self._making_cache(feed, settled, lines, stamp, already)
+
+    def _from_cache(self, found: cache.Cache, title: str, lines: int) -> Iterator[Batch]:
+        def do(place: cache.Place) -> Parsed:
+            return found.parsed(place)
+
+        for parsed in in_order([cache.Place() for _ in self._count_places()], found.take, do):
+            yield Batch(parsed.rows, parsed, title, lines, parsed.features)
+            lines += parsed.lines
+        self.bad.update(found.bad)
+        self._used.append(found.used)
+
+    def _making_cache(
+        self, feed: Feed, settled: Format, lines: int, stamp: cache.Stamp, already: int
+    ) -> Iterator[Batch]:
+        """`already` examples came from a cache that turned out to be damaged: they are not given once more."""
+        bad = self.bad.copy()
+        writer = cache.Writer(feed.title, stamp)
+        complete = False
+        try:
+            for batch in self._text(feed, settled, lines):
+                writer.add(batch.rows, batch.parsed, batch.features)
+                if already >= len(batch):
+                    already -= len(batch)
+                else:
+                    yield batch
+            complete = True
+        finally:
+            if complete:
+                writer.close(dict(self.bad - bad), self._used_slots())
+            else:
+                writer.drop()
+
+    def _places(self, settled: Format) -> list[Place]:
+        """Made once, used for all files."""
+        if not self._made:
+            for _ in self._count_places():
+                self._made.append(Place(settled.parser(named=self.options.keep_names > 0), self.options.block))
+        return self._made
+
+    def _count_places(self) -> range:
+        threads = self.options.threads or min(len(os.sched_getaffinity(0)), MOST_THREADS)
+        return range(threads + 1 if threads > 1 else 1)
+
+    def _used_slots(self) -> NDArray[np.uint64]:
+        words = [place.parser.used for place in self._made] + self._used
+        return np.bitwise_or.reduce([w for w in words if len(w)] or [np.zeros(0, np.uint64)])
+
+    def _open(self, feed: Feed) -> int:
+        """Settles the format with the first file; returns how many lines were left out at the beginning."""
+        head = feed.head()
+        if self.format is None:
+            name = self.options.format or formats.found(feed.title, _more(feed, head, Format))
+            kind: type[Format] = formats.format_class(name)
+            head = _more(feed, head, kind)
+            self.format = kind.settled(self.options, head, feed.title)
+        else:
+            head = _more(feed, head, type(self.format))
+        size, lines = self.format.opening(head, feed.title)
+        feed.skip(size)
+        return lines
+
+    def _judge(self, problems: list[Problem], title: str, lines: int) -> None:
+        if problems and self.options.bad_lines != "skip":
+            first = problems[0]
+            raise InputError(f"{title}:{lines + first.line + 1}: {first.sentence}")
+        self.bad.update(p.reason for p in problems)
+
+    def _batch(self, settled: Format, block: Block, parsed: Parsed, title: str, lines: int) -> Batch:
+        rows, features = parsed.rows, parsed.features
+        if len(parsed.hashes) and isinstance(rows, Sparse):
+            used = parsed.hashes[: int(rows.starts[-1])]
+            if settled.bits_used == 0:
+                rows = self._by_name(settled, block, parsed, rows, used)
+                features = len(self.names or ())
+            else:
+                self._keep_names(settled, block, parsed, rows, used)
+        return Batch(rows, parsed, title, lines, features, block.stop - PADDING)
+
+    def _by_name(
+        self, settled: Format, block: Block, parsed: Parsed, rows: Sparse, hashes: NDArray[np.uint64]
+    ) -> Sparse:
+        """Columns of the dictionary in place of hashes."""
+        names = self.names = self.names if self.names is not None else Names()
+
+        def new(at: int) -> int:
+            return names.number(settled.feature_name(block, parsed.spans[at]))
+
+        if self._table is None:
+            self._table = NameTable()
+        return merged_rows(rows.starts, self._table.numbers_of(hashes, new), rows.values)
+
+    def _keep_names(
+        self, settled: Format, block: Block, parsed: Parsed, rows: Sparse, hashes: NDArray[np.uint64]
+    ) -> None:
+        def new(at: int) -> int:
+            slot = int(rows.indices[at])
+            if slot in self.kept:
+                self.collisions += 1
+            elif self._kept_bytes < self.options.keep_names << 20:
+                name = settled.feature_name(block, parsed.spans[at])
+                self.kept[slot] = name
+                self._kept_bytes += len(name) + 100
+            return 0
+
+        if self._table is None:
+            self._table = NameTable()
+        if self._table.count * 32 < self.options.keep_names << 20:
+            self._table.numbers_of(hashes, new)
+
+
+def _more(feed: Feed, head: bytes, kind: Any) -> bytes:
+    """What comes first, for a look: of a file as much as there may be, of a pipe what is there without a long pause. It
+    is whole lines, or all there is."""
+    while len(head) < BLOCK:
+        if feed.waits is not None and kind.enough(head) and not select.select([feed.waits], [], [], kind.patience)[0]:
+            break
+        longer = feed.head()
+        if len(longer) == len(head):
+            return head
+        head = longer
+    return head[: head.rfind(b"\n") + 1] or head
+
+
+def is_builtin(title: str) -> bool:
+    return title in builtin.STREAMS and not Path(title).exists()
+
+
+def check_names(titles: list[str]) -> None:
+    """Raises InputError for a name that is neither a file nor a built-in stream."""
+    for title in titles:
+        if title != "-" and not is_builtin(title) and not Path(title).exists():
+            known = ", ".join(builtin.STREAMS)
+            raise InputError(f"{title}: no such file, and no built-in stream of that name (there are {known}).")
+
+
+def _builtin(title: str) -> Batch:
+    rows, labels, width = builtin.read(title)
+    codes = {label: k for k, label in enumerate(dict.fromkeys(labels.tolist()))}
+    parsed = Parsed(
+        rows=rows,
+        keys=np.array([codes[label] for label in labels.tolist()], np.uint64),
+        label=lambda i: labels[i].item(),
+        weights=np.zeros(0),
+        line_of=np.arange(len(labels)),
+        lines=len(labels),
+        features=width,
+        problems=[],
+        hashes=np.zeros(0, np.uint64),
+        spans=np.zeros((0, 4), np.int64),
+    )
+    return Batch(rows, parsed, title, 0, width)

@@ -1,0 +1,84 @@
+"""Where the structure of a text is: positions of the characters that separate things, 64 bytes at a look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._bytes import PADDING, equal, lowest, ones, upto
+from novikoff._jit import DISABLED, compiled
+
+_ZERO: Any = np.uint64(0)
+_ONE: Any = np.uint64(1)
+_LAST: Any = np.uint64(63)
+
+
+@compiled
+def spread(marks: NDArray[np.uint32], at: int, base: int, mask: Any) -> int:
+    """Writes base + i for every bit i of the mask, from marks[at] on; returns where the next one goes.
+
+    Eight at a time whether there are so many or not: a loop of the right length would end each time where the processor
+    does not expect it. `marks` has room for that.
+    """
+    after = at + ones(mask)
+    while True:
+        for k in range(8):
+            marks[at + k] = np.uint32(base + lowest(mask))
+            mask &= mask - _ONE
+        at += 8
+        if at >= after:
+            return after
+
+
+def _terms(
+    text: NDArray[np.uint8],
+    stop: int,
+    special: int,
+    marks: NDArray[np.uint32],
+    ends: NDArray[np.int64],
+    lines: NDArray[np.int64],
+) -> int:
+    at, count = 1, 0
+    carry = _ONE
+    marks[0] = PADDING - 1
+    for base in range(PADDING, stop, 64):
+        blanks = upto(text, base, 32)
+        newlines = equal(text, base, 10)
+        found = equal(text, base, 58) | equal(text, base, special) | (blanks & ~((blanks << _ONE) | carry))
+        carry = blanks >> _LAST
+        if base + 64 > stop:
+            inside = (_ONE << np.uint64(stop - base)) - _ONE
+            found &= inside
+            newlines &= inside
+        while newlines != _ZERO:
+            line = lowest(newlines)
+            ends[count] = at + ones(found & ((np.uint64(2) << np.uint64(line)) - _ONE))
+            lines[count] = base + line
+            count += 1
+            newlines &= newlines - _ONE
+        at = spread(marks, at, base, found)
+    return count
+
+
+def _plain_terms(text: Any, stop: int, special: int, marks: Any, ends: Any, lines: Any) -> int:
+    at, count = 1, 0
+    before = 10
+    marks[0] = PADDING - 1
+    for k in range(PADDING, stop):
+        byte = int(text[k])
+        if byte in (58, special) or byte <= 32 < before:
+            marks[at] = k
+            at += 1
+        if byte == 10:
+            ends[count], lines[count] = at, k
+            count += 1
+        before = byte
+    return count
+
+
+find_terms = compiled(_plain_terms if DISABLED else _terms)
+"""Marks every colon, every special character, and every blank that ends something; tells for each line where its marks
+end, and where it ends itself. Returns the number of lines. marks[0] stands for what comes before the first line, so
+that there always is a mark before. The text ends with a newline."""

@@ -1,0 +1,90 @@
+"""The hash of names: the same for ever, the same in every implementation, and even enough."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from novikoff._bytes import PADDING
+from novikoff.stream.dictionary import NameTable, merged_rows
+from novikoff.stream.hashing import both, hash_of, hashed
+
+VECTORS = {
+    b"": (0xE6D24D7E0390AE94, 0x647E43DC895F1828),
+    b"a": (0x3FFE9BC529F985E6, 0xE1637AFA3D935633),
+    b"colour": (0x6553DFD4C8713615, 0x90B3B13DB17C41F5),
+    b"12345678": (0x13FAA617507E8442, 0x7ABC5F51626B43FC),
+    b"123456789": (0x700C7136D576EF5A, 0xC33CFFF8046EDD3C),
+    b"exactly sixteen!": (0x3783FFDAFABAE88C, 0x75C5FA2F22136B93),
+    b"seventeen bytes!!": (0xF32929C86D2B9B5E, 0x07C0A3F5E059B80A),
+    b"a" * 100: (0xCCB351E5665C25CE, 0xEC9006651AB672CA),
+    "日本".encode(): (0x0250DAD4DD5A03C9, 0xEB5E45DB8CC960B6),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors(name: bytes) -> None:
+    """These never change: models that were hashed once must be read for ever."""
+    assert hashed(name) == VECTORS[name][0]
+    assert hashed(name, hashed(b"ns")) == VECTORS[name][1]
+
+
+@given(st.binary(max_size=70), st.binary(max_size=20), st.integers(0, 2**64 - 1))
+def test_compiled_equals_the_definition(name: bytes, around: bytes, seed: int) -> None:
+    text = np.frombuffer(bytes(PADDING) + around + name + around + bytes(PADDING), np.uint8).copy()
+    start = PADDING + len(around)
+    assert int(hash_of(text, start, start + len(name), np.uint64(seed))) == hashed(name, seed)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_pairs(a: int, b: int) -> None:
+    product = (a ^ 0xA0761D6478BD642F) * (b ^ 0xE7037ED1A0B428DB)
+    assert int(both(np.uint64(a), np.uint64(b))) == (product ^ product >> 64) % 2**64
+
+
+@pytest.mark.parametrize("form", ["%d", "feature_%d", "x%08d=1", "%dabcdefghijklmnop"])
+def test_slots_are_used_evenly(form: str) -> None:
+    names, slots = 50_000, 1 << 16
+    hashes = np.array([hashed((form % k).encode()) for k in range(names)], np.uint64)
+    assert len(np.unique(hashes)) == names
+    for part in (hashes & np.uint64(slots - 1), hashes >> np.uint64(48)):
+        empty = slots * (1 - 1 / slots) ** names
+        spread = math.sqrt(slots * math.exp(-names / slots) * (1 - (1 + names / slots) * math.exp(-names / slots)))
+        assert abs(slots - len(np.unique(part)) - empty) < 6 * spread
+    signs = np.count_nonzero(hashes >> np.uint64(63))
+    assert abs(signs - names / 2) < 6 * math.sqrt(names) / 2
+
+
+def test_a_table_of_names_gives_numbers_in_order() -> None:
+    table, told = NameTable(), []
+    hashes = np.array([hashed(str(k % 3000).encode()) for k in range(10_000)], np.uint64)
+
+    def new(at: int) -> int:
+        told.append(at)
+        return len(told) - 1
+
+    assert table.numbers_of(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
+    assert told == list(range(3000))
+    assert table.numbers_of(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 200_000), st.sampled_from([-1.0, 0.5, 1.0, 0.0])), max_size=12)))
+def test_what_comes_twice_in_a_row_is_added_up(rows: list[list[tuple[int, float]]]) -> None:
+    starts = np.cumsum([0, *(len(r) for r in rows)])
+    indices = np.array([j % 7 + (j // 7) % 3 * 65_536 for r in rows for j, _ in r], np.uint32)
+    values = np.array([v for r in rows for _, v in r], np.float32)
+    expected = []
+    for a, b in itertools.pairwise(starts):
+        sums: dict[int, float] = {}
+        for j, v in zip(indices[a:b].tolist(), values[a:b].tolist(), strict=True):
+            sums[j] = sums.get(j, 0.0) + v
+        expected.append({j: v for j, v in sums.items() if v != 0.0})
+    got = merged_rows(starts.astype(np.int64), indices, values)
+    for i, wanted in enumerate(expected):
+        part = slice(int(got.starts[i]), int(got.starts[i + 1]))
+        assert dict(zip(got.indices[part].tolist(), got.values[part].tolist(), strict=True)) == wanted
