@@ -90,6 +90,7 @@ def test_grow() -> None:
         good = np.sort(rng.choice(2**32 - 1, length, replace=False)).astype(np.uint32)
         padded = np.concatenate([[7, 7, 7], good, [0, 0]]).astype(np.uint32)
         assert call_grow(padded, 3, 3 + length)
+        assert call_grow(good, 0, length)
         for place in range(length - 1):
             for bad in (padded[3 + place], np.uint32(0)):
                 changed = padded.copy()

@@ -252,7 +252,8 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
 
 
 def _grow(indices: Any, start: int, stop: int) -> bool:
-    return bool((indices[start : stop - 1] < indices[start + 1 : stop]).all())
+    row = indices[start:stop]
+    return bool((row[:-1] < row[1:]).all())
 
 
 def _grow_code(numba: Any, indices: Any, start: Any, stop: Any) -> Any:

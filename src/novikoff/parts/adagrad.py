@@ -105,7 +105,7 @@ def _(geometry: AdaGrad, j: int, x: float, pulled: float, t: int) -> None:
     g = pulled * x
     if g == 0.0:
         return
-    geometry.slots[j, 1] += g * g
+    geometry.slots[j, 1] = np.float64(geometry.slots[j, 1]) + g * g
     total = np.float64(geometry.slots[j, 1])
     if total == 0.0:  # the square is too small a number
         return
