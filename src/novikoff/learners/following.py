@@ -98,13 +98,15 @@ class Following:
         start, count = 0, len(batch)
         while start < count:
             stop = min(count, start + onlooker.until_next(state.ledger))
+            before = state.ledger.examples
             try:
                 self.model.learn_rows(
                     state, cut(rows, start, stop), signs[start:stop], state.labels, weights[start:stop]
                 )
             except OverflowRefused:
+                at = start + state.ledger.examples - before
                 raise InputError(
-                    f"{batch.where(start)}: the weights grew out of range at example {state.ledger.examples + 1:,}, and"
+                    f"{batch.where(at)}: the weights grew out of range at example {state.ledger.examples + 1:,}, and"
                     " nothing was saved: scale the features, lower --rate, or choose a --schedule whose steps shrink."
                 ) from None
             onlooker.show(state.ledger)

@@ -27,7 +27,7 @@ def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, 
     wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
     g = weight * signal(rule, s, y, wrong, norm(geometry))
     largest = limit(geometry.slots)
-    if not (square < largest and s * s * square < largest and g * g * square < largest):
+    if not (square < largest and abs(s) < largest and g * g * square < largest):
         return REFUSED
     book.counts[EXAMPLES] += 1
     t = book.counts[EXAMPLES]

@@ -2,7 +2,7 @@
 
     header     magic, length, JSON: format number, the file's size and time of change, how it was read
     records    one per batch: eight words (rows, terms, features, width, lines, flags, checksum, magic), then the arrays
-    trailer    JSON: labels by key, lines left out by reason, used slots; its length, magic
+    trailer    JSON: labels by key, lines left out by reason, used slots; its length, its checksum, magic
 
 A cache is written beside its place and renamed when it is complete. One that is cut off, damaged, of another format, of
 another state of the file or of another way to read it is not used but made anew.
@@ -34,6 +34,7 @@ SUFFIX = ".novikoff-cache"
 MAGIC = b"novikoff"
 RECORD = int.from_bytes(b"examples", "little")
 WORDS = 8
+END = 24  # bytes after the trailer: its length, its checksum, magic
 WEIGHTS, GROUPS, VALUES, NUMBERS = 1, 2, 4, 8
 _K0: Any = np.uint64(K0)
 _K1: Any = np.uint64(K1)
@@ -118,8 +119,9 @@ class Writer:
         body += bytes(-len(body) % 64)
         width = rows.width if isinstance(rows, Dense) else 0
         content = np.frombuffer(body, np.uint8)
-        head = [count, len(values), features, width, parsed.lines, flags, int(checksum(content)), RECORD]
-        self._write(np.array(head, np.uint64).tobytes() + body)
+        head = np.array([count, len(values), features, width, parsed.lines, flags, 0, RECORD], np.uint64)
+        head[6] = _of_record(head, content)
+        self._write(head.tobytes() + body)
         self._note_labels(parsed)
 
     def _note_labels(self, parsed: Parsed) -> None:
@@ -132,7 +134,8 @@ class Writer:
         """Complete: the cache takes its place, unless the file has changed meanwhile."""
         about = {"labels": list(self.labels.items()), "bad": bad, "used": base64.b64encode(used.tobytes()).decode()}
         trailer = json.dumps(about).encode()
-        self._write(trailer + len(trailer).to_bytes(8, "little") + MAGIC)
+        end = len(trailer).to_bytes(8, "little") + int(_of_text(trailer)).to_bytes(8, "little") + MAGIC
+        self._write(trailer + end)
         os.fsync(self.file.fileno())
         self.file.close()
         if Stamp.of(self.title, json.loads(self.stamp.reading)) == self.stamp:
@@ -194,7 +197,7 @@ class Cache:
         """The examples of a record, as they were parsed."""
         count, terms, features, width, lines, flags, told, _ = (int(n) for n in place.head)
         body = place.body[: _body_size(place.head)]
-        if int(checksum(body)) != told:
+        if _of_record(place.head, body) != told:
             raise Damaged
         at = 0
 
@@ -237,6 +240,17 @@ class Cache:
         return (lambda i: self.labels[int(keys[i])]) if numbers is None else number_label(keys)
 
 
+def _of_record(head: NDArray[np.uint64], body: NDArray[np.uint8]) -> int:
+    """The checksum of a record, that of its head in place of the checksum itself."""
+    start = head.copy()
+    start[6] = checksum(body)
+    return int(checksum(start.view(np.uint8)))
+
+
+def _of_text(text: bytes) -> int:
+    return int(checksum(np.frombuffer(text + bytes(-len(text) % 64), np.uint8).copy()))
+
+
 def _body_size(head: NDArray[np.uint64]) -> int:
     """How many bytes the arrays of a record take."""
     count, terms, width, flags = (int(head[k]) for k in (0, 1, 3, 5))
@@ -273,13 +287,14 @@ def _checked(file: Any, stamp: Stamp) -> Cache | None:
             return None
         file.seek(16)
         header = json.loads(file.read(size))
-        file.seek(whole - 16)
-        last = file.read(16)
-        length = int.from_bytes(last[:8], "little")
-        stop = whole - 16 - length
-        if last[8:] != MAGIC or stop < 16 + size or header != {"format": FORMAT, **stamp._asdict()}:
+        file.seek(whole - END)
+        last = file.read(END)
+        length, told = int.from_bytes(last[:8], "little"), int.from_bytes(last[8:16], "little")
+        stop = whole - END - length
+        if last[16:] != MAGIC or stop < 16 + size or header != {"format": FORMAT, **stamp._asdict()}:
             return None
         file.seek(stop)
-        return Cache(file, 16 + size, stop, json.loads(file.read(length)))
+        trailer = file.read(length)
+        return Cache(file, 16 + size, stop, json.loads(trailer)) if _of_text(trailer) == told else None
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None

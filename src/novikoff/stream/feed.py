@@ -25,6 +25,7 @@ from novikoff.errors import InputError
 
 BLOCK = 1 << 20
 NEWLINE = 10
+PACKED_PIECE = 1 << 17
 LONGEST_RECORD = 1 << 24
 """16 MiB: a line longer than that is refused."""
 MARK = b"\xef\xbb\xbf"  # which some programs write before UTF-8 text
@@ -81,32 +82,41 @@ class Feed:
 
     def fill(self, block: Block, last_end: Callable[[NDArray[np.uint8], int, int], int]) -> bool:
         """The next records; False where there are none left. `last_end` finds where the last record ends."""
-        while len(self.tail) > block.size:
-            block.grow()
-        at = PADDING + len(self.tail)
-        block.text[PADDING:at] = self.tail
+        at = PADDING
         while True:
-            room = PADDING + block.size
-            if at < room:
-                count = self._read(block.text.data[at:room])
-                if count == 0:  # the end of the file is the end of a record
-                    if at > PADDING and block.text[at - 1] != NEWLINE:
-                        block.text[at] = NEWLINE
-                        at += 1
-                    end = at
-                    break
-                at += count
-                if at < room and self._more_at_once():
-                    continue
+            at, ended = self._more(block, at)
+            if ended:  # the end of the file is the end of a record
+                if at > PADDING and block.text[at - 1] != NEWLINE:
+                    block.text[at] = NEWLINE
+                    at += 1
+                end = at
+                break
             end = last_end(block.text, PADDING, at)
             if end > PADDING:
                 break
-            if at == room:
+            if at == PADDING + block.size:
                 self._make_longer(block)
-        self.tail = block.text[end:at].copy()
+        self.tail = np.concatenate([block.text[end:at], self.tail])
         block.text[end : end + PADDING] = 0
         block.stop, block.title = end, self.title
         return end > PADDING
+
+    def _more(self, block: Block, at: int) -> tuple[int, bool]:
+        """Fills the block from `at` on, as far as it goes without waiting for more than something to come; returns how
+        far that is, and whether the file has ended there."""
+        room = PADDING + block.size
+        left = min(len(self.tail), room - at)
+        block.text[at : at + left] = self.tail[:left]
+        self.tail = self.tail[left:]
+        some = left > 0
+        at += left
+        while at < room and (not some or self._more_at_once()):
+            count = self._read(block.text.data[at:room])
+            if count == 0:
+                return at, True
+            some = True
+            at += count
+        return at, False
 
     def _make_longer(self, block: Block) -> None:
         if block.size >= LONGEST_RECORD:
@@ -232,9 +242,38 @@ def _unpacked(kind: str, file: Any) -> Any:
         import bz2
 
         return bz2.BZ2File(file)
-    import zstandard
+    return _Zstandard(file)
 
-    return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+
+class _Zstandard:
+    """Frames one after another. The library's own reader takes an archive that was cut off for a complete one."""
+
+    def __init__(self, file: Any) -> None:
+        import zstandard
+
+        self.file, self.tool = file, zstandard.ZstdDecompressor()
+        self.frame: Any = None
+        self.packed, self.ready = b"", memoryview(b"")
+
+    def readinto(self, room: Any) -> int:
+        while not len(self.ready):
+            self.packed = self.packed or self.file.read(PACKED_PIECE)
+            if not self.packed:
+                if self.frame is not None:
+                    raise EOFError("the archive ends before its end was marked")
+                return 0
+            self.frame = self.frame or self.tool.decompressobj()
+            self.ready = memoryview(self.frame.decompress(self.packed))
+            self.packed = self.frame.unused_data
+            if self.frame.eof:
+                self.frame = None
+        count = min(len(room), len(self.ready))
+        room[:count] = self.ready[:count]
+        self.ready = self.ready[count:]
+        return count
+
+    def close(self) -> None:
+        """The file itself is closed by whoever opened it."""
 
 
 def plain_suffix(title: str) -> str:

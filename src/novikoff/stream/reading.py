@@ -25,7 +25,7 @@ from novikoff.stream.feed import BLOCK, Block, Feed, opened
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem
 from novikoff.stream.names import Names
 from novikoff.stream.pipeline import in_order
-from novikoff.stream.rows import Rows, Sparse
+from novikoff.stream.rows import Rows, Sparse, cut
 
 MOST_THREADS = 8
 
@@ -69,6 +69,23 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.parsed.keys)
+
+    def after(self, count: int) -> Batch:
+        """The examples but for the first so many."""
+        if count == 0:
+            return self
+        parsed, rest = self.parsed, slice(count, None)
+        rows = cut(self.rows, count, len(self))
+        late = parsed._replace(
+            rows=rows,
+            keys=parsed.keys[rest],
+            label=lambda i: parsed.label(i + count),
+            weights=parsed.weights[rest],
+            line_of=parsed.line_of[rest],
+            numbers=None if parsed.numbers is None else parsed.numbers[rest],
+            groups=None if parsed.groups is None else parsed.groups[rest],
+        )
+        return Batch(rows, late, self.title, self.lines_before, self.features, self.size)
 
     def where(self, i: int) -> str:
         """file:line of example i."""
@@ -204,10 +221,9 @@ class Reading:
         try:
             for batch in self._text(feed, settled, lines):
                 writer.add(batch.rows, batch.parsed, batch.features)
-                if already >= len(batch):
-                    already -= len(batch)
-                else:
-                    yield batch
+                if already < len(batch):
+                    yield batch.after(already)
+                already = max(0, already - len(batch))
             complete = True
         finally:
             if complete:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from novikoff._bytes import PADDING, equal, lowest, ones, upto
 from novikoff._jit import DISABLED, compiled
 
+BEYOND = 24  # marks after the last one that may be looked at, eight terms being read at a time
 _ZERO: Any = np.uint64(0)
 _ONE: Any = np.uint64(1)
 _LAST: Any = np.uint64(63)
@@ -59,6 +60,8 @@ def _terms(
             count += 1
             newlines &= newlines - _ONE
         at = spread(marks, at, base, found)
+    for k in range(at, at + BEYOND):
+        marks[k] = stop
     return count
 
 
@@ -75,6 +78,7 @@ def _plain_terms(text: Any, stop: int, special: int, marks: Any, ends: Any, line
             ends[count], lines[count] = at, k
             count += 1
         before = byte
+    marks[at : at + BEYOND] = stop
     return count
 
 

@@ -27,7 +27,11 @@ SUFFIXES = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
     **dict.fromkeys((".parquet", ".pq", ".arrow", ".feather"), "parquet"),
 }
-_SVMLIGHT = re.compile(rb"\s*[^\s:|,;\t]+(,[^\s:|,;]+)*(\s+(qid|[0-9]+):\S+)*\s*(#.*)?")
+_NUMBER = rb"[-+0-9.eE]+"
+_TERMS = rb"(\s+(qid|[0-9]+):[^\s:]+)"
+_SVMLIGHT = re.compile(
+    rb"\s*(" + _NUMBER + rb"(," + _NUMBER + rb")*" + _TERMS + rb"+|" + _NUMBER + rb"|" + _TERMS + rb"+)\s*(#.*)?"
+)
 _VW = re.compile(rb"[^|,;{]*\|")
 
 

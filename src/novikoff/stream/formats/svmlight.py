@@ -308,7 +308,7 @@ class SvmlightParser(Parser):
         costs nothing."""
         self.size = size
         lines, terms = size // 2 + 2, size // 4 + 16
-        self.marks = np.zeros(size // 2 + 64, np.uint32)
+        self.marks = np.zeros(size + 64, np.uint32)
         self.ends, self.lines = np.zeros(size + 1, np.int64), np.zeros(size + 1, np.int64)
         self.out = Out(
             starts=np.zeros(lines + 1, np.int64),

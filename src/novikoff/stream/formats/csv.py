@@ -1,0 +1,166 @@
+"""CSV and TSV: tables as text, a record a line, cells as RFC 4180 has them (see `records.py`).
+
+The first file settles how all are read. Its delimiter is , ; tab or | (TSV: tab); its first record is names or not; a
+column is numbers if all its cells in the first MiB are numbers or missing, else categories. Numbers may have blanks on
+both sides and may be quoted; categories are their bytes. A missing value is an empty cell, ?, NA, N/A, NaN or null, in
+small or capital letters, quoted or not. Blank lines are skipped. What the columns become: see `table.py`.
+
+A later file may begin with the same names; if its first record has a number where numbers are to come, it has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._bytes import PADDING
+from novikoff.errors import InputError
+from novikoff.stream.feed import Block
+from novikoff.stream.formats import survey
+from novikoff.stream.formats.cells import NUMERIC, Hashed, Numbers, parse_records
+from novikoff.stream.formats.contract import Parsed
+from novikoff.stream.formats.records import NOWHERE, find_cells, last_record_end
+from novikoff.stream.formats.table import Table, TableParser, settled_columns, unique_names
+from novikoff.stream.rows import Dense, Sparse
+
+SPELLED = {"tab": "\t", "\\t": "\t", "space": " "}
+
+
+class CsvParser(TableParser):
+    def __init__(self, table: Csv, named: bool) -> None:
+        super().__init__(table, named)
+        self.delimiter = table.separator[0]
+        self.size = 0
+
+    def _make_room(self, size: int) -> None:
+        """For a block of so many bytes, each of which may end a cell; memory that is never written costs nothing."""
+        self.size = size
+        records = size + 2
+        self.marks = np.zeros(size + 80, np.uint32)
+        self.ends, self.lines, self.strays = (np.zeros(records, np.int64) for _ in range(3))
+        self.out = self.make_out(size // (len(self.kinds) or 1) + 2)
+        self.out = self.out._replace(problems=np.zeros((records, 5), np.int64))
+        self.into = self._hashed(size) if self.table.bits is not None else self._numbers(size)
+
+    def _numbers(self, size: int) -> Numbers | Hashed:
+        return Numbers(np.zeros(size + 16, np.float32), len(self.kinds), self.table.target)
+
+    def _hashed(self, size: int) -> Numbers | Hashed:
+        return Hashed(
+            to=self.make_slots(size + 16),
+            starts=np.zeros(len(self.out.keys) + 1, np.int64),
+            kinds=self.kinds,
+            seeds=self.seeds,
+            wanted=np.packbits(self.kinds == NUMERIC, bitorder="little"),
+            numbers=np.zeros(len(self.kinds) + 8, np.float32),
+        )
+
+    def parse(self, block: Block) -> Parsed:
+        if block.size > self.size:
+            self._make_room(block.size)
+        table, out, into, text = self.table, self.out, self.into, block.text
+        numeric = table.numeric[table.target]
+        self.marks[0] = PADDING - 1
+        count, odd, unended, lines = find_cells(
+            text, PADDING, block.stop, self.delimiter, self.marks[1:], self.ends, self.lines, self.strays
+        )
+        rows, wrong = parse_records(
+            text, self.marks, self.ends, self.lines, self.strays, count, odd, unended,
+            len(self.kinds), table.target, numeric, into, out,
+        )  # fmt: skip
+        return Parsed(
+            rows=Sparse(into.starts[: rows + 1], into.to.indices, into.to.values)
+            if isinstance(into, Hashed)
+            else Dense(into.values[: rows * self.width], self.width),
+            keys=out.keys[:rows],
+            label=self.label(block, out.keys[:rows], out.labels[:, 0], out.labels[:, 1]),
+            weights=np.zeros(0),
+            line_of=out.line_of[:rows],
+            lines=lines,
+            features=1 << table.bits if table.bits else self.width,
+            problems=self.problems(block, out, wrong),
+            hashes=into.to.hashes if isinstance(into, Hashed) else np.zeros(0, np.uint64),
+            spans=into.to.spans if isinstance(into, Hashed) else np.zeros((0, 4), np.int64),
+            numbers=out.keys[:rows].view(np.float64) if numeric else None,
+        )
+
+
+@dataclass(frozen=True)
+class Csv(Table):
+    delimiter: str
+    """As the user has said it, or as it was found."""
+
+    name: ClassVar[str] = "csv"
+    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+    patience: ClassVar[float] = 0.2
+    usual: ClassVar[str | None] = None
+    """The delimiter where nothing is said; None where it is to be found."""
+
+    @classmethod
+    def settled(cls, options: Any, head: bytes, title: str) -> Csv:
+        survey.must_be_text(head, title)
+        said = options.delimiter or cls.usual
+        found = said if said is not None else survey.found_delimiter(head, title).decode()
+        separator = separator_of(found)
+        rows = [cells for cells, _ in survey.records(head, separator)]
+        if not rows:
+            raise InputError(f"{title}: is empty: there are no examples in it.")
+        width = len(rows[0])
+        rows = [cells for cells in rows if len(cells) == width]
+        header = survey.has_header(rows) if options.header is None else bool(options.header)
+        names = [_spelled(cell) for cell in rows[0]] if header else [str(k + 1) for k in range(width)]
+        numeric = [survey.is_numeric(column) for column in zip(*rows[header:], strict=True)] or [True] * width
+        fields = settled_columns(options, unique_names(names, title), numeric, title, header=header)
+        return cls(**fields, delimiter=found)
+
+    @classmethod
+    def enough(cls, head: bytes) -> bool:
+        """One record may be the names; what columns are can be seen on the second."""
+        return head.rstrip(b"\r\n").lstrip(b"\r\n").count(b"\n") > 0
+
+    @property
+    def separator(self) -> bytes:
+        return separator_of(self.delimiter)
+
+    def parser(self, *, named: bool) -> CsvParser:
+        return CsvParser(self, named)
+
+    def last_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:
+        return last_record_end(text, start, stop, self.separator[0], NOWHERE)
+
+    def opening(self, head: bytes, title: str) -> tuple[int, int]:
+        survey.must_be_text(head, title)
+        if not self.header:
+            return 0, 0
+        cells, end = next(survey.records(head, self.separator), ([], 0))
+        names = [_spelled(cell) or str(k + 1) for k, cell in enumerate(cells)]
+        if tuple(names) != self.names:
+            if any(kind and survey.NUMBER.fullmatch(cell) for kind, cell in zip(self.numeric, cells, strict=False)):
+                return 0, 0
+            self.same_columns(names, title)
+        return end, head.count(b"\n", 0, end)
+
+
+@dataclass(frozen=True)
+class Tsv(Csv):
+    name: ClassVar[str] = "tsv"
+    suffixes: ClassVar[tuple[str, ...]] = (".tsv",)
+    usual: ClassVar[str | None] = "\t"
+
+
+def separator_of(spelled: str) -> bytes:
+    """The one byte between cells; InputError where it can't be one."""
+    character = SPELLED.get(spelled, spelled)
+    if len(character) != 1 or not character.isascii() or character.isalnum() or character in "\"\r\n\0.+-":
+        raise InputError(
+            f"--delimiter must be one character such as , ; | or tab, none that belongs to numbers or quotes, but is"
+            f" {spelled!r}."
+        )
+    return character.encode()
+
+
+def _spelled(cell: bytes) -> str:
+    return cell.decode("utf-8", "replace")

@@ -1,0 +1,120 @@
+"""A first look at a table: what separates its cells, whether it begins with names, which columns are numbers.
+
+Its records and cells are those of `records.py`, in plain Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from novikoff.errors import InputError
+
+DELIMITERS = (b",", b";", b"\t", b"|")
+LABEL_NAMES = (b"label", b"class", b"target", b"y")
+SNIFFED = 100
+"""Records that are looked at to find the delimiter."""
+_QUOTED = re.compile(rb'"([^"]*(?:""[^"]*)*)"')
+_DECIMAL = rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?"
+_MISSING = rb"(?:[nN][aA]|[nN]/[aA]|[+-]?[nN][aA][nN]|[nN][uU][lL][lL]|\?)?"
+# Infinity is a number that is refused: one of it must not make a column of numbers one of categories.
+NUMBER = re.compile(rb"[ \t]*(?:" + _DECIMAL + rb")[ \t]*")
+MISSING = re.compile(rb"[ \t]*" + _MISSING + rb"[ \t]*")
+NUMERIC = re.compile(rb"[ \t]*(?:" + _DECIMAL + rb"|" + _MISSING + rb")[ \t]*")
+Record = list[bytes]
+
+
+def must_be_text(head: bytes, title: str) -> None:
+    """Raises InputError for UTF-16 and for what is no text."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{title}: is UTF-16 text, but a table must be UTF-8: convert it (iconv -f UTF-16 -t UTF-8).")
+    place = head.find(b"\0")
+    if place >= 0:
+        raise InputError(
+            f"{title}: has a NUL byte on line {head.count(10, 0, place) + 1}: a table must be UTF-8 text; is it the"
+            " right file, or of another --format?"
+        )
+
+
+def records(text: bytes, delimiter: bytes) -> Iterator[tuple[Record, int]]:
+    """The cells of each record, quotes removed, and where it ends; blank lines are left out, and so is a last record
+    that ends inside quotes, unless it is the only one."""
+    at, alone = 0, True
+    while at < len(text):
+        stop = text.find(b"\n", at)
+        stop = len(text) if stop < 0 else stop
+        whole = True
+        if b'"' in text[at:stop]:
+            cells, stop, whole = _quoted(text, at, delimiter)
+        else:
+            cells = text[at:stop].removesuffix(b"\r").split(delimiter)
+        at = min(stop + 1, len(text))
+        if (len(cells) > 1 or cells[0].strip(b" \t")) and (whole or alone):
+            alone = False
+            yield cells, at
+
+
+def _quoted(text: bytes, at: int, delimiter: bytes) -> tuple[Record, int, bool]:
+    """One record with quotes in it: its cells, where its newline is, and whether it has an end."""
+    rest = re.compile(rb"[^\n" + re.escape(delimiter) + rb"]*")
+    cells: Record = []
+    while True:
+        value = b""
+        if text[at : at + 1] == b'"':
+            quoted = _QUOTED.match(text, at)
+            if quoted is None:
+                return [*cells, text[at:]], len(text), False
+            value, at = quoted[1].replace(b'""', b'"'), quoted.end()
+        unquoted = rest.match(text, at)
+        assert unquoted is not None  # noqa: S101 - it matches anything
+        at = unquoted.end()
+        last = text[at : at + 1] != delimiter
+        cells.append(value + (unquoted[0].removesuffix(b"\r") if last else unquoted[0]))
+        if last:
+            return cells, at, True
+        at += 1
+
+
+def found_delimiter(head: bytes, title: str) -> bytes:
+    """The one by which most of the first records have as many cells as the first; then the one with the most cells."""
+
+    def worth(delimiter: bytes) -> tuple[float, int]:
+        counts = [len(cells) for (cells, _), _ in zip(records(head, delimiter), range(SNIFFED), strict=False)]
+        return (counts.count(counts[0]) / len(counts), counts[0]) if counts and counts[0] > 1 else (0.0, 0)
+
+    best = max(DELIMITERS, key=worth)
+    if worth(best) == (0.0, 0):
+        raise InputError(
+            f"{title}: none of , ; | and tab separates columns on its first line: say --delimiter, or another --format."
+        )
+    return best
+
+
+def has_header(rows: Sequence[Record]) -> bool:
+    """Whether the first record is names: none of it is a number, and numbers come later or all of it is different; or
+    some are whole numbers, as the names of columns may be, but a column is numbers except for its name, or is named as
+    labels are."""
+    first, later = rows[0], rows[1:]
+    distinct = len(set(first)) == len(first)
+    if not any(NUMBER.fullmatch(cell) for cell in first):
+        return distinct or any(NUMBER.fullmatch(cell) for row in later for cell in row)
+    if not distinct or not all(cell.isdigit() or not NUMBER.fullmatch(cell) for cell in first):
+        return False
+    return any(
+        not NUMERIC.fullmatch(name) and (_is_named(column) or (is_label_name(name) and name not in column))
+        for name, column in zip(first, zip(*later, strict=True), strict=False)
+    )
+
+
+def _is_named(column: Sequence[bytes]) -> bool:
+    """Whether a text above this column must be its name."""
+    return is_numeric(column) and any(map(NUMBER.fullmatch, column))
+
+
+def is_label_name(name: bytes) -> bool:
+    return name.strip().lower() in LABEL_NAMES
+
+
+def is_numeric(cells: Iterable[bytes]) -> bool:
+    """Whether all cells are numbers or missing."""
+    return all(map(NUMERIC.fullmatch, cells))
