@@ -22,7 +22,8 @@ def lines(rows: int, seed: int = 0) -> str:
     for _ in range(rows):
         columns = np.sort(rng.choice(50, 6, replace=False)) + 1
         out.append(
-            f"{rng.choice([-1, 1])} " + " ".join(f"{j}:{v:.4g}" for j, v in zip(columns, rng.standard_normal(6), strict=True))
+            f"{rng.choice([-1, 1])} "
+            + " ".join(f"{j}:{v:.4g}" for j, v in zip(columns, rng.standard_normal(6), strict=True))
         )
     return "\n".join(out) + "\n"
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+import time
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from novikoff._bytes import PADDING
-from novikoff.stream.dictionary import NameTable, merged_rows
+from novikoff._jit import compiled
+from novikoff.stream.bag import Slots, finished_row, put, slots
+from novikoff.stream.dictionary import NameTable
 from novikoff.stream.hashing import both, hash_of, hashed
 
 VECTORS = {
@@ -73,18 +76,57 @@ def test_a_table_of_names_gives_numbers_in_order() -> None:
     assert table.numbers_of(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
 
 
-@given(st.lists(st.lists(st.tuples(st.integers(0, 200_000), st.sampled_from([-1.0, 0.5, 1.0, 0.0])), max_size=12)))
-def test_what_comes_twice_in_a_row_is_added_up(rows: list[list[tuple[int, float]]]) -> None:
-    starts = np.cumsum([0, *(len(r) for r in rows)])
-    indices = np.array([j % 7 + (j // 7) % 3 * 65_536 for r in rows for j, _ in r], np.uint32)
-    values = np.array([v for r in rows for _, v in r], np.float32)
-    expected = []
-    for a, b in itertools.pairwise(starts):
+@compiled
+def fill(to: Slots, hashes: NDArray[np.uint64], values: NDArray[np.float64], ends: NDArray[np.int64]) -> int:
+    """Rows of these hashes; `ends` are changed to where the rows end then."""
+    first = start = 0
+    for i in range(len(ends)):
+        at = first
+        for k in range(start, ends[i]):
+            at = put(to, at, hashes[k], values[k], k, 0, 0)
+        start = ends[i]
+        first = finished_row(to, first, at)
+        ends[i] = first
+    return first
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 30), st.sampled_from([-1.0, 0.5, 1.0, 0.0])), max_size=20)),
+    st.sampled_from([0, 2, 4, 18]),
+    st.booleans(),
+)
+def test_what_comes_twice_in_a_row_is_added_up(rows: list[list[tuple[int, float]]], bits: int, signed: bool) -> None:
+    count = sum(map(len, rows))
+    to = slots(count + 1, bits=bits, signed=signed, named=True)
+    hashes = np.array([hashed(str(j).encode()) for r in rows for j, _ in r], np.uint64)
+    values = np.array([v for r in rows for _, v in r])
+    ends = np.cumsum([len(r) for r in rows]).astype(np.int64)
+    fill(to, hashes, values, ends)
+    start = 0
+    for row, end in zip(rows, ends.tolist(), strict=True):
         sums: dict[int, float] = {}
-        for j, v in zip(indices[a:b].tolist(), values[a:b].tolist(), strict=True):
-            sums[j] = sums.get(j, 0.0) + v
-        expected.append({j: v for j, v in sums.items() if v != 0.0})
-    got = merged_rows(starts.astype(np.int64), indices, values)
-    for i, wanted in enumerate(expected):
-        part = slice(int(got.starts[i]), int(got.starts[i + 1]))
-        assert dict(zip(got.indices[part].tolist(), got.values[part].tolist(), strict=True)) == wanted
+        for j, v in row:
+            h = hashed(str(j).encode())
+            key = h & ((1 << bits) - 1) if bits else h
+            sums[key] = sums.get(key, 0.0) + (-v if signed and bits and h >> 63 else v)
+        got = (to.indices if bits else to.hashes)[start:end].tolist()
+        assert dict(zip(got, to.values[start:end].tolist(), strict=True)) == {k: v for k, v in sums.items() if v != 0.0}
+        assert len(got) == len(set(got))
+        start = end
+    assert not to.filter.any()
+    if bits:
+        seen = {h & ((1 << bits) - 1) for h in map(int, hashes)}
+        assert {k for k in range(1 << bits) if to.used[k >> 6] >> np.uint64(k & 63) & np.uint64(1)} == seen
+
+
+def test_a_very_long_row_takes_no_longer_for_each_term() -> None:
+    count = 300_000
+    hashes = np.random.default_rng(0).integers(0, 2**63, count).astype(np.uint64)
+    for bits in (0, 20):
+        to = slots(count, bits=bits, signed=False, named=False)
+        ends = np.array([count], np.int64)
+        began = time.perf_counter()
+        fill(to, hashes, np.ones(count), ends)
+        fill(to, hashes, np.ones(count), np.array([count], np.int64))
+        assert time.perf_counter() - began < 20.0  # a row looked through for each of its terms would take minutes
+        assert ends[0] == (count if bits == 0 else len(np.unique(hashes & np.uint64(2**20 - 1))))

@@ -99,8 +99,8 @@ def row(found: list[tuple[int, float]], bits: int, signed: bool) -> dict[int, fl
     out: dict[int, float] = {}
     for h, value in found:
         slot = h & ((1 << bits) - 1)
-        worth = -value if signed and h >> 63 else value
-        out[slot] = float(np.float32(float(np.float32(out[slot])) + worth)) if slot in out else float(np.float32(worth))
+        worth = float(np.float32(-value if signed and h >> 63 else value))
+        out[slot] = float(np.float32(out[slot] + worth)) if slot in out else worth
     return {slot: value for slot, value in out.items() if value != 0.0}
 
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from novikoff._bytes import signed
 from novikoff._jit import DISABLED, compiled
-from novikoff.stream.hashing import FILTER_BITS, bit_of, set_bit
-from novikoff.stream.rows import Sparse
 
 EMPTY = -1
 
@@ -60,45 +58,6 @@ def put_in(h: Any, number: int, keys: NDArray[np.uint64], numbers: NDArray[np.in
     numbers[at] = number
 
 
-@compiled
-def merge(
-    starts: NDArray[np.int64], indices: NDArray[np.uint32], values: NDArray[np.float32], filter: NDArray[np.uint64]
-) -> None:
-    """Adds up what a row has twice, drops what is 0; `starts` is changed where rows become shorter."""
-    end = 0
-    low = np.uint32((1 << FILTER_BITS) - 1)
-    begin = starts[0]
-    for i in range(len(starts) - 1):
-        first = end
-        stop = starts[i + 1]
-        for k in range(begin, stop):
-            index = indices[k]
-            bit = int(index & low)
-            found = -1
-            if bit_of(filter, bit):
-                for j in range(first, end):
-                    if indices[j] == index:
-                        found = j
-            if found >= 0:
-                values[found] = np.float64(values[found]) + np.float64(values[k])
-            else:
-                set_bit(filter, bit)
-                indices[end] = index
-                values[end] = values[k]
-                end += 1
-        for k in range(first, end):
-            filter[int(indices[k] & low) >> 6] = np.uint64(0)
-        kept = first
-        for k in range(first, end):
-            if values[k] != 0.0:
-                indices[kept] = indices[k]
-                values[kept] = values[k]
-                kept += 1
-        end = kept
-        begin = stop
-        starts[i + 1] = end
-
-
 class NameTable:
     """Numbers for names, in the order in which they came."""
 
@@ -127,10 +86,3 @@ class NameTable:
             self.add(hashes[at], new(at))
             at = look_up(hashes, at, self.keys, self.numbers, out)
         return out
-
-
-def merged_rows(starts: NDArray[np.int64], indices: NDArray[np.uint32], values: NDArray[np.float32]) -> Sparse:
-    """Rows in which nothing comes twice."""
-    starts = starts.copy()
-    merge(starts, indices, values, np.zeros(1 << (FILTER_BITS - 6), np.uint64))
-    return Sparse(starts, indices, values)

@@ -14,7 +14,7 @@ negative. Several features together (an interaction) have the hash fold(h₁ ⊕
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,6 @@ _K1: Any = np.uint64(K1)
 _K2: Any = np.uint64(K2)
 _ALL: Any = np.uint64(2**64 - 1)
 _U64 = 2**64 - 1
-FILTER_BITS = 16
-"""Of the filter that tells whether a row may have a slot already."""
 DEFAULT_BITS = 18
 MOST_BITS = 31
 
@@ -91,42 +89,6 @@ both = compiled(_plain_pair if DISABLED else _pair)
 """The hash of two features together."""
 
 
-class Slots(NamedTuple):
-    """Where a parser puts features that are known by their hash.
-
-    With `mask` the slot is hash & mask, and a slot that a row has already is not put in twice: values are added up.
-    With no mask (-1) the hashes themselves are kept for `dictionary.py`, where all that is done in order.
-    """
-
-    indices: NDArray[np.uint32]
-    values: NDArray[np.float32]
-    hashes: NDArray[np.uint64]
-    """Empty, or one per term: for a dictionary, or for names to be kept."""
-    spans: NDArray[np.int64]
-    """Where each of these names stands: start, stop of the name, and of its namespace."""
-    filter: NDArray[np.uint64]
-    """A bit for each slot (modulo 2^16) that the current row has; all zeros between rows."""
-    used: NDArray[np.uint64]
-    """A bit for each slot that was ever used."""
-    mask: int
-    signed: int
-
-
-def slots(terms: int, *, bits: int, signed: bool, named: bool) -> Slots:
-    """Room for so many terms; `named` where names are wanted for them."""
-    named = named or bits == 0
-    return Slots(
-        indices=np.zeros(terms, np.uint32),
-        values=np.zeros(terms, np.float32),
-        hashes=np.zeros(terms if named else 0, np.uint64),
-        spans=np.zeros((terms if named else 0, 4), np.int64),
-        filter=np.zeros(1 << (FILTER_BITS - 6), np.uint64),
-        used=np.zeros(max(1, (1 << bits) >> 6) if bits else 0, np.uint64),
-        mask=(1 << bits) - 1 if bits else -1,
-        signed=int(signed),
-    )
-
-
 def _plain_slot(h: int, mask: int) -> int:
     return int(h) & mask
 
@@ -148,61 +110,5 @@ is_negative = compiled(_plain_is_negative if DISABLED else _is_negative)
 
 
 @compiled
-def bit_of(words: NDArray[np.uint64], k: int) -> bool:
-    return bool(words[k >> 6] >> np.uint64(k & 63) & np.uint64(1))
-
-
-@compiled
 def set_bit(words: NDArray[np.uint64], k: int) -> None:
     words[k >> 6] |= np.uint64(1) << np.uint64(k & 63)
-
-
-@compiled
-def emit(to: Slots, first: int, at: int, h: Any, value: float) -> int:
-    """One more feature for the row that begins at `first` and has got as far as `at`; returns how far it has got then.
-
-    A slot that the filter has not seen in this row is new. One that it has may be: then the row is looked through.
-    """
-    if to.mask < 0:
-        to.hashes[at] = h
-        to.values[at] = value
-        return at + 1
-    index = slot_of(h, to.mask)
-    if to.signed != 0 and is_negative(h):
-        value = -value
-    low = index & ((1 << FILTER_BITS) - 1)
-    if bit_of(to.filter, low):
-        for k in range(first, at):
-            if to.indices[k] == np.uint32(index):
-                to.values[k] = np.float64(to.values[k]) + value
-                return at
-    set_bit(to.filter, low)
-    set_bit(to.used, index)
-    to.indices[at] = index
-    to.values[at] = value
-    if len(to.hashes) > 0:
-        to.hashes[at] = h
-    return at + 1
-
-
-@compiled
-def row_end(to: Slots, first: int, at: int) -> int:
-    """Ends a row, without the terms whose values are 0; returns where the next one begins."""
-    zeros = False
-    for k in range(first, at):
-        if to.mask >= 0:
-            to.filter[(to.indices[k] & np.uint32((1 << FILTER_BITS) - 1)) >> np.uint32(6)] = np.uint64(0)
-        zeros |= to.values[k] == 0.0
-    if not zeros:
-        return at
-    end = first
-    for k in range(first, at):
-        if to.values[k] != 0.0:
-            to.indices[end] = to.indices[k]
-            to.values[end] = to.values[k]
-            if len(to.hashes) > 0:
-                to.hashes[end] = to.hashes[k]
-                for j in range(4):
-                    to.spans[end, j] = to.spans[k, j]
-            end += 1
-    return end

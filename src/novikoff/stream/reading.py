@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from novikoff._bytes import PADDING
 from novikoff.errors import InputError
 from novikoff.stream import builtin, cache, formats
-from novikoff.stream.dictionary import NameTable, merged_rows
+from novikoff.stream.dictionary import NameTable
 from novikoff.stream.feed import BLOCK, Block, Feed, opened
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem
 from novikoff.stream.names import Names
@@ -288,7 +288,7 @@ class Reading:
 
         if self._table is None:
             self._table = NameTable()
-        return merged_rows(rows.starts, self._table.numbers_of(hashes, new), rows.values)
+        return rows._replace(indices=self._table.numbers_of(hashes, new))
 
     def _keep_names(
         self, settled: Format, block: Block, parsed: Parsed, rows: Sparse, hashes: NDArray[np.uint64]

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from novikoff._bytes import eight_cells, word
 from novikoff._jit import compiled, compiled_apart, generic
+from novikoff.stream.bag import Slots, finished_row, put
 from novikoff.stream.decimals import decimal
 from novikoff.stream.formats.contract import LARGEST_VALUE
 from novikoff.stream.formats.records import QUOTE, RETURN
-from novikoff.stream.hashing import Slots, emit, hash_of, row_end
+from novikoff.stream.hashing import hash_of
 
 Bytes = NDArray[np.uint8]
 REASONS = {
@@ -228,7 +229,6 @@ def _(into: Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) ->
                     return reason, odd
                 numbers[odd] = value
     first = at = into.starts[row]
-    named = len(to.hashes) > 0
     for cell in range(len(into.kinds)):
         kind = into.kinds[cell]
         start = stop = 0
@@ -245,12 +245,8 @@ def _(into: Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) ->
             else:
                 h = hash_of(text, start, stop, h)
         if kind != TARGET and value != 0.0:
-            if named:
-                to.spans[at, 0] = cell
-                to.spans[at, 1] = start
-                to.spans[at, 2] = stop
-            at = emit(to, first, at, h, value)
-    into.starts[row + 1] = row_end(to, first, at)
+            at = put(to, at, h, value, cell, start, stop)
+    into.starts[row + 1] = finished_row(to, first, at)
     return 0, 0
 
 

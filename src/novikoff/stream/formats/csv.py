@@ -82,7 +82,7 @@ class CsvParser(TableParser):
             lines=lines,
             features=1 << table.bits if table.bits else self.width,
             problems=self.problems(block, out, wrong),
-            hashes=into.to.hashes if isinstance(into, Hashed) else np.zeros(0, np.uint64),
+            hashes=into.to.hashes[: len(into.to.spans)] if isinstance(into, Hashed) else np.zeros(0, np.uint64),
             spans=into.to.spans if isinstance(into, Hashed) else np.zeros((0, 4), np.int64),
             numbers=out.keys[:rows].view(np.float64) if numeric else None,
         )
@@ -154,7 +154,7 @@ class Tsv(Csv):
 def separator_of(spelled: str) -> bytes:
     """The one byte between cells; InputError where it can't be one."""
     character = SPELLED.get(spelled, spelled)
-    if len(character) != 1 or not character.isascii() or character.isalnum() or character in "\"\r\n\0.+-":
+    if len(character) != 1 or not character.isascii() or character.isalnum() or character in '"\r\n\0.+-':
         raise InputError(
             f"--delimiter must be one character such as , ; | or tab, none that belongs to numbers or quotes, but is"
             f" {spelled!r}."

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from novikoff._bytes import PADDING
 from novikoff._jit import compiled
 from novikoff.errors import InputError
+from novikoff.stream.bag import Slots, finished_row, put
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.cells import CATEGORY, LABEL, NO_LABEL, NO_SEED, RANGE, TARGET
 from novikoff.stream.formats.contract import LARGEST_VALUE, Parsed, Problem
 from novikoff.stream.formats.survey import MISSING
 from novikoff.stream.formats.table import Table, TableParser, settled_columns, unique_names
-from novikoff.stream.hashing import Slots, emit, hash_of, row_end
+from novikoff.stream.hashing import hash_of
 from novikoff.stream.rows import Dense, Sparse
 
 CELLS_AT_ONCE = 1 << 17
@@ -57,7 +58,6 @@ def coded_rows(
     """Hashed rows; returns how many."""
     row = at = 0
     starts[0] = 0
-    named = len(to.hashes) > 0
     for i in range(len(piece.good)):
         if not piece.good[i]:
             continue
@@ -65,19 +65,16 @@ def coded_rows(
         for column in range(len(kinds)):
             h = seeds[column]
             value = float(piece.numbers[i, column])
-            start = stop = np.int64(0)
+            start: Any = np.int64(0)
+            stop: Any = start
             if kinds[column] == CATEGORY and piece.codes[i, column] != ABSENT:
                 start = piece.starts[piece.codes[i, column]]
                 stop = piece.stops[piece.codes[i, column]]
                 h = hash_of(text, start, stop, h)
                 value = 1.0
             if kinds[column] != TARGET and value != 0.0:
-                if named:
-                    to.spans[at, 0] = column
-                    to.spans[at, 1] = start
-                    to.spans[at, 2] = stop
-                at = emit(to, first, at, h, value)
-        at = row_end(to, first, at)
+                at = put(to, at, h, value, column, start, stop)
+        at = finished_row(to, first, at)
         row += 1
         starts[row] = at
     return row
@@ -132,7 +129,7 @@ class ParquetParser(TableParser):
             lines=count,
             features=1 << table.bits if table.bits else self.width,
             problems=problems,
-            hashes=to.hashes if to is not None else np.zeros(0, np.uint64),
+            hashes=to.hashes[: len(to.spans)] if to is not None else np.zeros(0, np.uint64),
             spans=to.spans if to is not None else np.zeros((0, 4), np.int64),
             numbers=keys.view(np.float64) if table.numeric[table.target] else None,
         )

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
+from novikoff.stream.bag import Slots, slots
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.cells import CATEGORY, CELLS, NUMERIC, REASONS, TARGET, Out
 from novikoff.stream.formats.contract import Format, Parser, Problem, number_label, shown
 from novikoff.stream.formats.survey import is_label_name
-from novikoff.stream.hashing import DEFAULT_BITS, Slots, hashed, slots
+from novikoff.stream.hashing import DEFAULT_BITS, hashed
 
 
 @dataclass(frozen=True)

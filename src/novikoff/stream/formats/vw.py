@@ -23,11 +23,12 @@ from novikoff._bytes import PADDING, signed
 from novikoff._jit import compiled, compiled_apart
 from novikoff.errors import InputError
 from novikoff.stream import hashing
+from novikoff.stream.bag import Slots, finished_row, put, slots
 from novikoff.stream.decimals import decimal
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.contract import LARGEST_VALUE, Format, Parsed, Parser, Problem, number_label, shown
 from novikoff.stream.formats.svmlight import not_finite, number, skip_blanks, token_end
-from novikoff.stream.hashing import Slots, both, emit, hash_of, row_end
+from novikoff.stream.hashing import both, hash_of
 from novikoff.stream.rows import Sparse
 from novikoff.stream.scanning import find_terms
 
@@ -109,7 +110,7 @@ def valued(text: NDArray[np.uint8], start: int, stop: int, h: Any) -> tuple[int,
 
 
 @compiled_apart
-def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], first: int, at: int, limit: int) -> int:
+def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], at: int, limit: int) -> int:
     """All combinations for each interaction; returns how far the row has got, or -1 where that is too far.
 
     `letters` holds interactions one after another, each ended by a 0. The positions of the parts are counted up like
@@ -144,11 +145,8 @@ def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], fi
                 value *= features.values[chosen[d]]
             if at >= at_most or at + 1 >= len(to.values):
                 return -1
-            if len(to.hashes) > 0:
-                to.spans[at, 3] = 0
-                for d in range(3):
-                    to.spans[at, d] = features.starts[chosen[d]] if d < parts else -1
-            at = emit(to, first, at, h, value)
+            third = features.starts[chosen[2]] if parts > 2 else -1
+            at = put(to, at, h, value, features.starts[chosen[0]], features.starts[chosen[1]], third)
         begin = end + 1
     return at
 
@@ -212,19 +210,15 @@ def features_of(
             here = stop
         if value == 0.0:
             continue
-        if len(to.hashes) > 0:
-            to.spans[at, 0] = start
-            to.spans[at, 1] = -1
-            to.spans[at, 2] = -1
         if len(letters) > 0:
             row.hashes[count] = h
             row.values[count] = value
             row.starts[count] = start
             row.spaces[count] = letter
             count += 1
-        at = emit(to, first, at, h, value)
+        at = put(to, at, h, value, start, -1, -1)
     if len(letters) > 0:
-        at = combine(to, row, count, letters, first, at, MOST_INTERACTIONS)
+        at = combine(to, row, count, letters, at, MOST_INTERACTIONS)
         if at < 0:
             return TOO_MANY, first, 0, 0
     return 0, at, 0, 0
@@ -266,7 +260,6 @@ def parse(
                 reason, came, until = heading(text, start, signed(marks[bar]), out, row)
             if reason == 0:
                 reason, end, came, until = features_of(text, marks, bar, last, to, each, letters, at)
-            end = row_end(to, at, max(end, at))
             if reason != 0:
                 out.problems[wrong, 0] = line
                 out.problems[wrong, 1] = reason
@@ -277,8 +270,8 @@ def parse(
                 weighted |= signed(out.weights[row] != 1.0)
                 out.line_of[row] = line
                 row += 1
-                out.starts[row] = end
-                at = end
+                at = finished_row(to, at, end)
+                out.starts[row] = at
         first = last
         start = stop + 1
     return row, wrong, weighted, count
@@ -298,7 +291,7 @@ class VWParser(Parser):
         self.ends, self.lines = np.zeros(size + 1, np.int64), np.zeros(size + 1, np.int64)
         more = MOST_INTERACTIONS + 8 * size if len(self.letters) else 0
         old = self.used
-        self.to = hashing.slots(many + more, **self.how)
+        self.to = slots(many + more, **self.how)
         self.used = self.to.used
         self.used[: len(old)] |= old
         self.row = Row(
@@ -334,7 +327,7 @@ class VWParser(Parser):
                 Problem(line, REASONS[reason][0], REASONS[reason][1].format(_came(block, reason, start, stop)))
                 for line, reason, start, stop in out.problems[:wrong].tolist()
             ],
-            hashes=to.hashes,
+            hashes=to.hashes[: len(to.spans)],
             spans=to.spans,
         )
 

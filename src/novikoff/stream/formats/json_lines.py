@@ -1,0 +1,327 @@
+"""One line of JSON to the terms of a row: RFC 8259 to the letter, in one way from left to right, without recursion.
+
+The path of a value is built as its names come: `a.b` for b in the object a, `a.0` for the first element of the list a.
+What a value is worth:
+
+    number        path            that number
+    true          path            1
+    string        path=string     1; in a list the path is the list's own, so that its strings are a bag
+    false, null   nothing
+    text          path=word …     the words of a string in a field that was declared to be text
+
+The hash of `path` is hashed(path), that of `path=string` is hashed(string, hashed(path)), as with the columns of a CSV
+file and the namespaces of Vowpal Wabbit. What comes twice is added up.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._bytes import PADDING, equal, lowest, signed, word
+from novikoff._jit import compiled, compiled_apart, generic
+from novikoff._machine import element
+from novikoff.stream.bag import Slots, finished_row, put
+from novikoff.stream.formats.contract import LARGEST_VALUE
+from novikoff.stream.formats.json_strings import QUOTE, plain_end, unescaped, utf8_ends
+from novikoff.stream.formats.json_tokens import (
+    COLON,
+    DEEP,
+    DEEPEST,
+    ENCODING,
+    LABEL_KIND,
+    LABEL_TWICE,
+    LONG,
+    LONGEST_PATH,
+    MORE,
+    NAME,
+    NO_LABEL,
+    OBJECT,
+    RANGE,
+    SEPARATOR,
+    VALUE,
+    is_digit,
+    number_at,
+    put_index,
+    put_name,
+    skip,
+)
+from novikoff.stream.formats.words import Words, words_of
+from novikoff.stream.hashing import hash_of
+
+LARGEST_LABEL = 1e300
+AT_FIRST_NAME, AT_NAME, AT_FIRST_VALUE, AT_VALUE, BEHIND = range(5)
+IN_OBJECT, IN_LIST = range(2)
+IS_NUMBER, IS_STRING, IS_TRUE, IS_FALSE = range(4)
+_NO_SEED: Any = np.uint64(0)
+_TRUE, _FALSE, _NULL = (np.uint64(int.from_bytes(name, "little")) for name in (b"true", b"false", b"null"))
+_FOUR, _FIVE = np.uint64(2**32 - 1), np.uint64(2**40 - 1)
+TRUE_KEY, FALSE_KEY = (np.uint64(0x7FF8 << 48 | n) for n in (1, 2))  # no number has these bits
+
+
+class Machine(NamedTuple):
+    """What it takes to read a line: which fields are label and text, and room to work."""
+
+    label: Any
+    texts: NDArray[np.uint64]
+    letters: NDArray[np.uint64]
+    """Hashes of the paths of label and texts; seeds for the letters of these texts."""
+    plain: NDArray[np.uint8]
+    """A string without its escapes."""
+    path: NDArray[np.uint8]
+    kinds: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+    """For each object or list that is open: which it is, the length of its path, how far it has got, and the hash of
+    its path."""
+
+
+class Out(NamedTuple):
+    """What a parser fills, beside the terms."""
+
+    starts: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    numbers: NDArray[np.float64]
+    """The keys, seen as numbers."""
+    labels: NDArray[np.int64]
+    """Kind of label, and where it stands: from, to."""
+    line_of: NDArray[np.int64]
+    problems: NDArray[np.int64]
+    """Line, reason, from where to where what came stands, and where the line begins."""
+
+
+@compiled
+def text_number(texts: NDArray[np.uint64], h: Any) -> int:
+    """Which of the declared texts has this path; -1 for none."""
+    for j in range(len(texts)):
+        if texts[j] == h:
+            return j
+    return -1
+
+
+class NoWords(NamedTuple):
+    """In place of `Words` where no field is text: all that has to do with words need not be compiled then."""
+
+    unused: int
+
+
+@generic
+def put_text(
+    room: NoWords | Words, text: NDArray[np.uint8], s: int, e: int, seed: Any, letters: Any, to: Slots, at: int
+) -> int:
+    """The words of a text; returns where their terms end."""
+    return at
+
+
+@put_text.of(Words)
+def _(room: Words, text: NDArray[np.uint8], s: int, e: int, seed: Any, letters: Any, to: Slots, at: int) -> int:
+    return words_of(text, s, e, seed, letters, room, to, at)
+
+
+@compiled_apart
+def read_line(
+    text: NDArray[np.uint8],
+    start: int,
+    stop: int,
+    m: Machine,
+    room: NoWords | Words,
+    to: Slots,
+    first: int,
+    out: Out,
+    row: int,
+) -> tuple[int, int, int]:
+    """The object in text[start:stop], which begins at start: (reason or 0, where that came, where its terms end)."""
+    at = first
+    k = start + 1
+    depth = 1
+    state = AT_FIRST_NAME
+    m.kinds[1] = IN_OBJECT
+    m.lengths[1] = 0
+    labelled = False
+    h = _NO_SEED  # of the path of the value to come
+    begin = size = 0  # where its last name stands, while that is not in m.path
+    pending = False
+    end = 0  # of its path
+    while depth > 0:
+        k = skip(text, k)
+        byte = signed(element(text, k))
+        if state == BEHIND:
+            if byte == 44:
+                m.counts[depth] += 1
+                state = AT_VALUE if m.kinds[depth] == IN_LIST else AT_NAME
+            elif byte == (93 if m.kinds[depth] == IN_LIST else 125):
+                depth -= 1
+            else:
+                return SEPARATOR, k, at
+            k += 1
+            continue
+        if byte == QUOTE:
+            quote = k
+            source = text
+            s = k + 1
+            e, wide = plain_end(text, s)
+            after = e + 1
+            if element(text, e) != QUOTE:
+                wrong, where, e, wide = unescaped(text, s, stop, m.plain)
+                if wrong != 0:
+                    return wrong, where, at
+                after = where + 1
+                source = m.plain
+                s = PADDING
+            if wide and utf8_ends(source, s, e) < e:
+                return ENCODING, quote, at
+            if state <= AT_NAME:
+                k = skip(text, after)
+                if element(text, k) != 58:
+                    return COLON, k, at
+                k += 1
+                state = AT_VALUE
+                end, size = m.lengths[depth], e - s
+                if end + 1 + size > LONGEST_PATH:
+                    return LONG, quote, at
+                # A name at the top is its own path: it is copied only if there is more to come below it.
+                pending = depth == 1 and s > quote
+                begin = s
+                if not pending:
+                    end = put_name(m.path, end, source, s, size, depth > 1)
+                    source, s, e = m.path, 0, end
+                h = hash_of(source, s, e, _NO_SEED)
+                continue
+            path: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
+            words = text_number(m.texts, path)
+            if path == m.label:
+                if labelled:
+                    return LABEL_TWICE, quote, at
+                labelled = True
+                out.labels[row, 0] = IS_STRING
+                out.labels[row, 1] = quote
+                out.labels[row, 2] = after
+                out.keys[row] = hash_of(source, s, e, _NO_SEED)
+            elif words >= 0:
+                last = put_text(room, source, s, e, path, m.letters[words], to, at)
+                for j in range(at, last if len(to.spans) > 0 else at):
+                    to.spans[j, 0] = start
+                    to.spans[j, 1] = stop
+                    to.spans[j, 2] = j - first
+                at = last
+            else:
+                at = put(to, at, hash_of(source, s, e, path), 1.0, start, stop, at - first)
+            k = after
+            state = BEHIND
+            continue
+        if state <= AT_NAME:
+            if byte != 125 or state == AT_NAME:
+                return NAME, k, at
+            depth -= 1
+            k += 1
+            state = BEHIND
+            continue
+        if byte == 93 and state == AT_FIRST_VALUE:
+            depth -= 1
+            k += 1
+            state = BEHIND
+            continue
+        if m.kinds[depth] == IN_LIST:
+            if m.lengths[depth] + 20 > LONGEST_PATH:  # a point and a number of any size
+                return LONG, k, at
+            end = put_index(m.path, m.lengths[depth], m.counts[depth])
+            h = hash_of(m.path, 0, end, _NO_SEED)
+            pending = False
+        is_label = h == m.label
+        if is_label and labelled:
+            return LABEL_TWICE, k, at
+        if byte == 123 or byte == 91:
+            if is_label:
+                return LABEL_KIND, k, at
+            if depth == DEEPEST:
+                return DEEP, k, at
+            if pending:
+                end = put_name(m.path, 0, text, begin, size, False)
+            depth += 1
+            m.kinds[depth] = IN_OBJECT if byte == 123 else IN_LIST
+            m.lengths[depth] = end
+            m.counts[depth] = 0
+            m.hashes[depth] = h
+            state = AT_FIRST_NAME if byte == 123 else AT_FIRST_VALUE
+            k += 1
+            continue
+        state = BEHIND
+        if byte == 45 or is_digit(byte):
+            reason, after, value = number_at(text, k)
+            if reason != 0:
+                return reason, k, at
+            if not abs(value) <= (LARGEST_LABEL if is_label else LARGEST_VALUE):
+                return RANGE, k, at
+            if is_label:
+                labelled = True
+                out.labels[row, 0] = IS_NUMBER
+                out.numbers[row] = value
+            else:
+                at = put(to, at, h, value, start, stop, at - first)
+            k = after
+            continue
+        letters = np.uint64(word(text, k))
+        if letters & _FOUR == _TRUE:
+            if is_label:
+                labelled = True
+                out.labels[row, 0] = IS_TRUE
+                out.keys[row] = TRUE_KEY
+            else:
+                at = put(to, at, h, 1.0, start, stop, at - first)
+            k += 4
+        elif letters & _FIVE == _FALSE:
+            if is_label:
+                labelled = True
+                out.labels[row, 0] = IS_FALSE
+                out.keys[row] = FALSE_KEY
+            k += 5
+        elif letters & _FOUR == _NULL:
+            k += 4
+        else:
+            return (RANGE if byte == 73 or byte == 78 else VALUE), k, at
+    k = skip(text, k)
+    if k < stop:
+        return MORE, k, at
+    if not labelled:
+        return NO_LABEL, start, at
+    return 0, k, at
+
+
+@compiled
+def parse(
+    text: NDArray[np.uint8], block_stop: int, m: Machine, room: NoWords | Words, to: Slots, out: Out
+) -> tuple[int, int, int]:
+    """All lines of a block: (rows, lines, problems)."""
+    row = line = first = wrong = 0
+    start = PADDING
+    out.starts[0] = 0
+    while start < block_stop:
+        stop = start
+        found = equal(text, stop, 10)
+        while found == 0:
+            stop += 64
+            found = equal(text, stop, 10)
+        stop += lowest(found)
+        begin = skip(text, start)
+        if begin < stop:
+            reason, where, last = OBJECT, begin, first
+            if text[begin] == 123:
+                reason, where, last = read_line(text, begin, stop, m, room, to, first, out, row)
+            if reason != 0:
+                out.problems[wrong, 0] = line
+                out.problems[wrong, 1] = reason
+                out.problems[wrong, 2] = where
+                out.problems[wrong, 3] = stop
+                out.problems[wrong, 4] = start
+                wrong += 1
+            else:
+                first = finished_row(to, first, last)
+                out.line_of[row] = line
+                row += 1
+                out.starts[row] = first
+        line += 1
+        start = stop + 1
+    return row, line, wrong

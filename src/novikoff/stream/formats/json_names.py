@@ -1,0 +1,54 @@
+"""The names of the terms of a JSON line, in the order in which `json_lines.py` puts them: spelled when they are new."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from novikoff.stream.formats.word_names import collapsed, lowered, spelled
+from novikoff.stream.formats.words import MOST_WORDS, WORD
+
+
+class Pairs(list[tuple[str, Any]]):
+    """An object: names may come twice."""
+
+
+@functools.lru_cache(maxsize=4)
+def names_of(line: bytes, label: str, texts: tuple[str, ...], words: int, letters: int, lower: bool) -> list[str]:
+    """All names of a line that was read before."""
+
+    def walk(value: Any, path: str, own: str) -> Iterator[str]:
+        """`own` is the path of the list in which the value is, or its own."""
+        if isinstance(value, Pairs):
+            for name, inner in value:
+                below = f"{path}.{name}" if value is not whole else name
+                yield from walk(inner, below, below)
+        elif isinstance(value, list):
+            for k, inner in enumerate(value):
+                yield from walk(inner, f"{path}.{k}", path)
+        elif isinstance(value, str):
+            if own in texts and own != label:
+                yield from (f"{own}={name}" for name in text_names(value.encode(), words, letters, lower))
+            elif own != label:
+                yield f"{own}={value}"
+        elif value is not None and value is not False and path != label:
+            yield path
+
+    whole = json.loads(line, object_pairs_hook=Pairs)
+    return list(walk(whole, "", ""))
+
+
+def text_names(text: bytes, words: int, letters: int, lower: bool) -> list[str]:
+    """The names in a text, each once, in the order of `words.words_of`."""
+    text = lowered(text) if lower else text
+    found: list[bytes] = WORD.findall(text)
+    runs: list[bytes] = []
+    for k in range(len(found)):
+        runs += [b" ".join(found[k - n : k + 1]) for n in range(min(words, k + 1, MOST_WORDS))]
+    names = [spelled(run) for run in dict.fromkeys(runs)]
+    if letters:
+        flat = collapsed(text).strip(b" ").decode()
+        names += [f'"{run}"' for run in dict.fromkeys(flat[k : k + letters] for k in range(len(flat) - letters + 1))]
+    return names

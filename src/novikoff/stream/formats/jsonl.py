@@ -1,0 +1,174 @@
+"""JSON lines: one object a line, flattened to features as the head of `json_lines.py` tells.
+
+The label is the field that --label names, by a path with points for one within another (`user.kind`); without it the
+first of label, class, target and y that the first object has. It is a number, a string, true or false; a line without
+it, or with null, is no example but a problem. --text declares fields, with commas between them, whose strings are
+texts: their words are the features, as with labelled text (see `words.py`); --scale looks at each text by itself.
+
+Lines are held to RFC 8259, strings to UTF-8. Beyond that: no half surrogate pairs (\\ud800), objects and lists up to 64
+deep, paths of up to 1000 bytes, numbers of size up to 1e15, one label. What comes twice is added up, and so is what has
+the same path ({"a.b": 1} and {"a": {"b": 1}}). Empty lines are no examples.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._bytes import PADDING
+from novikoff.errors import InputError
+from novikoff.stream.bag import slots
+from novikoff.stream.feed import Block
+from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, shown
+from novikoff.stream.formats.json_lines import IS_FALSE, IS_NUMBER, IS_STRING, IS_TRUE, Machine, NoWords, Out, parse
+from novikoff.stream.formats.json_names import names_of
+from novikoff.stream.formats.json_tokens import DEEPEST, LONGEST_PATH, NO_LABEL, REASONS
+from novikoff.stream.formats.words import DEFAULT_SCALE, Words, check, letters_seed, refuse, room_for, terms_in
+from novikoff.stream.hashing import DEFAULT_BITS, hashed
+from novikoff.stream.labels import plain
+from novikoff.stream.rows import Sparse
+
+USUAL_LABELS = ("label", "class", "target", "y")
+CAME = 24  # bytes shown from where a line is wrong
+
+
+class JsonParser(Parser):
+    def __init__(self, settled: JsonLines, named: bool) -> None:
+        self.settled = settled
+        self.named = named or settled.bits == 0
+        self.used = slots(0, bits=settled.bits, signed=settled.signed, named=False).used
+        self.size = 0
+        self.room: NoWords | Words
+
+    def _make_room(self, size: int) -> None:
+        """For a block of so many bytes: a value and what separates it have two bytes or more."""
+        self.size = size
+        fmt = self.settled
+        lines, terms = size // 2 + 2, terms_in(size, fmt.words + 1, fmt.letters)
+        texts = [hashed(path.encode()) for path in fmt.texts]
+        self.to = slots(terms, bits=fmt.bits, signed=fmt.signed, named=self.named)._replace(used=self.used)
+        self.room = NoWords(0)
+        if texts:
+            self.room = room_for(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
+        self.machine = Machine(
+            label=np.uint64(hashed(fmt.label.encode())),
+            texts=np.array(texts, np.uint64),
+            letters=np.array([letters_seed(h) for h in texts], np.uint64),
+            plain=np.zeros(size + 2 * PADDING, np.uint8),
+            path=np.zeros(LONGEST_PATH + PADDING, np.uint8),
+            kinds=np.zeros(DEEPEST + 1, np.int64),
+            lengths=np.zeros(DEEPEST + 1, np.int64),
+            counts=np.zeros(DEEPEST + 1, np.int64),
+            hashes=np.zeros(DEEPEST + 1, np.uint64),
+        )
+        keys = np.zeros(lines, np.uint64)
+        self.out = Out(
+            starts=np.zeros(lines + 1, np.int64),
+            keys=keys,
+            numbers=keys.view(np.float64),
+            labels=np.zeros((lines, 3), np.int64),
+            line_of=np.zeros(lines, np.int64),
+            problems=np.zeros((lines, 5), np.int64),
+        )
+
+    def parse(self, block: Block) -> Parsed:
+        if block.size > self.size:
+            self._make_room(block.size)
+        out, to, bits = self.out, self.to, self.settled.bits
+        rows, lines, wrong = parse(block.text, block.stop, self.machine, self.room, to, out)
+        return Parsed(
+            rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
+            keys=out.keys[:rows],
+            label=json_label(block, out),
+            weights=np.zeros(0),
+            line_of=out.line_of[:rows],
+            lines=lines,
+            features=1 << bits if bits else 0,
+            problems=[self._problem(block, *problem) for problem in out.problems[:wrong].tolist()],
+            hashes=to.hashes if self.named else to.hashes[:0],
+            spans=to.spans,
+        )
+
+    def _problem(self, block: Block, line: int, reason: int, where: int, stop: int, start: int) -> Problem:
+        kind, rule = REASONS[reason]
+        if reason == NO_LABEL:
+            return Problem(line, kind, f"has no field {self.settled.label!r} with a label, or it is null.")
+        while stop > where and block.text[stop - 1] <= 32:
+            stop -= 1
+        came = shown(block, where, min(stop, where + CAME)) if stop > where else "the end of the line"
+        return Problem(line, kind, f"{rule}, but {came} came at byte {where - start + 1} of the line.")
+
+
+def json_label(block: Block, out: Out) -> Callable[[int], Any]:
+    """Labels by their kind: numbers are their own keys, strings are read again."""
+
+    def label(i: int) -> Any:
+        kind, start, stop = out.labels[i].tolist()
+        if kind == IS_STRING:
+            return json.loads(block.text[start:stop].tobytes())
+        return plain(float(out.numbers[i])) if kind == IS_NUMBER else {IS_TRUE: True, IS_FALSE: False}[kind]
+
+    return label
+
+
+@dataclass(frozen=True)
+class JsonLines(Format):
+    label: str
+    text: str | None = None
+    words: int = 1
+    letters: int = 0
+    lower: bool = True
+    scale: str = DEFAULT_SCALE
+    bits: int = DEFAULT_BITS
+    signed: bool = False
+
+    name: ClassVar[str] = "jsonl"
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
+
+    @classmethod
+    def settled(cls, options: Any, head: bytes, title: str) -> JsonLines:
+        refuse(options, "jsonl", ("delimiter", "header", "several_labels", "interactions"))
+        if options.text is None:
+            refuse(options, "jsonl without --text", ("words", "letters", "scale"))
+        bits = DEFAULT_BITS if options.bits is None else options.bits
+        label = options.label if options.label is not None else usual_label(head, title)
+        return cls(label, options.text, bits=bits, signed=bool(options.signed), **check(options))
+
+    def parser(self, *, named: bool) -> JsonParser:
+        return JsonParser(self, named)
+
+    def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
+        start, stop, number, _ = (int(n) for n in span)
+        line = block.text[start:stop].tobytes()
+        return names_of(line, self.label, self.texts, self.words, self.letters, self.lower)[number]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return () if self.text is None else tuple(self.text.split(","))
+
+    @property
+    def bits_used(self) -> int:
+        return self.bits
+
+
+def usual_label(head: bytes, title: str) -> str:
+    """The name of the label, by the first object."""
+    for line in head.split(b"\n"):
+        try:
+            first = json.loads(line)
+        except (ValueError, RecursionError):  # an empty line, or one that is wrong: it is told when it is read
+            continue
+        if isinstance(first, dict):
+            for name in USUAL_LABELS:
+                if name in first:
+                    return name
+            raise InputError(
+                f"{title}: has no field {', '.join(USUAL_LABELS[:-1])} or {USUAL_LABELS[-1]}: say --label FIELD;"
+                f" its fields are {', '.join(list(first)[:8])}{', …' if len(first) > 8 else ''}."
+            )
+    raise InputError(f"{title}: has no JSON object in its first lines: is it JSON, with one object a line?")
