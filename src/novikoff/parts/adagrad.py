@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
-from novikoff.parts.geometry import limit, move, read, score, tick
-from novikoff.stream.rows import Rows, first, last, measure, slot
+from novikoff._jit import compiled, generic
+from novikoff._steps import dense_steps, sparse_steps
+from novikoff.parts.geometry import limit, move, read, score, tick, update
+from novikoff.stream.rows import Rows, Sparse, first, last, measure, slot
 
 REACH, STEPS = 0, 1
 
@@ -112,6 +113,27 @@ def _(geometry: AdaGrad, j: int, x: float, pulled: float, t: int) -> None:
     w = np.float64(geometry.slots[j, 0]) + geometry.rate * g / math.sqrt(total)
     geometry.slots[j, 0] = w
     geometry.scalars[REACH] = max(geometry.scalars[REACH], abs(w))
+
+
+@generic
+def steps(rows: Rows, i: int, slots: NDArray[np.floating], pulled: float, rate: float) -> float:
+    """`move` for all terms of row i; returns the largest |w| among the weights that moved."""
+    return dense_steps(rows.values, i * rows.width, rows.width, slots, pulled, rate)  # type: ignore[union-attr]
+
+
+@steps.of(Sparse)
+def _(rows: Sparse, i: int, slots: NDArray[np.floating], pulled: float, rate: float) -> float:
+    return sparse_steps(
+        rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots, pulled, rate
+    )
+
+
+@update.of(AdaGrad)
+def _(geometry: AdaGrad, rows: Rows, i: int, signal: float, t: int) -> None:
+    reach = steps(rows, i, geometry.slots, signal, geometry.rate)
+    geometry.scalars[REACH] = max(geometry.scalars[REACH], reach)
+    if geometry.bias != 0.0:
+        move(geometry, 0, geometry.bias, signal, t)
 
 
 @tick.of(AdaGrad)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from novikoff._bytes import signed
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
-from novikoff.stream.hashing import is_negative, set_bit, slot_of
+from novikoff.stream.hashing import is_negative, slot_of
 
 FILTER_BITS = 16
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -112,24 +112,26 @@ def merged(keys: NDArray[Any], to: Slots, first: int, last: int) -> int:
 
 @compiled
 def to_slots(to: Slots, first: int, last: int) -> bool:
-    """Finds the slots of hashes; whether two of them may be the same."""
-    low = np.uint32((1 << FILTER_BITS) - 1)
-    twice = _ZERO
+    """Finds the slots of hashes; whether two of them may be the same, or a value is 0."""
+    low = (1 << FILTER_BITS) - 1
+    odd = _ZERO
     for k in range(first, last):
         h = element(to.hashes, k)
         index = slot_of(h, to.mask)
         to.indices[k] = index
-        set_bit(to.used, index)
+        used = element(to.used, index >> 6)
+        to.used[index >> 6] = used | _ONE << np.uint64(index & 63)
+        value = element(to.values, k)
         if to.signed != 0 and is_negative(h):
-            to.values[k] = -to.values[k]
-        place = signed(np.uint32(index) & low)
+            to.values[k] = -value
+        place = index & low
         bit = _ONE << np.uint64(place & 63)
         bits = element(to.filter, place >> 6)
-        twice |= bits & bit
+        odd |= (bits & bit) | np.uint64(value == 0.0)
         to.filter[place >> 6] = bits | bit
     for k in range(first, last):
-        to.filter[signed(element(to.indices, k) & low) >> 6] = _ZERO
-    return bool(twice != _ZERO)
+        to.filter[(signed(element(to.indices, k)) & low) >> 6] = _ZERO
+    return bool(odd != _ZERO)
 
 
 @compiled
@@ -142,10 +144,7 @@ def finished_row(to: Slots, first: int, last: int) -> int:
         last = merged(to.hashes, to, first, last)
     elif to_slots(to, first, last):
         last = merged(to.indices, to, first, last)
-    zeros = False
-    for k in range(first, last):
-        zeros |= element(to.values, k) == 0.0
-    if not zeros:
+    else:
         return last
     end = first
     for k in range(first, last):

@@ -107,8 +107,3 @@ def _is_negative(h: Any) -> bool:
 
 slot_of = compiled(_plain_slot if DISABLED else _slot)
 is_negative = compiled(_plain_is_negative if DISABLED else _is_negative)
-
-
-@compiled
-def set_bit(words: NDArray[np.uint64], k: int) -> None:
-    words[k >> 6] |= np.uint64(1) << np.uint64(k & 63)

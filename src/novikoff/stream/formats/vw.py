@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from novikoff._bytes import PADDING, signed
 from novikoff._jit import compiled, compiled_apart
+from novikoff._machine import element
 from novikoff.errors import InputError
 from novikoff.stream import hashing
 from novikoff.stream.bag import Slots, finished_row, put, slots
@@ -168,43 +169,43 @@ def features_of(
     seed: Any = NO_SEED
     scale = 1.0
     letter = np.uint8(32)
-    here = signed(marks[k])
+    here = signed(element(marks, k))
     while k < last:
         k += 1
-        if text[here] == BAR:
+        if element(text, here) == BAR:
             seed = NO_SEED
             scale = 1.0
             letter = np.uint8(32)
             start = here + 1
-            here = signed(marks[k]) if k < last else start
-            if text[start] == COLON:
+            here = signed(element(marks, k)) if k < last else start
+            if element(text, start) == COLON:
                 return NAMESPACE, at, here - 1, token_end(text, here, here + 40)
-            if text[start] > 32 and start < here:
-                letter = text[start]
+            if element(text, start) > 32 and start < here:
+                letter = element(text, start)
                 seed = hash_of(text, start, here, seed)
-                if text[here] == COLON:
+                if element(text, here) == COLON:
                     k += 1
-                    stop = signed(marks[k]) if k < last else here
+                    stop = signed(element(marks, k)) if k < last else here
                     reason, scale, _ = valued(text, here + 1, stop, seed)
-                    if reason != 0 or text[stop] == COLON or not looks_like_number(text, here + 1, stop):
+                    if reason != 0 or element(text, stop) == COLON or not looks_like_number(text, here + 1, stop):
                         return NAMESPACE, at, start, stop
                     here = stop
             continue
         start = here + 1
         if k >= last:
             break
-        here = signed(marks[k])
-        while text[start] <= 32 and start < here:
+        here = signed(element(marks, k))
+        while element(text, start) <= 32 and start < here:
             start += 1
-        if start == here and text[here] != COLON:
+        if start == here and element(text, here) != COLON:
             continue
         h = hash_of(text, start, here, seed)
         value = scale
-        if text[here] == COLON:
+        if element(text, here) == COLON:
             k += 1
-            stop = signed(marks[k]) if k < last else here
+            stop = signed(element(marks, k)) if k < last else here
             reason, value, h = valued(text, here + 1, stop, h)
-            if reason != 0 or text[stop] == COLON:
+            if reason != 0 or element(text, stop) == COLON:
                 return (reason if reason != 0 else VALUE), at, start, token_end(text, start, stop + 1)
             value *= scale
             here = stop
