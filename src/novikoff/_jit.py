@@ -7,26 +7,33 @@ so that importing novikoff stays light.
 Numba's disk cache watches only the file of the outermost function, while ours are made of pieces from many files. The
 cache therefore lives in one folder per digest of all sources of the package: an edit anywhere means a new folder.
 
-With NUMBA_DISABLE_JIT=1 everything runs as plain Python, with the same results to the last bit.
+What was compiled once is later called without Numba, whose import takes longer than learning a small file: see
+`_lean.py`. NOVIKOFF_LEAN=0 leaves that out, NUMBA_DISABLE_JIT=1 runs everything as plain Python: all with the same
+results, to the last bit.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
 import stat
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
+
+from novikoff import _lean
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+LEAN = _lean.POSSIBLE and os.environ.get("NOVIKOFF_LEAN", "1") != "0"
 # Compiled code never raises (division by zero gives inf or nan, as the hardware has it), never allocates (so there are
 # no references to count, which would cost more than the loop), and is one piece. No fastmath: certificates compare
 # numbers.
@@ -34,6 +41,9 @@ OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False,
 FOLDERS_KEPT = 4
 DIGITS = 20
 
+on_compiling: Callable[[str], None] | None = None
+"""Told the name of each function that has to be compiled."""
+_loading = threading.Lock()
 _generics: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 _numba: Any = None
 
@@ -44,10 +54,51 @@ class Compiled(Generic[P, R]):
     def __init__(self, function: Callable[P, R], **options: bool) -> None:
         self.function = function
         self.options = OPTIONS | options
+        self.lean: dict[str, Callable[[list[Any]], R]] = {}
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.dispatcher(*args, **kwargs)
+        if not LEAN or "dispatcher" in self.__dict__ or kwargs:
+            return self.dispatcher(*args, **kwargs)
+        try:
+            kinds, words = _lean.flattened(args)
+        except _lean.Unsuitable:
+            return self.dispatcher(*args)
+        call = self.lean.get(kinds) or self._loaded(kinds, words)
+        return self._compiled_and_kept(kinds, args) if call is None else call(words)
+
+    @property
+    def name(self) -> str:
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    def _loaded(self, kinds: str, words: list[Any]) -> Callable[[list[Any]], R] | None:
+        """The machine code of an earlier process, if there is any."""
+        with _loading:
+            if kinds not in self.lean:
+                code = _lean.find(code_folder(), self.name, kinds)
+                if code is None:
+                    return None
+                try:
+                    self.lean[kinds] = _lean.loaded(code, words)
+                except _lean.Unsuitable:
+                    return None
+            return self.lean[kinds]
+
+    def _compiled_and_kept(self, kinds: str, args: tuple[Any, ...]) -> R:
+        """Calls Numba, and keeps the machine code for later processes."""
+        if on_compiling is not None:
+            on_compiling(self.function.__name__)
+        result = self.dispatcher(*args)
+        signature = tuple(map(_numba.typeof, args))
+        made = self.dispatcher.overloads.get(signature)
+        code = None if made is None else _code_of(made)
+        if made is not None and code is None:  # Numba had it in its own cache, where object code is not to be had
+            again = _numba.njit(self.function, **self.options)
+            again.compile(signature)
+            code = _code_of(again.overloads[signature])
+        if code is not None:
+            _lean.keep(code_folder(), self.name, kinds, code)
+        return result
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -77,6 +128,17 @@ class Compiled(Generic[P, R]):
         )
         dispatcher.compile(signature)
         return dispatcher.overloads[signature].entry_point
+
+
+def _code_of(made: Any) -> _lean.Code | None:
+    """What there is to keep of a function that Numba has compiled in this process."""
+    kind = made.signature.return_type
+    items = [str(item) for item in kind] if isinstance(kind, _numba.types.BaseTuple) else [str(kind)]
+    try:
+        result = "".join(_lean.RESULTS[item] for item in items)
+        return _lean.Code(made.fndesc.llvm_func_name, result, made.library._get_compiled_object())
+    except (KeyError, RuntimeError):
+        return None
 
 
 class Plain(Generic[P, R]):
@@ -198,6 +260,22 @@ def cache_folder() -> Path:
         return Path(tempfile.mkdtemp(prefix="novikoff-"))
     if fresh:
         _remove_old(home)
+    return folder
+
+
+@functools.cache
+def code_folder() -> Path:
+    """Where machine code for this very machine and these versions of Numba and LLVM is kept."""
+    digest = hashlib.sha256()
+    for package in ("numba", "llvmlite"):
+        spec = importlib.util.find_spec(package)
+        folder = Path(spec.origin).parent if spec is not None and spec.origin else None
+        digest.update((folder / "_version.py").read_bytes() if folder is not None else b"?")
+    with open("/proc/cpuinfo", "rb") as file:
+        lines = file.read().split(b"\n\n", 1)[0].splitlines()
+    digest.update(b"\n".join(line for line in lines if line.startswith((b"model name", b"flags"))))
+    folder = cache_folder() / f"code-{digest.hexdigest()[:DIGITS]}"
+    folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 

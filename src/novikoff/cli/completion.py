@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-HELP = "print shell completion"
 EPILOG = """\
 examples:
   novikoff completion bash > ~/.local/share/bash-completion/completions/novikoff

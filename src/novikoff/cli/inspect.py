@@ -11,7 +11,6 @@ import numpy as np
 
 from novikoff import learners
 
-HELP = "show what a model has learned"
 EPILOG = """\
 examples:
   novikoff inspect spam.model

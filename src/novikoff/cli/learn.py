@@ -18,7 +18,6 @@ from novikoff.errors import InputError
 from novikoff.learners.following import Following
 from novikoff.stream.reading import Reading
 
-HELP = "learn a stream"
 EPILOG = f"""\
 {DATA}
 Each learner has its own settings: novikoff learn --learner sgd --help shows those of sgd.

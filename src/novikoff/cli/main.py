@@ -10,12 +10,21 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+
+# Nothing here multiplies matrices: the threads that NumPy would make for that only cost time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from novikoff import __version__
-from novikoff.cli import completion, inspect, learn, predict
 from novikoff.errors import NovikoffError
 
-COMMANDS = {"learn": learn, "predict": predict, "inspect": inspect, "completion": completion}
+COMMANDS = {
+    "learn": "learn a stream",
+    "predict": "predict with a model",
+    "inspect": "show what a model has learned",
+    "warm-up": "compile everything for this machine now",
+    "completion": "print shell completion",
+}
 EPILOG = """\
 examples:
   novikoff learn breast-cancer                        learn a built-in stream, show its ledger
@@ -26,7 +35,8 @@ examples:
 
 
 def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """All commands; `arguments` tell which learner's settings `learn` has, None gives it those of all learners."""
+    """All commands. Only the module of the command that the arguments name is imported; None imports all of them, and
+    gives `learn` the settings of all learners."""
     top = argparse.ArgumentParser(
         prog="novikoff",
         allow_abbrev=False,
@@ -36,10 +46,14 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"novikoff {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, module in COMMANDS.items():
+    for name, text in COMMANDS.items():
+        if arguments is not None and name not in arguments[:1]:
+            commands.add_parser(name, help=text)
+            continue
+        module = import_module(f"novikoff.cli.{name.replace('-', '_')}")
         sub = commands.add_parser(
             name,
-            help=module.HELP,
+            help=text,
             allow_abbrev=False,
             description=module.__doc__,
             epilog=module.EPILOG,
@@ -57,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that has no γ is no reason to fail
     try:
         options = parser(arguments).parse_args(arguments)
+        if not getattr(options, "quiet", False):
+            _tell_of_compiling()
         code: int = options.run(options)
         sys.stdout.flush()
         return code
@@ -73,6 +89,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{where}{problem.strerror or problem}.", 2)
     except KeyboardInterrupt:
         return _failed("interrupted; nothing was written.", 130)
+
+
+def _tell_of_compiling() -> None:
+    """The first run of a kind compiles what it needs, which takes seconds: not without a word."""
+    from novikoff import _jit
+
+    def tell(name: str) -> None:
+        print(f"compiling {name} for this machine, once …", file=sys.stderr)
+
+    _jit.on_compiling = tell
 
 
 def _failed(sentence: str, code: int) -> int:

@@ -18,7 +18,6 @@ from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.reading import Batch, Reading
 from novikoff.stream.rows import Dense
 
-HELP = "predict with a model"
 EPILOG = f"""\
 {DATA}
 It is read as what the model was learned from. The labels in it, if there are any, are compared with the predictions,

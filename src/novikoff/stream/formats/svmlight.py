@@ -337,7 +337,7 @@ class SvmlightParser(Parser):
             weights=np.zeros(0),
             line_of=out.line_of[:rows],
             lines=count,
-            features=features,
+            features=int(features),
             problems=[
                 Problem(line, REASONS[reason][0], REASONS[reason][1].format(shown(block, start, stop)))
                 for line, reason, start, stop in out.problems[:wrong].tolist()

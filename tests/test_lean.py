@@ -1,0 +1,160 @@
+"""Machine code of an earlier run, loaded without Numba: the same bytes, or else Numba; never anything damaged."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from novikoff import _lean
+
+pytestmark = pytest.mark.skipif(not _lean.POSSIBLE, reason="machine code is kept on Linux on x86-64 only")
+IMPORTED = """
+import sys
+from novikoff.cli.main import main
+code = main(sys.argv[1:])
+imported = {name.partition(".")[0] for name in sys.modules}
+print(sorted(imported & set("numba llvmlite scipy sklearn plotly rich pandas numpy".split())), file=sys.stderr)
+sys.exit(code)
+"""
+LEAN = "['numpy']"
+CAUGHT = "except SystemExit:\n    code = 0\n"  # argparse leaves so after a help text
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("data") / "small.svm"
+    rows = []
+    for _ in range(60):
+        columns = np.sort(rng.choice(30, 5, replace=False)) + 1
+        label = 1 if columns[0] < 5 else -1
+        rows.append(" ".join([str(label), *(f"{j}:{v:.5g}" for j, v in zip(columns, rng.random(5), strict=True))]))
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def learn(data: Path, cache: Path, model: Path, **env: str) -> tuple[bytes, str]:
+    """The model's bytes, and which large packages were imported."""
+    command = [sys.executable, "-c", IMPORTED, "learn", str(data), "--learner", "sgd", "--save", str(model), "--quiet"]
+    done = subprocess.run(
+        command, env={**os.environ, "NOVIKOFF_CACHE": str(cache), **env}, capture_output=True, text=True, check=True
+    )
+    return model.read_bytes(), done.stderr.strip()
+
+
+@pytest.fixture(scope="module")
+def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """A cache that one run has filled, and that run's model."""
+    cache = tmp_path_factory.mktemp("cache")
+    content, imported = learn(data, cache, cache / "first.model")
+    assert "numba" in imported
+    return cache, content
+
+
+def test_a_later_run_is_lean_and_gives_the_same_bytes(data: Path, first: tuple[Path, bytes], tmp_path: Path) -> None:
+    content, imported = learn(data, first[0], tmp_path / "m.model")
+    assert imported == LEAN
+    assert content == first[1]
+
+
+def test_plain_numba_and_no_numba_give_the_same_bytes(data: Path, first: tuple[Path, bytes], tmp_path: Path) -> None:
+    content, imported = learn(data, first[0], tmp_path / "a.model", NOVIKOFF_LEAN="0")
+    assert "numba" in imported
+    assert content == first[1]
+    assert learn(data, first[0], tmp_path / "b.model", NUMBA_DISABLE_JIT="1")[0] == first[1]
+
+
+def codes(cache: Path) -> list[Path]:
+    return sorted(cache.rglob("*.code"))
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "empty", "foreign"])
+def test_damaged_code_is_noticed_and_not_run(harm: str, data: Path, first: tuple[Path, bytes], tmp_path: Path) -> None:
+    """Each file is harmed in another place; the run falls back to Numba, and mends the store."""
+    cache = first[0]
+    kept = {path: path.read_bytes() for path in codes(cache)}
+    assert len(kept) >= 3
+    for k, (path, content) in enumerate(kept.items()):
+        place = [0, 20, 60, 200, len(content) // 2, len(content) - 1][k % 6]
+        if harm == "flip":
+            path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        elif harm == "cut":
+            path.write_bytes(content[: place + 30])
+        elif harm == "empty":
+            path.write_bytes(b"")
+        else:
+            path.write_bytes(list(kept.values())[(k + 1) % len(kept)])
+    content, imported = learn(data, cache, tmp_path / "m.model")
+    assert "numba" in imported
+    assert content == first[1]
+    assert codes(cache) == list(kept)
+    assert learn(data, cache, tmp_path / "m.model") == (first[1], LEAN)
+
+
+def test_two_processes_may_race_on_an_empty_store(data: Path, first: tuple[Path, bytes], tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(learn, data, tmp_path / "cache", tmp_path / f"{k}.model") for k in range(2)]
+        assert [run.result()[0] for run in runs] == [first[1]] * 2
+    assert learn(data, tmp_path / "cache", tmp_path / "m.model") == (first[1], LEAN)
+    assert not list((tmp_path / "cache").rglob("*.part"))
+
+
+def test_a_store_that_others_can_write_is_not_used(data: Path, first: tuple[Path, bytes], tmp_path: Path) -> None:
+    cache = tmp_path / "open"
+    subprocess.run(["cp", "-r", str(first[0]), str(cache)], check=True)
+    cache.chmod(0o777)
+    content, imported = learn(data, cache, tmp_path / "m.model")
+    assert "numba" in imported
+    assert content == first[1]
+
+
+def test_arguments_are_taken_apart_as_numba_does() -> None:
+    table = np.arange(12.0).reshape(3, 4)
+    kinds, words = _lean.flattened((table, 3, 2.5, True, table[:, 1]))
+    assert kinds == "<f82C q d ? <f81A"
+    address = table.ctypes.data
+    assert words == [0, 0, 12, 8, address, 3, 4, 32, 8, 3, 2.5, 1, 0, 0, 3, 8, address + 8, 3, 32]
+    with pytest.raises(_lean.Unsuitable):
+        _lean.flattened((["a list"],))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "imported"),
+    [(["--version"], "[]"), (["--help"], "[]"), (["completion", "--help"], "[]"), (["learn", "--help"], LEAN)],
+)
+def test_what_commands_do_not_import(arguments: list[str], imported: str) -> None:
+    code = IMPORTED.replace("code = main", "try:\n    code = main").replace("imported = {", CAUGHT + "imported = {")
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == imported
+
+
+def test_predicting_and_inspecting_are_lean_too(data: Path, first: tuple[Path, bytes], tmp_path: Path) -> None:
+    model = tmp_path / "m.model"
+    model.write_bytes(first[1])
+    env = {**os.environ, "NOVIKOFF_CACHE": str(first[0])}
+    for arguments in (["predict", str(model), str(data), "--quiet"], ["inspect", str(model)]):
+        command = [sys.executable, "-c", IMPORTED, *arguments]
+        subprocess.run(command, env=env, capture_output=True, check=True)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        assert "numba" not in done.stderr
+
+
+def test_importing_novikoff_imports_nothing_large() -> None:
+    code = "import sys, novikoff; print('numpy' in sys.modules, 'numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_the_first_run_says_that_it_compiles(data: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "novikoff", "learn", str(data)]
+    env = {**os.environ, "NOVIKOFF_CACHE": str(tmp_path)}
+    first = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    later = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert "compiling parse for this machine, once" in first.stderr
+    assert "compiling" not in later.stderr
