@@ -38,7 +38,7 @@ print(json.dumps({
 
 
 def learn(cache: Path, source: Path | None = None) -> dict[str, object]:
-    env = {**os.environ, "NOVIKOFF_CACHE": str(cache)}
+    env = {**os.environ, "NOVIKOFF_CACHE": str(cache), "NOVIKOFF_LEAN": "0"}
     if source is not None:
         env["PYTHONPATH"] = str(source)
     done = subprocess.run([sys.executable, "-c", LEARN], env=env, capture_output=True, text=True, check=True)
@@ -93,7 +93,12 @@ def test_a_second_process_compiles_nothing_whatever_the_learner() -> None:
     runs = []
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", EVERYTHING], capture_output=True, text=True, check=True, cwd=PROJECT
+            [sys.executable, "-c", EVERYTHING],
+            env={**os.environ, "NOVIKOFF_LEAN": "0"},
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=PROJECT,
         )
         runs.append(json.loads(done.stdout))
     hits, misses = ({name: counts[k] for name, counts in runs[1].items() if counts[k]} for k in (0, 1))

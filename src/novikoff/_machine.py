@@ -1,9 +1,9 @@
 """What ordinary compiled Python can't say: unchecked access to arrays, and sums in eight lanes.
 
 A strict compiler may not reorder a sum of floating-point numbers, so a plain loop is as slow as its chain of additions.
-Here the order is fixed by hand instead: term k goes to lane k mod 8, whole groups of eight at a time; the lanes are
-added as a tree, then come the terms after the last whole group, one after another. Every sum of products in novikoff
-has this order, so that all ways through the library give the same bytes.
+Here the order is fixed by hand instead: term k goes to lane k mod 8, whole groups of eight at a time; the terms after
+the last whole group go to the last lanes; the lanes are added as a tree. Fewer than eight terms are added one after
+another. Every sum of products in novikoff has this order, so that all ways through the library give the same bytes.
 
 A value of 0 is no term: it has no number k. The sums don't leave zeros out, they tell of them, by a Σ x² that is NaN;
 the row is then refused, and comes again without its zeros (see `stream/terms.py`). To compare values that are loaded
@@ -93,17 +93,21 @@ def _sums(x: Any, w: Any) -> tuple[float, float]:
 
 def in_lanes(terms: Any) -> float:
     """The sum of terms in the order that the head of this file describes."""
-    whole = len(terms) - len(terms) % LANES
+    if len(terms) < LANES:
+        total = np.float64(0.0)
+        for term in terms:
+            total = total + term
+        return float(total)
+    rest = len(terms) % LANES
+    whole = len(terms) - rest
     lanes = np.zeros(LANES)
     for k in range(0, whole, LANES):
         lanes = lanes + terms[k : k + LANES]
+    lanes[LANES - rest :] += terms[whole:]
     while len(lanes) > 1:
         half = len(lanes) // 2
         lanes = lanes[:half] + lanes[half:]
-    rest = np.float64(0.0)
-    for term in terms[whole:]:
-        rest = rest + term
-    return float(lanes[0] + rest)
+    return float(lanes[0])
 
 
 def _dense_sums_code(numba: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
@@ -222,10 +226,27 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
         accumulate(squares, x, x, exact_square)
 
     dot_rest, square_rest = fresh(double, 0.0), fresh(double, 0.0)
-    with cgutils.for_range_slice(builder, whole, count, number(1), i64) as (k, _):
-        x = widened(builder.load(step(x_base, k)), double)
-        accumulate(dot_rest, x, widened(weight_at(k), double), exact)
-        accumulate(square_rest, x, x, exact_square)
+    with builder.if_else(builder.icmp_signed(">=", count, number(LANES))) as (many, few):
+        with many:
+            # The last group: those of its lanes whose terms were in a whole group already add 0.
+            k = builder.sub(count, number(LANES))
+            rest = builder.trunc(builder.sub(whole, k), i32)
+            lane_numbers = ir.Constant(ir.VectorType(i32, LANES), list(range(LANES)))
+            first = builder.insert_element(ir.Constant(lane_numbers.type, ir.Undefined), rest, ir.Constant(i32, 0))
+            first = builder.shuffle_vector(first, first, ir.Constant(lane_numbers.type, [0] * LANES))
+            new = builder.icmp_signed(">=", lane_numbers, first)
+            values_here = neighbours(x_base, k)
+            look(good, values_here)
+            x = builder.select(new, values_here, ir.Constant(values_here.type, [0.0] * LANES))
+            x = widened(x, wide)
+            accumulate(dots, x, widened(gathered(k), wide), exact)
+            accumulate(squares, x, x, exact_square)
+        with few, cgutils.for_range_slice(builder, number(0), count, number(1), i64) as (k, _):
+            value = builder.load(step(x_base, k))
+            look(good_rest, value)
+            x = widened(value, double)
+            accumulate(dot_rest, x, widened(weight_at(k), double), exact)
+            accumulate(square_rest, x, x, exact_square)
 
     def tree(lanes: Any) -> Any:
         width = LANES
@@ -239,11 +260,6 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
 
     dot = builder.fadd(tree(builder.load(dots)), builder.load(dot_rest))
     square = builder.fadd(tree(builder.load(squares)), builder.load(square_rest))
-    with builder.if_else(builder.icmp_signed(">=", count, number(LANES))) as (many, few):
-        with many:  # the last eight, of which some were looked at already: to look twice does no harm
-            look(good, neighbours(x_base, builder.sub(count, number(LANES))))
-        with few, cgutils.for_range_slice(builder, number(0), count, number(1), i64) as (k, _):
-            look(good_rest, builder.load(step(x_base, k)))
     lanes = builder.icmp_unsigned("==", builder.load(good), ir.Constant(good.type.pointee, [0] * LANES))
     some = builder.icmp_unsigned("!=", builder.bitcast(lanes, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0))
     in_rest = builder.icmp_unsigned("==", builder.load(good_rest), ir.Constant(bits, 0))

@@ -23,7 +23,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--label", metavar="COLUMN", help="the column or field with the label: a name, or a number from 1"
     )
-    group.add_argument("--text", metavar="FIELD", help="a field that is text: its words are features (jsonl)")
+    group.add_argument("--text", metavar="FIELD", help="jsonl: a field (or a,b,…) that is text: its words are features")
     group.add_argument("--delimiter", metavar="CHARACTER", help="between the columns of a table (default: found)")
     group.add_argument(
         "--header", action=argparse.BooleanOptionalAction, help="whether a table begins with names (default: found)"
@@ -42,7 +42,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--letters", metavar="N", type=int, help="text: runs of N letters are features, too")
     group.add_argument("--case", action="store_true", help="text: keep capital letters as they are")
     group.add_argument(
-        "--scale", choices=("count", "binary", "log", "unit"), help="text: what a word that comes n times is worth"
+        "--scale", choices=("count", "binary", "log", "unit"), help="text: what a word that comes n times is worth: n, 1, 1 + ln n (the default), or of a text of length 1"
     )
     group.add_argument(
         "--bad-lines", choices=("error", "skip"), default="error", help="what a line that makes no sense does"
