@@ -42,7 +42,9 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--letters", metavar="N", type=int, help="text: runs of N letters are features, too")
     group.add_argument("--case", action="store_true", help="text: keep capital letters as they are")
     group.add_argument(
-        "--scale", choices=("count", "binary", "log", "unit"), help="text: what a word that comes n times is worth: n, 1, 1 + ln n (the default), or of a text of length 1"
+        "--scale",
+        choices=("count", "binary", "log", "unit"),
+        help="text: what a word is worth that comes n times (default: log, 1 + ln n)",
     )
     group.add_argument(
         "--bad-lines", choices=("error", "skip"), default="error", help="what a line that makes no sense does"

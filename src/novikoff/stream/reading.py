@@ -220,7 +220,11 @@ class Reading:
         complete = False
         try:
             for batch in self._text(feed, settled, lines):
-                writer.add(batch.rows, batch.parsed, batch.features)
+                # Lines of blocks without examples, which have no record, are counted with the next one that has some.
+                parsed, skipped = batch.parsed, batch.lines_before - lines
+                late = parsed._replace(line_of=parsed.line_of + skipped, lines=parsed.lines + skipped)
+                writer.add(batch.rows, late, batch.features)
+                lines += late.lines
                 if already < len(batch):
                     yield batch.after(already)
                 already = max(0, already - len(batch))

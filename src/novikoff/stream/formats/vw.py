@@ -208,6 +208,8 @@ def features_of(
             if reason != 0 or element(text, stop) == COLON:
                 return (reason if reason != 0 else VALUE), at, start, token_end(text, start, stop + 1)
             value *= scale
+            if not abs(value) <= LARGEST_VALUE:
+                return RANGE, at, start, stop
             here = stop
         if value == 0.0:
             continue
