@@ -196,3 +196,19 @@ def test_other_users_of_numba_keep_their_cache_folder() -> None:
     before = numba.config.CACHE_DIR
     novikoff.Perceptron().fit([[0.0], [1.0]], [0, 1])
     assert before == numba.config.CACHE_DIR
+
+
+def test_modules_may_be_imported_after_numba(tmp_path: Path) -> None:
+    """Readers, whose machine code is made known to Numba when they are imported, after a learner has been compiled."""
+    code = (
+        "import sys, novikoff\n"
+        "novikoff.Perceptron().fit([[0.0], [1.0]], [0, 1])\n"
+        "assert 'numba' in sys.modules and 'novikoff._bytes' not in sys.modules\n"
+        "print(novikoff.read('data.svm').whole()[1].tolist())\n"
+    )
+    (tmp_path / "data.svm").write_text("1 1:2\n-1 2:0.5\n")
+    env = {**os.environ, "NOVIKOFF_LEAN": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout == "[1, -1]\n"

@@ -43,7 +43,7 @@ DIGITS = 20
 
 on_compiling: Callable[[str], None] | None = None
 """Told the name of each function that has to be compiled."""
-_loading = threading.Lock()
+_lock = threading.RLock()  # several threads may need their first compiled function at the same time
 _generics: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 _numba: Any = None
 
@@ -73,7 +73,7 @@ class Compiled(Generic[P, R]):
 
     def _loaded(self, kinds: str, words: list[Any]) -> Callable[[list[Any]], R] | None:
         """The machine code of an earlier process, if there is any."""
-        with _loading:
+        with _lock:
             if kinds not in self.lean:
                 code = _lean.find(code_folder(), self.name, kinds)
                 if code is None:
@@ -104,11 +104,12 @@ class Compiled(Generic[P, R]):
     def dispatcher(self) -> Any:
         """Numba's own object, made with its cache in our folder; the setting is put back for other users of Numba."""
         numba = numba_module()
-        kept, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(cache_folder())
-        try:
-            dispatcher = numba.njit(self.function, cache=True, **self.options)
-        finally:
-            numba.config.CACHE_DIR = kept
+        with _lock:
+            kept, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(cache_folder())
+            try:
+                dispatcher = numba.njit(self.function, cache=True, **self.options)
+            finally:
+                numba.config.CACHE_DIR = kept
         template = dispatcher.get_call_template
 
         def of_types(args: Any, kws: Any) -> Any:
@@ -205,8 +206,6 @@ def generic(default: Callable[P, R]) -> _Generic[P, R]:
 
     call.of = of  # type: ignore[attr-defined]
     _generics.append((call, choose))
-    if _numba is not None:
-        _register_generics()
     return call  # type: ignore[return-value]
 
 
@@ -224,16 +223,16 @@ def primitive(python: Callable[P, R], code: Callable[..., Any]) -> Callable[P, R
 def numba_module() -> Any:
     """Numba, imported on first need, with our generic functions made known to it."""
     global _numba  # noqa: PLW0603 - imported once, on first need
-    if _numba is None:
-        import numba
-        import numba.extending
+    with _lock:
+        if _numba is None:
+            import numba
+            import numba.extending
 
-        _numba = numba
+            @numba.extending.typeof_impl.register(Compiled)
+            def _type_of_compiled(value: Compiled[Any, Any], context: Any) -> Any:
+                return numba.types.Dispatcher(value.dispatcher)
 
-        @numba.extending.typeof_impl.register(Compiled)
-        def _type_of_compiled(value: Compiled[Any, Any], context: Any) -> Any:
-            return numba.types.Dispatcher(value.dispatcher)
-
+            _numba = numba
         _register_generics()
     return _numba
 

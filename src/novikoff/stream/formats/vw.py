@@ -13,6 +13,7 @@ once, whatever its order, and no feature with itself. Its value is the product o
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,7 +27,7 @@ from novikoff.errors import InputError
 from novikoff.stream import hashing
 from novikoff.stream.bag import Slots, finished_row, put, slots
 from novikoff.stream.decimals import decimal
-from novikoff.stream.feed import Block
+from novikoff.stream.feed import Block, last_line_end
 from novikoff.stream.formats.contract import LARGEST_VALUE, Format, Parsed, Parser, Problem, number_label, shown
 from novikoff.stream.formats.svmlight import not_finite, number, skip_blanks, token_end
 from novikoff.stream.hashing import both, hash_of
@@ -112,7 +113,8 @@ def valued(text: NDArray[np.uint8], start: int, stop: int, h: Any) -> tuple[int,
 
 @compiled_apart
 def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], at: int, limit: int) -> int:
-    """All combinations for each interaction; returns how far the row has got, or -1 where that is too far.
+    """All combinations for each interaction; returns how far the row has got, -1 where that is too far, or -2 where a
+    value is too large.
 
     `letters` holds interactions one after another, each ended by a 0. The positions of the parts are counted up like
     the digits of a number; the same namespace twice takes its features in order, so that each combination comes once.
@@ -146,6 +148,8 @@ def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], at
                 value *= features.values[chosen[d]]
             if at >= at_most or at + 1 >= len(to.values):
                 return -1
+            if not abs(value) <= LARGEST_VALUE:
+                return -2
             third = features.starts[chosen[2]] if parts > 2 else -1
             at = put(to, at, h, value, features.starts[chosen[0]], features.starts[chosen[1]], third)
         begin = end + 1
@@ -169,7 +173,7 @@ def features_of(
     seed: Any = NO_SEED
     scale = 1.0
     letter = np.uint8(32)
-    here = signed(element(marks, k))
+    here = bar = signed(element(marks, k))
     while k < last:
         k += 1
         if element(text, here) == BAR:
@@ -223,7 +227,7 @@ def features_of(
     if len(letters) > 0:
         at = combine(to, row, count, letters, at, MOST_INTERACTIONS)
         if at < 0:
-            return TOO_MANY, first, 0, 0
+            return (TOO_MANY if at == -1 else RANGE), first, bar, signed(element(marks, last - 1))
     return 0, at, 0, 0
 
 
@@ -372,13 +376,13 @@ class VowpalWabbit(Format):
 
 
 def _spelled(block: Block, start: int) -> str:
-    before = block.text[PADDING:start].tobytes()
-    line = before[before.rfind(b"\n") + 1 :]
+    text, stop = block.text, start
+    line = text[last_line_end(text, PADDING, start) : start].tobytes()
     space = line[line.rfind(b"|") + 1 :]
-    begins = space[:1] > b" "
-    word = block.text[start : block.stop].tobytes().split(b"\n", 1)[0].split(b"|", 1)[0].split(maxsplit=1)
-    name, _, value = (word[0] if word and not block.text[start] <= 32 else b"").partition(b":")
+    while text[stop] > 32 and text[stop] != BAR:
+        stop += 1
+    name, _, value = text[start:stop].tobytes().partition(b":")
     if value and value[:1] not in b"+-.0123456789":
         name += b"=" + value
-    feature = name.decode("utf-8", "replace")
-    return f"{space.split()[0].partition(b':')[0].decode('utf-8', 'replace')}^{feature}" if begins else feature
+    feature, named = name.decode("utf-8", "replace"), re.split(rb"[\x00-\x20:]", space, maxsplit=1)[0]
+    return f"{named.decode('utf-8', 'replace')}^{feature}" if space[:1] > b" " else feature
