@@ -275,7 +275,7 @@ def test_predict_to_a_file_with_json(data: Path, tmp_path: Path, capsys: pytest.
     main(["learn", str(data), "--passes", "5", "--save", model, "--quiet"])
     capsys.readouterr()
     answer = result(capsys, "predict", model, str(data), "--output", str(out), "--quiet")
-    assert answer == {"examples": 4, "errors": 0, "error": 0.0}
+    assert answer == {"examples": 4, "labelled": 4, "errors": 0, "error": 0.0}
     assert out.read_text() == "1\n-1\n1\n-1\n"
     assert main(["predict", model, str(data), "--json"]) == 2
     unseen = tmp_path / "unseen.svm"

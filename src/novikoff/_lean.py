@@ -26,6 +26,7 @@ import secrets
 import struct
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,20 +51,19 @@ class Unsuitable(Exception):
 
 
 class _Kept:
-    """Arrays taken apart already; they are held on to, so that another can't have the same identity."""
+    """Arrays taken apart already, as long as they live."""
 
     def __init__(self) -> None:
         self.words: dict[int, tuple[Any, str, tuple[int, ...]]] = {}
 
     def of(self, array: Any) -> tuple[str, tuple[int, ...]]:
         found = self.words.get(id(array))
-        if found is not None and found[0] is array:
+        if found is not None and found[0]() is array:
             return found[1], found[2]
         kind, words = _taken_apart(array)
-        if array.base is None or array.size == 0 or len(array) > 64:
-            if len(self.words) >= KEPT_ARRAYS:
-                self.words.clear()
-            self.words[id(array)] = (array, kind, words)
+        if len(self.words) >= KEPT_ARRAYS:
+            self.words.clear()
+        self.words[id(array)] = (weakref.ref(array), kind, words)
         return kind, words
 
 

@@ -76,6 +76,8 @@ def to_bytes(model: Learner) -> bytes:
         "precision": state.kind.name,
         "ledger": state.ledger.as_dict(),
     }
+    if state.labels.rest:
+        header["rest"] = True
     if state.reading is not None:
         header["reading"] = state.reading
     if state.slot_names:
@@ -113,7 +115,7 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
     return State(
         geometry=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in arrays(fresh)}),
         ledger=Ledger(Book(counts, tensors["ledger.sums"])),
-        labels=Labels(*header["labels"]),
+        labels=Labels(*header["labels"], rest=header.get("rest", False)),
         features=features,
         names=Names(json.loads(tensors["names"].tobytes())) if "names" in tensors else None,
         kind=kind,

@@ -98,8 +98,9 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
 
 
 def _can_be_read(titles: list[str], passes: int) -> None:
-    if titles.count("-") * passes > 1:
-        raise InputError("Standard input can be read once only: for --passes, or to name it twice, use a file.")
+    streams = [t for t in titles if t == "-" or (Path(t).exists() and not Path(t).is_file())]
+    if len(streams) * passes > 1 and (passes > 1 or len(set(streams)) < len(streams)):
+        raise InputError(f"{streams[0]}: can be read once only: for --passes, or to name it twice, use a file.")
 
 
 def _summary(model: Any, reading: Reading, before: int, seconds: float) -> dict[str, Any]:

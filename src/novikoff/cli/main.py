@@ -74,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not getattr(options, "quiet", False):
             _tell_of_compiling()
         code: int = options.run(options)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except NovikoffError as problem:
         return _failed(str(problem), 2)

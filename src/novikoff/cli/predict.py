@@ -12,7 +12,7 @@ from typing import Any
 
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.writing import check_writable
-from novikoff.errors import InputError
+from novikoff.errors import InputError, LabelError
 from novikoff.learners.following import known_only
 from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.reading import Batch, Reading
@@ -48,16 +48,21 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         check_writable(Path(options.output))
     model = load(options.model)
-    reading = reading_for([options.data], options_of(options), model._state)
-    examples, wrong = 0, 0
+    how = options_of(options)
+    how.unlabelled = True
+    reading = reading_for([options.data], how, model._state)
+    score = model.scorer(known=True)
+    examples, labelled, wrong = 0, 0, 0
     lines: list[str] = []
     for batch in reading.batches():
         if examples == 0:
             _same_columns(model, reading, batch, options)
-        scores = model.score_rows(known_only(batch.rows, model._state.room))
+        scores = score(known_only(batch.rows, model._state.features))
         predicted = model.choose(scores)
         examples += len(scores)
-        wrong += _differences(predicted, batch, model._state.labels)
+        compared, different = _differences(predicted, batch, model._state.labels)
+        labelled += compared
+        wrong += different
         text = _lines(predicted, scores, options)
         if options.output:
             lines.append(text)
@@ -66,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
             sys.stdout.flush()
     if options.output:
         write_atomically(Path(options.output), "".join(lines).encode())
-    _report(examples, wrong, options)
+    _report(examples, labelled, wrong, options)
     return 0
 
 
@@ -80,16 +85,27 @@ def _same_columns(model: Any, reading: Reading, batch: Batch, options: argparse.
         raise InputError(f"{options.data}: its columns are not those that {options.model} has learned.")
 
 
-def _differences(predicted: Any, batch: Batch, labels: Labels) -> int:
-    """How many labels are not as predicted."""
+def _differences(predicted: Any, batch: Batch, labels: Labels) -> tuple[int, int]:
+    """How many examples have a label, and how many of these are not as predicted."""
     told: dict[int, str | None] = {}
-    wrong = 0
+    labelled, wrong = 0, 0
     for i, (key, guess) in enumerate(zip(batch.parsed.keys.tolist(), predicted.tolist(), strict=True)):
         if key not in told:
-            label = batch.parsed.label(i)
-            told[key] = None if label is None else str(merged_label(label, labels))
-        wrong += told[key] not in (None, str(guess))
-    return wrong
+            told[key] = _told(batch, i, labels)
+        label = told[key]
+        if label is not None:
+            labelled += 1
+            wrong += label != str(guess)
+    return labelled, wrong
+
+
+def _told(batch: Batch, i: int, labels: Labels) -> str | None:
+    """The label of an example as predictions are spelled; one that can't be a class is like none of them."""
+    try:
+        label = batch.parsed.label(i)
+    except LabelError:
+        return ""
+    return None if label is None else str(merged_label(label, labels))
 
 
 def _lines(predicted: Any, scores: Any, options: argparse.Namespace) -> str:
@@ -98,12 +114,14 @@ def _lines(predicted: Any, scores: Any, options: argparse.Namespace) -> str:
     return "".join(f"{label}\n" for label in predicted)
 
 
-def _report(examples: int, wrong: int, options: argparse.Namespace) -> None:
+def _report(examples: int, labelled: int, wrong: int, options: argparse.Namespace) -> None:
+    share = wrong / labelled if labelled else None
     if options.json:
-        print(json.dumps({"examples": examples, "errors": wrong, "error": wrong / examples}))
+        print(json.dumps({"examples": examples, "labelled": labelled, "errors": wrong, "error": share}))
     if not options.quiet:
+        compared = "no labels to compare with"
+        if share is not None:
+            among = "" if labelled == examples else f"{labelled:,} with a label, "
+            compared = f"{among}{wrong:,} predicted otherwise than labelled ({share:.4f})"
         with contextlib.suppress(BrokenPipeError):
-            print(
-                f"{examples:,} examples, {wrong:,} predicted otherwise than labelled ({wrong / examples:.4f})",
-                file=sys.stderr,
-            )
+            print(f"{examples:,} examples, {compared}", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import Any
 from novikoff.errors import InputError
 from novikoff.stream import formats
 from novikoff.stream.formats.contract import Format
-from novikoff.stream.reading import Options, Reading, check_names
+from novikoff.stream.reading import Options, Reading, check_names, checked
 
 DATA = """\
 DATA is a file, - for standard input, or a built-in stream (breast-cancer, digits, iris, wine). Files are svmlight,
@@ -57,13 +57,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 def options_of(arguments: argparse.Namespace) -> Options:
     """What the user has said, checked as far as it can be before a file is opened."""
-    if arguments.bits is not None and not 0 <= arguments.bits <= 31:
-        raise InputError(f"--bits must be from 0 to 31, but is {arguments.bits}.")
-    for name in ("threads", "words", "letters"):
-        number = getattr(arguments, name)
-        if number is not None and number < 1:
-            raise InputError(f"--{name} must be at least 1, but is {number}.")
-    return Options(
+    options = Options(
         format=arguments.format,
         label=arguments.label,
         text=arguments.text,
@@ -81,9 +75,11 @@ def options_of(arguments: argparse.Namespace) -> Options:
         cache=arguments.cache,
         keep_names=getattr(arguments, "keep_names", None) or 0,
     )
+    return checked(options)
 
 
-HOW_NOT_WHAT = ("bad_lines", "threads", "block", "cache", "keep_names")
+HOW_NOT_WHAT = ("bad_lines", "threads", "block", "cache", "keep_names", "unlabelled", "header")
+FLAGS = {"lower": "--case"}
 """Options that do not change what is read from a good file."""
 
 
@@ -97,8 +93,10 @@ def reading_for(titles: list[str], options: Options, state: Any) -> Reading:
         reading.format = as_before(state.reading, options)
     elif state.names is not None and options.bits is None:
         options.bits = 0
-    if state.names is not None:
+    if state.names is not None and (reading.format is None or reading.format.bits_used == 0):
         reading.names = state.names.copy()
+    if state.slot_names and options.keep_names:
+        reading.keep(state.slot_names)
     return reading
 
 
@@ -108,16 +106,16 @@ def as_before(settings: dict[str, Any], options: Options) -> Format:
     name = before.pop("format")
     unsaid = asdict(Options())
     said = {f.name for f in fields(Options) if getattr(options, f.name) != unsaid[f.name]} - set(HOW_NOT_WHAT)
-    wanted = {key: getattr(options, key) for key in said}
-    different = [
-        key
-        for key, value in wanted.items()
-        if settings.get(key) not in (value, list(value) if isinstance(value, tuple) else value)
-    ]
+    different = sorted(key for key in said if _plain(key, getattr(options, key)) != _plain(key, settings.get(key)))
     if different:
+        flags = ", ".join(FLAGS.get(key, "--" + key.replace("_", "-")) for key in different)
         raise InputError(
-            f"The model was learned from {name} data read in its own way, and goes on so: leave out"
-            f" {', '.join('--' + key.replace('_', '-') for key in sorted(different))}."
+            f"The model was learned from {name} data read in its own way, and goes on so: leave out {flags}."
         )
     restored: Format = formats.format_class(name).restored(before)
     return restored
+
+
+def _plain(key: str, value: Any) -> Any:
+    """In a form in which what was said and what was settled can be compared."""
+    return sorted("".join(sorted(i)) for i in value or ()) if key == "interactions" else value

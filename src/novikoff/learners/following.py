@@ -40,6 +40,7 @@ class Following:
         self.model, self.reading, self.positive = model, reading, positive
         self.state: State | None = model._state
         self.sides: Sides | None = None
+        self.went_on = self.state is not None
 
     def once(self, onlooker: Onlooker | None = None) -> None:
         """All examples, in order."""
@@ -49,7 +50,12 @@ class Following:
             self._learn(state, batch, onlooker)
         state = self._begun()
         if self.reading.kept:
-            state.slot_names = {**self.reading.kept, **(state.slot_names or {})}
+            state.slot_names = dict(self.reading.kept)
+        if self.positive is not None and state.ledger.examples and not self.went_on and not self._met_positive():
+            raise InputError(f"--positive {self.positive}: no example has that label; there are others only.")
+
+    def _met_positive(self) -> bool:
+        return self.sides is not None and bool((self.sides.signs > 0).any())
 
     def _begun(self) -> State:
         if self.state is None:  # a reading without examples ends with an error
@@ -65,7 +71,7 @@ class Following:
         state = self.state
         if self.sides is None:
             skips = self.reading.options.bad_lines == "skip"
-            self.sides = Sides(state.labels, leave_out=self.reading.bad if skips else None)
+            self.sides = Sides(state.labels, leave_out=self.reading.left_out if skips else None)
         if self.reading.names is not None:
             state.names = self.reading.names
         elif columns != (None if state.names is None else list(state.names.columns)):

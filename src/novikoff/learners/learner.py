@@ -257,16 +257,26 @@ class Learner(Estimator, ABC):
 
     def score_rows(self, rows: Rows) -> NDArray[np.float64]:
         """What decision_function does with rows that have passed the door."""
-        state, out = self._fitted(), np.empty(how_many(rows))
+        return self.scorer()(rows)
+
+    def scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
+        """The same for many batches, with the hypothesis of this moment made once. `known` says that a reader has looked
+        through the rows: no column comes twice, and all have slots."""
+        state, scale = self._fitted(), self._scale()
         score = self._scorer(state)
 
-        def take(part: Rows, start: int, tidy: bool) -> int:
-            return score(part, tidy, out[start : start + how_many(part)])
+        def of(rows: Rows) -> NDArray[np.float64]:
+            out = np.empty(how_many(rows))
 
-        good = each(rows, state.features, take)
-        if good < len(out):
-            raise InputError(door.why_refused(rows, good, state.features))
-        return out * self._scale()
+            def take(part: Rows, start: int, tidy: bool) -> int:
+                return score(part, tidy, out[start : start + how_many(part)])
+
+            good = each(rows, state.features, take, known=known)
+            if good < len(out):
+                raise InputError(door.why_refused(rows, good, state.features))
+            return out * scale
+
+        return of
 
     def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         """score(rows, tidy, out) → how many rows were scored."""

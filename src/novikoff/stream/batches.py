@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError
 from novikoff.stream.feed import BLOCK
 from novikoff.stream.labels import missing_label
-from novikoff.stream.reading import Batch, Options, Reading, check_names, is_builtin
+from novikoff.stream.reading import Batch, Options, Reading, check_names, checked, is_builtin
 from novikoff.stream.rows import Dense, Sparse
 
 
@@ -39,7 +39,8 @@ class Files:
         self.titles, self.options, self.features = titles, options, features
         self.left_out: dict[str, int] = {}
         """How many lines were left out, by reason, the last time the files were read to their end."""
-        self._names: list[str] | None = None
+        self.names: list[str] | None = None
+        """Of the columns, where names are kept in a dictionary, after the files have been read."""
 
     def __iter__(self) -> Iterator[Examples]:
         features = self.features
@@ -47,7 +48,7 @@ class Files:
         for batch in reading.batches():
             if features is None:
                 features = self._width(reading, batch)
-            columns = self._names if reading.names is not None else reading.columns(batch.title)
+            columns = self.names if reading.names is not None else reading.columns(batch.title)
             _fits(batch, features)
             yield _examples(batch, features, columns)
         self.left_out = dict(reading.bad)
@@ -62,7 +63,7 @@ class Files:
         before = Reading(self.titles, self.options)
         width = max(b.features for b in before.batches())
         if before.names is not None:
-            self._names = list(before.names.columns)
+            self.names = list(before.names.columns)
         return width
 
     def whole(self) -> tuple[Any, NDArray[Any]]:
@@ -73,7 +74,7 @@ class Files:
             parts.add(batch)
         self.left_out = dict(reading.bad)
         if reading.names is not None:
-            self._names = list(reading.names.columns)
+            self.names = list(reading.names.columns)
         width = parts.features if self.features is None else self.features
         if parts.features > width:
             raise InputError(f"features is {width}, but the data has {parts.features} columns.")
@@ -121,8 +122,6 @@ def read(
     titles = [os.fspath(p) for p in paths]
     if not titles:
         raise InputError("read needs the name of at least one file.")
-    if bad_lines not in ("error", "skip"):
-        raise InputError(f"bad_lines must be error or skip, but is {bad_lines!r}.")
     check_names(titles)
     options = Options(
         format=format,
@@ -142,7 +141,7 @@ def read(
         threads=threads,
         block=block,
     )
-    return Files(titles, options, features)
+    return Files(titles, checked(options), features)
 
 
 class Gathered:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._bytes import fold, word
-from novikoff._jit import DISABLED, compiled
+from novikoff._jit import DISABLED, compiled, source_digest
 from novikoff.errors import InputError
 from novikoff.stream.formats.contract import Parsed
 from novikoff.stream.hashing import K0, K1
@@ -69,13 +69,16 @@ class Stamp(NamedTuple):
     """What a cache must have been made of."""
 
     size: int
-    changed: int
+    changed: list[int]
+    """When its content and when anything about it was changed last, and which file it is."""
     reading: str
+    sources: str
+    """The version of the parsers."""
 
     @classmethod
-    def of(cls, title: str, settings: dict[str, Any]) -> Stamp:
-        status = os.stat(title)
-        return cls(status.st_size, status.st_mtime_ns, json.dumps(settings, sort_keys=True))
+    def of(cls, status: os.stat_result, settings: dict[str, Any]) -> Stamp:
+        changed = [status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+        return cls(status.st_size, changed, json.dumps(settings, sort_keys=True), source_digest())
 
 
 def cache_path(title: str) -> Path:
@@ -138,7 +141,7 @@ class Writer:
         self._write(trailer + end)
         os.fsync(self.file.fileno())
         self.file.close()
-        if Stamp.of(self.title, json.loads(self.stamp.reading)) == self.stamp:
+        if Stamp.of(os.stat(self.title), json.loads(self.stamp.reading)) == self.stamp:
             os.replace(self.temporary, self.path)
         else:
             self.drop()

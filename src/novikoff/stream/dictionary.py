@@ -14,16 +14,18 @@ from numpy.typing import NDArray
 
 from novikoff._bytes import signed
 from novikoff._jit import DISABLED, compiled
+from novikoff.stream.hashing import K2
 
 EMPTY = -1
+_MIXER: Any = np.uint64(K2)  # numbers as keys differ in their highest bits only
 
 
 def _place(h: Any, size: int) -> int:
-    return signed(h >> np.uint64(20)) & (size - 1)
+    return signed((h * _MIXER) >> np.uint64(20)) & (size - 1)
 
 
 def _plain_place(h: Any, size: int) -> int:
-    return (int(h) >> 20) & (size - 1)
+    return ((int(h) * K2 % 2**64) >> 20) & (size - 1)
 
 
 place = compiled(_plain_place if DISABLED else _place)

@@ -51,14 +51,19 @@ class Block:
         self.text = larger
 
     def spelled(self, start: int, stop: int) -> str:
-        return self.text[start:stop].tobytes().decode("utf-8", "replace")
+        """Text as it can be shown; bytes that are not UTF-8 by their numbers, so that different ones stay different."""
+        return self.text[start:stop].tobytes().decode("utf-8", "backslashreplace")
 
 
 class Feed:
     """The records of one file, block after block."""
 
-    def __init__(self, title: str, file: Any, *, size: int | None, waits: int | None) -> None:
+    def __init__(
+        self, title: str, file: Any, *, size: int | None, waits: int | None, status: os.stat_result | None = None
+    ) -> None:
         self.title, self.file = title, file
+        self.status = status
+        """Of a regular file."""
         self.tail: Any = np.zeros(0, np.uint8)
         self.size, self.waits = size, waits
         """How many bytes there must be, where that is known; the number of a pipe, to see whether more is there."""
@@ -127,12 +132,14 @@ class Feed:
         block.grow()
 
     def _more_at_once(self) -> bool:
-        """Whether a pipe has more to give without waiting; a file always has."""
-        return self.waits is None or bool(select.select([self.waits], [], [], 0)[0])
+        """Whether there is more to be had without waiting: a file always has more, a packed pipe never tells."""
+        if self.status is not None:
+            return True
+        return self.waits is not None and bool(select.select([self.waits], [], [], 0)[0])
 
     def _read(self, room: Any) -> int:
         try:
-            count = self.file.readinto(room) or 0
+            count = self.file.readinto(room)
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
             self._unreadable(problem)
         except Exception as problem:
@@ -154,19 +161,34 @@ def opened(title: str) -> Iterator[Feed]:
     """The bytes of a file, or of standard input for `-`, unpacked where they are packed: seen by their content."""
     with contextlib.ExitStack() as stack:
         shown = "standard input" if title == "-" else title
-        file: Any = _standard_input() if title == "-" else stack.enter_context(open(title, "rb", buffering=0))
-        kind, first, skipped = _kind(file, shown)
-        file = _Again(first, file)
+        raw: Any = _standard_input() if title == "-" else stack.enter_context(open(title, "rb", buffering=0))
+        number = _number(raw)
+        if number is not None:
+            os.set_blocking(number, True)
+        status = None if number is None else os.fstat(number)
+        regular = status if status is not None and stat.S_ISREG(status.st_mode) and title != "-" else None
+        kind, first, skipped = _kind(raw, shown)
+        file: Any = _Again(first, raw)
         if kind is not None:
-            yield Feed(shown, stack.enter_context(contextlib.closing(_unpacked(kind, file))), size=None, waits=None)
+            file = stack.enter_context(contextlib.closing(_unpacked(kind, file)))
+            yield Feed(shown, file, size=None, waits=None, status=regular)
             return
-        number = file.fileno()
-        regular = number is None or stat.S_ISREG(os.fstat(number).st_mode)
-        size = os.fstat(number).st_size - skipped if regular and title != "-" and number is not None else None
-        yield Feed(shown, file, size=size, waits=None if regular else number)
+        size = None if regular is None else regular.st_size - skipped
+        waits = number if regular is None and not (status is not None and stat.S_ISREG(status.st_mode)) else None
+        yield Feed(shown, file, size=size, waits=waits, status=regular)
+
+
+def _number(file: Any) -> int | None:
+    """What the system knows an open file by."""
+    try:
+        return int(file.fileno())
+    except (OSError, AttributeError, ValueError):
+        return None
 
 
 def _standard_input() -> Any:
+    if sys.stdin is None:
+        raise InputError("standard input is closed: there is nothing to read.")
     return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
 
 
@@ -182,7 +204,7 @@ class _Again:
             room[:count] = self.first[:count]
             self.first = self.first[count:]
             return count
-        return int(self.file.readinto(room) or 0)
+        return int(self.file.readinto(room))
 
     def read(self, size: int = -1) -> bytes:
         if size < 0:
@@ -190,12 +212,6 @@ class _Again:
             return first + bytes(self.file.read() or b"")
         room = bytearray(size)
         return bytes(room[: self.readinto(room)])
-
-    def fileno(self) -> int | None:
-        try:
-            return int(self.file.fileno())
-        except (OSError, AttributeError, ValueError):
-            return None
 
     def readable(self) -> bool:
         return True

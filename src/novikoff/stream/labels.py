@@ -19,9 +19,11 @@ from novikoff.errors import LabelError
 class Labels:
     """The two labels of a binary learner, as they become known: `negative` or `positive` may still be missing."""
 
-    def __init__(self, negative: Any = None, positive: Any = None) -> None:
+    def __init__(self, negative: Any = None, positive: Any = None, *, rest: bool = False) -> None:
         self.negative = negative
         self.positive = positive
+        self.rest = rest
+        """Whether the negative label stands for all labels that are not the positive one."""
         self.sides: dict[Any, float] = {}
         """−1 or +1 for each label known so far, in the order in which they came."""
         for label, sign in ((negative, -1.0), (positive, 1.0)):
@@ -56,7 +58,7 @@ class Labels:
         values = distinct(y)
         if len(values) > 2:
             raise too_many(values)
-        known = Labels(self.negative, self.positive)
+        known = Labels(self.negative, self.positive, rest=self.rest)
         low, high = values[0], values[-1]
         for label in (plain(y[0]), low, high):  # in the order of arrival
             known.sign(label)
@@ -109,21 +111,14 @@ class Labels:
 
 def one_against_the_rest(positive: str) -> Labels:
     """One label against all others, which are told apart no further."""
-    return Labels(f"not {positive}", positive)
+    return Labels(f"not {positive}", positive, rest=True)
 
 
 def merged_label(label: Any, labels: Labels) -> Any:
-    """The same for one label."""
-    if labels.negative is None or labels.negative != f"not {labels.positive}":
+    """A label in the words of `one_against_the_rest`, where `labels` are of that kind; as it is otherwise."""
+    if not labels.rest:
         return label
     return labels.positive if str(label) == labels.positive else labels.negative
-
-
-def merged(y: NDArray[Any], labels: Labels) -> NDArray[Any]:
-    """y in the words of `one_against_the_rest`, where `labels` are of that kind; y as it is otherwise."""
-    if labels.negative != f"not {labels.positive}":
-        return y
-    return np.asarray(np.where(y.astype(str) == labels.positive, labels.positive, labels.negative))
 
 
 def distinct(y: NDArray[Any]) -> list[Any]:

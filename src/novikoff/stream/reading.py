@@ -9,7 +9,7 @@ import math
 import os
 import select
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,14 @@ from novikoff.stream import builtin, cache, formats
 from novikoff.stream.dictionary import NameTable
 from novikoff.stream.feed import BLOCK, Block, Feed, opened
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem
+from novikoff.stream.hashing import MOST_BITS
 from novikoff.stream.names import Names
 from novikoff.stream.pipeline import in_order
 from novikoff.stream.rows import Rows, Sparse, cut
+from novikoff.stream.terms import tidied
 
 MOST_THREADS = 8
+NAME_OVERHEAD = 100  # bytes that a kept name takes besides its letters
 
 
 @dataclass
@@ -50,9 +53,24 @@ class Options:
     bad_lines: str = "error"
     threads: int | None = None
     block: int = BLOCK
+    unlabelled: bool = False
+    """Whether examples may be without a label."""
     cache: bool = False
     keep_names: int = 0
     """Up to how many MB of names of hashed features are kept."""
+
+
+def checked(options: Options) -> Options:
+    """The options, where their numbers make sense."""
+    if options.bits is not None and not 0 <= options.bits <= MOST_BITS:
+        raise InputError(f"bits must be from 0 to {MOST_BITS}, but is {options.bits}.")
+    for name, least in (("threads", 1), ("words", 1), ("letters", 1), ("block", 1), ("keep_names", 0)):
+        number = getattr(options, name)
+        if number is not None and number < least:
+            raise InputError(f"{name} must be at least {least}, but is {number}.")
+    if options.bad_lines not in ("error", "skip"):
+        raise InputError(f"bad_lines must be error or skip, but is {options.bad_lines!r}.")
+    return options
 
 
 @dataclass
@@ -110,7 +128,9 @@ class Reading:
     names: Names | None = None
     """The columns of a dictionary, in the order in which they came."""
     bad: Counter[str] = field(default_factory=Counter)
-    """How many lines were left out, by reason."""
+    """How many lines could not be read, by reason."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """How many examples could be read but not learned, by reason."""
     kept: dict[int, str] = field(default_factory=dict)
     """Names of hashed slots, the first that came for each."""
     collisions: int = 0
@@ -118,10 +138,14 @@ class Reading:
     _made: list[Place] = field(default_factory=list)
     _used: list[NDArray[np.uint64]] = field(default_factory=list)
     _table: NameTable | None = None
+    _numbered: set[int] = field(default_factory=set)
+    _shared: bool = False
     _kept_bytes: int = 0
 
     def batches(self) -> Iterator[Batch]:
-        """All examples, from the beginning."""
+        """All examples, from the beginning; what is counted, is counted anew."""
+        self.bad.clear()
+        self.left_out.clear()
         for title in self.titles:
             if is_builtin(title):
                 yield _builtin(title)
@@ -134,9 +158,15 @@ class Reading:
             return builtin.STREAMS[title].names
         return self.format.columns if self.format is not None else None
 
+    def keep(self, names: dict[int, str]) -> None:
+        """Names of slots that are kept already."""
+        self.kept = dict(names)
+        self._kept_bytes = sum(len(name) + NAME_OVERHEAD for name in names.values())
+
     def report(self) -> dict[str, Any]:
         """What is worth knowing of how the data was read: lines left out by reason, slots that names share."""
-        about: dict[str, Any] = {"bad_lines": dict(self.bad)} if self.bad else {}
+        bad = self.bad + self.left_out
+        about: dict[str, Any] = {"bad_lines": dict(bad)} if bad else {}
         bits = self.format.bits_used if self.format is not None else None
         if bits:
             slots = 1 << bits
@@ -183,12 +213,13 @@ class Reading:
 
     def _cached(self, feed: Feed, settled: Format, lines: int) -> Iterator[Batch]:
         """The same from the cache, or from the text with a cache made of it."""
-        if settled.bits_used == 0 or self.options.keep_names or not Path(feed.title).is_file():
+        if settled.bits_used == 0 or self.options.keep_names or feed.status is None:
             raise InputError(
                 "--cache is for files whose features are hashed or have numbers: leave it out for standard input, and"
                 " with --bits 0 or --keep-names."
             )
-        stamp = cache.Stamp.of(feed.title, settled.settings())
+        how = {**settled.settings(), "unlabelled": self.options.unlabelled}
+        stamp = cache.Stamp.of(feed.status, how)
         already = 0
         with cache.opened(feed.title, stamp, lenient=self.options.bad_lines == "skip") as found:
             try:
@@ -216,6 +247,9 @@ class Reading:
     ) -> Iterator[Batch]:
         """`already` examples came from a cache that turned out to be damaged: they are not given once more."""
         bad = self.bad.copy()
+        self._used.append(self._used_slots())
+        for place in self._places(settled):
+            place.parser.used[:] = 0  # from here on those of this file
         writer = cache.Writer(feed.title, stamp)
         complete = False
         try:
@@ -231,15 +265,17 @@ class Reading:
             complete = True
         finally:
             if complete:
-                writer.close(dict(self.bad - bad), self._used_slots())
+                writer.close(dict(self.bad - bad), _joined(place.parser.used for place in self._made))
             else:
                 writer.drop()
 
     def _places(self, settled: Format) -> list[Place]:
         """Made once, used for all files."""
         if not self._made:
+            size = min(self.options.block, settled.largest_block or self.options.block)
+            named, unlabelled = self.options.keep_names > 0, self.options.unlabelled
             for _ in self._count_places():
-                self._made.append(Place(settled.parser(named=self.options.keep_names > 0), self.options.block))
+                self._made.append(Place(settled.parser(named=named, unlabelled=unlabelled), size))
         return self._made
 
     def _count_places(self) -> range:
@@ -247,8 +283,7 @@ class Reading:
         return range(threads + 1 if threads > 1 else 1)
 
     def _used_slots(self) -> NDArray[np.uint64]:
-        words = [place.parser.used for place in self._made] + self._used
-        return np.bitwise_or.reduce([w for w in words if len(w)] or [np.zeros(0, np.uint64)])
+        return _joined([*(place.parser.used for place in self._made), *self._used])
 
     def _open(self, feed: Feed) -> int:
         """Settles the format with the first file; returns how many lines were left out at the beginning."""
@@ -257,6 +292,7 @@ class Reading:
             name = self.options.format or formats.found(feed.title, _more(feed, head, Format))
             kind: type[Format] = formats.format_class(name)
             head = _more(feed, head, kind)
+            _only_known(self.options, kind, name)
             self.format = kind.settled(self.options, head, feed.title)
         else:
             head = _more(feed, head, type(self.format))
@@ -288,11 +324,17 @@ class Reading:
         names = self.names = self.names if self.names is not None else Names()
 
         def new(at: int) -> int:
-            return names.number(settled.feature_name(block, parsed.spans[at]))
+            number = names.number(settled.feature_name(block, parsed.spans[at]))
+            self._shared |= (
+                number in self._numbered
+            )  # two features that are spelled alike, such as {"a": "b"} and "a=b"
+            self._numbered.add(number)
+            return number
 
         if self._table is None:
             self._table = NameTable()
-        return rows._replace(indices=self._table.numbers_of(hashes, new))
+        numbered = rows._replace(indices=self._table.numbers_of(hashes, new))
+        return tidied(numbered, 0, len(rows.starts) - 1, len(names)) if self._shared else numbered
 
     def _keep_names(
         self, settled: Format, block: Block, parsed: Parsed, rows: Sparse, hashes: NDArray[np.uint64]
@@ -304,13 +346,30 @@ class Reading:
             elif self._kept_bytes < self.options.keep_names << 20:
                 name = settled.feature_name(block, parsed.spans[at])
                 self.kept[slot] = name
-                self._kept_bytes += len(name) + 100
+                self._kept_bytes += len(name) + NAME_OVERHEAD
             return 0
 
         if self._table is None:
             self._table = NameTable()
         if self._table.count * 32 < self.options.keep_names << 20:
             self._table.numbers_of(hashes, new)
+
+
+def _only_known(options: Options, kind: type[Format], name: str) -> None:
+    """Options that say nothing about a format are mistakes, not to be passed over."""
+    for option in (
+        "label",
+        "text",
+        "delimiter",
+        "signed",
+        "several_labels",
+        "interactions",
+        "words",
+        "letters",
+        "scale",
+    ):
+        if getattr(options, option) and option not in kind.options:
+            raise InputError(f"--{option.replace('_', '-')} has no meaning for {name}: leave it out.")
 
 
 def _more(feed: Feed, head: bytes, kind: Any) -> bytes:
@@ -324,6 +383,11 @@ def _more(feed: Feed, head: bytes, kind: Any) -> bytes:
             return head
         head = longer
     return head[: head.rfind(b"\n") + 1] or head
+
+
+def _joined(used: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """The bits that are set in any of these; some may have none at all."""
+    return np.bitwise_or.reduce([words for words in used if len(words)] or [np.zeros(0, np.uint64)])
 
 
 def is_builtin(title: str) -> bool:

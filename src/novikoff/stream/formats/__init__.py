@@ -9,6 +9,7 @@ from typing import Any
 from novikoff.errors import InputError
 from novikoff.stream.feed import plain_suffix
 
+LOOKED_AT = 50  # lines, to tell a format
 FORMATS = {
     "svmlight": "Svmlight",
     "vw": "VowpalWabbit",
@@ -32,7 +33,7 @@ _TERMS = rb"(\s+(qid|[0-9]+):[^\s:]+)"
 _SVMLIGHT = re.compile(
     rb"\s*(" + _NUMBER + rb"(," + _NUMBER + rb")*" + _TERMS + rb"+|" + _NUMBER + rb"|" + _TERMS + rb"+)\s*(#.*)?"
 )
-_VW = re.compile(rb"[^|,;{]*\|")
+_VW = re.compile(rb"\s*(" + _NUMBER + rb"\s+){0,3}('[^\s|]*\s*|[^\s|,;]*)\|")
 
 
 def format_class(name: str) -> Any:
@@ -49,15 +50,18 @@ def found(title: str, head: bytes) -> str:
         return by_name
     if head.startswith((b"PAR1", b"ARROW1")):
         return "parquet"
-    line = next((row for row in head.split(b"\n") if row.strip() and not row.startswith(b"#")), b"").rstrip(b"\r")
+    lines = [row.rstrip(b"\r") for row in head.split(b"\n") if row.strip() and not row.startswith(b"#")][:LOOKED_AT]
+    if not lines:
+        raise InputError(f"{title}: is empty, or has comments only: there are no examples in it.")
+    line = lines[0]
+    if line.startswith(b"__label__") or _is_labelled_text(lines):
+        return "text"
     if line.lstrip().startswith(b"{"):
         return "jsonl"
     if _SVMLIGHT.fullmatch(line):
         return "svmlight"
     if _VW.match(line):
         return "vw"
-    if line.count(b"\t") == 1 and b" " in line.partition(b"\t")[2]:
-        return "text"
     if b"\t" in line:
         return "tsv"
     if b"," in line or b";" in line:
@@ -65,3 +69,9 @@ def found(title: str, head: bytes) -> str:
     raise InputError(
         f"{title}: can't tell its format from its name or its first line: say --format {'|'.join(FORMATS)}."
     )
+
+
+def _is_labelled_text(lines: list[bytes]) -> bool:
+    """One tab in each line, after a label without blanks, and several words after it in some line."""
+    parts = [line.split(b"\t") for line in lines]
+    return all(len(p) == 2 and b" " not in p[0] for p in parts) and any(b" " in p[1].strip() for p in parts)

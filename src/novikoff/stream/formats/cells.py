@@ -16,7 +16,7 @@ from novikoff._bytes import eight_cells, word
 from novikoff._jit import compiled, compiled_apart, generic
 from novikoff.stream.bag import Slots, finished_row, put
 from novikoff.stream.decimals import decimal
-from novikoff.stream.formats.contract import LARGEST_VALUE
+from novikoff.stream.formats.contract import LARGEST_VALUE, NO_LABEL_KEY
 from novikoff.stream.formats.records import QUOTE, RETURN
 from novikoff.stream.hashing import hash_of
 
@@ -48,7 +48,7 @@ class Out(NamedTuple):
 
     keys: NDArray[np.uint64]
     labels: NDArray[np.int64]
-    """From where to where each label stands."""
+    """From where (ABSENT where there is none) to where each label stands."""
     line_of: NDArray[np.int64]
     problems: NDArray[np.int64]
     """Line, reason, column, and from where to where what came stands; for CELLS the first of these is their number."""
@@ -269,10 +269,12 @@ def parse_records(
     columns: int,
     target: int,
     numeric: bool,
+    unlabelled: bool,
     into: Numbers | Hashed,
     out: Out,
 ) -> tuple[int, int]:
-    """All records of a block, found by `find_cells` with the marks from marks[1] on: (rows, problems)."""
+    """All records of a block, found by `find_cells` with the marks from marks[1] on: (rows, problems). The target is
+    ABSENT where the records have no label; the columns are those that are there."""
     row = wrong = stray = 0
     k = 1
     for record in range(count):
@@ -287,20 +289,24 @@ def parse_records(
             reason = UNENDED
         elif stray < odd and strays[stray] < stop:
             reason, came = STRAY, strays[stray]
-        elif cells != columns:
+        elif cells != columns or (cells == 1 and is_blank_line(text, start, ended)):
             reason, came = CELLS, cells
             if cells == 1 and is_blank_line(text, start, ended):
                 reason = BLANK
         else:
-            column = target
-            at = k + target
-            came, until = after(marks, at - 1), mark(marks, at)
+            column = max(target, 0)
+            came = after(marks, k + column - 1)
+            until = came if target == ABSENT else mark(marks, k + column)
             if numeric:
                 reason, label = one_number(text, came, until)
                 reason = NO_LABEL if reason == ABSENT else LABEL if reason != 0 else 0
                 out.keys[row] = np.float64(label).view(np.uint64)
             else:
                 reason = text_label(text, came, until, out, row)
+            if unlabelled and reason == NO_LABEL:
+                reason = 0
+                out.keys[row] = NO_LABEL_KEY
+                out.labels[row, 0] = ABSENT
             if reason == 0:
                 reason, column = put_row(into, text, marks, k, row)
             came, until = after(marks, k + column - 1), mark(marks, k + column)

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._bytes import PADDING
 from novikoff.errors import InputError
 from novikoff.stream.feed import Block, last_line_end
 from novikoff.stream.labels import plain
 from novikoff.stream.rows import Rows
 
 LARGEST_VALUE = 1e15  # sums of squares stay within float32
+NO_LABEL_KEY = np.uint64(0x7FF8 << 48)  # the bits of NaN
 SHOWN = 40
 
 
@@ -76,7 +76,8 @@ class Format(ABC):
     """A format with all settled that must be the same for all data of a model: its fields go to the model file."""
 
     name: ClassVar[str]
-    suffixes: ClassVar[tuple[str, ...]]
+    options: ClassVar[tuple[str, ...]] = ()
+    """Which options on how to read mean something for it."""
     patience: ClassVar[float] = 0.0
     """For how many seconds a pause of a pipe is waited out, to see more of what comes first than is `enough`."""
 
@@ -86,8 +87,9 @@ class Format(ABC):
         """From what the user has said and the first bytes of the first file."""
 
     @abstractmethod
-    def parser(self, *, named: bool) -> Parser:
-        """A parser; `named` where the names of hashed features are to be kept."""
+    def parser(self, *, named: bool, unlabelled: bool = False) -> Parser:
+        """A parser; `named` where the names of hashed features are to be kept, `unlabelled` where an example without a
+        label is no problem."""
 
     def opening(self, head: bytes, title: str) -> tuple[int, int]:
         """How many bytes and lines to leave out at the beginning of a file; raises InputError where it does not fit."""
@@ -113,6 +115,11 @@ class Format(ABC):
     @property
     def columns(self) -> list[str] | None:
         """The names of the columns of a table."""
+        return None
+
+    @property
+    def largest_block(self) -> int | None:
+        """How much text to parse at once at most, where that makes much more of it."""
         return None
 
     @property
@@ -147,8 +154,5 @@ def shown(block: Block, start: int, stop: int) -> str:
 
 
 def no_bits(options: Any, name: str) -> None:
-    if options.bits is not None:
+    if options.bits:
         raise InputError(f"--bits hashes feature names, but {name} has column numbers: leave it out.")
-
-
-FIRST = PADDING

@@ -5,12 +5,15 @@ column is numbers if all its cells in the first MiB are numbers or missing, else
 both sides and may be quoted; categories are their bytes. A missing value is an empty cell, ?, NA, N/A, NaN or null, in
 small or capital letters, quoted or not. Blank lines are skipped. What the columns become: see `table.py`.
 
-A later file may begin with the same names; if its first record has a number where numbers are to come, it has none.
+A later file may begin with the same names; if its first record has a number where numbers are to come, it has none. It
+may be without the column of the label: so its names say or, where it has none, most of its first records. Then there is
+no label to learn from, but all that is needed to predict.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +23,8 @@ from novikoff._bytes import PADDING
 from novikoff.errors import InputError
 from novikoff.stream.feed import Block
 from novikoff.stream.formats import survey
-from novikoff.stream.formats.cells import NUMERIC, Hashed, Numbers, parse_records
-from novikoff.stream.formats.contract import Parsed
+from novikoff.stream.formats.cells import ABSENT, NO_LABEL, NUMERIC, Hashed, Numbers, parse_records
+from novikoff.stream.formats.contract import Parsed, Problem
 from novikoff.stream.formats.records import NOWHERE, find_cells, last_record_end
 from novikoff.stream.formats.table import Table, TableParser, settled_columns, unique_names
 from novikoff.stream.rows import Dense, Sparse
@@ -30,8 +33,8 @@ SPELLED = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
 class CsvParser(TableParser):
-    def __init__(self, table: Csv, named: bool) -> None:
-        super().__init__(table, named)
+    def __init__(self, table: Csv, named: bool, unlabelled: bool) -> None:
+        super().__init__(table, named, unlabelled)
         self.delimiter = table.separator[0]
         self.size = 0
 
@@ -41,12 +44,20 @@ class CsvParser(TableParser):
         records = size + 2
         self.marks = np.zeros(size + 80, np.uint32)
         self.ends, self.lines, self.strays = (np.zeros(records, np.int64) for _ in range(3))
-        self.out = self.make_out(size // (len(self.kinds) or 1) + 2)
+        self.out = self.make_out(size // self.width + 2)
         self.out = self.out._replace(problems=np.zeros((records, 5), np.int64))
         self.into = self._hashed(size) if self.table.bits is not None else self._numbers(size)
+        self.into_narrow = self._without_label(self.into)
 
     def _numbers(self, size: int) -> Numbers | Hashed:
         return Numbers(np.zeros(size + 16, np.float32), len(self.kinds), self.table.target)
+
+    def _without_label(self, into: Numbers | Hashed) -> Numbers | Hashed:
+        """The same for records without a label: numbers end where it would be if it were the last."""
+        if isinstance(into, Numbers):
+            return into._replace(target=self.width)
+        kinds = np.delete(self.kinds, self.table.target)
+        return into._replace(kinds=kinds, seeds=np.delete(self.seeds, self.table.target), wanted=_bits_of(kinds))
 
     def _hashed(self, size: int) -> Numbers | Hashed:
         return Hashed(
@@ -54,14 +65,31 @@ class CsvParser(TableParser):
             starts=np.zeros(len(self.out.keys) + 1, np.int64),
             kinds=self.kinds,
             seeds=self.seeds,
-            wanted=np.packbits(self.kinds == NUMERIC, bitorder="little"),
+            wanted=_bits_of(self.kinds),
             numbers=np.zeros(len(self.kinds) + 8, np.float32),
         )
+
+    @property
+    def narrow(self) -> bool:
+        """Whether records are to be without a label. Where only their cells say so, a learner takes them for bad."""
+        return self.table.opened.narrow and (self.unlabelled or self.table.opened.certain)
+
+    @property
+    def cells(self) -> int:
+        return len(self.kinds) - self.narrow
+
+    def problem(self, line: int, reason: int, column: int, came: str) -> Problem:
+        """A bad line in words; the column is counted among those that are there."""
+        target = self.table.target
+        if self.narrow:
+            column = target if reason == NO_LABEL else column + (column >= target)
+        return super().problem(line, reason, column, came)
 
     def parse(self, block: Block) -> Parsed:
         if block.size > self.size:
             self._make_room(block.size)
-        table, out, into, text = self.table, self.out, self.into, block.text
+        table, out, text, narrow = self.table, self.out, block.text, self.narrow
+        into = self.into_narrow if narrow else self.into
         numeric = table.numeric[table.target]
         self.marks[0] = PADDING - 1
         count, odd, unended, lines = find_cells(
@@ -69,8 +97,11 @@ class CsvParser(TableParser):
         )
         rows, wrong = parse_records(
             text, self.marks, self.ends, self.lines, self.strays, count, odd, unended,
-            len(self.kinds), table.target, numeric, into, out,
+            self.cells, ABSENT if narrow else table.target, numeric, self.unlabelled, into, out,
         )  # fmt: skip
+        if narrow and isinstance(into, Hashed):
+            places = into.to.spans[: into.starts[rows], 0]
+            places += places >= table.target
         return Parsed(
             rows=Sparse(into.starts[: rows + 1], into.to.indices, into.to.values)
             if isinstance(into, Hashed)
@@ -94,7 +125,7 @@ class Csv(Table):
     """As the user has said it, or as it was found."""
 
     name: ClassVar[str] = "csv"
-    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+    options: ClassVar[tuple[str, ...]] = ("label", "delimiter", "signed")
     patience: ClassVar[float] = 0.2
     usual: ClassVar[str | None] = None
     """The delimiter where nothing is said; None where it is to be found."""
@@ -125,29 +156,36 @@ class Csv(Table):
     def separator(self) -> bytes:
         return separator_of(self.delimiter)
 
-    def parser(self, *, named: bool) -> CsvParser:
-        return CsvParser(self, named)
+    def parser(self, *, named: bool, unlabelled: bool = False) -> CsvParser:
+        return CsvParser(self, named, unlabelled)
 
     def last_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:
         return last_record_end(text, start, stop, self.separator[0], NOWHERE)
 
     def opening(self, head: bytes, title: str) -> tuple[int, int]:
         survey.must_be_text(head, title)
+        first = list(islice(survey.records(head, self.separator), survey.SNIFFED))
+        widths, columns, opened = [len(cells) for cells, _ in first], len(self.names), self.opened
+        opened.narrow, opened.certain = widths.count(columns - 1) > widths.count(columns), False
         if not self.header:
             return 0, 0
-        cells, end = next(survey.records(head, self.separator), ([], 0))
-        names = [_spelled(cell) or str(k + 1) for k, cell in enumerate(cells)]
-        if tuple(names) != self.names:
-            if any(kind and survey.NUMBER.fullmatch(cell) for kind, cell in zip(self.numeric, cells, strict=False)):
-                return 0, 0
-            self.same_columns(names, title)
+        cells, end = first[0] if first else ([], 0)
+        narrow = len(cells) == columns - 1
+        places = [c for c in range(columns) if c != self.target or not narrow]
+        names = [_spelled(cell) or str(c + 1) for c, cell in zip(places, cells, strict=False)]
+        if len(cells) == len(places) and names == [self.names[c] for c in places]:
+            opened.narrow = opened.certain = narrow
+        elif any(self.numeric[c] and survey.NUMBER.fullmatch(cell) for c, cell in zip(places, cells, strict=False)):
+            return 0, 0
+        else:
+            self.same_columns([_spelled(cell) or str(k + 1) for k, cell in enumerate(cells)], title)
         return end, head.count(b"\n", 0, end)
 
 
 @dataclass(frozen=True)
 class Tsv(Csv):
     name: ClassVar[str] = "tsv"
-    suffixes: ClassVar[tuple[str, ...]] = (".tsv",)
+    options: ClassVar[tuple[str, ...]] = ("label", "delimiter", "signed")
     usual: ClassVar[str | None] = "\t"
 
 
@@ -160,6 +198,10 @@ def separator_of(spelled: str) -> bytes:
             f" {spelled!r}."
         )
     return character.encode()
+
+
+def _bits_of(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.packbits(kinds == NUMERIC, bitorder="little")
 
 
 def _spelled(cell: bytes) -> str:

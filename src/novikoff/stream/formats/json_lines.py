@@ -24,7 +24,7 @@ from novikoff._bytes import PADDING, equal, lowest, signed, word
 from novikoff._jit import compiled, compiled_apart, generic
 from novikoff._machine import element
 from novikoff.stream.bag import Slots, finished_row, put
-from novikoff.stream.formats.contract import LARGEST_VALUE
+from novikoff.stream.formats.contract import LARGEST_VALUE, NO_LABEL_KEY
 from novikoff.stream.formats.json_strings import QUOTE, plain_end, unescaped, utf8_ends
 from novikoff.stream.formats.json_tokens import (
     COLON,
@@ -54,7 +54,7 @@ from novikoff.stream.hashing import hash_of
 LARGEST_LABEL = 1e300
 AT_FIRST_NAME, AT_NAME, AT_FIRST_VALUE, AT_VALUE, BEHIND = range(5)
 IN_OBJECT, IN_LIST = range(2)
-IS_NUMBER, IS_STRING, IS_TRUE, IS_FALSE = range(4)
+IS_NUMBER, IS_STRING, IS_TRUE, IS_FALSE, IS_ABSENT = range(5)
 _NO_SEED: Any = np.uint64(0)
 _TRUE, _FALSE, _NULL = (np.uint64(int.from_bytes(name, "little")) for name in (b"true", b"false", b"null"))
 _FOUR, _FIVE = np.uint64(2**32 - 1), np.uint64(2**40 - 1)
@@ -292,9 +292,15 @@ def read_line(
 
 @compiled
 def parse(
-    text: NDArray[np.uint8], block_stop: int, m: Machine, room: NoWords | Words, to: Slots, out: Out
+    text: NDArray[np.uint8],
+    block_stop: int,
+    m: Machine,
+    room: NoWords | Words,
+    unlabelled: bool,
+    to: Slots,
+    out: Out,
 ) -> tuple[int, int, int]:
-    """All lines of a block: (rows, lines, problems)."""
+    """All lines of a block: (rows, lines, problems). A line is complete but for its label where that is missing."""
     row = line = first = wrong = 0
     start = PADDING
     out.starts[0] = 0
@@ -310,6 +316,10 @@ def parse(
             reason, where, last = OBJECT, begin, first
             if text[begin] == 123:
                 reason, where, last = read_line(text, begin, stop, m, room, to, first, out, row)
+                if unlabelled and reason == NO_LABEL:
+                    reason = 0
+                    out.labels[row, 0] = IS_ABSENT
+                    out.keys[row] = NO_LABEL_KEY
             if reason != 0:
                 out.problems[wrong, 0] = line
                 out.problems[wrong, 1] = reason

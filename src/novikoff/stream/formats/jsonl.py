@@ -2,8 +2,9 @@
 
 The label is the field that --label names, by a path with points for one within another (`user.kind`); without it the
 first of label, class, target and y that the first object has. It is a number, a string, true or false; a line without
-it, or with null, is no example but a problem. --text declares fields, with commas between them, whose strings are
-texts: their words are the features, as with labelled text (see `words.py`); --scale looks at each text by itself.
+it, or with null, is no example but a problem, unless examples may be without a label. --text declares fields, with
+commas between them, whose strings are texts: their words are the features, as with labelled text (see `words.py`);
+--scale looks at each text by itself.
 
 Lines are held to RFC 8259, strings to UTF-8. Beyond that: no half surrogate pairs (\\ud800), objects and lists up to 64
 deep, paths of up to 1000 bytes, numbers of size up to 1e15, one label. What comes twice is added up, and so is what has
@@ -25,7 +26,17 @@ from novikoff.errors import InputError
 from novikoff.stream.bag import slots
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, shown
-from novikoff.stream.formats.json_lines import IS_FALSE, IS_NUMBER, IS_STRING, IS_TRUE, Machine, NoWords, Out, parse
+from novikoff.stream.formats.json_lines import (
+    IS_ABSENT,
+    IS_FALSE,
+    IS_NUMBER,
+    IS_STRING,
+    IS_TRUE,
+    Machine,
+    NoWords,
+    Out,
+    parse,
+)
 from novikoff.stream.formats.json_names import names_of
 from novikoff.stream.formats.json_tokens import DEEPEST, LONGEST_PATH, NO_LABEL, REASONS
 from novikoff.stream.formats.words import DEFAULT_SCALE, Words, check, letters_seed, refuse, room_for, terms_in
@@ -35,11 +46,12 @@ from novikoff.stream.rows import Sparse
 
 USUAL_LABELS = ("label", "class", "target", "y")
 CAME = 24  # bytes shown from where a line is wrong
+OTHERS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
 
 
 class JsonParser(Parser):
-    def __init__(self, settled: JsonLines, named: bool) -> None:
-        self.settled = settled
+    def __init__(self, settled: JsonLines, named: bool, unlabelled: bool) -> None:
+        self.settled, self.unlabelled = settled, unlabelled
         self.named = named or settled.bits == 0
         self.used = slots(0, bits=settled.bits, signed=settled.signed, named=False).used
         self.size = 0
@@ -80,7 +92,7 @@ class JsonParser(Parser):
         if block.size > self.size:
             self._make_room(block.size)
         out, to, bits = self.out, self.to, self.settled.bits
-        rows, lines, wrong = parse(block.text, block.stop, self.machine, self.room, to, out)
+        rows, lines, wrong = parse(block.text, block.stop, self.machine, self.room, self.unlabelled, to, out)
         return Parsed(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
             keys=out.keys[:rows],
@@ -111,7 +123,7 @@ def json_label(block: Block, out: Out) -> Callable[[int], Any]:
         kind, start, stop = out.labels[i].tolist()
         if kind == IS_STRING:
             return json.loads(block.text[start:stop].tobytes())
-        return plain(float(out.numbers[i])) if kind == IS_NUMBER else {IS_TRUE: True, IS_FALSE: False}[kind]
+        return plain(float(out.numbers[i])) if kind == IS_NUMBER else OTHERS[kind]
 
     return label
 
@@ -128,7 +140,7 @@ class JsonLines(Format):
     signed: bool = False
 
     name: ClassVar[str] = "jsonl"
-    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
+    options: ClassVar[tuple[str, ...]] = ("label", "text", "signed", "words", "letters", "scale")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> JsonLines:
@@ -139,8 +151,8 @@ class JsonLines(Format):
         label = options.label if options.label is not None else usual_label(head, title)
         return cls(label, options.text, bits=bits, signed=bool(options.signed), **check(options))
 
-    def parser(self, *, named: bool) -> JsonParser:
-        return JsonParser(self, named)
+    def parser(self, *, named: bool, unlabelled: bool = False) -> JsonParser:
+        return JsonParser(self, named, unlabelled)
 
     def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
         start, stop, number, _ = (int(n) for n in span)

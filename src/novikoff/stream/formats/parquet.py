@@ -91,13 +91,13 @@ def text_keys(text: NDArray[np.uint8], piece: Coded, column: int, keys: NDArray[
 
 
 class ParquetParser(TableParser):
-    def __init__(self, table: Table, named: bool) -> None:
-        super().__init__(table, named)
+    def __init__(self, table: Table, named: bool, unlabelled: bool) -> None:
+        super().__init__(table, named, unlabelled)
         self.terms = 0
 
     def parse(self, block: Block) -> Parsed:
         """The examples of `piece`; the block takes the texts that are in it."""
-        table, batch = self.table, self.piece
+        table, batch = self.table, self._whole(self.piece)
         count, columns = len(batch), len(self.kinds)
         numbers, codes = np.zeros((count, columns), np.float64), np.full((count, columns), ABSENT, np.int32)
         texts: list[bytes] = []
@@ -112,6 +112,7 @@ class ParquetParser(TableParser):
         good = np.ones(count, bool)
         good[[p.line for p in problems]] = False
         numbers[:, table.target] = np.where(good, numbers[:, table.target], 0.0)
+        numbers[np.isnan(numbers[:, table.target]), table.target] = np.nan  # all with the same bits
         keys = np.ascontiguousarray(numbers[:, table.target]).view(np.uint64)
         numbers[:, table.target] = 0.0
         piece = Coded(np.where(np.isnan(numbers), 0.0, numbers).astype(np.float32), codes, starts, stops, good)
@@ -123,7 +124,7 @@ class ParquetParser(TableParser):
         return Parsed(
             rows=rows,
             keys=keys,
-            label=self.label(block, keys, starts[label], stops[label]),
+            label=self.label(block, keys, np.append(starts, ABSENT)[label], np.append(stops, ABSENT)[label]),
             weights=np.zeros(0),
             line_of=line_of,
             lines=count,
@@ -133,6 +134,16 @@ class ParquetParser(TableParser):
             spans=to.spans if to is not None else np.zeros((0, 4), np.int64),
             numbers=keys.view(np.float64) if table.numeric[table.target] else None,
         )
+
+    def _whole(self, batch: Any) -> Any:
+        """With a column for the label, also where the file has none."""
+        if not self.table.opened.narrow:
+            return batch
+        arrow, target = _arrow(), self.table.target
+        kind = arrow.float64() if self.table.numeric[target] else arrow.large_string()
+        columns = list(batch.columns)
+        columns.insert(target, arrow.nulls(len(batch), kind))
+        return arrow.RecordBatch.from_arrays(columns, list(self.table.names))
 
     def _rows(self, block: Block, piece: Coded) -> tuple[Dense | Sparse, Slots | None]:
         if self.table.bits is None:
@@ -156,7 +167,8 @@ class ParquetParser(TableParser):
         label = numbers[:, target]
         missing = np.isnan(label) if self.table.numeric[target] else codes[:, target] == ABSENT
         found |= dict.fromkeys(np.flatnonzero(large[:, target]).tolist(), (LABEL, target))
-        found |= dict.fromkeys(np.flatnonzero(missing).tolist(), (NO_LABEL, target))
+        if not self.unlabelled:
+            found |= dict.fromkeys(np.flatnonzero(missing).tolist(), (NO_LABEL, target))
         return [
             self.problem(row, reason, column, repr(batch.column(column)[row].as_py()))
             for row, (reason, column) in sorted(found.items())
@@ -166,7 +178,7 @@ class ParquetParser(TableParser):
 @dataclass(frozen=True)
 class Parquet(Table):
     name: ClassVar[str] = "parquet"
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq", ".arrow", ".feather")
+    options: ClassVar[tuple[str, ...]] = ("label", "signed")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Parquet:
@@ -176,13 +188,18 @@ class Parquet(Table):
         numeric = [_is_numeric(field, title) for field in schema]
         return cls(**settled_columns(options, unique_names(schema.names, title), numeric, title, header=True))
 
-    def parser(self, *, named: bool) -> ParquetParser:
-        return ParquetParser(self, named)
+    def parser(self, *, named: bool, unlabelled: bool = False) -> ParquetParser:
+        return ParquetParser(self, named, unlabelled)
 
     def opening(self, head: bytes, title: str) -> tuple[int, int]:
         schema = _file(title, head).schema_arrow
-        self.same_columns(unique_names(schema.names, title), title)
-        for field, numeric in zip(schema, self.numeric, strict=True):
+        names, kinds = unique_names(schema.names, title), list(self.numeric)
+        self.opened.narrow = list(names) == self.feature_columns
+        if self.opened.narrow:
+            del kinds[self.target]
+        else:
+            self.same_columns(names, title)
+        for field, numeric in zip(schema, kinds, strict=True):
             if _is_numeric(field, title) != numeric:
                 raise InputError(
                     f"{title}: column {field.name!r} must be {'numbers' if numeric else 'text'} as in the data before,"

@@ -2,7 +2,8 @@
 
 Index k is column k, whether the file counts from 0 or from 1; indices grow from left to right and are below 2^31 - 1.
 Values are float32 numbers of size up to 1e15. `qid:n` may come first. Several labels may stand side by side, `1,3,7`,
-where that is asked for; an example with none of them begins with a blank. A comment begins with #.
+where that is asked for; an example with none of them begins with a blank. A comment begins with #. Where examples may
+be without a label, one that begins with a term has none.
 
 Lines are read in two steps: first all blanks and colons of a block are marked, then each line is read along its marks,
 eight terms at a time. A term that is not plain (an exponent, many digits) is read by itself; a line that is not as
@@ -130,15 +131,30 @@ def without_zeros(out: Out, start: int, stop: int) -> int:
 
 @compiled
 def usual_line(
-    text: NDArray[np.uint8], start: int, marks: NDArray[np.uint32], first: int, last: int, out: Out, row: int, at: int
+    text: NDArray[np.uint8],
+    start: int,
+    marks: NDArray[np.uint32],
+    first: int,
+    last: int,
+    unlabelled: bool,
+    out: Out,
+    row: int,
+    at: int,
 ) -> int:
-    """A line of `label index:value …` along its marks: where its terms end, or -1 where it is not as usual."""
-    if (last - first) & 1 == 0 or text[start] <= 32:
+    """A line of `label index:value …` along its marks: where its terms end, or -1 where it is not as usual. A line
+    without the label, where there may be one, has what ends the line before in place of what ends the label."""
+    if text[start] <= 32:
         return -1
-    label, good = number(text, start, signed(marks[first]))
-    if not good:
-        return -1
-    out.labels[row] = label
+    if (last - first) & 1 == 0:
+        first -= 1
+        if not unlabelled or signed(marks[first]) != start - 1:
+            return -1
+        out.labels[row] = np.nan
+    else:
+        label, good = number(text, start, signed(marks[first]))
+        if not good:
+            return -1
+        out.labels[row] = label
     terms = (last - first) >> 1
     before = -1
     zeros = 0
@@ -203,7 +219,7 @@ def labels_of(text: NDArray[np.uint8], start: int, stop: int, several: bool, out
 
 @compiled_apart
 def unusual_line(
-    text: NDArray[np.uint8], start: int, stop: int, several: bool, out: Out, row: int, at: int
+    text: NDArray[np.uint8], start: int, stop: int, several: bool, unlabelled: bool, out: Out, row: int, at: int
 ) -> tuple[int, int, int, int]:
     """A line from left to right: (reason or 0, where its terms end or -1 for no example, and what came: from, to)."""
     for k in range(start, stop):
@@ -214,9 +230,9 @@ def unusual_line(
     if k == stop:
         return 0, -1, 0, 0
     end = token_end(text, k, stop)
-    unlabelled = several and has_colon(text, k, end)
-    if unlabelled:
-        out.set_starts[row + 1] = out.set_starts[row]
+    if (several or unlabelled) and has_colon(text, k, end):
+        if several:
+            out.set_starts[row + 1] = out.set_starts[row]
         out.labels[row] = np.nan
     else:
         reason = labels_of(text, k, end, several, out, row)
@@ -263,6 +279,7 @@ def parse(
     lines: NDArray[np.int64],
     count: int,
     several: bool,
+    unlabelled: bool,
     out: Out,
 ) -> tuple[int, int, int]:
     """All lines of a block, marked by `find_terms`: (rows, one more than the largest index, problems)."""
@@ -276,10 +293,10 @@ def parse(
         out.groups[row] = NO_GROUP
         end = -1
         if last > first and not several:
-            end = usual_line(text, start, marks, first, last, out, row, at)
+            end = usual_line(text, start, marks, first, last, unlabelled, out, row, at)
         reason = 0
         if end < 0:
-            reason, end, came, until = unusual_line(text, start, stop, several, out, row, at)
+            reason, end, came, until = unusual_line(text, start, stop, several, unlabelled, out, row, at)
             if reason != 0:
                 out.problems[wrong, 0] = line
                 out.problems[wrong, 1] = reason
@@ -299,8 +316,8 @@ def parse(
 
 
 class SvmlightParser(Parser):
-    def __init__(self, several: bool) -> None:
-        self.several = several
+    def __init__(self, several: bool, unlabelled: bool) -> None:
+        self.several, self.unlabelled = several, unlabelled
         self.size = 0
 
     def _make_room(self, size: int) -> None:
@@ -327,7 +344,9 @@ class SvmlightParser(Parser):
             self._make_room(block.size)
         out, text = self.out, block.text
         count = find_terms(text, block.stop, ord(":"), self.marks, self.ends, self.lines)
-        rows, features, wrong = parse(text, self.marks, self.ends, self.lines, count, self.several, out)
+        rows, features, wrong = parse(
+            text, self.marks, self.ends, self.lines, count, self.several, self.unlabelled, out
+        )
         keys = out.labels[:rows].view(np.uint64)
         return Parsed(
             rows=Sparse(out.starts[: rows + 1], out.indices, out.values),
@@ -355,12 +374,12 @@ class Svmlight(Format):
     """Whether an example may have several labels."""
 
     name: ClassVar[str] = "svmlight"
-    suffixes: ClassVar[tuple[str, ...]] = (".svm", ".svmlight", ".libsvm", ".libfm", ".dat")
+    options: ClassVar[tuple[str, ...]] = ("several_labels",)
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Svmlight:
         no_bits(options, "svmlight")
         return cls(bool(options.several_labels))
 
-    def parser(self, *, named: bool) -> SvmlightParser:
-        return SvmlightParser(self.several)
+    def parser(self, *, named: bool, unlabelled: bool = False) -> SvmlightParser:
+        return SvmlightParser(self.several, unlabelled)

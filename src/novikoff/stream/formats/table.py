@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,20 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, slots
 from novikoff.stream.feed import Block
-from novikoff.stream.formats.cells import CATEGORY, CELLS, NUMERIC, REASONS, TARGET, Out
+from novikoff.stream.formats.cells import ABSENT, CATEGORY, CELLS, NUMERIC, REASONS, TARGET, Out
 from novikoff.stream.formats.contract import Format, Parser, Problem, number_label, shown
 from novikoff.stream.formats.survey import is_label_name
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
+
+
+@dataclass
+class Opened:
+    """What is known of a file when it was opened."""
+
+    narrow: bool = False
+    """Whether it has all columns but that of the label."""
+    certain: bool = False
+    """Whether its names say so."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,11 @@ class Table(Format):
         column, start, stop = (int(place) for place in span[:3])
         name = self.names[column]
         return name if self.numeric[column] else f"{name}={block.spelled(start, stop)}"
+
+    @cached_property
+    def opened(self) -> Opened:
+        """Of the file that is being read. It belongs to no model."""
+        return Opened()
 
     def same_columns(self, names: Sequence[str], title: str) -> None:
         """Raises InputError where a file has other columns than those before."""
@@ -121,13 +137,18 @@ def label_column(said: str | None, names: Sequence[str], title: str, *, header: 
 class TableParser(Parser):
     """What parsers of tables share: room for labels and problems, and for hashed features."""
 
-    def __init__(self, table: Table, named: bool) -> None:
-        self.table, self.named = table, named
+    def __init__(self, table: Table, named: bool, unlabelled: bool) -> None:
+        self.table, self.named, self.unlabelled = table, named, unlabelled
         self.width = len(table.names) - 1
         kinds = [NUMERIC if numeric else CATEGORY for numeric in table.numeric]
         kinds[table.target] = TARGET
         self.kinds = np.array(kinds, np.uint8)
         self.seeds = np.array([hashed(name.encode()) for name in table.names], np.uint64)
+
+    @property
+    def cells(self) -> int:
+        """How many a record must have."""
+        return len(self.table.names)
 
     def make_slots(self, terms: int) -> Slots:
         """Room for so many terms; which slots were ever used is not forgotten."""
@@ -151,7 +172,7 @@ class TableParser(Parser):
         """The label of row i: a number by its key, a text by where it stands in the block."""
         if self.table.numeric[self.table.target]:
             return number_label(keys)
-        return lambda i: block.spelled(int(starts[i]), int(stops[i]))
+        return lambda i: None if starts[i] == ABSENT else block.spelled(int(starts[i]), int(stops[i]))
 
     def problems(self, block: Block, out: Out, wrong: int) -> list[Problem]:
         return [
@@ -163,4 +184,4 @@ class TableParser(Parser):
         """A bad line in words."""
         kind, sentence = REASONS[reason]
         name = repr(self.table.names[column]) if self.table.header else str(column + 1)
-        return Problem(line, kind, sentence.format(expected=len(self.table.names), column=name, came=came))
+        return Problem(line, kind, sentence.format(expected=self.cells, column=name, came=came))

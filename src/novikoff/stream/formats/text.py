@@ -3,7 +3,9 @@
 A first line that begins with `__label__` (fastText) is of the second kind, too; there that prefix is not part of the
 label. The label is what stands before the separator, blanks at its ends left out; one that is a whole number is that
 number. Everything after it is text: its words, runs of words and runs of letters are the features (see `words.py`). A
-text may have no words (`:-)`): an example without features. Lines that are empty or blank are no examples.
+text may have no words (`:-)`): an example without features. Lines that are empty or blank are no examples. Where
+examples may be without a label, a line without a tab is all text, and nothing before the tab is no label; where a blank
+separates, nothing tells a label from the first word, and there must be one.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from novikoff._bytes import PADDING, equal, lowest, upto, word
 from novikoff._jit import compiled
 from novikoff.stream.bag import Slots, finished_row, slots
 from novikoff.stream.feed import Block
-from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, shown
+from novikoff.stream.formats.contract import NO_LABEL_KEY, Format, Parsed, Parser, Problem, shown
 from novikoff.stream.formats.word_names import letters_name, spelled, words_name
 from novikoff.stream.formats.words import (
     DEFAULT_SCALE,
@@ -44,6 +46,7 @@ REASONS = {
 }
 NO_LABEL, NO_TEXT, SEVERAL = REASONS
 TAB, BLANK = 0, 1
+ABSENT = -1
 SEPARATORS = ("tab", "blank")
 _NO_SEED: Any = np.uint64(0)
 _WHOLE = re.compile(rb"[+-]?[0-9]{1,15}")
@@ -55,7 +58,7 @@ class Out(NamedTuple):
     starts: NDArray[np.int64]
     keys: NDArray[np.uint64]
     labels: NDArray[np.int64]
-    """Where the label of each row stands: from, to."""
+    """Where the label of each row stands: from (ABSENT where there is none), to."""
     line_of: NDArray[np.int64]
     problems: NDArray[np.int64]
     """Line, reason, and from where to where what came stands."""
@@ -114,6 +117,7 @@ def parse(
     text: NDArray[np.uint8],
     block_stop: int,
     separator: int,
+    unlabelled: bool,
     room: Words,
     letters_seed: Any,
     to: Slots,
@@ -134,6 +138,12 @@ def parse(
         if start < stop:
             # A tab at the end of the line, after which nothing comes, has just been left out with the blanks there.
             reason, begin, end, after = label_of(text, start, line_end, separator)
+            absent = False
+            if unlabelled and separator == TAB:
+                if after == line_end:  # no tab: all of it is text
+                    absent, after = True, start
+                elif reason == NO_LABEL:
+                    absent, reason = True, 0
             if reason == 0 and after >= stop:
                 reason = NO_TEXT
             if reason != 0:
@@ -145,8 +155,8 @@ def parse(
             else:
                 last = words_of(text, after, stop, _NO_SEED, letters_seed, room, to, at)
                 at = finished_row(to, at, last)
-                out.keys[row] = hash_of(text, begin, end, _NO_SEED)
-                out.labels[row, 0] = begin
+                out.keys[row] = NO_LABEL_KEY if absent else hash_of(text, begin, end, _NO_SEED)
+                out.labels[row, 0] = ABSENT if absent else begin
                 out.labels[row, 1] = end
                 out.line_of[row] = line
                 row += 1
@@ -157,8 +167,8 @@ def parse(
 
 
 class TextParser(Parser):
-    def __init__(self, settled: Text, named: bool) -> None:
-        self.settled = settled
+    def __init__(self, settled: Text, named: bool, unlabelled: bool) -> None:
+        self.settled, self.unlabelled = settled, unlabelled
         self.named = named or settled.bits == 0
         self.letters_seed = np.uint64(letters_seed(0))
         self.used = slots(0, bits=settled.bits, signed=settled.signed, named=False).used
@@ -185,7 +195,9 @@ class TextParser(Parser):
             self._make_room(block.size)
         out, to, fmt = self.out, self.to, self.settled
         separator = SEPARATORS.index(fmt.separator)
-        rows, lines, wrong = parse(block.text, block.stop, separator, self.room, self.letters_seed, to, out)
+        rows, lines, wrong = parse(
+            block.text, block.stop, separator, self.unlabelled, self.room, self.letters_seed, to, out
+        )
         return Parsed(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
             keys=out.keys[:rows],
@@ -206,10 +218,12 @@ class TextParser(Parser):
         return REASONS[reason][1].format(separator=f"a {self.settled.separator}", came=came)
 
 
-def text_label(block: Block, places: NDArray[np.int64]) -> Callable[[int], int | str]:
+def text_label(block: Block, places: NDArray[np.int64]) -> Callable[[int], int | str | None]:
     """Labels by the places where they stand: whole numbers, or texts."""
 
-    def label(i: int) -> int | str:
+    def label(i: int) -> int | str | None:
+        if places[i, 0] == ABSENT:
+            return None
         text = block.text[places[i, 0] : places[i, 1]].tobytes()
         return int(text) if _WHOLE.fullmatch(text) else spelled(text)
 
@@ -227,7 +241,7 @@ class Text(Format):
     signed: bool = False
 
     name: ClassVar[str] = "text"
-    suffixes: ClassVar[tuple[str, ...]] = ()
+    options: ClassVar[tuple[str, ...]] = ("signed", "words", "letters", "scale")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Text:
@@ -237,8 +251,8 @@ class Text(Format):
         bits = DEFAULT_BITS if options.bits is None else options.bits
         return cls(separator, bits=bits, signed=bool(options.signed), **check(options))
 
-    def parser(self, *, named: bool) -> TextParser:
-        return TextParser(self, named)
+    def parser(self, *, named: bool, unlabelled: bool = False) -> TextParser:
+        return TextParser(self, named, unlabelled)
 
     def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
         start, stop, letters, _ = (int(n) for n in span)

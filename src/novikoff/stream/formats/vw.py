@@ -47,7 +47,8 @@ REASONS = {
 LABEL, IMPORTANCE, BEFORE, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY = REASONS
 BAR, COLON, QUOTE = 124, 58, 39
 NO_SEED = np.uint64(0)
-MOST_INTERACTIONS = 1 << 20  # features of one line
+MOST_INTERACTIONS = 1 << 18  # features of one line
+SMALL_BLOCK = 1 << 14  # of text, where interactions make many features of it
 
 
 class Out(NamedTuple):
@@ -146,7 +147,7 @@ def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], at
             for d in range(1, parts):
                 h = both(h, features.hashes[chosen[d]])
                 value *= features.values[chosen[d]]
-            if at >= at_most or at + 1 >= len(to.values):
+            if at >= at_most:
                 return -1
             if not abs(value) <= LARGEST_VALUE:
                 return -2
@@ -251,12 +252,15 @@ def parse(
 ) -> tuple[int, int, int, int]:
     """All lines of a block: (rows, problems, whether any weight is not 1, lines done: fewer where room is short)."""
     row = at = wrong = weighted = 0
+    most = MOST_INTERACTIONS if len(letters) > 0 else 0
     first = 1
     start = PADDING
     out.starts[0] = 0
     for line in range(count):
         last = ends[line]
         stop = lines[line]
+        if at + ((stop - start) >> 1) + 1 + most > len(to.values):
+            return row, wrong, weighted, line
         if last > first:
             bar = first
             while bar < last and text[marks[bar]] != BAR:
@@ -296,11 +300,7 @@ class VWParser(Parser):
         many = size // 2 + 2
         self.marks = np.zeros(size + 64, np.uint32)
         self.ends, self.lines = np.zeros(size + 1, np.int64), np.zeros(size + 1, np.int64)
-        more = MOST_INTERACTIONS + 8 * size if len(self.letters) else 0
-        old = self.used
-        self.to = slots(many + more, **self.how)
-        self.used = self.to.used
-        self.used[: len(old)] |= old
+        self._make_slots(many + (2 * MOST_INTERACTIONS if len(self.letters) else 0))
         self.row = Row(
             np.zeros(many, np.uint64), np.zeros(many), np.zeros(many + 8, np.int64), np.zeros(many, np.uint8)
         )
@@ -312,14 +312,25 @@ class VWParser(Parser):
             problems=np.zeros((many, 4), np.int64),
         )
 
+    def _make_slots(self, terms: int) -> None:
+        old = self.used
+        self.to = slots(terms, **self.how)
+        self.used = self.to.used
+        self.used[: len(old)] |= old
+
     def parse(self, block: Block) -> Parsed:
         if block.size > self.size:
             self._make_room(block.size)
-        out, to, text = self.out, self.to, block.text
+        out, text = self.out, block.text
         count = find_terms(text, block.stop, BAR, self.marks, self.ends, self.lines)
-        rows, wrong, weighted, _ = parse(
-            text, self.marks, self.ends, self.lines, count, to, self.row, self.letters, out
-        )
+        done = -1
+        while done < count:
+            if done >= 0:
+                self._make_slots(2 * len(self.to.values))
+            to = self.to
+            rows, wrong, weighted, done = parse(
+                text, self.marks, self.ends, self.lines, count, to, self.row, self.letters, out
+            )
         keys = out.labels[:rows].view(np.uint64)
         return Parsed(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
@@ -350,7 +361,7 @@ class VowpalWabbit(Format):
     interactions: tuple[str, ...] = ()
 
     name: ClassVar[str] = "vw"
-    suffixes: ClassVar[tuple[str, ...]] = (".vw",)
+    options: ClassVar[tuple[str, ...]] = ("signed", "interactions")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> VowpalWabbit:
@@ -367,7 +378,11 @@ class VowpalWabbit(Format):
     def bits_used(self) -> int:
         return self.bits
 
-    def parser(self, *, named: bool) -> VWParser:
+    @property
+    def largest_block(self) -> int | None:
+        return SMALL_BLOCK if self.interactions else None
+
+    def parser(self, *, named: bool, unlabelled: bool = False) -> VWParser:
         return VWParser(self.bits, self.signed, self.interactions, named)
 
     def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
@@ -384,5 +399,5 @@ def _spelled(block: Block, start: int) -> str:
     name, _, value = text[start:stop].tobytes().partition(b":")
     if value and value[:1] not in b"+-.0123456789":
         name += b"=" + value
-    feature, named = name.decode("utf-8", "replace"), re.split(rb"[\x00-\x20:]", space, maxsplit=1)[0]
+    feature, named = name.decode("utf-8", "backslashreplace"), re.split(rb"[\x00-\x20:]", space, maxsplit=1)[0]
     return f"{named.decode('utf-8', 'replace')}^{feature}" if space[:1] > b" " else feature
