@@ -260,8 +260,8 @@ class Learner(Estimator, ABC):
         return self.scorer()(rows)
 
     def scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
-        """The same for many batches, with the hypothesis of this moment made once. `known` says that a reader has looked
-        through the rows: no column comes twice, and all have slots."""
+        """The same for many batches, with the hypothesis of this moment made once. `known` says that a reader has
+        looked through the rows: no column comes twice, and all have slots."""
         state, scale = self._fitted(), self._scale()
         score = self._scorer(state)
 
