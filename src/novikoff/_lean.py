@@ -101,6 +101,9 @@ def _flatten(args: Any, kinds: list[str], words: list[Any], arrays: _Kept) -> No
         elif isinstance(value, int | np.int64):
             kinds.append("q")
             words.append(int(value))
+        elif isinstance(value, np.uint64):
+            kinds.append("Q")
+            words.append(int(value))
         elif isinstance(value, float):
             kinds.append("d")
             words.append(float(value))

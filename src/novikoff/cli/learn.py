@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learners
-from novikoff.cli import settings
+from novikoff.cli import interrupt, settings
 from novikoff.cli.progress import Progress
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.writing import check_writable
@@ -62,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
     progress = Progress(quiet=options.quiet, already=before, mistakes=model.ledger_.mistakes if before else 0)
     for _ in range(passes):
         following.once(progress)
+        interrupt.check()
     if len(model.classes_) < 2:
         raise InputError(
             f"{', '.join(options.data)}: all labels are {model.classes_[0]}: with one class there is nothing to learn."

@@ -16,6 +16,7 @@ from importlib import import_module
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from novikoff import __version__
+from novikoff.cli import interrupt
 from novikoff.errors import NovikoffError
 
 COMMANDS = {
@@ -73,7 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser(arguments).parse_args(arguments)
         if not getattr(options, "quiet", False):
             _tell_of_compiling()
-        code: int = options.run(options)
+        with interrupt.heard():
+            code: int = options.run(options)
+            interrupt.check()
         if sys.stdout is not None:
             sys.stdout.flush()
         return code

@@ -1,0 +1,38 @@
+"""Ctrl-C, also where it comes while something is compiled: what is raised in there is sometimes caught, and lost."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+_came = False
+
+
+@contextlib.contextmanager
+def heard() -> Iterator[None]:
+    """While this lasts, an interruption is remembered."""
+    global _came  # noqa: PLW0603 - there is one Ctrl-C
+    _came = False
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _note(number: int, frame: Any) -> None:
+    global _came  # noqa: PLW0603
+    _came = True
+    raise KeyboardInterrupt
+
+
+def check() -> None:
+    """Raises KeyboardInterrupt if one came, and was lost."""
+    if _came:
+        raise KeyboardInterrupt
