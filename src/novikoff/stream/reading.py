@@ -213,10 +213,11 @@ class Reading:
 
     def _cached(self, feed: Feed, settled: Format, lines: int) -> Iterator[Batch]:
         """The same from the cache, or from the text with a cache made of it."""
-        if settled.bits_used == 0 or self.options.keep_names or feed.status is None:
+        named = settled.bits_used == 0 or self.options.keep_names > 0
+        if named or self.options.several_labels or feed.status is None:
             raise InputError(
-                "--cache is for files whose features are hashed or have numbers: leave it out for standard input, and"
-                " with --bits 0 or --keep-names."
+                "--cache is for files whose features are hashed or have numbers: leave it out for standard input, with"
+                " --bits 0 or --keep-names, and for several labels."
             )
         how = {**settled.settings(), "unlabelled": self.options.unlabelled}
         stamp = cache.Stamp.of(feed.status, how)

@@ -1,0 +1,122 @@
+"""Memory with unreadable pages around it: a read or a write outside of a buffer ends the process instead of passing.
+
+Compiled parsers look at no bounds. Here a text, and every array that a parser owns, lies at the very end of readable
+memory or at its very beginning; the other side, where pages can't reach, is a rim of known bytes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._bytes import PADDING
+from novikoff.stream.feed import Block
+from novikoff.stream.formats.contract import Parser
+
+PAGE = mmap.PAGESIZE
+RIM = 512
+RIM_BYTES = b"\xc5" * RIM
+GARBAGE = 0xA5
+LARGE = 1 << 20  # bytes of an array from which on it is not filled: most of it is never touched
+UNTOUCHABLE = 0  # PROT_NONE
+ZEROS = {"filter", "used"}
+"""Arrays that must be zero at first; of all others the first element only may be relied on."""
+
+
+def there_are_fences() -> bool:
+    """Whether memory can be made unreadable here."""
+    return hasattr(ctypes.CDLL(None), "mprotect") if hasattr(mmap, "MAP_PRIVATE") else False
+
+
+class Fence:
+    """Room for an array between two pages that must not be touched; it grows as need be."""
+
+    def __init__(self) -> None:
+        self.room: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self.rim: NDArray[np.uint8] = np.full(RIM, RIM_BYTES[0], np.uint8)
+
+    def place(self, shape: tuple[int, ...], kind: Any, *, late: bool) -> NDArray[Any]:
+        """An array that ends where the room ends (`late`) or begins where it begins."""
+        kind = np.dtype(kind)
+        size = kind.itemsize * math.prod(shape)
+        if size + RIM > len(self.room):
+            self.room = _between_pages(2 * size + RIM)
+        whole = len(self.room)
+        start, rim = (whole - size, whole - size - RIM) if late else (0, size)
+        self.rim = self.room[rim : rim + RIM]
+        self.rim[:] = RIM_BYTES[0]
+        return self.room[start : start + size].view(kind).reshape(shape)
+
+    def is_whole(self) -> bool:
+        return self.rim.tobytes() == RIM_BYTES
+
+
+def _between_pages(size: int) -> NDArray[np.uint8]:
+    pages = -(-size // PAGE)
+    memory = mmap.mmap(-1, (pages + 2) * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    all_bytes = np.frombuffer(memory, np.uint8)
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    for page in (0, pages + 1):
+        if protect(all_bytes.ctypes.data + page * PAGE, PAGE, UNTOUCHABLE) != 0:
+            raise OSError(ctypes.get_errno(), "mprotect")
+    return all_bytes[PAGE:-PAGE]
+
+
+class Fences:
+    """A fence for the text, and one for each array of a parser by its name."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[tuple[str, bool], Fence] = {}
+
+    def block(self, content: bytes, *, late: bool) -> Block:
+        """The text as a feed would give it, in a block that is as short as a feed can have it."""
+        assert content.endswith(b"\n")
+        added = len(content) > 1 and content[-2:-1] != b"\n"  # the newline, maybe, by the feed, for which there is room
+        size = len(content) - added
+        block = Block(0)
+        block.text = self._fence("text", late).place((PADDING + size + 1 + PADDING,), np.uint8, late=late)
+        block.text[:] = 0
+        block.stop = PADDING + len(content)
+        block.text[PADDING : block.stop] = np.frombuffer(content, np.uint8)
+        return block
+
+    def enclose(self, parser: Parser, *, late: bool, garbage: bool) -> None:
+        """Puts all arrays of a parser behind fences. With `garbage` what is in no need to be zero is not."""
+        done: dict[tuple[int, int], NDArray[Any]] = {}
+        for name, value in list(vars(parser).items()):
+            setattr(parser, name, self._enclosed(name, value, late, garbage, done))
+
+    def _enclosed(self, name: str, value: Any, late: bool, garbage: bool, done: dict[Any, NDArray[Any]]) -> Any:
+        if isinstance(value, tuple) and hasattr(value, "_replace"):
+            fields = value._asdict()
+            moved = {n: self._enclosed(f"{name}.{n}", v, late, garbage, done) for n, v in fields.items()}
+            return value._replace(**moved)
+        if not isinstance(value, np.ndarray):
+            return value
+        key = value.ctypes.data, value.nbytes
+        if value.nbytes and key in done:  # the same memory, seen in another way
+            return done[key].view(value.dtype).reshape(value.shape)
+        placed = self._fence(name, late).place(value.shape, value.dtype, late=late)
+        if value.nbytes < LARGE:
+            placed[...] = value
+            if garbage and name.rpartition(".")[2] not in ZEROS and not value.any():
+                placed.reshape(-1).view(np.uint8)[value.itemsize :] = GARBAGE
+        else:
+            placed.reshape(-1)[0] = value.reshape(-1)[0]
+        done[key] = placed
+        return placed
+
+    def _fence(self, name: str, late: bool) -> Fence:
+        if (name, late) not in self.by_name:
+            self.by_name[name, late] = Fence()
+        return self.by_name[name, late]
+
+    def broken(self) -> list[str]:
+        """The names of the arrays beside which something was written."""
+        return [name for (name, _), fence in self.by_name.items() if not fence.is_whole()]
