@@ -76,7 +76,7 @@ class Following:
             state.names = self.reading.names
         elif columns != (None if state.names is None else list(state.names.columns)):
             raise self._other_columns(batch.title, state.names, columns)
-        if self.reading.format is not None:
+        if state.reading is None and self.reading.format is not None:
             state.reading = self.reading.format.settings()
         if isinstance(batch.rows, Dense) and state.features and batch.features != state.features:
             raise InputError(

@@ -237,7 +237,7 @@ class Reading:
         def do(place: cache.Place) -> Parsed:
             return found.parsed(place)
 
-        for parsed in in_order([cache.Place() for _ in self._count_places()], found.take, do):
+        for parsed in in_order([cache.Place()], found.take, do):  # too quick for threads to be worth their while
             yield Batch(parsed.rows, parsed, title, lines, parsed.features)
             lines += parsed.lines
         self.bad.update(found.bad)
