@@ -142,7 +142,7 @@ def test_a_table_of_numbers(columns: int, label: int, tmp_path: Any) -> None:
 
 def test_equal_to_pandas_and_polars(tmp_path: Any) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
-    polars = pytest.importorskip("polars", reason="polars is in the bench extra")
+    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
     text, _ = number_table(30 if DISABLED else 300, 12, 7)
     holes = random.Random(3)
     records = [["" if holes.random() < 0.1 and k else c for k, c in enumerate(row)] for row in cells_of(text)]
