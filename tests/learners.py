@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff import SGD, MarginPerceptron, Perceptron, PNormPerceptron, VotedPerceptron
+import numpy as np
+
+from novikoff import (
+    SGD,
+    BalancedWinnow,
+    Elimination,
+    Halving,
+    MarginPerceptron,
+    Perceptron,
+    PNormPerceptron,
+    Rectangle,
+    VotedPerceptron,
+    Winnow,
+)
 
 EVERY: dict[str, Any] = {
     "perceptron": Perceptron(),
@@ -25,8 +38,37 @@ EVERY: dict[str, Any] = {
     "sgd-hinge-inverse-averaged-ridge": SGD(loss="hinge", schedule="inverse", l2=0.1, average=True),
 }
 
+"""Those that add up examples in some way: they take any numbers, and have a bias."""
+
+OTHERS: dict[str, Any] = {
+    "winnow": Winnow(threshold=3.0),
+    "winnow-n": Winnow(),
+    "winnow-elimination": Winnow(threshold=4.0, elimination=True, bias=True),
+    "winnow-r": Winnow(threshold=5.0, floor=0.5, alpha=1.5),
+    "winnow-thick-averaged": Winnow(threshold=5.0, margin=0.5, average=True),
+    "winnow-negations": Winnow(negations=True, alpha=1.3),
+    "balanced-winnow": BalancedWinnow(alpha=1.2),
+    "balanced-winnow-thick": BalancedWinnow(threshold=1.0, margin=0.3, bias=False),
+    "balanced-winnow-averaged": BalancedWinnow(average=True),
+    "elimination": Elimination(),
+    "elimination-2": Elimination(k=2),
+    "halving-stumps": Halving(),
+    "halving-disjunctions": Halving(hypotheses="disjunctions"),
+    "rectangle": Rectangle(),
+}
+ALL = {**EVERY, **OTHERS}
+GROWING = [name for name, model in ALL.items() if model._needs_all_features() is None]
+
+
+def suited(name: str, X: Any) -> Any:
+    """The same table in the range that the learner takes."""
+    least, most = ALL[name]._range()
+    if least == most:
+        return (X > 0).astype(X.dtype)
+    return X if least == -np.inf else np.clip(X if least < 0 else np.abs(X), least, most)
+
 
 def fresh(name: str, **changes: Any) -> Any:
     """A new learner with the settings of that name."""
-    model = EVERY[name]
+    model = ALL[name]
     return type(model)(**{**model.get_params(), **changes})

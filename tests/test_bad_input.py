@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from novikoff import SGD, InputError, LabelError, OverflowRefused, Perceptron, PNormPerceptron
 from novikoff.store import to_bytes
-from tests.learners import EVERY, fresh
+from tests.learners import ALL, EVERY, fresh, suited
 from tests.streams import csr, real
 
 EVERYONE = pytest.mark.parametrize("name", EVERY)
@@ -100,8 +100,9 @@ def test_bad_labels_change_nothing(case: str) -> None:
 
 
 def test_a_bad_row_late_in_a_large_batch_undoes_what_came_before() -> None:
-    X, y = real(0, rows=3000)
-    for name in EVERY:
+    table, y = real(0, rows=3000)
+    for name in ALL:
+        X = suited(name, table)
         model = fresh(name).fit(X, y)
         before = to_bytes(model)
         worse = X.copy()
@@ -112,8 +113,9 @@ def test_a_bad_row_late_in_a_large_batch_undoes_what_came_before() -> None:
 
 
 def test_after_a_refused_batch_single_examples_go_on() -> None:
-    X, y = real(1, rows=80)
-    for name in EVERY:
+    table, y = real(1, rows=80)
+    for name in ALL:
+        X = suited(name, table)
         refused, never = fresh(name), fresh(name)
         for model in (refused, never):
             for x, label in zip(X[:6], y[:6].tolist(), strict=True):

@@ -66,15 +66,16 @@ import importlib, json, pkgutil
 import numpy as np
 import novikoff
 from novikoff._jit import Compiled
-from tests.learners import EVERY, fresh
+from tests.learners import ALL, fresh, suited
 from tests.streams import csr, real
-for name in EVERY:
+for name in ALL:
     for kind in (np.float32, np.float64):
         X, y = real(0, kind=kind)
-        for form in (X + 1, X, csr(X), csr(X[:, ::-1])[:, ::-1]):
+        X = suited(name, X)
+        for form in (suited(name, X + 1), X, csr(X), csr(X[:, ::-1])[:, ::-1]):
             model = fresh(name).fit(form, y).partial_fit(form[:1], y[:1])
             model.decision_function(form), model.predict(form)
-        model.learn_one(X[0] + 1, 1).learn_one(X[0], 1).learn_one({0: 1.0, 1: 0.0}, -1)
+        model.learn_one(suited(name, X[0] + 1), 1).learn_one(X[0], 1).learn_one({0: 1.0, 1: 0.0}, -1)
         model.predict_one(X[0]), model.predict_one({0: 1.0})
 kernels = {}
 for module in pkgutil.walk_packages(novikoff.__path__, "novikoff."):
@@ -165,13 +166,14 @@ def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path) -> None:
 def test_without_numba_the_bytes_are_the_same() -> None:
     code = (
         "import numpy as np, sys\n"
-        "from tests.learners import EVERY, fresh\n"
+        "from tests.learners import ALL, fresh, suited\n"
         "from tests.streams import real, csr\n"
         "from novikoff.store import to_bytes\n"
         "import hashlib\n"
-        "for name in EVERY:\n"
+        "for name in ALL:\n"
         "    for kind in (np.float32, np.float64):\n"
         "        X, y = real(0, rows=40, kind=kind)\n"
+        "        X = suited(name, X)\n"
         "        for form in (np.asarray, csr):\n"
         "            model = fresh(name).fit(form(X), y)\n"
         "            for x, label in zip(X, y.tolist()):\n"

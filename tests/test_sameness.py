@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 import novikoff
 from novikoff._jit import DISABLED
 from novikoff.store import from_bytes, to_bytes
-from tests.learners import EVERY, fresh
+from tests.learners import ALL, GROWING, fresh, suited
 from tests.streams import csr, real, whole
 
-EVERYONE = pytest.mark.parametrize("name", EVERY)
+EVERYONE = pytest.mark.parametrize("name", ALL)
+GROWS = pytest.mark.parametrize("name", GROWING)
 BOTH = {"classes": [-1, 1]}
 
 
@@ -33,6 +34,7 @@ def chunks(model: Any, X: Any, y: Any, cuts: list[int]) -> Any:
 @pytest.mark.parametrize("form", [np.asarray, csr])
 def test_batch_chunks_and_rows(name: str, kind: Any, form: Any) -> None:
     X, y = real(1, kind=kind)
+    X = suited(name, X)
     X = form(X)
     batch = to_bytes(fresh(name).fit(X, y))
     assert to_bytes(chunks(fresh(name), X, y, [7, 8, 30])) == batch
@@ -43,14 +45,16 @@ def test_batch_chunks_and_rows(name: str, kind: Any, form: Any) -> None:
 @given(cuts=st.lists(st.integers(0, 60), max_size=6).map(sorted), seed=st.integers(0, 1000))
 def test_any_cut(cuts: list[int], seed: int) -> None:
     X, y = real(seed)
-    for name in ("perceptron-averaged", "sgd-logistic-sqrt-elastic", "voted-perceptron"):
-        assert to_bytes(chunks(fresh(name), X, y, cuts)) == to_bytes(fresh(name).fit(X, y))
+    for name in ("perceptron-averaged", "sgd-logistic-sqrt-elastic", "voted-perceptron", "winnow-thick-averaged"):
+        Z = suited(name, X)
+        assert to_bytes(chunks(fresh(name), Z, y, cuts)) == to_bytes(fresh(name).fit(Z, y))
 
 
 @EVERYONE
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_one_by_one_from_arrays_and_dicts(name: str, kind: Any) -> None:
     X, y = real(2, kind=kind)
+    X = suited(name, X)
     batch = to_bytes(fresh(name).fit(X, y))
     arrays, dicts = fresh(name), fresh(name)
     for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
@@ -61,9 +65,10 @@ def test_one_by_one_from_arrays_and_dicts(name: str, kind: Any) -> None:
     assert to_bytes(dicts) == batch
 
 
-@EVERYONE
+@GROWS
 def test_a_named_growing_stream_resumed_at_every_example(name: str) -> None:
     X, y = real(12, rows=30)
+    X = suited(name, X)
     examples = [{f"f{j}": float(v) for j, v in enumerate(x[: 3 + t // 3]) if v} for t, x in enumerate(X)]
     straight, resumed = fresh(name), fresh(name)
     for x, label in zip(examples, y.tolist(), strict=True):
@@ -72,10 +77,11 @@ def test_a_named_growing_stream_resumed_at_every_example(name: str) -> None:
     assert to_bytes(straight) == to_bytes(resumed)
 
 
-@EVERYONE
+@GROWS
 def test_names_are_the_columns_of_a_data_frame(name: str) -> None:
     pd = pytest.importorskip("pandas", reason="data frames need pandas")
     X, y = real(3)
+    X = suited(name, X)
     names = [f"f{j}" for j in range(X.shape[1])]
     batch = fresh(name).fit(pd.DataFrame(X, columns=names), y)
     dicts = fresh(name)
@@ -87,6 +93,7 @@ def test_names_are_the_columns_of_a_data_frame(name: str) -> None:
 @EVERYONE
 def test_save_and_resume_in_the_middle(name: str, tmp_path: Path) -> None:
     X, y = real(4)
+    X = suited(name, X)
     path = tmp_path / "half.model"
     novikoff.save(fresh(name).partial_fit(X[:23], y[:23], **BOTH), path)
     resumed = novikoff.load(path).partial_fit(X[23:], y[23:])
@@ -100,6 +107,7 @@ def test_save_and_resume_in_the_middle(name: str, tmp_path: Path) -> None:
 @EVERYONE
 def test_loading_changes_nothing(name: str) -> None:
     X, y = real(5)
+    X = suited(name, X)
     model = fresh(name).fit(X, y)
     again = from_bytes(to_bytes(model), "again")
     assert to_bytes(again) == to_bytes(model)
@@ -136,6 +144,7 @@ STREAMS = pytest.mark.parametrize("stream", [whole, real, without_zeros, zeros_h
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_dense_equals_csr_to_the_last_bit(name: str, kind: Any, stream: Any) -> None:
     X, y = stream(6)
+    X = suited(name, X)
     X = X.astype(kind)
     dense = fresh(name).fit(X, y)
     scores = dense.decision_function(X)
@@ -156,6 +165,7 @@ def test_dense_equals_csr_to_the_last_bit(name: str, kind: Any, stream: Any) -> 
 @STREAMS
 def test_one_example_scores_as_in_a_batch(name: str, stream: Any) -> None:
     X, y = stream(9)
+    X = suited(name, X)
     model = fresh(name).fit(X, y)
     for x, score, label in zip(X, model.decision_function(X), model.predict(X), strict=True):
         assert model.score_one(x) == score
@@ -169,6 +179,7 @@ def test_one_example_scores_as_in_a_batch(name: str, stream: Any) -> None:
 def test_large_tables_with_few_and_many_zeros(name: str, share: float) -> None:
     """Many blocks of rows are brought into order, with stretches of rows in between that need not be."""
     X, y = without_zeros(5, rows=400 if DISABLED else 30_000)
+    X = suited(name, X)
     X[np.random.default_rng(5).random(X.shape) < share] = 0.0
     X[-1, 3] = 0.0
     dense = fresh(name).fit(X, y)
@@ -182,6 +193,7 @@ def test_large_tables_with_few_and_many_zeros(name: str, share: float) -> None:
 def test_small_batches_with_zeros(name: str) -> None:
     """Batches smaller than the model are looked through before they are learned."""
     X, y = real(4, rows=12, columns=300)
+    X = suited(name, X)
     models = [fresh(name) for _ in range(3)]
     for k in range(0, len(X), 2):
         for model, form in zip(models, (np.asarray, csr, with_stored_zeros), strict=True):
@@ -190,9 +202,13 @@ def test_small_batches_with_zeros(name: str) -> None:
     assert len({to_bytes(model) for model in models}) == 1
 
 
-@pytest.mark.parametrize("name", [n for n, m in EVERY.items() if type(m).__name__ in ("Perceptron", "SGD")])
+WEIGHED = [name for name, model in ALL.items() if type(model).__name__ in ("Perceptron", "SGD", "Winnow", "BalancedWinnow")]
+
+
+@pytest.mark.parametrize("name", WEIGHED)
 def test_sample_weights_dense_and_sparse(name: str) -> None:
     X, y = zeros_here_and_there(7)
+    X = suited(name, X)
     weights = np.random.default_rng(7).choice([0.0, 0.5, 1.0, 2.0], len(y))
     dense = fresh(name, passes=2).fit(X, y, sample_weight=weights)
     for form in (csr, with_stored_zeros):
@@ -204,6 +220,7 @@ def test_sample_weights_dense_and_sparse(name: str) -> None:
 def test_terms_of_a_sparse_row_stay_in_their_order(name: str) -> None:
     """As those of a dict do: the order of terms is the order of summation."""
     X, y = real(8, rows=400)
+    X = suited(name, X)
     rng = np.random.default_rng(8)
     shuffled = [rng.permutation(np.flatnonzero(x)) for x in X]
     indices = np.concatenate(shuffled)
@@ -227,6 +244,7 @@ def test_a_name_is_known_even_if_it_only_ever_had_a_zero() -> None:
 @EVERYONE
 def test_passes_are_the_stream_again(name: str) -> None:
     X, y = real(10)
+    X = suited(name, X)
     twice = fresh(name, passes=2).fit(X, y)
     again = fresh(name, passes=2).partial_fit(X, y, **BOTH).partial_fit(X, y)
     assert to_bytes(twice) == to_bytes(again)

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from novikoff import SGD, MarginPerceptron, Perceptron, PNormPerceptron, VotedPerceptron
-from tests.learners import EVERY, fresh
+from tests.learners import ALL, fresh
 
 ONE_STEP = "an example of weight c is one step of c times the length, not c steps: online learners depend on the order"
 
@@ -37,7 +37,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ALL)
 def test_clone_keeps_settings_and_forgets_the_rest(name: str) -> None:
     model = fresh(name).fit([[0.0], [1.0]], [0, 1])
     copy = clone(model)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import novikoff
 from novikoff import ModelFileError
 from novikoff.store import FORMAT, from_bytes, to_bytes, write_atomically
-from tests.learners import EVERY, fresh
+from tests.learners import ALL, fresh, suited
 from tests.streams import real
 
 CONTENT = to_bytes(fresh("perceptron").learn_one({"a": 1.5, "b": -2.0}, "yes").learn_one({"c": 1.0}, "no"))
@@ -105,9 +105,10 @@ def test_any_names_and_labels_survive(names: list[str], labels: list[str]) -> No
     assert again.feature_names_in_.tolist() == list(dict.fromkeys(names))
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ALL)
 def test_files_are_written_and_read(name: str, tmp_path: Path) -> None:
     X, y = real(0, kind=np.float32)
+    X = suited(name, X)
     model = fresh(name).fit(X, y)
     novikoff.save(model, tmp_path / "m")
     novikoff.save(model, str(tmp_path / "m"))

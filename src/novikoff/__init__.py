@@ -16,6 +16,11 @@ _HOME = {
     "VotedPerceptron": "learners.voted_perceptron",
     "PNormPerceptron": "learners.p_norm_perceptron",
     "SGD": "learners.sgd",
+    "Winnow": "learners.winnow",
+    "BalancedWinnow": "learners.balanced_winnow",
+    "Elimination": "learners.elimination",
+    "Halving": "learners.halving",
+    "Rectangle": "learners.rectangle",
     "Ledger": "ledger",
     "read": "stream.batches",
     "save": "store",
@@ -25,6 +30,7 @@ _HOME = {
     "LabelError": "errors",
     "ModelFileError": "errors",
     "OverflowRefused": "errors",
+    "RangeRefused": "errors",
 }
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names are the keys above
 
@@ -34,11 +40,17 @@ if TYPE_CHECKING:
     from novikoff.errors import ModelFileError as ModelFileError
     from novikoff.errors import NovikoffError as NovikoffError
     from novikoff.errors import OverflowRefused as OverflowRefused
+    from novikoff.errors import RangeRefused as RangeRefused
+    from novikoff.learners.balanced_winnow import BalancedWinnow as BalancedWinnow
+    from novikoff.learners.elimination import Elimination as Elimination
+    from novikoff.learners.halving import Halving as Halving
     from novikoff.learners.margin_perceptron import MarginPerceptron as MarginPerceptron
     from novikoff.learners.p_norm_perceptron import PNormPerceptron as PNormPerceptron
     from novikoff.learners.perceptron import Perceptron as Perceptron
+    from novikoff.learners.rectangle import Rectangle as Rectangle
     from novikoff.learners.sgd import SGD as SGD
     from novikoff.learners.voted_perceptron import VotedPerceptron as VotedPerceptron
+    from novikoff.learners.winnow import Winnow as Winnow
     from novikoff.ledger import Ledger as Ledger
     from novikoff.store import load as load
     from novikoff.store import save as save

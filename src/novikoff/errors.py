@@ -51,6 +51,22 @@ class OverflowRefused(NovikoffError, ArithmeticError):
     """
 
 
+class RangeRefused(InputError):
+    """A value is not in the range that the learner takes.
+
+    >>> from novikoff import RangeRefused, Winnow
+    >>> try:
+    ...     Winnow().fit([[0.5, 1.0], [3.0, 0.0]], [0, 1])
+    ... except RangeRefused as problem:
+    ...     print(str(problem).partition(":")[0])
+    Winnow takes numbers from 0 to 1, but row 1, column 0 has 3.0
+    """
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
+
+
 class ModelFileError(NovikoffError, ValueError):
     """A model file is damaged, of a newer format, or not a model file.
 

@@ -37,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
         "features": model.n_features_in_,
         "ledger": model.ledger_.as_dict(),
         "weights": _weights(model, options.top),
+        "hypothesis": model.describe(),
     }
     print(json.dumps(description, ensure_ascii=False) if options.json else _as_text(description))
     return 0
@@ -72,7 +73,7 @@ def _as_text(description: dict[str, Any]) -> str:
         "",
     ]
     if description["weights"] is None:
-        return "\n".join([*lines, "A vote has no single weight vector."])
+        return "\n".join([*lines, description["hypothesis"] or "There is no single weight vector."])
     width = max((len(str(w["feature"])) for w in description["weights"]), default=7)
     lines.append(f"{'feature':<{width}}   weight")
     lines += [f"{w['feature']!s:<{width}}   {w['weight']:+.6g}" for w in description["weights"]]

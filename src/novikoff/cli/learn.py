@@ -80,17 +80,20 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
     """A new learner, or the one in the file to go on from, and the number of passes."""
     given = settings.given(options)
     if not options.resume:
-        model = learners.learner_class(options.learner or settings.DEFAULT_LEARNER)(**given)
+        name = options.learner or settings.DEFAULT_LEARNER
+        model = learners.learner_class(name)(**{**learners.variant_settings(name), **given})
         return model, model.passes
     from novikoff.store import load
 
     model = load(options.resume)
     passes = given.pop("passes", 1)
     name = learners.name_of(type(model))
-    changed = {k: v for k, v in given.items() if v != getattr(model, k, None)}
+    wanted = {**learners.variant_settings(options.learner or name), **given}
+    changed = {k: v for k, v in wanted.items() if v != getattr(model, k, None)}
     if options.positive not in (None, model._state.labels.positive):
         changed["positive"] = options.positive
-    if changed or options.learner not in (None, name):
+    kind = learners.learner_class(options.learner or name)
+    if changed or not isinstance(model, kind):
         raise InputError(
             f"{options.resume}: goes on as it began, as {model!r}: leave out --learner and the settings"
             f" {', '.join(sorted(changed)) or name!r} that differ."

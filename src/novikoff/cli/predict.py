@@ -13,7 +13,6 @@ from typing import Any
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, LabelError
-from novikoff.learners.following import known_only
 from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.reading import Batch, Reading
 from novikoff.stream.rows import Dense
@@ -57,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     for batch in reading.batches():
         if examples == 0:
             _same_columns(model, reading, batch, options)
-        scores = score(known_only(batch.rows, model._state.features))
+        scores = score(batch.rows)
         predicted = model.choose(scores)
         examples += len(scores)
         compared, different = _differences(predicted, batch, model._state.labels)

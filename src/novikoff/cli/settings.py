@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Sequence
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from novikoff import learners
 from novikoff.errors import NovikoffError
@@ -35,21 +36,40 @@ def _resumed_learner(path: str) -> str:
 def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
     """An option for each setting of the learner; not given, it stays None and the learner's own default counts."""
     kind = learners.learner_class(name)
-    hints, texts = get_type_hints(kind.__init__), described(kind)
+    hints, texts, variant = get_type_hints(kind.__init__), described(kind), learners.variant_settings(name)
     group = parser.add_argument_group(f"settings of {name}")
     for setting, parameter in kind.settings().items():
         if f"--{setting.replace('_', '-')}" in parser._option_string_actions:
             continue  # another learner, for completion, had it already
-        shown = "" if parameter.default is None else f" (default: {parameter.default})"
+        default = variant.get(setting, parameter.default)
+        shown = "" if default is None else f" (default: {default})"
         options: dict[str, Any] = {"default": None, "dest": f"setting_{setting}", "help": texts[setting] + shown}
         hint = hints[setting]
+        words, numeric = _alternatives(hint)
         if hint is bool:
             options["action"] = argparse.BooleanOptionalAction
-        elif get_origin(hint) is Literal:
-            options["choices"] = get_args(hint)
+        elif words and not numeric:
+            options["choices"] = words
+        elif words:
+            options |= {"type": _number_or(words), "metavar": f"NUMBER|{'|'.join(words)}"}
         else:
             options |= {"type": int if hint is int else float, "metavar": "N" if hint is int else "NUMBER"}
         group.add_argument(f"--{setting.replace('_', '-')}", **options)
+
+
+def _alternatives(hint: Any) -> tuple[tuple[str, ...], bool]:
+    """The words that a setting may be, and whether it may be a number."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    words = tuple(word for part in parts if get_origin(part) is Literal for word in get_args(part))
+    return words, any(part in (int, float) for part in parts)
+
+
+def _number_or(words: tuple[str, ...]) -> Callable[[str], float | str]:
+    def parse(text: str) -> float | str:
+        return text if text in words else float(text)
+
+    parse.__name__ = "number"  # what argparse calls it in its message
+    return parse
 
 
 def given(options: argparse.Namespace) -> dict[str, Any]:

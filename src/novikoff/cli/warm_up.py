@@ -24,15 +24,21 @@ examples:
   novikoff warm-up --only csv   what CSV files need
 """
 FILES = {
-    "data.svm": "1 1:0.5 2:1\n-1 1:1 3:0.25\n",
+    "data.svm": "1 1:1 2:1\n-1 1:1 3:1\n",
     "data.vw": "1 |a x y:2 |b z\n-1 |a y |b u:0.5\n",
-    "numbers.csv": "label,a,b\n1,0.5,2\n-1,1,0\n",
+    "numbers.csv": "label,a,b\n1,1,1\n-1,1,0\n",
     "words.csv": "label,a,b\nyes,red,2\nno,blue,1\n",
     "data.jsonl": '{"label": 1, "a": "x", "b": 2}\n{"label": -1, "a": "y", "b": [1, 2]}\n',
     "data.txt": "spam\twin some money\nham\tsee you soon\n",
 }
-NEEDS = {"margin-perceptron": ["--gamma", "0.1"], "p-norm-perceptron": ["--p", "4"]}
+NEEDS = {
+    "margin-perceptron": ["--gamma", "0.1"],
+    "p-norm-perceptron": ["--p", "4"],
+    "winnow": ["--threshold", "2"],
+}
 """Settings without which a learner does not start."""
+TABLES_ONLY = ("halving",)
+"""Learners that must know the number of features beforehand."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
@@ -57,7 +63,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _learners(name: str) -> list[str]:
     """All learners for the two kinds of rows, sparse and dense; one for each other format."""
-    return learners.names() if name in ("data.svm", "numbers.csv") else ["perceptron"]
+    every = [learner for learner in learners.names() if learner not in learners.VARIANTS]
+    if name == "numbers.csv":
+        return every
+    return [learner for learner in every if learner not in TABLES_ONLY] if name == "data.svm" else ["perceptron"]
 
 
 def _warm(folder: Path, name: str, learner: str) -> tuple[str, str]:

@@ -6,18 +6,28 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-COMMON = ("estimator", "events", "following", "lane", "learner", "state")
+COMMON = ("estimator", "events", "following", "judged", "lane", "learner", "state")
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"winnow-r": ("winnow", {"floor": 0.5})}
+"""Learners that are known by another name with certain settings."""
 
 
 def names() -> list[str]:
     """The learners by their command-line names, which are those of their files: a new file is a new learner."""
-    return sorted(m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in COMMON)
+    files = (m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in COMMON)
+    return sorted([*files, *VARIANTS])
 
 
 def learner_class(name: str) -> Any:
     """The class of a learner by its command-line name; only its own file is imported."""
+    name, _ = VARIANTS.get(name, (name, {}))
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return getattr(module, module.__all__[0])
+
+
+def variant_settings(name: str) -> dict[str, Any]:
+    """The settings that a name stands for, beside its class."""
+    return VARIANTS.get(name, (name, {}))[1]
 
 
 def name_of(learner: type) -> str:

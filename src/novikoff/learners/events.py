@@ -71,7 +71,8 @@ class OneByOne(Learner):
         if state is None:
             self._check_all()
             kind = np.float32 if isinstance(x, np.ndarray) and x.dtype == np.float32 else np.float64
-            state = self.fresh_state(0, kind, None, Labels())
+            width = x.size if isinstance(x, np.ndarray) else 0
+            state = self.fresh_state(width, kind, None, Labels())
         self._goes_on(state)
         before = state.features, len(state.labels), state.names is not None
         try:
@@ -122,20 +123,26 @@ class OneByOne(Learner):
             columns = state.names.add(keys)
             needed = len(state.names)
         if needed > state.features:
-            state.make_room(needed)
+            self._make_room(state, needed)
         return columns
 
     def _first_width(self, state: State, width: int) -> None:
         if state.features != 0:
             raise self._other_width(state, width)
-        state.make_room(width)
+        self._make_room(state, width)
 
     def _other_width(self, state: State, width: int) -> InputError:
         mine = type(self).__name__
         return InputError(f"x has {width} features, but {mine} is expecting {state.features} features as input.")
 
     def _why_refused(self, state: State, x: Any) -> Exception:
-        if self._is_too_large(state, x if isinstance(x, np.ndarray) else door.one(x).values):
+        keys, values = (range(len(x)), x) if isinstance(x, np.ndarray) else door.one(x)
+        least, most = self._range()
+        outside = (values != 0.0) & ((values < least) | (values > most))
+        if outside.any():
+            at = int(outside.argmax())
+            return self._out_of_range(f"feature {keys[at]!r}", float(values[at]))
+        if self._is_too_large(state, values):
             return InputError("x contains NaN, infinity or a value too large to square: nothing was learned from it.")
         return OverflowRefused("The weights grew out of range: scale the features, or lower the rate.")
 
@@ -152,7 +159,9 @@ class OneByOne(Learner):
         columns, values = self._terms(state, x)
         if self._is_too_large(state, values):
             raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
-        counts = (columns < state.features) & (values != 0.0)
+        counts = values != 0.0
+        if self._unseen_weight(state) == 0.0:
+            counts &= columns < state.features
         return self._score_terms(state, columns[counts], values[counts]) * self._scale()
 
     def _terms(self, state: State, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from novikoff.errors import InputError, OverflowRefused
+from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.stream.labels import Labels, one_against_the_rest
@@ -67,7 +67,9 @@ class Following:
         columns = self.reading.columns(batch.title)
         if self.state is None:
             labels = Labels() if self.positive is None else one_against_the_rest(self.positive)
-            self.state = self.model.fresh_state(batch.features, batch.rows.values.dtype, columns, labels)
+            # How many features a first batch of sparse rows has says nothing: it depends on where the batch ends.
+            width = batch.features if isinstance(batch.rows, Dense) else 0
+            self.state = self.model.fresh_state(width, batch.rows.values.dtype, columns, labels)
         state = self.state
         if self.sides is None:
             skips = self.reading.options.bad_lines == "skip"
@@ -82,7 +84,7 @@ class Following:
             raise InputError(
                 f"{batch.title}: has {batch.features} columns of features, but the model has {state.features}."
             )
-        state.make_room(batch.features)
+        self.model._make_room(state, batch.features)
         return state
 
     def _other_columns(self, title: str, names: Names | None, columns: list[str] | None) -> InputError:
@@ -109,6 +111,13 @@ class Following:
                 self.model.learn_rows(
                     state, cut(rows, start, stop), signs[start:stop], state.labels, weights[start:stop]
                 )
+            except RangeRefused as problem:
+                at = start + problem.row
+                if self.reading.options.bad_lines != "skip":
+                    raise InputError(f"{batch.where(at)}: {problem}") from None
+                self.reading.left_out["range"] += 1
+                start = at + 1
+                continue
             except OverflowRefused:
                 at = start + state.ledger.examples - before
                 raise InputError(
@@ -117,17 +126,3 @@ class Following:
                 ) from None
             onlooker.show(state.ledger)
             start = stop
-
-
-def known_only(rows: Rows, room: int) -> Rows:
-    """The rows without the terms of features that the model has never seen: they weigh nothing."""
-    if isinstance(rows, Dense):
-        return rows
-    end = int(rows.starts[-1])
-    if not end or rows.indices[:end].max() < room:
-        return rows
-    known = rows.indices[:end] < room
-    starts = np.concatenate([[0], np.cumsum(known)])[rows.starts]
-    return rows._replace(
-        starts=starts.astype(np.int64), indices=rows.indices[:end][known], values=rows.values[:end][known]
-    )

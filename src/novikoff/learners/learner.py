@@ -15,16 +15,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import InputError, OverflowRefused, not_fitted
+from novikoff.errors import InputError, OverflowRefused, RangeRefused, not_fitted
 from novikoff.learners.estimator import Estimator, truth, whole
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import loop
-from novikoff.parts.geometry import limit, read_all, read_some, resized
+from novikoff.parts.geometry import first_outside, limit, read_all, read_some, resized
 from novikoff.stream import door
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names
-from novikoff.stream.rows import Dense, Rows, how_many
+from novikoff.stream.rows import Dense, Rows, cut, how_many, narrowed, width
 from novikoff.stream.terms import each
 from novikoff.theory.bounds import Bound
 
@@ -62,6 +62,18 @@ class Learner(Estimator, ABC):
 
     def _reserve(self, state: State, examples: int, terms: int) -> None:
         """Makes room for what so many single examples may add to the geometry."""
+
+    def _range(self) -> tuple[float, float]:
+        """Which values of features the learner takes; from 1 to 1 says Boolean, for a value of 0 is no term."""
+        return -math.inf, math.inf
+
+    def _needs_all_features(self) -> str | None:
+        """Why the number of features must be known before anything is learned; None where it need not be."""
+        return None
+
+    def _unseen_weight(self, state: State) -> float:
+        """The weight of features that were never seen."""
+        return 0.0
 
     def _compact(self, state: State) -> Any:
         """The geometry without room to spare, as it goes to a file."""
@@ -122,6 +134,10 @@ class Learner(Estimator, ABC):
         taken = self._pass(state, rows, signs, weights, known=True)
         self._adopt(state)
         if taken < len(signs):
+            row = cut(rows, taken, taken + 1)
+            if first_outside(row, 1, *self._range()) == 0:
+                column, value = door.outside(row, 0, *self._range())
+                raise self._out_of_range(_named(state, column), value, taken)
             raise self._ran_away(taken, nothing_stands=False)
 
     def _check_all(self) -> None:
@@ -186,11 +202,40 @@ class Learner(Estimator, ABC):
         weights, slots = state.geometry.slots, state.features + 1
 
         def take(part: Rows, start: int, tidy: bool) -> int:
-            return loop.first_refused(part, how_many(part), slots, weights, tidy)
+            good = loop.first_refused(part, how_many(part), slots, weights, tidy)
+            self._check_range(cut(part, 0, good), start)
+            return good
 
         good = each(rows, state.features, take)
         if good < how_many(rows):
             raise InputError(door.why_refused(rows, good, state.features))
+
+    def _check_range(self, rows: Rows, start: int = 0) -> None:
+        """RangeRefused where a value is not in the learner's range; `start` is the number of the first row."""
+        least, most = self._range()
+        if least == -math.inf:
+            return
+        bad = first_outside(rows, how_many(rows), least, most)
+        if bad < how_many(rows):
+            column, value = door.outside(rows, bad, least, most)
+            raise self._out_of_range(f"row {start + bad}, column {column}", value, start + bad)
+
+    def _out_of_range(self, where: str, value: float, row: int = 0) -> RangeRefused:
+        least, most = self._range()
+        takes = f"numbers from {least:g} to {most:g}"
+        advice = "scale the features, for example with scikit-learn's MinMaxScaler"
+        if least == most:
+            takes, advice = "features that are 0 or 1", "make features of the others, such as 'size>3': 1"
+        return RangeRefused(f"{type(self).__name__} takes {takes}, but {where} has {value}: {advice}.", row)
+
+    def _make_room(self, state: State, features: int) -> None:
+        why = self._needs_all_features()
+        if why is not None and features > state.features:
+            raise InputError(
+                f"{type(self).__name__} must know the number of features beforehand ({why}): it began with"
+                f" {state.features:,}, and now there are {features:,}."
+            )
+        state.make_room(features)
 
     def _pass(
         self,
@@ -261,14 +306,22 @@ class Learner(Estimator, ABC):
 
     def scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
         """The same for many batches, with the hypothesis of this moment made once. `known` says that a reader has
-        looked through the rows: no column comes twice, and all have slots."""
+        looked through the rows: no column comes twice; there may be some that were never learned."""
         state, scale = self._fitted(), self._scale()
         score = self._scorer(state)
 
         def of(rows: Rows) -> NDArray[np.float64]:
+            nonlocal state, score
             out = np.empty(how_many(rows))
+            if known and self._unseen_weight(state) == 0.0:
+                rows = narrowed(rows, state.features)
+            elif known and width(rows) > state.features:
+                state = state.copy()
+                state.make_room(width(rows))
+                score = self._scorer(state)
 
             def take(part: Rows, start: int, tidy: bool) -> int:
+                self._check_range(part, start)
                 return score(part, tidy, out[start : start + how_many(part)])
 
             good = each(rows, state.features, take, known=known)
@@ -287,7 +340,9 @@ class Learner(Estimator, ABC):
     def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
         """One example's score: the same sum in the same order, with only the weights that it needs."""
         weights, out = np.empty(len(columns) + 1), np.empty(1)
-        read_some(state.geometry, state.ledger.examples, columns, weights)
+        seen = columns < state.features
+        read_some(state.geometry, state.ledger.examples, np.where(seen, columns, np.uint32(0)), weights)
+        weights[1:][~seen] = self._unseen_weight(state)
         row = Dense(values, len(values))
         loop.scores(weights, row, state.geometry.bias, len(weights), math.inf, True, out)
         return float(out[0])
@@ -343,6 +398,10 @@ class Learner(Estimator, ABC):
         """The weight of the bias feature."""
         return self._hypothesis(self._learned("intercept_"))[:1] * self._scale()
 
+    def describe(self) -> str | None:
+        """What was learned in words, where weights don't say it."""
+        return None
+
     @property
     def ledger_(self) -> Ledger:
         """What happened: examples, mistakes, updates, radius."""
@@ -352,3 +411,8 @@ class Learner(Estimator, ABC):
         if self._state is None:
             raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
         return self._state
+
+
+def _named(state: State, column: int) -> str:
+    """A column as its user knows it."""
+    return f"column {column}" if state.names is None else f"feature {list(state.names.columns)[column]!r}"

@@ -3,7 +3,7 @@
 Most geometries only say how one weight moves (`move`) and what weight the final hypothesis has (`read`). Every geometry
 has the fields `slots` (slot 0: the bias; slot j + 1: feature j) and `bias` (the value of the bias feature: 1, or 0 for
 none). Arrays named in PER_SLOT have one entry per slot, or none at all where the settings don't need them; to those
-named in APPENDED entries are only ever added.
+named in APPENDED entries are only ever added; those named in DERIVED follow from the settings, and are in no file.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from novikoff._jit import compiled, generic
 from novikoff._machine import element
 from novikoff.stream.rows import Rows, first, last, measure, slot
 
-PER_SLOT = ("slots", "seen", "sums")
+PER_SLOT = ("slots", "seen", "sums", "logs", "members", "example")
 APPENDED = ("ends", "born", "signs", "indices", "values")
+DERIVED = ("powers", "mirror", "example", "columns", "lows", "highs", "flips")
 G = TypeVar("G", bound=Any)
 
 
@@ -34,6 +35,12 @@ def score(geometry: Any, rows: Rows, i: int) -> tuple[float, float]:
     will be refused, and must find everything as it was."""
     dot, square = measure(rows, i, geometry.slots)
     return dot + geometry.bias * np.float64(geometry.slots[0]), square + geometry.bias * geometry.bias
+
+
+@generic
+def fits(geometry: Any, rows: Rows, i: int) -> bool:
+    """Whether the values of row i are such as this geometry takes; all finite numbers are, by default."""
+    return True
 
 
 @generic
@@ -71,6 +78,25 @@ def read(geometry: Any, j: int, t: int) -> float:
 
 
 @compiled
+def within(rows: Rows, i: int, least: float, most: float) -> bool:
+    """Whether the values of row i are from least to most; a value of 0 is no term, and always right."""
+    outside = False
+    for k in range(first(rows, i), last(rows, i)):
+        value = element(rows.values, k)
+        outside |= (value != 0.0) & ((value < least) | (value > most))
+    return not outside
+
+
+@compiled
+def first_outside(rows: Rows, count: int, least: float, most: float) -> int:
+    """The first row with a value that is not from least to most; the number of rows where there is none."""
+    for i in range(count):
+        if not within(rows, i, least, most):
+            return i
+    return count
+
+
+@compiled
 def move_all(geometry: Any, rows: Rows, i: int, signal: float, t: int) -> None:
     pulled = pull(geometry, signal, t)
     for k in range(first(rows, i), last(rows, i)):
@@ -94,12 +120,14 @@ def read_some(geometry: Any, t: int, indices: NDArray[np.uint32], out: NDArray[n
 
 
 def resized(geometry: G, slots: int) -> G:
-    """The same state with room for `slots` slots: new weights are 0, surplus ones cut off."""
+    """The same state with room for `slots` slots: new weights are 0, or what the geometry says in `fresh`; surplus ones
+    are cut off."""
     changes = {}
     for name in PER_SLOT:
         array = getattr(geometry, name, None)
         if array is not None and len(array):
-            changes[name] = np.zeros((slots, *array.shape[1:]), array.dtype)
+            fill = getattr(geometry, "fresh", 0.0) if name == "slots" else 0.0
+            changes[name] = np.full((slots, *array.shape[1:]), fill, array.dtype)
             kept = min(slots, len(array))
             changes[name][:kept] = array[:kept]
     return geometry._replace(**changes)
@@ -107,4 +135,5 @@ def resized(geometry: G, slots: int) -> G:
 
 def arrays(geometry: Any) -> dict[str, NDArray[Any]]:
     """The state of a geometry by field; its numbers are settings."""
-    return {name: value for name, value in geometry._asdict().items() if isinstance(value, np.ndarray)}
+    kept = ((name, value) for name, value in geometry._asdict().items() if name not in DERIVED)
+    return {name: value for name, value in kept if isinstance(value, np.ndarray)}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled, compiled_brief
 from novikoff._machine import unpacked
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
-from novikoff.parts.geometry import limit, norm, score, tick, update
+from novikoff.parts.geometry import fits, limit, norm, score, tick, update
 from novikoff.parts.rules import loss, signal
 from novikoff.stream.rows import Dense, Rows, Sparse, inside, measure, proper
 from novikoff.stream.terms import drop_zeros
@@ -27,7 +27,7 @@ def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, 
     wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
     g = weight * signal(rule, s, y, wrong, norm(geometry))
     largest = limit(geometry.slots)
-    if not (square < largest and abs(s) < largest and g * g * square < largest):
+    if not (square < largest and abs(s) < largest and g * g * square < largest and fits(geometry, rows, i)):
         return REFUSED
     book.counts[EXAMPLES] += 1
     t = book.counts[EXAMPLES]
@@ -68,7 +68,7 @@ def learn(
             weight = weights[i]
             if weight == 0.0:
                 _, square = measure(rows, i, geometry.slots)
-                if not square < limit(geometry.slots):
+                if not (square < limit(geometry.slots) and fits(geometry, rows, i)):
                     return i
                 continue
         if step(rule, geometry, rows, i, np.float64(labels[i]), weight, tie, book) == REFUSED:
@@ -141,6 +141,18 @@ def first_refused(rows: Rows, count: int, slots: int, weights: NDArray[np.floati
         if not square < limit(weights):
             return i
     return count
+
+
+@compiled
+def judge(geometry: Any, rows: Rows, slots: int, tidy: bool, out: NDArray[np.float64]) -> int:
+    """The score that the geometry itself gives each row, up to one that is to be refused; returns how many there are."""
+    for i in range(len(out)):
+        if not (tidy or proper(rows, i, slots)):
+            return i
+        out[i], square = score(geometry, rows, i)
+        if not square < limit(geometry.slots):
+            return i
+    return len(out)
 
 
 @compiled

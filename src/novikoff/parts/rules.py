@@ -19,6 +19,14 @@ class Mistake(NamedTuple):
     margin: float
 
 
+class Missed(NamedTuple):
+    """Update on a positive example that was predicted negative, and on nothing else."""
+
+
+class Disagreement(NamedTuple):
+    """Update where not all vote for the label: the score is the share of votes for + less that for −."""
+
+
 class Hinge(NamedTuple):
     """ℓ = max(0, 1 − y·s), the loss of the support vector machine."""
 
@@ -46,6 +54,16 @@ def loss(rule: Any, score: float, y: float) -> float:
 @signal.of(Mistake)
 def _(rule: Mistake, score: float, y: float, wrong: bool, norm: float) -> float:
     return y if wrong or y * score < rule.margin else 0.0
+
+
+@signal.of(Missed)
+def _(rule: Missed, score: float, y: float, wrong: bool, norm: float) -> float:
+    return y if wrong and y > 0.0 else 0.0
+
+
+@signal.of(Disagreement)
+def _(rule: Disagreement, score: float, y: float, wrong: bool, norm: float) -> float:
+    return y if y * score < 1.0 else 0.0
 
 
 @signal.of(Hinge)

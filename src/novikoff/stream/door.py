@@ -193,6 +193,18 @@ def why_refused(rows: Rows, i: int, features: int) -> str:
     )
 
 
+def outside(rows: Rows, i: int, least: float, most: float) -> tuple[int, float]:
+    """The first term of row i that is not from least to most: its column and its value; zeros are no terms."""
+    if isinstance(rows, Sparse):
+        terms = slice(int(rows.starts[i]), int(rows.starts[i + 1]))
+        columns, values = rows.indices[terms], rows.values[terms]
+    else:
+        values = rows.values[i * rows.width : (i + 1) * rows.width]
+        columns = np.arange(rows.width, dtype=np.uint32)
+    bad = (values != 0.0) & ((values < least) | (values > most))
+    return int(columns[bad][0]), float(values[bad][0])
+
+
 def why_names_differ(before: list[str], now: list[str]) -> str:
     lines = ["The feature names should match those that were passed during fit."]
     unseen, missing = sorted(set(now) - set(before)), sorted(set(before) - set(now))

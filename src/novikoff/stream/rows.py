@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import generic
+from novikoff._jit import compiled, generic
 from novikoff._machine import dense_sums, element, grow, sparse_sums
 
 
@@ -103,6 +103,19 @@ def _(rows: Sparse, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     return sparse_sums(rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots)
 
 
+@compiled
+def write_out(rows: Rows, i: int, example: NDArray[np.float64]) -> None:
+    """Puts the values of row i into the slots of an example that is all zeros."""
+    for k in range(first(rows, i), last(rows, i)):
+        example[slot(rows, i, k)] = np.float64(rows.values[k])
+
+
+@compiled
+def wipe(rows: Rows, i: int, example: NDArray[np.float64]) -> None:
+    for k in range(first(rows, i), last(rows, i)):
+        example[slot(rows, i, k)] = 0.0
+
+
 def how_many(rows: Rows) -> int:
     if isinstance(rows, Sparse):
         return len(rows.starts) - 1
@@ -114,3 +127,24 @@ def cut(rows: Rows, start: int, stop: int) -> Rows:
     if isinstance(rows, Sparse):
         return rows._replace(starts=rows.starts[start : stop + 1])
     return rows._replace(values=rows.values[start * rows.width : stop * rows.width])
+
+
+def narrowed(rows: Rows, width: int) -> Rows:
+    """The rows without the terms in columns from `width` on."""
+    if isinstance(rows, Dense):
+        return rows
+    end = int(rows.starts[-1])
+    if not end or rows.indices[:end].max() < width:
+        return rows
+    known = rows.indices[:end] < width
+    starts = np.concatenate([[0], np.cumsum(known)])[rows.starts]
+    return rows._replace(
+        starts=starts.astype(np.int64), indices=rows.indices[:end][known], values=rows.values[:end][known]
+    )
+
+
+def width(rows: Rows) -> int:
+    """How many columns there are at least."""
+    if isinstance(rows, Dense):
+        return rows.width
+    return int(rows.indices[rows.starts[0] : rows.starts[-1]].max(initial=0)) + 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -27,6 +28,11 @@ class Evidence(NamedTuple):
     """Σ ℓ_t(u) for hinge, logistic and squared."""
     slack: Callable[[float], float]
     """γ ↦ D₂ = √Σ max(0, γ − y_t·u·x_t/‖u‖)²."""
+    target: Mapping[str, float] = MappingProxyType({})
+    """What is known of a target that agrees with every label, by what the theorems call it: `disjunction` (its
+    literals, of Boolean features, none negated), `gained` (how often a disjunction that may change gains a literal,
+    those of its start included), `separation` and `weight` (δ and Σμ of Winnow2), `clause` (the literals of the longest
+    clause of a conjunction of clauses), `errors` (of the best hypothesis of a class), `steps` (of a rectangle)."""
 
     @property
     def geometric_margin(self) -> float:

@@ -1,0 +1,201 @@
+"""Halving (Barzdin and Freivald 1972; Angluin 1988).
+
+Predict   what the majority of the version space says: of the hypotheses that no example has contradicted
+Update    drop every hypothesis that said something else than the label
+Bound     M ≤ log₂|H|                  a hypothesis of the class H agrees with every label
+          M ≤ (e + 1)·log₂|H| + e      the best one disagrees e times: when none is left, all come back
+Source    Angluin, Queries and concept learning, 1988
+
+A mistake means that at least half of those that are left were wrong. It works for every finite class, at a cost of one
+question to each hypothesis that is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.learners.estimator import one_of, whole
+from novikoff.learners.judged import Judged
+from novikoff.learners.state import State
+from novikoff.parts.geometry import resized
+from novikoff.parts.loop import judge
+from novikoff.parts.rules import Disagreement
+from novikoff.parts.version_space import CLASSES, LEFT, RESTARTS, VersionSpace, class_of, version_space
+from novikoff.stream.rows import Dense, Rows, how_many, write_out
+from novikoff.theory import concepts
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["Halving"]
+
+Predictor = Any
+"""A function of one example (an array), or an object whose predict takes a table; above 0, or True, says classes_[1]."""
+
+
+@final
+class Halving(Judged):
+    """Halving: the majority vote of all hypotheses of a finite class that have made no error yet.
+
+    At most log₂|H| mistakes where one of them never errs. `decision_function` gives the votes for classes_[1] less those
+    against it, as a share of all.
+
+    Parameters
+    ----------
+    hypotheses : str | iterable
+        The class: conjunctions or disjunctions of up to `size` features that are 0 or 1, stumps (a feature is at least
+        a cut, or is not), intervals (a feature is between two cuts); or predictors of your own.
+    size : int
+        The most features in a conjunction or disjunction.
+    low : float
+        The lowest cut.
+    high : float
+        The highest cut.
+    steps : int
+        How many cuts there are, evenly from low to high.
+    passes : int
+        How often fit goes over the data.
+
+    Examples
+    --------
+    >>> from novikoff import Halving
+    >>> model = Halving(hypotheses="disjunctions").fit([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], [1, 0, 1, 0])
+    >>> model.hypotheses_left_, model.size_, model.ledger_.mistakes
+    (1, 7, 1)
+    >>> own = Halving(hypotheses=[lambda x: x[0] > 0, lambda x: x[1] > 0, lambda x: x[0] > x[1]])
+    >>> own.fit([[1, 2], [2, -1], [-1, 1]], [1, 0, 1]).predict([[-3, 3]]).tolist()
+    [1]
+    """
+
+    bias = False
+    _listed: list[Predictor] | None = None
+
+    def __init__(
+        self,
+        *,
+        hypotheses: Literal["conjunctions", "disjunctions", "stumps", "intervals"] | Iterable[Predictor] = "stumps",
+        size: int = 2,
+        low: float = -1.0,
+        high: float = 1.0,
+        steps: int = 21,
+        passes: int = 1,
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.size = size
+        self.low = low
+        self.high = high
+        self.steps = steps
+        self.passes = passes
+
+    def _check_settings(self) -> None:
+        whole(size=self.size, steps=self.steps)
+        if isinstance(self.hypotheses, str):
+            one_of(tuple(CLASSES), hypotheses=self.hypotheses)
+        elif not isinstance(self.hypotheses, Iterable):
+            raise InputError(f"hypotheses must name a class or be a list of predictors, but is {self.hypotheses!r}.")
+        if not -np.inf < self.low <= self.high < np.inf:
+            raise InputError(f"low must be at most high, both finite, but they are {self.low!r} and {self.high!r}.")
+
+    def _range(self) -> tuple[float, float]:
+        return (1.0, 1.0) if self._is_boolean() else (-np.inf, np.inf)
+
+    def _is_boolean(self) -> bool:
+        return isinstance(self.hypotheses, str) and self.hypotheses in ("conjunctions", "disjunctions")
+
+    def _rule(self) -> Disagreement:
+        return Disagreement()
+
+    def _needs_all_features(self) -> str | None:
+        return "its hypotheses are made of them"
+
+    def _own(self) -> list[Predictor] | None:
+        """The user's own predictors, where there are any."""
+        if isinstance(self.hypotheses, str):
+            return None
+        if self._listed is None:
+            self._listed = list(self.hypotheses)
+            if not self._listed:
+                raise InputError("hypotheses must hold at least one predictor, but is empty.")
+        return self._listed
+
+    def _geometry(self, slots: int, kind: Any) -> VersionSpace:
+        own = self._own()
+        if own is not None:  # the votes are the features; each hypothesis looks at its own
+            votes = [(((h, 0.0, np.inf),), 1) for h in range(len(own))]
+            return version_space(max(slots, len(own) + 1), np.float64, votes, boolean=False)
+        if slots < 2:
+            raise InputError("Halving must know the features beforehand (its hypotheses are made of them).")
+        cuts = np.linspace(self.low, self.high, int(self.steps)).tolist()
+        boxes = class_of(str(self.hypotheses), slots - 1, int(self.size), cuts)
+        return version_space(slots, kind, boxes, boolean=self._is_boolean())
+
+    def _compact(self, state: State) -> VersionSpace:
+        if self._own() is not None:
+            raise InputError("A class of your own predictors can't be written to a file: they are Python objects.")
+        return resized(state.geometry, state.features + 1)
+
+    def learn_one(self, x: Any, y: Any) -> Halving:
+        """Learns one example, as every learner does; your own predictors are asked through a batch of one."""
+        if self._own() is None:
+            super().learn_one(x, y)
+        elif isinstance(x, np.ndarray):
+            self.partial_fit(x[None], [y])
+        else:
+            raise InputError("Your own predictors take arrays: give x as a 1-D array.")
+        return self
+
+    def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
+        own = self._own()
+        if own is None:
+            return super()._take(state, rows, signs, weights, tidy)
+        return super()._take(state, _votes(own, rows, state.features), signs, weights, True)
+
+    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        own = self._own()
+        if own is None:
+            return super()._scorer(state)
+        geometry, features = state.geometry, state.features
+        return lambda rows, tidy, out: judge(geometry, _votes(own, rows, features), len(own) + 1, True, out)
+
+    @property
+    def size_(self) -> int:
+        """|H|, how many hypotheses the class has."""
+        return len(self._learned("size_").geometry.version)
+
+    @property
+    def hypotheses_left_(self) -> int:
+        """How many of them no example has contradicted since all were there."""
+        return int(self._learned("hypotheses_left_").geometry.scalars[LEFT])
+
+    @property
+    def restarts_(self) -> int:
+        """How often none was left, so that all came back."""
+        return int(self._learned("restarts_").geometry.scalars[RESTARTS])
+
+    def describe(self) -> str:
+        return f"{self.hypotheses_left_:,} of {self.size_:,} hypotheses are left; {self.restarts_:,} restarts."
+
+    def bounds(self) -> Sequence[Bound]:
+        size = len(self._run_so_far().geometry.version)
+
+        def bound(e: Evidence) -> float | None:
+            errors = e.target.get("errors")
+            return None if errors is None else concepts.halving(hypotheses=size, errors=int(errors))
+
+        return (Bound("halving", "mistakes", "M ≤ (e + 1)·log₂|H| + e, e errors of the best hypothesis", bound),)
+
+
+def _votes(predictors: list[Predictor], rows: Rows, features: int) -> Dense:
+    """What each predictor says of each row, −1 or +1."""
+    table = np.zeros((how_many(rows), features + 1))
+    for i in range(len(table)):
+        write_out(rows, i, table[i])
+    examples = table[:, 1:]
+    said = np.empty((len(table), len(predictors)))
+    for h, predictor in enumerate(predictors):
+        answers = predictor.predict(examples) if hasattr(predictor, "predict") else [predictor(x) for x in examples]
+        said[:, h] = np.where(np.asarray(answers, np.float64) > 0.0, 1.0, -1.0)
+    return Dense(said.ravel(), len(predictors))
