@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import signal
 import subprocess
@@ -54,20 +55,82 @@ def test_every_learner_learns_predicts_and_is_inspected(
     name: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = str(tmp_path / "m.model")
-    extra = ["--p", "3"] if name == "p-norm-perceptron" else []
-    assert main(["learn", str(data), "--learner", name, "--save", model, "--quiet", *extra]) == 0
+    extra = {"p-norm-perceptron": ["--p", "3"], "winnow": ["--threshold", "2"], "winnow-r": ["--threshold", "2"]}
+    if name == "halving":
+        pytest.skip("halving needs to know its features beforehand: see the table below")
+    if learners.learner_class(name)()._range()[0] > -math.inf:
+        data.write_text("+1 1:1 3:1\n-1 2:1 3:1\n+1 1:1\n-1 2:1 9:1\n")
+    assert main(["learn", str(data), "--learner", name, "--save", model, "--quiet", *extra.get(name, [])]) == 0
     assert "mistakes" in capsys.readouterr().out
     assert main(["predict", model, str(data), "--scores", "--quiet"]) == 0
     lines = capsys.readouterr().out.splitlines()
     loaded = novikoff.load(model)
     assert len(lines) == 4
-    assert [line.split("\t")[0] for line in lines] == [
-        str(loaded.predict_one(x)) for x in ({1: 1, 3: 0.5}, {2: 1, 3: 0.25}, {1: 2}, {2: 3, 9: 1e-3})
-    ]
+    assert [line.split("\t")[0] for line in lines] == [str(loaded.predict_one(x)) for x in examples(data)]
     out = result(capsys, "inspect", model)
     assert out["ledger"]["examples"] == 4
     assert main(["inspect", model]) == 0
     assert main(["inspect", model, "--top", "0"]) == 0
+
+
+def examples(data: Path) -> list[dict[int, float]]:
+    lines = (line.partition("#")[0].split()[1:] for line in data.read_text().splitlines() if line)
+    return [{int(j): float(v) for j, v in (term.split(":") for term in line)} for line in lines]
+
+
+TABLE = "label,a,b,c\n1,1,0,1\n0,0,1,1\n1,1,1,0\n0,0,0,1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "shown"),
+    [
+        ("halving", ["--hypotheses", "disjunctions"], "hypotheses are left"),
+        ("halving", ["--low", "0", "--high", "1", "--steps", "3"], "hypotheses are left"),
+        ("winnow", [], "(bias)"),
+        ("winnow", ["--negations", "--floor", "0.5"], "(bias)"),
+        ("elimination", ["--k", "2"], "(a) ∧"),
+        ("rectangle", [], "1 ≤ a ≤ 1"),
+    ],
+)
+def test_learners_that_know_their_features_from_a_table(
+    name: str, settings: list[str], shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, model = tmp_path / "t.csv", str(tmp_path / "m.model")
+    data.write_text(TABLE)
+    learn = ["learn", str(data), "--learner", name, *settings, "--quiet"]
+    assert main([*learn, "--save", model]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, str(data), "--quiet"]) == 0
+    predicted = capsys.readouterr().out.split()
+    rows = [{"a": 1, "c": 1}, {"b": 1, "c": 1}, {"a": 1, "b": 1}, {"c": 1}]
+    assert predicted == [str(novikoff.load(model).predict_one(x)) for x in rows]
+    assert main(["inspect", model]) == 0
+    assert shown in capsys.readouterr().out
+    assert main(["learn", str(data), "--resume", model, "--learner", name, *settings, "--quiet"]) == 0
+
+
+def test_winnow_r_is_winnow_with_a_floor(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data.write_text("+1 1:1 3:1\n-1 2:1 3:1\n+1 1:1\n-1 2:1 9:1\n")
+    model = str(tmp_path / "m.model")
+    assert main(["learn", str(data), "--learner", "winnow-r", "--threshold", "2", "--save", model, "--quiet"]) == 0
+    assert novikoff.load(model).floor == 0.5
+    assert main(["learn", str(data), "--learner", "winnow-r", "--resume", model, "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["learn", str(data), "--learner", "winnow-r", "--floor", "0.2", "--resume", model, "--quiet"]) == 2
+    assert "settings 'floor' that differ" in capsys.readouterr().err
+
+
+def test_a_value_out_of_range_names_its_line_or_is_left_out(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data.write_text("+1 1:1 3:1\n-1 2:1 3:4\n+1 1:1\n-1 2:1 9:1\n+1 1:-1\n")
+    learn = ["learn", str(data), "--learner", "winnow", "--threshold", "2", "--quiet"]
+    assert main(learn) == 2
+    assert f"{data}:2: Winnow takes numbers from 0 to 1, but column 3 has 4.0: scale" in capsys.readouterr().err
+    out = result(capsys, *learn, "--bad-lines", "skip")
+    assert (out["examples"], out["bad_lines"]) == (3, {"range": 2})
+    assert main(["learn", str(data), "--learner", "winnow", "--quiet"]) == 2
+    assert "the threshold is n: set it to a number" in capsys.readouterr().err
+    assert main(["learn", str(data), "--learner", "p-norm-perceptron", "--quiet"]) == 2
+    assert "p must be given" in capsys.readouterr().err
 
 
 def test_resume_is_learning_both(tmp_path: Path, data: Path) -> None:

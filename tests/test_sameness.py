@@ -202,7 +202,9 @@ def test_small_batches_with_zeros(name: str) -> None:
     assert len({to_bytes(model) for model in models}) == 1
 
 
-WEIGHED = [name for name, model in ALL.items() if type(model).__name__ in ("Perceptron", "SGD", "Winnow", "BalancedWinnow")]
+WEIGHED = [
+    name for name, model in ALL.items() if type(model).__name__ in ("Perceptron", "SGD", "Winnow", "BalancedWinnow")
+]
 
 
 @pytest.mark.parametrize("name", WEIGHED)

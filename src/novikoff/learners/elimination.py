@@ -38,9 +38,9 @@ __all__ = ["Elimination"]
 class Elimination(Judged):
     """Elimination: the longest conjunction that no positive example has contradicted.
 
-    Features are 0 or 1. With k = 1 the target is a conjunction of features and negated features: at most n + 1 mistakes,
-    and an example costs as much as it has features that are there. With k > 1 it is a conjunction of clauses of up to k
-    literals each (k-CNF, which contains k-term DNF), and an example costs as much as there are clauses left.
+    Features are 0 or 1. With k = 1 the target is a conjunction of features and negated features: at most n + 1
+    mistakes, and an example costs as much as it has features that are there. With k > 1 it is a conjunction of clauses
+    of up to k literals each (k-CNF, which contains k-term DNF), and an example costs as much as there are clauses left.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Elimination(Judged):
         if not geometry.scalars[conjunction.BEGUN]:
             return "⊥"
         weights = geometry.slots[1 : state.features + 1] - 1.0
-        return " ∧ ".join(_literal(names, 2 * j + int(weights[j] < 0)) for j in np.flatnonzero(weights)) or "⊤"
+        return " ∧ ".join(_literal(names, 2 * j + (weights[j] < 0)) for j in np.flatnonzero(weights).tolist()) or "⊤"
 
     def describe(self) -> str:
         return self.formula_
@@ -118,9 +118,13 @@ class Elimination(Judged):
 
         def bound(e: Evidence) -> float | None:
             clause = e.target.get("clause")
-            return None if clause is None or clause > self.k else concepts.elimination(features=features, literals=self.k)
+            return (
+                None if clause is None or clause > self.k else concepts.elimination(features=features, literals=self.k)
+            )
 
-        return (Bound("elimination", "mistakes", "M ≤ N − Σ C(n, i) + 1, a conjunction of clauses; n + 1 for k = 1", bound),)
+        return (
+            Bound("elimination", "mistakes", "M ≤ N − Σ C(n, i) + 1, a conjunction of clauses; n + 1 for k = 1", bound),
+        )
 
 
 def _literal(names: list[str], number: int) -> str:

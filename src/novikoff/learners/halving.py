@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.learners.estimator import one_of, whole
-from novikoff.learners.judged import Judged
+from novikoff.learners.judged import Judged, own_scratch
 from novikoff.learners.state import State
 from novikoff.parts.geometry import resized
 from novikoff.parts.loop import judge
@@ -33,15 +33,15 @@ from novikoff.theory.bounds import Bound, Evidence
 __all__ = ["Halving"]
 
 Predictor = Any
-"""A function of one example (an array), or an object whose predict takes a table; above 0, or True, says classes_[1]."""
+"""A function of one example, an array, or an object whose predict takes a table; True, or above 0, is classes_[1]."""
 
 
 @final
 class Halving(Judged):
     """Halving: the majority vote of all hypotheses of a finite class that have made no error yet.
 
-    At most log₂|H| mistakes where one of them never errs. `decision_function` gives the votes for classes_[1] less those
-    against it, as a share of all.
+    At most log₂|H| mistakes where one of them never errs. `decision_function` gives the votes for classes_[1] less
+    those against it, as a share of all.
 
     Parameters
     ----------
@@ -157,8 +157,8 @@ class Halving(Judged):
         own = self._own()
         if own is None:
             return super()._scorer(state)
-        geometry, features = state.geometry, state.features
-        return lambda rows, tidy, out: judge(geometry, _votes(own, rows, features), len(own) + 1, True, out)
+        geometry, features = own_scratch(state.geometry), state.features
+        return lambda rows, _, out: judge(geometry, _votes(own, rows, features), len(own) + 1, True, out)
 
     @property
     def size_(self) -> int:

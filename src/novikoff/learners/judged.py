@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,14 @@ from novikoff.learners.state import State
 from novikoff.parts.loop import judge
 from novikoff.stream.rows import Rows, Sparse
 
+G = TypeVar("G", bound=Any)
+
 
 class Judged(OneByOne):
     """Abstract."""
 
     def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        geometry, slots = state.geometry, state.features + 1
+        geometry, slots = own_scratch(state.geometry), state.features + 1
         return lambda rows, tidy, out: judge(geometry, rows, slots, tidy, out)
 
     def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
@@ -27,3 +30,9 @@ class Judged(OneByOne):
 
     def _hypothesis(self, state: State) -> NDArray[np.float64]:
         raise AttributeError(f"What {type(self).__name__} has learned is no weight vector.")
+
+
+def own_scratch(geometry: G) -> G:
+    """The geometry with room of its own to write an example out: several threads may predict with one model, and a
+    model's arrays may be read-only."""
+    return geometry._replace(example=np.zeros(len(geometry.example)))

@@ -28,6 +28,7 @@ from novikoff.theory.bounds import Bound, Evidence
 __all__ = ["Rectangle"]
 
 BEGUN = 0
+EDGE = 1e-300  # how far inside an example on the edge is: it is inside, and the score of that is above 0
 
 
 class Box(NamedTuple):
@@ -52,7 +53,7 @@ def depth(geometry: Box, rows: Rows, i: int) -> float:
         if x != 0.0 or low != 0.0 or high != 0.0:
             least = min(least, x - low, high - x)
     wipe(rows, i, geometry.example)
-    return least if least < np.inf else 0.0
+    return max(least, EDGE) if 0.0 <= least < np.inf else min(least, EDGE)
 
 
 @score.of(Box)

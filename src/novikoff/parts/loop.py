@@ -145,7 +145,7 @@ def first_refused(rows: Rows, count: int, slots: int, weights: NDArray[np.floati
 
 @compiled
 def judge(geometry: Any, rows: Rows, slots: int, tidy: bool, out: NDArray[np.float64]) -> int:
-    """The score that the geometry itself gives each row, up to one that is to be refused; returns how many there are."""
+    """The score that the geometry itself gives each row, up to one to be refused; returns how many were given."""
     for i in range(len(out)):
         if not (tidy or proper(rows, i, slots)):
             return i

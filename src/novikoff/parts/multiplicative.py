@@ -91,7 +91,7 @@ def _power(alpha: float, exponent: float) -> float:
 def power(geometry: Multiplicative, exponent: float) -> float:
     """α^exponent, up to HIGHEST."""
     if abs(exponent) <= WHOLE:
-        whole = np.int64(exponent)
+        whole: Any = np.int64(exponent)
         if whole == exponent:
             return element(geometry.powers, whole + WHOLE)
     if exponent * math.log2(geometry.alpha) >= 100.0:

@@ -44,7 +44,7 @@ class VersionSpace(NamedTuple):
 
 def version_space(slots: int, kind: Any, boxes: Iterable[Box], *, boolean: bool) -> VersionSpace:
     boxes = list(boxes)
-    longest = max(1, max(len(tests) for tests, _ in boxes))
+    longest = max(1, *(len(tests) for tests, _ in boxes))
     columns = np.zeros((len(boxes), longest), np.uint32)
     lows, highs = np.full(columns.shape, -np.inf), np.full(columns.shape, np.inf)
     for h, (tests, _) in enumerate(boxes):
@@ -108,7 +108,7 @@ def class_of(name: str, features: int, size: int, cuts: list[float]) -> list[Box
 
 
 @compiled
-def vote(geometry: VersionSpace, h: int) -> float:
+def vote(geometry: VersionSpace, h: Any) -> float:
     """What hypothesis h says of the example that is written out."""
     outside = False
     for k in range(geometry.columns.shape[1]):

@@ -81,11 +81,14 @@ def winnow2(*, separation: float, weight: float, features: float, threshold: flo
     return 8.0 / delta**2 * features / threshold + (5.0 / delta + 14.0 * math.log(threshold) / delta**2) * weight
 
 
-def balanced_winnow(*, features: float, rate: float, radius_inf: float, norm1: float, margin: float, loss: float) -> float:
+def balanced_winnow(
+    *, features: float, rate: float, radius_inf: float, norm1: float, margin: float, loss: float
+) -> float:
     """M ≤ (ln 2n + ηL)/(ηγ − η²X²/2), η = ln α, for any u with ‖u‖₁ = 1: γ > 0 any, L = Σ max(0, γ − y·u·x).
 
-    From W = Σ (w⁺ + w⁻): a mistake multiplies it by e^(η²X²/2) at most (Hoeffding), for the mean of y·z under w/W is not
-    positive; and ln W ≥ η·Σ y·u·x over the mistakes. `norm1`, `margin` and `loss` may be those of any multiple of u.
+    From W = Σ (w⁺ + w⁻): a mistake multiplies it by e^(η²X²/2) at most (Hoeffding), because the mean of y·x under w/W
+    is not positive; and ln W ≥ η·Σ y·u·x over the mistakes. `norm1`, `margin` and `loss` may be those of any multiple
+    of u.
     With L = 0 and η = γ/X² it is 2 ln(2n)·(‖u‖₁X/γ)². math.inf where η ≥ 2γ/X².
 
     >>> round(balanced_winnow(features=500, rate=0.1, radius_inf=1.0, norm1=10.0, margin=1.0, loss=0.0), 2)
