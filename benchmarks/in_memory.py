@@ -7,7 +7,8 @@ from typing import Any
 
 from benchmarks.data import table, text_like
 from benchmarks.measure import Row, compare
-from novikoff import Perceptron
+from novikoff import BalancedWinnow, Perceptron, Winnow
+from novikoff.stream.concepts import m_of_n
 
 
 def run() -> list[Row]:
@@ -19,6 +20,7 @@ def run() -> list[Row]:
     averaged = SGDClassifier(loss="perceptron", learning_rate="constant", eta0=1.0, penalty=None, average=True, **once)
     sparse, labels = text_like()
     dense, dense_labels = table()
+    words, truth = m_of_n(n=100_000, k=20, m=3, density=5e-4, noise=0.05, examples=1_000_000).whole()
     return [
         compare(
             "Perceptron, sparse 500k × 47k",
@@ -37,5 +39,17 @@ def run() -> list[Row]:
             lambda: Perceptron().fit(dense, dense_labels),
             lambda: Theirs(**once).fit(dense, dense_labels),
             6.0,
+        ),
+        compare(
+            "Winnow, 1M Boolean rows × 100k, against our Perceptron",
+            lambda: Winnow().fit(words, truth),
+            lambda: Perceptron().fit(words, truth),
+            0.7,
+        ),
+        compare(
+            "Balanced Winnow, the same",
+            lambda: BalancedWinnow().fit(words, truth),
+            lambda: Perceptron().fit(words, truth),
+            0.7,
         ),
     ]

@@ -49,21 +49,23 @@ def test_the_shell_of_the_readme() -> None:
     ]
 
 
-@pytest.mark.parametrize("page", ["docs/guide.md", "docs/reading.md"])
+@pytest.mark.parametrize("page", ["docs/guide.md", "docs/reading.md", "docs/concepts.md", "docs/labs.md"])
 def test_the_python_of_the_guides(page: str) -> None:
     names: dict[str, Any] = {}
     for code in blocks(page, "python"):
         exec(code, names)  # noqa: S102 - our own page
 
 
-def test_the_shell_of_the_page_on_reading() -> None:
+@pytest.mark.parametrize("page", ["docs/reading.md", "docs/concepts.md", "docs/labs.md"])
+def test_the_shell_of_the_pages(page: str) -> None:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    for script in blocks("docs/reading.md", "sh"):
+    for script in blocks(page, "sh"):
         done = subprocess.run(["bash", "-ec", script], capture_output=True, text=True, env=env, check=False)
         assert done.returncode == 0, (script, done.stderr)
 
 
 def test_the_pages_name_only_what_is_there() -> None:
-    for page in ("README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/reading.md"):
+    pages = ("guide", "reading", "concepts", "labs")
+    for page in ("README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in pages)):
         for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
             assert ((ROOT / page).parent / link).exists(), (page, link)

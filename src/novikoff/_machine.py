@@ -320,6 +320,64 @@ def _grow_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.icmp_unsigned("==", builder.or_(some, builder.load(wrong)), ir.Constant(i32, 0))
 
 
+def _in_range(values: Any, start: int, stop: int, least: float, most: float) -> bool:
+    terms = values[start:stop]
+    return not bool(((terms != 0.0) & ((terms < least) | (terms > most))).any())
+
+
+def _in_range_code(numba: Any, values: Any, start: Any, stop: Any, least: Any, most: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def all_of(context: Any, values: Any, start: Any, stop: Any, least: Any, most: Any) -> Any:
+        number = types.float64
+        return types.boolean(values, types.intp, types.intp, number, number), _in_range_in_lanes
+
+    return lambda values, start, stop, least, most: all_of(values, start, stop, least, most)  # noqa: PLW0108
+
+
+def _in_range_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """LLVM code: eight values at a time; the last eight may look at some a second time."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    i64, b = ir.IntType(64), builder
+    array, start, stop, least, most = args
+    base = b.gep(target.make_array(signature.args[0])(target, b, array).data, [start], inbounds=True)
+    one = base.type.pointee
+    wide = ir.VectorType(one, LANES)
+    number = lambda n: ir.Constant(i64, n)  # noqa: E731
+    bounds = [value if value.type == one else b.fptrunc(value, one) for value in (least, most)]
+    count = b.sub(stop, start)
+    wrong_lanes = cgutils.alloca_once_value(b, ir.Constant(ir.VectorType(ir.IntType(1), LANES), [0] * LANES))
+    wrong = cgutils.alloca_once_value(b, ir.Constant(ir.IntType(1), 0))
+
+    def everywhere(value: Any) -> Any:
+        first = b.insert_element(ir.Constant(wide, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+        return b.shuffle_vector(first, first, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+    def look(k: Any, kind: Any, low: Any, high: Any, total: Any) -> None:
+        place = b.bitcast(b.gep(base, [k], inbounds=True), kind.as_pointer())
+        value = b.load(place, align=4 if isinstance(one, ir.FloatType) else 8)
+        zero = ir.Constant(kind, [0.0] * LANES if kind == wide else 0.0)
+        outside = b.or_(b.fcmp_ordered("<", value, low), b.fcmp_ordered(">", value, high))
+        outside = b.and_(outside, b.fcmp_unordered("!=", value, zero))
+        b.store(b.or_(b.load(total), outside), total)
+
+    lows, highs = (everywhere(value) for value in bounds)
+    with b.if_else(b.icmp_signed(">=", count, number(LANES))) as (many, few):
+        with many:
+            whole = b.and_(count, number(-LANES))
+            with cgutils.for_range_slice(b, number(0), whole, number(LANES), i64) as (k, _):
+                look(k, wide, lows, highs, wrong_lanes)
+            look(b.sub(count, number(LANES)), wide, lows, highs, wrong_lanes)
+        with few, cgutils.for_range_slice(b, number(0), count, number(1), i64) as (k, _):
+            look(k, one, bounds[0], bounds[1], wrong)
+    lanes = b.bitcast(b.load(wrong_lanes), ir.IntType(LANES))
+    some = b.icmp_unsigned("!=", lanes, ir.Constant(ir.IntType(LANES), 0))
+    return b.not_(b.or_(some, b.load(wrong)))
+
+
 def pack(value: Any) -> Any:
     """Numbers, arrays and tuples of them as one block of 64-bit words, to be taken apart by `unpacked`. The caller
     keeps the arrays alive. Without Numba the block is the value itself."""
@@ -392,6 +450,9 @@ sparse_sums = primitive(_sparse_sums, _sparse_sums_code)
 
 grow = primitive(_grow, _grow_code)
 """Whether the indices from start to stop grow, each above the one before it."""
+
+in_range = primitive(_in_range, _in_range_code)
+"""Whether all values from start to stop are from least to most, or 0. The bounds are rounded to the values' type."""
 
 unpacked = primitive(_unpacked, _unpacked_code)
 """What was packed into a block; `like` is None, of the type (see `Like`) of the value that it was."""

@@ -1,11 +1,13 @@
-"""AdaGrad's steps for eight weights at a time: the root and the division are then had at the price of one.
+"""Steps for eight weights at a time, of learners that keep two numbers for each: w, and what w is made from.
 
-(w, G) stand side by side. For each term, in double precision, stored in the precision of the weights:
+Both stand side by side, so that a step reads and writes one place in memory. In double precision, stored in the
+precision of the weights, for each term of an example:
 
-    g = pulled·x,  G += g²,  w += rate·g/√G       nothing where g or G is 0
+    AdaGrad          g = pulled·x,  G += g²,  w += rate·g/√G       nothing where g or G is 0
+    multiplicative   ℓ = max(ℓ + pulled·x, lowest),  w = table[ℓ]
 
-No weight comes twice in a row, so that eight can be read before the first is written. Written twice, as in
-`_machine.py`: as Python, which says what it means, and as LLVM code.
+Eight roots and divisions are had at the price of one. No weight comes twice in a row, so that eight can be read before
+the first is written. Written twice, as in `_machine.py`: as Python, which says what it means, and as LLVM code.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ def _sparse_steps_code(
     ) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             values, indices, slots = ((signature.args[k], args[k]) for k in (0, 1, 4))
-            return _steps(target, builder, values, indices, args[2], args[3], slots, args[5], args[6])
+            step = _adagrad(args[5], args[6])
+            return _steps(target, builder, values, indices, args[2], args[3], slots, step)
 
         number = types.float64
         return number(values, indices, types.intp, types.intp, slots, number, number), code
@@ -73,10 +76,8 @@ def _dense_steps_code(numba: Any, values: Any, start: Any, count: Any, slots: An
     @numba.extending.intrinsic
     def steps(context: Any, values: Any, start: Any, count: Any, slots: Any, pulled: Any, rate: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            x, at, n, weights, pulled, rate = args
-            return _steps(
-                target, builder, (signature.args[0], x), None, at, n, (signature.args[3], weights), pulled, rate
-            )
+            values, slots = ((signature.args[k], args[k]) for k in (0, 3))
+            return _steps(target, builder, values, None, args[1], args[2], slots, _adagrad(args[4], args[5]))
 
         number = types.float64
         return number(values, types.intp, types.intp, slots, number, number), code
@@ -87,7 +88,7 @@ def _dense_steps_code(numba: Any, values: Any, start: Any, count: Any, slots: An
 
 
 class _Code:
-    """LLVM code for one step, of a number or of a vector of eight."""
+    """LLVM code for numbers, or for vectors of eight."""
 
     def __init__(self, builder: Any, kind: Any, width: int) -> None:
         from llvmlite import ir
@@ -119,26 +120,75 @@ class _Code:
         suffix = "f64" if self.width == 1 else f"v{self.width}f64"
         return self.b.call(cgutils.get_or_insert_function(self.b.module, kind, f"llvm.{name}.{suffix}"), [value])
 
-    def step(self, x: Any, w: Any, total: Any, pulled: Any, rate: Any) -> tuple[Any, Any, Any]:
-        """(w, G, |w| before it was rounded, 0 where nothing moved) after the step."""
-        b, zero = self.b, self.constant(0.0)
-        g = b.fmul(self.everywhere(pulled), self.wide(x))
-        stored = self.rounded(b.fadd(self.wide(total), b.fmul(g, g)))
-        size = self.wide(stored)
-        way = b.fdiv(b.fmul(self.everywhere(rate), g), self.of("sqrt", size))
-        moved = b.fadd(self.wide(w), way)
-        moves = b.and_(b.fcmp_unordered("!=", g, zero), b.fcmp_unordered("!=", size, zero))
-        reach = b.select(moves, self.of("fabs", moved), zero)
-        return b.select(moves, self.rounded(moved), w), b.select(moves, stored, total), reach
-
     def larger(self, a: Any, c: Any) -> Any:
         return self.b.select(self.b.fcmp_ordered(">", a, c), a, c)
 
+    def smaller(self, a: Any, c: Any) -> Any:
+        return self.b.select(self.b.fcmp_ordered("<", a, c), a, c)
 
-def _steps(
-    target: Any, builder: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any, pulled: Any, rate: Any
-) -> Any:
-    """LLVM code: whole groups of eight, then the rest one by one; the largest |w| that there was."""
+    @property
+    def numbers(self) -> Any:
+        """The type of whole numbers."""
+        one = self.ir.IntType(64)
+        return one if self.width == 1 else self.ir.VectorType(one, self.width)
+
+    def numbers_everywhere(self, number: Any) -> Any:
+        if self.width == 1:
+            return number
+        many = self.ir.Constant(self.numbers, [0] * self.width)
+        for lane in range(self.width):
+            many = self.b.insert_element(many, number, self.ir.Constant(self.ir.IntType(32), lane))
+        return many
+
+    def looked_up(self, table: Any, numbers: Any) -> Any:
+        """table[number], in double precision."""
+        if self.width == 1:
+            return self.b.load(self.b.gep(table, [numbers], inbounds=True))
+        found = self.ir.Constant(self.double, self.ir.Undefined)
+        for lane in range(self.width):
+            at = self.ir.Constant(self.ir.IntType(32), lane)
+            place = self.b.gep(table, [self.b.extract_element(numbers, at)], inbounds=True)
+            found = self.b.insert_element(found, self.b.load(place), at)
+        return found
+
+
+def _adagrad(pulled: Any, rate: Any) -> Any:
+    """step(code, x, w, G) → (w, G, |w| before it was rounded, 0 where nothing moved)."""
+
+    def step(code: _Code, x: Any, w: Any, total: Any) -> tuple[Any, Any, Any]:
+        b, zero = code.b, code.constant(0.0)
+        g = b.fmul(code.everywhere(pulled), code.wide(x))
+        stored = code.rounded(b.fadd(code.wide(total), b.fmul(g, g)))
+        size = code.wide(stored)
+        way = b.fdiv(b.fmul(code.everywhere(rate), g), code.of("sqrt", size))
+        moved = b.fadd(code.wide(w), way)
+        moves = b.and_(b.fcmp_unordered("!=", g, zero), b.fcmp_unordered("!=", size, zero))
+        reach = b.select(moves, code.of("fabs", moved), zero)
+        return b.select(moves, code.rounded(moved), w), b.select(moves, stored, total), reach
+
+    return step
+
+
+def _multiplicative(pulled: Any, lowest: Any, table: Any, middle: Any) -> Any:
+    """step(code, x, w, ℓ) → (w, ℓ, 1 where ℓ is not in the table and 0 where it is)."""
+
+    def step(code: _Code, x: Any, w: Any, exponent: Any) -> tuple[Any, Any, Any]:
+        b, ir = code.b, code.ir
+        pushed = b.fadd(code.wide(exponent), b.fmul(code.everywhere(pulled), code.wide(x)))
+        stored = code.rounded(code.larger(pushed, code.everywhere(lowest)))
+        wanted = code.wide(stored)
+        end = code.everywhere(b.sitofp(middle, ir.DoubleType()))
+        inside = code.larger(code.smaller(wanted, end), b.fneg(end))
+        number = b.fptosi(inside, code.numbers)
+        missing = b.fcmp_unordered("!=", b.sitofp(number, code.double), wanted)
+        found = code.looked_up(table, b.add(number, code.numbers_everywhere(middle)))
+        return code.rounded(found), stored, b.select(missing, code.constant(1.0), code.constant(0.0))
+
+    return step
+
+
+def _steps(target: Any, builder: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any, step: Any) -> Any:
+    """LLVM code: whole groups of eight, then the rest one by one; the largest of what the steps return last."""
     from llvmlite import ir
     from numba.core import cgutils
 
@@ -157,7 +207,7 @@ def _steps(
     one, eight = _Code(b, kind, 1), _Code(b, kind, LANES)
 
     def place(k: Any) -> Any:
-        """The address of the pair (w, G) of term k."""
+        """The address of the pair of term k."""
         j = k if i_base is None else b.zext(b.load(b.gep(i_base, [k], inbounds=True)), i64)
         return b.gep(w_base, [b.mul(b.add(j, number(1)), number(2))], inbounds=True)
 
@@ -175,7 +225,7 @@ def _steps(
         for lane, both in enumerate(pairs):
             w = b.insert_element(w, b.extract_element(both, ir.Constant(i32, 0)), ir.Constant(i32, lane))
             total = b.insert_element(total, b.extract_element(both, ir.Constant(i32, 1)), ir.Constant(i32, lane))
-        w, total, far = eight.step(x, w, total, pulled, rate)
+        w, total, far = step(eight, x, w, total)
         for lane, p in enumerate(places):
             chosen = ir.Constant(ir.VectorType(i32, 2), [lane, LANES + lane])
             b.store(b.shuffle_vector(w, total, chosen), p, align=align)
@@ -184,7 +234,7 @@ def _steps(
         at = place(k)
         beside = b.gep(at, [number(1)], inbounds=True)
         x = b.load(b.gep(x_base, [k], inbounds=True))
-        w, total, far = one.step(x, b.load(at), b.load(beside), pulled, rate)
+        w, total, far = step(one, x, b.load(at), b.load(beside))
         b.store(w, at)
         b.store(total, beside)
         b.store(one.larger(far, b.load(reach)), reach)
@@ -199,4 +249,95 @@ sparse_steps = primitive(_sparse_steps, _sparse_steps_code)
 """A step for each of `count` terms from `start` on; returns the largest |w| among the weights that moved."""
 
 dense_steps = primitive(_dense_steps, _dense_steps_code)
+"""The same for `count` neighbouring values, whose weights are in the slots 1, 2, …"""
+
+
+def _sparse_powers(
+    values: Any, indices: Any, start: int, count: int, slots: Any, pulled: float, lowest: float, table: Any
+) -> bool:
+    missing = False
+    for k in range(start, start + count):
+        missing |= _raise(slots, int(indices[k]) + 1, pulled * np.float64(values[k]), lowest, table)
+    return missing
+
+
+def _dense_powers(values: Any, start: int, count: int, slots: Any, pulled: float, lowest: float, table: Any) -> bool:
+    missing = False
+    for k in range(count):
+        missing |= _raise(slots, k + 1, pulled * np.float64(values[start + k]), lowest, table)
+    return missing
+
+
+def _raise(slots: Any, j: int, change: float, lowest: float, table: Any) -> bool:
+    slots[j, 1] = max(np.float64(slots[j, 1]) + change, lowest)
+    wanted, middle = np.float64(slots[j, 1]), len(table) // 2
+    inside = int(max(min(wanted, middle), -middle))
+    slots[j, 0] = table[inside + middle]
+    return bool(inside != wanted)
+
+
+def _powers_code(numba: Any, sparse: bool) -> Any:
+    """The intrinsic for sparse or dense rows."""
+    from numba.core import types
+
+    def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+        from llvmlite import ir
+
+        kinds, given = list(signature.args), list(args)
+        values = (kinds.pop(0), given.pop(0))
+        indices = (kinds.pop(0), given.pop(0)) if sparse else None
+        start, count, weights, pulled, lowest, table = given
+        array = target.make_array(kinds[5])(target, builder, table)
+        middle = builder.lshr(builder.extract_value(array.shape, 0), ir.Constant(ir.IntType(64), 1))
+        step = _multiplicative(pulled, lowest, array.data, middle)
+        far = _steps(target, builder, values, indices, start, count, (kinds[2], weights), step)
+        return builder.fcmp_ordered(">", far, ir.Constant(ir.DoubleType(), 0.0))
+
+    number, where = types.float64, types.intp
+    if sparse:
+
+        @numba.extending.intrinsic
+        def gathered(
+            context: Any,
+            values: Any,
+            indices: Any,
+            start: Any,
+            count: Any,
+            slots: Any,
+            pulled: Any,
+            lowest: Any,
+            t: Any,
+        ) -> Any:
+            return types.boolean(values, indices, where, where, slots, number, number, t), code
+
+        return gathered
+
+    @numba.extending.intrinsic
+    def neighbours(
+        context: Any, values: Any, start: Any, count: Any, slots: Any, pulled: Any, lowest: Any, t: Any
+    ) -> Any:
+        return types.boolean(values, where, where, slots, number, number, t), code
+
+    return neighbours
+
+
+def _sparse_powers_code(numba: Any, *_: Any) -> Any:
+    steps = _powers_code(numba, sparse=True)
+    return lambda values, indices, start, count, slots, pulled, lowest, table: steps(  # noqa: PLW0108
+        values, indices, start, count, slots, pulled, lowest, table
+    )
+
+
+def _dense_powers_code(numba: Any, *_: Any) -> Any:
+    steps = _powers_code(numba, sparse=False)
+    return lambda values, start, count, slots, pulled, lowest, table: steps(  # noqa: PLW0108
+        values, start, count, slots, pulled, lowest, table
+    )
+
+
+sparse_powers = primitive(_sparse_powers, _sparse_powers_code)
+"""A multiplicative step for each of `count` terms from `start` on; whether an exponent is not in the table, so that its
+weight must be made otherwise. The table has an odd number of entries, exponent 0 in the middle."""
+
+dense_powers = primitive(_dense_powers, _dense_powers_code)
 """The same for `count` neighbouring values, whose weights are in the slots 1, 2, …"""

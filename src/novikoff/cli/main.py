@@ -23,6 +23,8 @@ COMMANDS = {
     "learn": "learn a stream",
     "predict": "predict with a model",
     "inspect": "show what a model has learned",
+    "generate": "make a stream from a concept class, or the worst one for a learner",
+    "lab": "see theorems at work: an experiment with its plots and bounds",
     "warm-up": "compile everything for this machine now",
     "completion": "print shell completion",
 }

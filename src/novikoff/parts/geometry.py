@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
-from novikoff._machine import element
+from novikoff._machine import element, in_range
 from novikoff.stream.rows import Rows, first, last, measure, slot
 
-PER_SLOT = ("slots", "seen", "sums", "logs", "members", "example")
+PER_SLOT = ("slots", "seen", "sums", "members", "example")
 APPENDED = ("ends", "born", "signs", "indices", "values")
-DERIVED = ("powers", "mirror", "example", "columns", "lows", "highs", "flips")
+DERIVED = ("table", "mirror", "example", "columns", "lows", "highs", "flips")
 G = TypeVar("G", bound=Any)
 
 
@@ -80,11 +80,7 @@ def read(geometry: Any, j: int, t: int) -> float:
 @compiled
 def within(rows: Rows, i: int, least: float, most: float) -> bool:
     """Whether the values of row i are from least to most; a value of 0 is no term, and always right."""
-    outside = False
-    for k in range(first(rows, i), last(rows, i)):
-        value = element(rows.values, k)
-        outside |= (value != 0.0) & ((value < least) | (value > most))
-    return not outside
+    return in_range(rows.values, first(rows, i), last(rows, i), least, most)
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 Kept are the exponents ℓ_j = log_α w_j, which only ever add up: no number of updates can make them overflow, underflow
 or lose what later updates need. Scores want w_j = α^ℓ_j, so that is kept too, beside them, and made anew from ℓ_j when
-ℓ_j changes: nothing drifts. For whole exponents, the only ones where x is 0 or 1, the power comes from a table.
+ℓ_j changes: nothing drifts. For whole exponents, the only ones where x is 0 or 1, it comes from a table.
 
 Two weights per feature, w⁺ = α^ℓ and w⁻ = α^(−ℓ), both start at 1 and are always multiplied by opposite powers: one
 exponent is enough for both, and w_j stands for w⁺ − w⁻.
@@ -19,26 +19,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
+from novikoff._jit import compiled, generic
 from novikoff._machine import dense_sums, element, put
+from novikoff._steps import dense_powers, sparse_powers
 from novikoff.parts.geometry import fits, move, pull, read, score, update, within
-from novikoff.stream.rows import Rows, first, last, measure, slot
+from novikoff.stream.rows import Rows, Sparse, first, last, measure, slot
 
 WHOLE = 512  # exponents up to here, of either sign, are in the table
-HIGHEST = 2.0**100  # what a weight counts at most: beside it, no other is seen in double precision
+RANGE = 100.0  # Powers from 2^−100 to 2^100 count as what they are, smaller ones as 0: beside any other they can't be
+HIGHEST = 2.0**RANGE  # seen in double precision. Larger ones count as this, for the same reason.
 
 
 class Multiplicative(NamedTuple):
     slots: NDArray[np.floating]
-    logs: NDArray[np.float64]
+    """(w, ℓ) side by side: an update touches one place in memory, not two."""
     sums: NDArray[np.float64]
-    powers: NDArray[np.float64]
+    table: NDArray[np.float64]
+    """w for the whole exponents from −WHOLE to WHOLE."""
     mirror: NDArray[np.float64]
     bias: float
     """1 always: the constant term is −θ, and the bias's weight where there is one."""
     dummy: float
     """The value of the bias feature."""
     alpha: float
+    octaves: float
+    """log₂ α."""
     balance: float
     """1 for w⁺ − w⁻, 0 for positive weights alone."""
     threshold: float
@@ -48,8 +53,8 @@ class Multiplicative(NamedTuple):
     """The least exponent that a demotion leaves."""
 
     @property
-    def fresh(self) -> float:
-        return 1.0 - self.balance
+    def fresh(self) -> tuple[float, float]:
+        return 1.0 - self.balance, 0.0
 
 
 def multiplicative(
@@ -66,36 +71,30 @@ def multiplicative(
     negations: bool = False,
 ) -> Multiplicative:
     features = slots - 1 if negations else 0
-    size = slots + features
-    return Multiplicative(
-        slots=np.full(size, 0.0 if balance else 1.0, kind),
-        logs=np.zeros(size),
-        sums=np.zeros(size if average else 0),
-        powers=np.array([_power(alpha, exponent) for exponent in range(-WHOLE, WHOLE + 1)]),
+    empty = Multiplicative(
+        slots=np.zeros((slots + features, 2), kind),
+        sums=np.zeros(slots + features if average else 0),
+        table=np.zeros(2 * WHOLE + 1),
         mirror=np.ones(features),
         bias=1.0,
         dummy=float(bias),
         alpha=alpha,
+        octaves=math.log2(alpha),
         balance=float(balance),
         threshold=threshold,
         elimination=float(elimination),
         lowest=math.log(floor) / math.log(alpha) if floor > 0.0 else -math.inf,
     )
-
-
-def _power(alpha: float, exponent: float) -> float:
-    return HIGHEST if exponent * math.log2(alpha) >= 100.0 else alpha**exponent
+    empty.slots[:] = empty.fresh
+    empty.table[:] = [weight.function(empty, float(exponent)) for exponent in range(-WHOLE, WHOLE + 1)]
+    return empty
 
 
 @compiled
 def power(geometry: Multiplicative, exponent: float) -> float:
-    """α^exponent, up to HIGHEST."""
-    if abs(exponent) <= WHOLE:
-        whole: Any = np.int64(exponent)
-        if whole == exponent:
-            return element(geometry.powers, whole + WHOLE)
-    if exponent * math.log2(geometry.alpha) >= 100.0:
-        return HIGHEST
+    """α^exponent, as far as it counts."""
+    if abs(exponent * geometry.octaves) >= RANGE:
+        return HIGHEST if exponent > 0.0 else 0.0
     return geometry.alpha**exponent
 
 
@@ -133,7 +132,7 @@ def _(geometry: Multiplicative, rows: Rows, i: int) -> tuple[float, float]:
         negated, _ = dense_sums(geometry.mirror, 0, features, geometry.slots[features:])
         dot += negated
         turn_back(geometry, rows, i)
-    constant = geometry.dummy * np.float64(geometry.slots[0]) - geometry.threshold
+    constant = geometry.dummy * np.float64(geometry.slots[0, 0]) - geometry.threshold
     return dot + constant, square + geometry.dummy
 
 
@@ -149,22 +148,39 @@ def _(geometry: Multiplicative, signal: float, t: int) -> float:
 
 @move.of(Multiplicative)
 def _(geometry: Multiplicative, j: int, x: float, pulled: float, t: int) -> None:
-    exponent = max(element(geometry.logs, j) + pulled * x, geometry.lowest)
-    put(geometry.logs, j, exponent)
-    if len(geometry.sums) == 0:
-        put(geometry.slots, j, weight(geometry, exponent))
-    else:  # as in `additive`: a change is part of all hypotheses from here on
-        before = np.float64(element(geometry.slots, j))
-        put(geometry.slots, j, weight(geometry, exponent))
-        change = np.float64(element(geometry.slots, j)) - before
-        put(geometry.sums, j, element(geometry.sums, j) + (t - 1) * change)
+    before = np.float64(geometry.slots[j, 0])
+    geometry.slots[j, 1] = max(np.float64(geometry.slots[j, 1]) + pulled * x, geometry.lowest)
+    geometry.slots[j, 0] = weight(geometry, np.float64(geometry.slots[j, 1]))
+    if len(geometry.sums) > 0:  # as in `additive`: a change is part of all hypotheses from here on
+        change = np.float64(geometry.slots[j, 0]) - before
+        geometry.sums[j] += (t - 1) * change
+
+
+@generic
+def raise_all(rows: Rows, i: int, geometry: Multiplicative, pulled: float) -> bool:
+    """`move` for all terms of row i, where no average is kept; whether an exponent was not in the table."""
+    width = rows.width  # type: ignore[union-attr]
+    return dense_powers(rows.values, i * width, width, geometry.slots, pulled, geometry.lowest, geometry.table)
+
+
+@raise_all.of(Sparse)
+def _(rows: Sparse, i: int, geometry: Multiplicative, pulled: float) -> bool:
+    start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
+    return sparse_powers(
+        rows.values, rows.indices, start, count, geometry.slots, pulled, geometry.lowest, geometry.table
+    )
 
 
 @update.of(Multiplicative)
 def _(geometry: Multiplicative, rows: Rows, i: int, signal: float, t: int) -> None:
     pulled = pull(geometry, signal, t)
-    for k in range(first(rows, i), last(rows, i)):
-        move(geometry, slot(rows, i, k), np.float64(element(rows.values, k)), pulled, t)
+    if len(geometry.sums) > 0:
+        for k in range(first(rows, i), last(rows, i)):
+            move(geometry, slot(rows, i, k), np.float64(element(rows.values, k)), pulled, t)
+    elif raise_all(rows, i, geometry, pulled):
+        for k in range(first(rows, i), last(rows, i)):
+            j = slot(rows, i, k)
+            geometry.slots[j, 0] = weight(geometry, np.float64(geometry.slots[j, 1]))
     if geometry.dummy != 0.0:
         move(geometry, 0, geometry.dummy, pulled, t)
     features = len(geometry.mirror)
@@ -179,7 +195,7 @@ def _(geometry: Multiplicative, rows: Rows, i: int, signal: float, t: int) -> No
 @compiled
 def mean(geometry: Multiplicative, j: int, t: int) -> float:
     """The weight in slot j that the final hypothesis has."""
-    w = np.float64(geometry.slots[j])
+    w = np.float64(geometry.slots[j, 0])
     return w - geometry.sums[j] / max(t, 1) if len(geometry.sums) > 0 else w
 
 

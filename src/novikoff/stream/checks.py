@@ -1,0 +1,24 @@
+"""What the numbers that describe a generated stream may be."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+from novikoff.errors import InputError
+
+
+def whole(what: str, value: Any, least: int, most: int | None = None) -> None:
+    good = isinstance(value, Integral) and not isinstance(value, bool)
+    if good and most is not None and value > most:
+        raise InputError(f"{what} must be a whole number of at most {most}, but is {value!r}.")
+    if not good or value < least:
+        raise InputError(f"{what} must be a whole number of at least {least}, but is {value!r}.")
+
+
+def share(what: str, value: Any, *, inside: bool = False) -> None:
+    """A number from 0 to 1, without these two if it must lie inside."""
+    good = isinstance(value, Real) and not isinstance(value, bool)
+    if not good or not (0.0 < value < 1.0 if inside else 0.0 <= value <= 1.0):
+        allowed = "between 0 and 1" if inside else "from 0 to 1"
+        raise InputError(f"{what} must be a number {allowed}, but is {value!r}.")
