@@ -1,7 +1,5 @@
 """`python -m novikoff` is `novikoff`."""
 
-import sys
+from novikoff.cli.main import program
 
-from novikoff.cli.main import main
-
-sys.exit(main())
+program()

@@ -6,11 +6,13 @@ Exit codes: 0 done; 1 the answer is no; 2 bad usage or bad input; 130 interrupte
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 # Nothing here multiplies matrices: the threads that NumPy would make for that only cost time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -95,6 +97,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{where}{problem.strerror or problem}.", 2)
     except KeyboardInterrupt:
         return _failed("interrupted; nothing was written.", 130)
+
+
+def program() -> NoReturn:
+    """`main` as a process of its own. It ends at once: to take all modules apart first, as Python does, would be a tenth
+    of a short run, and there is nothing left that needs it."""
+    code = main()
+    with contextlib.suppress(OSError, ValueError):
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    os._exit(code)
 
 
 def _tell_of_compiling() -> None:
