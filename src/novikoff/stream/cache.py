@@ -1,7 +1,7 @@
 """The binary cache of a parsed file, beside it: `data.svm.novikoff-cache`. Later passes and runs read it instead.
 
     header     magic, length, JSON: format number, the file's size and time of change, how it was read
-    records    one per batch: eight words (rows, terms, features, width, lines, flags, checksum, magic), then the arrays
+    records    some batches each: eight words (rows, terms, features, width, lines, flags, checksum, magic), then the arrays
     trailer    JSON: labels by key, lines left out by reason, used slots; its length, its checksum, magic
 
 A cache is written beside its place and renamed when it is complete. One that is cut off, damaged, of another format, of
@@ -29,11 +29,12 @@ from novikoff.stream.formats.contract import Parsed
 from novikoff.stream.hashing import K0, K1
 from novikoff.stream.rows import Dense, Rows, Sparse
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".novikoff-cache"
 MAGIC = b"novikoff"
 RECORD = int.from_bytes(b"examples", "little")
 WORDS = 8
+RECORD_SIZE = 1 << 22  # bytes of a record, about
 END = 24  # bytes after the trailer: its length, its checksum, magic
 WEIGHTS, GROUPS, VALUES, NUMBERS = 1, 2, 4, 8
 _K0: Any = np.uint64(K0)
@@ -85,6 +86,55 @@ def cache_path(title: str) -> Path:
     return Path(title + SUFFIX)
 
 
+class _Piece(NamedTuple):
+    """What is kept of a batch, in arrays of its own; those that it has no need of are empty."""
+
+    keys: NDArray[np.uint64]
+    line_of: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    groups: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    indices: NDArray[np.uint32]
+    values: NDArray[np.float32]
+    features: int
+    lines: int
+    width: int
+    numbers: bool
+
+    @classmethod
+    def of(cls, rows: Rows, parsed: Parsed, features: int) -> _Piece:
+        terms = len(parsed.keys) * rows.width if isinstance(rows, Dense) else int(rows.starts[-1])
+        return cls(
+            keys=parsed.keys.copy(),
+            line_of=parsed.line_of.copy(),
+            weights=parsed.weights.copy(),
+            groups=np.zeros(0, np.int64) if parsed.groups is None else parsed.groups.copy(),
+            lengths=np.zeros(0, np.int64) if isinstance(rows, Dense) else np.diff(rows.starts),
+            indices=np.zeros(0, np.uint32) if isinstance(rows, Dense) else rows.indices[:terms].copy(),
+            values=rows.values[:terms].copy(),
+            features=features,
+            lines=parsed.lines,
+            width=rows.width if isinstance(rows, Dense) else 0,
+            numbers=parsed.numbers is not None,
+        )
+
+    def shape(self) -> tuple[Any, ...]:
+        """Pieces of one shape can be in one record."""
+        return bool(len(self.weights)), bool(len(self.groups)), self.width, self.numbers
+
+    def size(self) -> int:
+        return sum(array.nbytes for array in self if isinstance(array, np.ndarray))
+
+
+def _joined(pieces: list[_Piece]) -> _Piece:
+    lines = np.cumsum([0, *(piece.lines for piece in pieces)]).tolist()
+    moved = [piece._replace(line_of=piece.line_of + before) for piece, before in zip(pieces, lines, strict=False)]
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(piece, name) for piece in moved]) for name in _Piece._fields[:7]
+    }
+    return pieces[0]._replace(features=max(piece.features for piece in pieces), lines=lines[-1], **arrays)
+
+
 class Writer:
     """Takes batches as they come; `close` makes them a cache."""
 
@@ -92,6 +142,8 @@ class Writer:
         self.path, self.title, self.stamp = cache_path(title), title, stamp
         self.temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(6)}.part")
         self.labels: dict[int, Any] = {}
+        self.gathered: list[_Piece] = []
+        self.size = 0
         try:
             self.file = open(self.temporary, "xb", buffering=0)  # noqa: SIM115 - closed in close or drop
         except OSError as problem:
@@ -109,23 +161,33 @@ class Writer:
             raise InputError(f"{self.path}: can't be written ({problem.strerror}): leave out --cache.") from None
 
     def add(self, rows: Rows, parsed: Parsed, features: int) -> None:
-        count = len(parsed.keys)
-        values = rows.values[: count * rows.width if isinstance(rows, Dense) else int(rows.starts[-1])]
-        flags = WEIGHTS * bool(len(parsed.weights)) | GROUPS * (parsed.groups is not None)
-        flags |= VALUES * (not (values == 1.0).all()) | NUMBERS * (parsed.numbers is not None)
-        arrays: list[NDArray[Any]] = [parsed.keys, parsed.line_of]
-        arrays += [parsed.weights] if flags & WEIGHTS else []
-        arrays += [parsed.groups] if parsed.groups is not None else []
-        arrays += [rows.starts, rows.indices[: len(values)]] if isinstance(rows, Sparse) else []
-        arrays += [values] if flags & VALUES else []
+        """Batches are gathered: few large records cost the reader less than many small ones."""
+        piece = _Piece.of(rows, parsed, features)
+        if self.gathered and piece.shape() != self.gathered[0].shape():
+            self._write_record()
+        self.gathered.append(piece)
+        self.size += piece.size()
+        self._note_labels(parsed)
+        if self.size >= RECORD_SIZE:
+            self._write_record()
+
+    def _write_record(self) -> None:
+        if not self.gathered:
+            return
+        whole = _joined(self.gathered)
+        flags = WEIGHTS * bool(len(whole.weights)) | GROUPS * bool(len(whole.groups)) | NUMBERS * whole.numbers
+        flags |= VALUES * (not (whole.values == 1.0).all())
+        arrays: list[NDArray[Any]] = [whole.keys, whole.line_of, whole.weights, whole.groups]
+        if not whole.width:
+            arrays += [np.concatenate([[0], np.cumsum(whole.lengths)]), whole.indices]
+        arrays += [whole.values] if flags & VALUES else []
         body = b"".join(a.tobytes() + bytes(-a.nbytes % 8) for a in arrays)
         body += bytes(-len(body) % 64)
-        width = rows.width if isinstance(rows, Dense) else 0
-        content = np.frombuffer(body, np.uint8)
-        head = np.array([count, len(values), features, width, parsed.lines, flags, 0, RECORD], np.uint64)
-        head[6] = _of_record(head, content)
+        count, terms = len(whole.keys), len(whole.values)
+        head = np.array([count, terms, whole.features, whole.width, whole.lines, flags, 0, RECORD], np.uint64)
+        head[6] = _of_record(head, np.frombuffer(body, np.uint8))
         self._write(head.tobytes() + body)
-        self._note_labels(parsed)
+        self.gathered, self.size = [], 0
 
     def _note_labels(self, parsed: Parsed) -> None:
         if parsed.numbers is not None:
@@ -135,6 +197,7 @@ class Writer:
 
     def close(self, bad: dict[str, int], used: NDArray[np.uint64]) -> None:
         """Complete: the cache takes its place, unless the file has changed meanwhile."""
+        self._write_record()
         about = {"labels": list(self.labels.items()), "bad": bad, "used": base64.b64encode(used.tobytes()).decode()}
         trailer = json.dumps(about).encode()
         end = len(trailer).to_bytes(8, "little") + int(_of_text(trailer)).to_bytes(8, "little") + MAGIC
@@ -170,6 +233,9 @@ class Cache:
 
     def __init__(self, file: Any, start: int, stop: int, about: dict[str, Any]) -> None:
         self.file, self.at, self.stop = file, start, stop
+        status = os.fstat(file.fileno())
+        self.state = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        """Which cache this is, and since when."""
         self.labels = dict(about["labels"])
         self.bad: dict[str, int] = about["bad"]
         self.used = np.frombuffer(base64.b64decode(about["used"]), np.uint64)
@@ -196,11 +262,11 @@ class Cache:
                 raise Damaged
             room = room[count:]
 
-    def parsed(self, place: Place) -> Parsed:
-        """The examples of a record, as they were parsed."""
+    def parsed(self, place: Place, *, known: bool = False) -> Parsed:
+        """The examples of a record, as they were parsed; `known` says that the checksums were found right before."""
         count, terms, features, width, lines, flags, told, _ = (int(n) for n in place.head)
         body = place.body[: _body_size(place.head)]
-        if _of_record(place.head, body) != told:
+        if not known and _of_record(place.head, body) != told:
             raise Damaged
         at = 0
 

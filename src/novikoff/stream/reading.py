@@ -141,6 +141,9 @@ class Reading:
     _numbered: set[int] = field(default_factory=set)
     _shared: bool = False
     _kept_bytes: int = 0
+    _cached_in: list[cache.Place] = field(default_factory=list)
+    _looked_through: set[tuple[int, ...]] = field(default_factory=set)
+    """The caches whose checksums are known to be right."""
 
     def batches(self) -> Iterator[Batch]:
         """All examples, from the beginning; what is counted, is counted anew."""
@@ -234,14 +237,23 @@ class Reading:
         yield from self._making_cache(feed, settled, lines, stamp, already)
 
     def _from_cache(self, found: cache.Cache, title: str, lines: int) -> Iterator[Batch]:
-        def do(place: cache.Place) -> Parsed:
-            return found.parsed(place)
+        known = found.state in self._looked_through
 
-        for parsed in in_order([cache.Place()], found.take, do):  # too quick for threads to be worth their while
+        def do(place: cache.Place) -> Parsed:
+            return found.parsed(place, known=known)
+
+        for parsed in in_order(self._cache_places(), found.take, do):
             yield Batch(parsed.rows, parsed, title, lines, parsed.features)
             lines += parsed.lines
+        self._looked_through.add(found.state)
         self.bad.update(found.bad)
         self._used.append(found.used)
+
+    def _cache_places(self) -> list[cache.Place]:
+        """Made once. More than one thread to read would be of no use: memory is what it waits for."""
+        if not self._cached_in:
+            self._cached_in = [cache.Place() for _ in self._count_places()][:3]
+        return self._cached_in
 
     def _making_cache(
         self, feed: Feed, settled: Format, lines: int, stamp: cache.Stamp, already: int
