@@ -100,8 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def program() -> NoReturn:
-    """`main` as a process of its own. It ends at once: to take all modules apart first, as Python does, would be a tenth
-    of a short run, and there is nothing left that needs it."""
+    """`main` as a process of its own. It ends at once: to take all modules apart first, as Python does, would be a
+    tenth of a short run, and there is nothing left that needs it."""
     code = main()
     with contextlib.suppress(OSError, ValueError):
         for stream in (sys.stdout, sys.stderr):

@@ -1,7 +1,7 @@
 """The binary cache of a parsed file, beside it: `data.svm.novikoff-cache`. Later passes and runs read it instead.
 
     header     magic, length, JSON: format number, the file's size and time of change, how it was read
-    records    some batches each: eight words (rows, terms, features, width, lines, flags, checksum, magic), then the arrays
+    records    some batches each: eight words (rows, terms, features, width, lines, flags, checksum, magic), then arrays
     trailer    JSON: labels by key, lines left out by reason, used slots; its length, its checksum, magic
 
 A cache is written beside its place and renamed when it is complete. One that is cut off, damaged, of another format, of
