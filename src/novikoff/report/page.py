@@ -1,0 +1,116 @@
+"""A result as one HTML file that needs nothing else: plots, tables, theorems, settings, and the numbers as JSON.
+
+The numbers are in <script type="application/json" id="numbers">, and a link on the page saves them. The page's own
+policy forbids it to load anything. The same result gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html import escape
+
+from novikoff import __version__
+from novikoff.lab.result import Panel, Result
+from novikoff.report import figures
+from novikoff.report.numbers import table
+from novikoff.report.style import STYLE
+
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+SAVE = """\
+const numbers = document.getElementById("numbers").textContent;
+document.getElementById("save").href = URL.createObjectURL(new Blob([numbers], {type: "application/json"}));
+"""
+
+
+def page(result: Result) -> str:
+    parts = [*_head(result), *_plots(result), *_checked(result), *_seen(result), *_theorems(result)]
+    return "\n".join(
+        [*parts, *_tables(result), *_settings(result), *_numbers(result), "</main>", "</body>", "</html>", ""]
+    )
+
+
+def _head(result: Result) -> Iterator[str]:
+    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<title>{escape(result.title)} – novikoff lab {escape(result.name)}</title>"
+    yield f"<style>\n{STYLE}</style>\n<script>{figures.library()}</script>\n</head>\n<body>\n<main>"
+    yield f'<header>\n<p class="lab">novikoff lab {escape(result.name)}</p>\n<h1>{escape(result.title)}</h1>'
+    yield f'<p class="question">{escape(result.question)}</p>\n</header>'
+
+
+def _plots(result: Result) -> Iterator[str]:
+    look_of = figures.looks(result.panels)
+    yield "<noscript><p>The plots need JavaScript, which is in this file; the tables do not.</p></noscript>"
+    for number, panel in enumerate(result.panels):
+        fits = [fit for fit in result.fits if fit.panel == panel.name]
+        yield f'<figure aria-labelledby="title-{number}">\n<h2 id="title-{number}">{escape(panel.title)}</h2>'
+        yield f'<div class="plot" role="img" aria-label="{escape(_described(panel))}">'
+        yield figures.as_html(panel, fits, look_of, f"plot-{number}")
+        yield f"</div>\n<figcaption>{escape(panel.note)}</figcaption>\n</figure>"
+
+
+def _described(panel: Panel) -> str:
+    lines = ", ".join(column.title for column in panel.columns if column.role == "made")
+    return f"Plot of {panel.y.title} against {panel.x.title}: {lines}. The numbers are in the table of this name below."
+
+
+def _checked(result: Result) -> Iterator[str]:
+    broken = result.broken
+    if broken:
+        yield '<section class="verdict broken">\n<p>Bounds that were broken, which is a defect:</p>\n<ul>'
+        yield from (f"<li>{escape(str(check))}</li>" for check in broken)
+        yield "</ul>\n</section>"
+    else:
+        count = len(result.checks)
+        yield f'<p class="verdict">{count} numbers were held against their bounds: no bound was broken.</p>'
+
+
+def _seen(result: Result) -> Iterator[str]:
+    yield "<section>\n<h2>What is to be seen</h2>"
+    yield from (f"<p>{escape(paragraph)}</p>" for paragraph in result.seen)
+    yield "</section>"
+
+
+def _theorems(result: Result) -> Iterator[str]:
+    yield "<section>\n<h2>What is allowed</h2>\n<dl>"
+    for theorem in result.theorems:
+        yield f"<dt>{escape(theorem.name[0].upper() + theorem.name[1:])}</dt>"
+        yield f"<dd>{escape(theorem.statement)}<br><em>Assumes:</em> {escape(theorem.assumes)}</dd>"
+    yield "</dl>\n</section>"
+
+
+def _tables(result: Result) -> Iterator[str]:
+    yield "<section>\n<h2>Numbers</h2>"
+    for panel in result.panels:
+        columns, rows = table(panel)
+        some = f" ({len(rows)} of {len(panel.rows)} rows)" if len(rows) < len(panel.rows) else ""
+        yield f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(panel.title)}">\n<table>'
+        yield f"<caption>{escape(panel.title)}{some}</caption>\n<thead><tr>"
+        yield "".join(f'<th scope="col">{escape(column.title)}</th>' for column in columns)
+        yield "</tr></thead>\n<tbody>"
+        yield from ("<tr>" + "".join(f"<td>{value}</td>" for value in row) + "</tr>" for row in rows)
+        yield "</tbody>\n</table>\n</div>"
+        yield from _fits(result, panel)
+    yield "</section>"
+
+
+def _fits(result: Result, panel: Panel) -> Iterator[str]:
+    named = {column.key: column.learner for column in panel.columns}
+    for fit in result.fits:
+        if fit.panel == panel.name:
+            yield f"<p>Fit of {escape(named[fit.of])}’s mistakes: {escape(fit.title)} (± the largest residual).</p>"
+
+
+def _settings(result: Result) -> Iterator[str]:
+    options = " ".join(f"--{name} {value}" for name, value in result.settings.items())
+    yield "<section>\n<h2>Settings</h2>\n<p>The same settings give the same numbers:</p>"
+    yield f"<pre><code>novikoff lab {escape(result.name)} {escape(options)}</code></pre>"
+    yield f"<p>novikoff {escape(__version__)}. All numbers, also those of rows that the tables leave out:"
+    yield f' <a id="save" href="#numbers" download="{escape(result.name)}.json">save them as JSON</a>.</p>\n</section>'
+
+
+def _numbers(result: Result) -> Iterator[str]:
+    inside = json.dumps(result.as_dict(), ensure_ascii=False).replace("<", "\\u003c")
+    yield f'<script type="application/json" id="numbers">{inside}</script>\n<script>{SAVE}</script>'
