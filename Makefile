@@ -12,11 +12,11 @@ demo: .venv/installed
 	@$(BIN)/novikoff inspect demo.model --top 8
 	@rm -f demo.model
 
-test: .venv/developer
+test: .venv/developer .venv/chromium
 	$(BIN)/pytest -n 2 -m "not slow"
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "not slow" tests/test_machine.py tests/test_twins.py tests/test_sameness.py tests/test_theory.py
 
-test-slow: .venv/developer
+test-slow: .venv/developer .venv/chromium
 	$(BIN)/pytest -n 2
 
 check: .venv/developer
@@ -35,6 +35,13 @@ bench: .venv/bench
 
 .venv/developer: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+# Pages are looked at in a real browser where there is one or Debian's can be installed; elsewhere those tests are skipped.
+.venv/chromium: .venv/installed
+	@test -x /usr/bin/chromium || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+		&& (apt-get update && apt-get install --yes --no-install-recommends chromium) >/dev/null 2>&1; } \
+		|| echo "there is no Chromium here, and none could be installed: pages are not looked at"
 	@touch $@
 
 .venv/bench: .venv/installed

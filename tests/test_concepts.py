@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError, Perceptron
-from novikoff.stream import concepts, drawing, real_concepts
+from novikoff.stream import concepts
 from novikoff.stream.concepts import CONCEPTS, conjunction, disjunction, k_cnf, linear_threshold, m_of_n, rectangle, xor
+from novikoff.stream.made import drawing, real_concepts
 from novikoff.theory.mistakes import hinge, novikoff
 
 BOOLEAN = ("conjunction", "disjunction", "m-of-n", "k-cnf", "dnf", "xor")

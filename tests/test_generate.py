@@ -23,9 +23,9 @@ from novikoff.cli.generate import PARAMETERS
 from novikoff.cli.main import main
 from novikoff.cli.replacing import replacing
 from novikoff.stream.concepts import CONCEPTS, Common, disjunction, linear_threshold
+from novikoff.stream.made.text_of import TextOf
+from novikoff.stream.made.worst import WORST
 from novikoff.stream.rows import Dense, Rows
-from novikoff.stream.text_of import TextOf
-from novikoff.stream.worst import WORST
 
 EVERYTHING = CONCEPTS | WORST
 

@@ -16,9 +16,9 @@ from novikoff.cli import interrupt
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
 from novikoff.stream.concepts import CONCEPTS, Common
-from novikoff.stream.generated import Generated
-from novikoff.stream.text_of import FORMATS, TextOf
-from novikoff.stream.worst import WORST
+from novikoff.stream.made.generated import Generated
+from novikoff.stream.made.text_of import FORMATS, TextOf
+from novikoff.stream.made.worst import WORST
 
 EPILOG = """\
 CONCEPT, and what it may be told:

@@ -12,10 +12,10 @@ from novikoff.lab.result import Axis, Column, Panel, Result, Value, at_most, mad
 from novikoff.lab.running import BOTH, Tell, nobody, sizes, teach
 from novikoff.lab.theorems import WINNOW_R
 from novikoff.learners.winnow import Winnow
-from novikoff.stream.checks import whole
 from novikoff.stream.concepts import disjunction
-from novikoff.stream.truth import Truth
-from novikoff.stream.worst import drifting_disjunction
+from novikoff.stream.made.checks import whole
+from novikoff.stream.made.truth import Truth
+from novikoff.stream.made.worst import drifting_disjunction
 from novikoff.theory import winnow
 
 FEWEST, MANY = 4, 256

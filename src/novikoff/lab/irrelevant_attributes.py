@@ -12,10 +12,10 @@ from novikoff.lab.running import Tell, nobody, sizes, teach
 from novikoff.lab.theorems import NOVIKOFF, WINNOW
 from novikoff.learners.perceptron import Perceptron
 from novikoff.learners.winnow import Winnow
-from novikoff.stream.checks import whole
 from novikoff.stream.concepts import disjunction
-from novikoff.stream.generated import Generated
-from novikoff.stream.worst import irrelevant
+from novikoff.stream.made.checks import whole
+from novikoff.stream.made.generated import Generated
+from novikoff.stream.made.worst import irrelevant
 from novikoff.theory import mistakes, winnow
 
 SMALLEST = 100

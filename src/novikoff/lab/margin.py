@@ -15,8 +15,8 @@ from novikoff.lab.running import BOTH, Tell, nobody
 from novikoff.lab.theorems import MARGIN, MARGIN_REACHED, NOVIKOFF
 from novikoff.learners.margin_perceptron import MarginPerceptron
 from novikoff.learners.perceptron import Perceptron
-from novikoff.stream.checks import share, whole
 from novikoff.stream.concepts import linear_threshold
+from novikoff.stream.made.checks import share, whole
 from novikoff.theory import mistakes
 
 WIDEST = 0.3

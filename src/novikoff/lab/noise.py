@@ -18,10 +18,10 @@ from novikoff.lab.theorems import BALANCED, HINGE, WINNOW
 from novikoff.learners.balanced_winnow import BalancedWinnow
 from novikoff.learners.perceptron import Perceptron
 from novikoff.learners.winnow import Winnow
-from novikoff.stream.checks import share, whole
 from novikoff.stream.concepts import disjunction
-from novikoff.stream.generated import Drawn
-from novikoff.stream.truth import Truth
+from novikoff.stream.made.checks import share, whole
+from novikoff.stream.made.generated import Drawn
+from novikoff.stream.made.truth import Truth
 from novikoff.theory import mistakes, winnow
 
 POINTS = 9

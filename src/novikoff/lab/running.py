@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.stream.generated import Generated
+from novikoff.stream.made.generated import Generated
 
 BOTH = (-1, 1)
 Tell = Callable[[str], object]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError
-from novikoff.stream.checks import whole
-from novikoff.stream.worst import WORST, drifting_disjunction, irrelevant, orthonormal
+from novikoff.stream.made.checks import whole
+from novikoff.stream.made.worst import WORST, drifting_disjunction, irrelevant, orthonormal
 
 __all__ = [
     "SHATTERED",

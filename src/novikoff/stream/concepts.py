@@ -19,12 +19,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
-from novikoff.stream import formulas, real_concepts
-from novikoff.stream.checks import share, whole
-from novikoff.stream.drawing import boolean_rows, rows_at_a_time
-from novikoff.stream.formulas import Formula
-from novikoff.stream.generated import CONCEPT, Block, Drawn, random_numbers
-from novikoff.stream.truth import Literals, Phase, Truth
+from novikoff.stream.made import formulas, real_concepts
+from novikoff.stream.made.checks import share, whole
+from novikoff.stream.made.drawing import boolean_rows, rows_at_a_time
+from novikoff.stream.made.formulas import Formula
+from novikoff.stream.made.generated import CONCEPT, Block, Drawn, random_numbers
+from novikoff.stream.made.truth import Literals, Phase, Truth
 
 ACTIVE = 50
 """About so many attributes are active in a row of many, unless `density` says otherwise."""

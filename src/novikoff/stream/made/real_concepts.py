@@ -10,11 +10,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
-from novikoff.stream.checks import share, whole
-from novikoff.stream.drawing import CELLS_AT_A_TIME, ROWS_AT_A_TIME
-from novikoff.stream.generated import CONCEPT, Block, Drawn, random_numbers
+from novikoff.stream.made.checks import share, whole
+from novikoff.stream.made.drawing import CELLS_AT_A_TIME, ROWS_AT_A_TIME
+from novikoff.stream.made.generated import CONCEPT, Block, Drawn, random_numbers
+from novikoff.stream.made.truth import Phase, Side, Truth
 from novikoff.stream.rows import Dense
-from novikoff.stream.truth import Phase, Side, Truth
 
 SLACK = 1e-6
 """Rounding to single precision moves u·x and ‖x‖ by less than this where both are at most 1."""

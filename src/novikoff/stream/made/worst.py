@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
-from novikoff.stream.checks import whole
-from novikoff.stream.generated import Listed
+from novikoff.stream.made.checks import whole
+from novikoff.stream.made.generated import Listed
+from novikoff.stream.made.truth import Phase, Truth
 from novikoff.stream.rows import Sparse
-from novikoff.stream.truth import Phase, Truth
 
 
 def orthonormal(n: int = 100) -> Listed:

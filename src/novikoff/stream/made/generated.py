@@ -18,8 +18,8 @@ from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
+from novikoff.stream.made.truth import Truth
 from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many
-from novikoff.stream.truth import Truth
 
 Block = tuple[Rows, NDArray[np.int8]]
 CONCEPT, EXAMPLES, NOISE = range(3)
