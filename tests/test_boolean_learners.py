@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
@@ -209,8 +210,12 @@ def test_halving_over_fitted_estimators_and_functions() -> None:
         to_bytes(model)
     with pytest.raises(InputError, match="as a 1-D array"):
         model.learn_one({"a": 1.0}, 1)
-    with pytest.raises(InputError, match="at least one predictor"):
-        Halving(hypotheses=[]).fit(X, y)
+    for wrong in ([], [3], {"a": 1}):
+        with pytest.raises(InputError, match="functions or objects that predict, at least one"):
+            Halving(hypotheses=wrong).fit(X, y)
+    with pytest.raises(InputError, match="must say True or False"):
+        Halving(hypotheses=[lambda _: "yes"]).fit(X, y)
+    assert model.set_params(hypotheses=[best]).fit(X, y).size_ == 1
     with pytest.raises(InputError, match="name a class"):
         Halving(hypotheses=7).fit(X, y)
     with pytest.raises(InputError, match="one of conjunctions"):
@@ -255,3 +260,49 @@ def test_a_rectangle_of_named_features_that_come_later() -> None:
     assert model.box_.tolist() == [[1.0, 3.0], [0.0, 0.0]]
     assert model.score_one({"a": 1.5}) == 0.5
     assert model.predict_one({"a": 2.0, "b": 1.0}) == 0
+
+
+def test_features_that_were_never_seen_are_outside_of_a_rectangle() -> None:
+    rng = np.random.default_rng(3)
+    model, disagreed = Rectangle(), 0
+    for _ in range(300):
+        x = {f"f{j}": float(v) for j, v in enumerate(rng.integers(-2, 3, 4)) if v and rng.random() < 0.7}
+        x |= {f"g{rng.integers(40)}": 1.0} if rng.random() < 0.3 else {}
+        label = int(rng.random() < 0.4)
+        expected = model.predict_one(x) if model._state is not None and len(model.classes_) == 2 else None
+        before = model.ledger_.mistakes if model._state is not None else 0
+        model.learn_one(x, label)
+        disagreed += expected is not None and (expected != label) != (model.ledger_.mistakes > before)
+    assert disagreed == 0
+
+
+@pytest.mark.parametrize("form", ["past the columns", "twice", "nan"])
+def test_own_predictors_see_only_rows_that_are_good(form: str) -> None:
+    seen: list[list[float]] = []
+
+    def predictor(x: Any) -> bool:
+        seen.append(x.tolist())
+        return bool(x[0] > 0)
+
+    model = Halving(hypotheses=[predictor])
+    if form == "twice":
+        X = sp.csr_matrix(([5.0, 1.0, 2.0], [1, 0, 0], [0, 1, 3]), (2, 2))
+        model.fit(X, [1, 0])
+        assert [3.0, 0.0] in seen
+        assert [2.0, 0.0] not in seen
+        return
+    X = sp.csr_matrix(([5.0, 1.0, 2.0], [1, 0, 1], [0, 1, 3]), (2, 2))
+    if form == "nan":
+        X.data[2] = np.nan
+    else:
+        X.indices = np.array([1, 0, 2**30], np.int32)
+    with pytest.raises(InputError, match="row 1"):
+        model.fit(X, [1, 0])
+    good = Halving(hypotheses=[predictor]).fit([[1.0, 2.0], [-1.0, 1.0]], [1, 0])
+    with pytest.raises(InputError, match="row 1"):
+        good.predict(X)
+
+
+def test_clauses_longer_than_there_are_features() -> None:
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0]]), [1, 0]
+    assert Elimination(k=10**9).fit(X, y).formula_ == Elimination(k=2).fit(X, y).formula_

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from novikoff import BalancedWinnow, InputError, Perceptron, RangeRefused, Winnow
 from novikoff._jit import DISABLED
+from novikoff.cli.main import main
 from novikoff.stream import adversary
 from novikoff.theory import winnow as formulas
 from novikoff.theory.bounds import Evidence
@@ -406,6 +409,8 @@ def test_the_threshold_n_needs_the_number_of_features() -> None:
         ({"floor": 2.0}, "floor must be from 0 to 1"),
         ({"floor": 0.5, "elimination": True}, "exclude each other"),
         ({"negations": 3}, "negations must be True or False"),
+        ({"threshold": 1e31}, r"below 2\^100"),
+        ({"threshold": 1e30, "margin": 1e30}, r"below 2\^100"),
     ],
 )
 def test_settings_that_make_no_sense(settings: Any, message: str) -> None:
@@ -419,3 +424,64 @@ def test_weighted_examples_move_the_exponents_and_silence_the_bounds() -> None:
     assert list(model.bounds()) == []
     assert len(BalancedWinnow().fit([[1.0], [0.0]], [0, 1]).bounds()) == 2
     assert list(BalancedWinnow(margin=1.0).fit([[1.0], [0.0]], [0, 1]).bounds()) == []
+
+
+def test_single_examples_are_looked_at_before_they_are_judged() -> None:
+    model = Winnow(threshold=2.0).learn_one({"a": 1.0}, 1).learn_one({"b": 1.0}, 0)
+    for call in (model.predict_one, model.score_one):
+        with pytest.raises(RangeRefused, match=r"feature 'a' has 5\.0"):
+            call({"a": 5.0})
+    with pytest.raises(InputError, match="threshold must be a finite number"):
+        BalancedWinnow(threshold="n").fit([[0.0], [1.0]], [0, 1])  # type: ignore[arg-type]
+
+
+def test_a_refusal_survives_pickling() -> None:
+    import pickle
+
+    with pytest.raises(RangeRefused) as refused:
+        Winnow().fit([[0.0], [2.0]], [0, 1])
+    again = pickle.loads(pickle.dumps(refused.value))  # noqa: S301 - our own
+    assert (str(again), again.row) == (str(refused.value), 1)
+
+
+def test_hashed_names_that_share_a_slot_count_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With few slots every line has collisions; the largest value stands for all that share one."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for _ in range(300):
+        words = rng.choice(200, 12, replace=False)
+        label = 1 if 7 in words or 11 in words else -1
+        lines.append(f"{label} |a " + " ".join(f"w{k}" for k in words))
+    data, model = tmp_path / "words.vw", str(tmp_path / "m.model")
+    data.write_text("\n".join(lines) + "\n")
+    for name in ("winnow", "balanced-winnow", "elimination"):
+        more = ["--threshold", "6"] if name == "winnow" else []
+        learn = ["learn", str(data), "--learner", name, *more, "--bits", "5", "--quiet"]
+        assert main([*learn, "--save", model]) == 0
+        first = Path(model).read_bytes()
+        assert main([*learn, "--save", model, "--threads", "2"]) == 0
+        assert Path(model).read_bytes() == first
+        assert main(["predict", model, str(data), "--quiet"]) == 0
+        assert main(["learn", str(data), "--resume", model, "--quiet"]) == 0
+        capsys.readouterr()
+        assert main([*learn, "--together", "sum"]) == 2
+        assert "has 2.0" in capsys.readouterr().err or "has 3.0" in capsys.readouterr().err
+    assert main(["learn", str(data), "--bits", "5", "--quiet", "--json"]) == 0
+    summed = json.loads(capsys.readouterr().out)["radius"]
+    assert main(["learn", str(data), "--bits", "5", "--together", "largest", "--quiet", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["radius"] < summed
+
+
+def test_what_is_out_of_range_when_predicting_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, model = tmp_path / "d.svm", str(tmp_path / "m.model")
+    data.write_text("1 1:1\n-1 2:1\n")
+    assert main(["learn", str(data), "--learner", "winnow", "--threshold", "2", "--save", model, "--quiet"]) == 0
+    data.write_text("1 1:1\n\n-1 400000000:1\n-1 2:3\n")
+    assert main(["predict", model, str(data), "--quiet"]) == 2
+    assert f"{data}:4: Winnow takes numbers from 0 to 1, but row 2, column 2 has 3.0" in capsys.readouterr().err
+    data.write_text("1 1:1\n-1 5:1 6:1 400000000:1\n")
+    assert main(["predict", model, str(data), "--quiet", "--scores"]) == 0
+    scores = [float(line.split("\t")[1]) for line in capsys.readouterr().out.splitlines()]
+    assert scores[1] == 3.0 - 2.0  # weights that were never seen are 1

@@ -66,6 +66,9 @@ class RangeRefused(InputError):
         super().__init__(message)
         self.row = row
 
+    def __reduce__(self) -> tuple[type[RangeRefused], tuple[str, int]]:
+        return type(self), (str(self), self.row)
+
 
 class ModelFileError(NovikoffError, ValueError):
     """A model file is damaged, of a newer format, or not a model file.

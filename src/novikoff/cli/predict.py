@@ -6,22 +6,22 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.writing import check_writable
-from novikoff.errors import InputError, LabelError
+from novikoff.errors import InputError, LabelError, RangeRefused
 from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.reading import Batch, Reading
-from novikoff.stream.rows import Dense
+from novikoff.stream.rows import Dense, Rows
 
 EPILOG = f"""\
 {DATA}
 It is read as what the model was learned from. The labels in it, if there are any, are compared with the predictions,
 and the share of differences shown on stderr.
-Features that the model has never seen weigh nothing.
+Features that the model has never seen weigh nothing (1 for Winnow, where weights start).
 
 examples:
   novikoff predict spam.model new.svm
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     for batch in reading.batches():
         if examples == 0:
             _same_columns(model, reading, batch, options)
-        scores = score(batch.rows)
+        scores = _scored(score, batch)
         predicted = model.choose(scores)
         examples += len(scores)
         compared, different = _differences(predicted, batch, model._state.labels)
@@ -72,6 +72,14 @@ def run(options: argparse.Namespace) -> int:
         write_atomically(Path(options.output), "".join(lines).encode())
     _report(examples, labelled, wrong, options)
     return 0
+
+
+def _scored(score: Callable[[Rows], Any], batch: Batch) -> Any:
+    """The scores of a batch; a value that the learner does not take is told with its line."""
+    try:
+        return score(batch.rows)
+    except RangeRefused as problem:
+        raise InputError(f"{batch.where(problem.row)}: {problem}") from None
 
 
 def _same_columns(model: Any, reading: Reading, batch: Batch, options: argparse.Namespace) -> None:

@@ -33,6 +33,12 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--signed", action="store_true", help="let the hash choose a sign for each feature too")
     group.add_argument(
+        "--together",
+        choices=("sum", "largest"),
+        help="what is kept of features that share a slot, or come twice (default: the sum; the largest for learners"
+        " that take values up to 1)",
+    )
+    group.add_argument(
         "--interactions",
         metavar="AB",
         action="append",
@@ -65,6 +71,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         header=arguments.header,
         bits=arguments.bits,
         signed=arguments.signed,
+        largest=arguments.together == "largest",
         interactions=tuple(arguments.interactions or ()),
         words=arguments.words,
         letters=arguments.letters,
@@ -78,7 +85,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
     return checked(options)
 
 
-HOW_NOT_WHAT = ("bad_lines", "threads", "block", "cache", "keep_names", "unlabelled", "header")
+HOW_NOT_WHAT = ("prefer_largest", "bad_lines", "threads", "block", "cache", "keep_names", "unlabelled", "header")
 FLAGS = {"lower": "--case"}
 """Options that do not change what is read from a good file."""
 

@@ -17,9 +17,8 @@ from typing import Any, final
 
 from numpy.typing import ArrayLike
 
-from novikoff.learners.estimator import not_negative
+from novikoff.learners.estimator import above_one, finite, not_negative
 from novikoff.learners.events import OneByOne
-from novikoff.learners.winnow import above_one
 from novikoff.parts.multiplicative import Multiplicative, multiplicative
 from novikoff.parts.rules import Mistake
 from novikoff.theory import winnow
@@ -77,7 +76,8 @@ class BalancedWinnow(OneByOne):
 
     def _check_settings(self) -> None:
         above_one(alpha=self.alpha)
-        not_negative(margin=self.margin, threshold=abs(self.threshold))
+        finite(threshold=self.threshold)
+        not_negative(margin=self.margin)
 
     def _range(self) -> tuple[float, float]:
         return -1.0, 1.0

@@ -123,7 +123,13 @@ class Elimination(Judged):
             )
 
         return (
-            Bound("elimination", "mistakes", "M ≤ N − Σ C(n, i) + 1, a conjunction of clauses; n + 1 for k = 1", bound),
+            Bound(
+                "elimination",
+                "mistakes",
+                "M ≤ N − Σ C(n, i) + 1, a conjunction of clauses; n + 1 for k = 1",
+                bound,
+                by_target=True,
+            ),
         )
 
 

@@ -58,6 +58,18 @@ def not_negative(**settings: float) -> None:
             raise InputError(f"{name} must be a number of at least 0, but is {value!r}.")
 
 
+def finite(**settings: float) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and abs(value) < float("inf")):
+            raise InputError(f"{name} must be a finite number, but is {value!r}.")
+
+
+def above_one(**settings: float) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and 1.0 < value < float("inf")):
+            raise InputError(f"{name} must be a number above 1, but is {value!r}.")
+
+
 def one_of(choices: tuple[str, ...], **settings: str) -> None:
     for name, value in settings.items():
         if value not in choices:

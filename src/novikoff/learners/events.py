@@ -9,7 +9,7 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError, OverflowRefused
+from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.lane import Lane
 from novikoff.learners.learner import TIES, Learner
 from novikoff.learners.state import State
@@ -135,13 +135,21 @@ class OneByOne(Learner):
         mine = type(self).__name__
         return InputError(f"x has {width} features, but {mine} is expecting {state.features} features as input.")
 
-    def _why_refused(self, state: State, x: Any) -> Exception:
-        keys, values = (range(len(x)), x) if isinstance(x, np.ndarray) else door.one(x)
+    def _check_values(self, x: Any, values: NDArray[Any]) -> None:
+        """RangeRefused where a value of one example is not in the learner's range."""
         least, most = self._range()
         outside = (values != 0.0) & ((values < least) | (values > most))
         if outside.any():
             at = int(outside.argmax())
-            return self._out_of_range(f"feature {keys[at]!r}", float(values[at]))
+            keys = range(len(x)) if isinstance(x, np.ndarray) else door.one(x).keys
+            raise self._out_of_range(f"feature {keys[at]!r}", float(values[at]))
+
+    def _why_refused(self, state: State, x: Any) -> Exception:
+        values = x if isinstance(x, np.ndarray) else door.one(x).values
+        try:
+            self._check_values(x, values)
+        except RangeRefused as problem:
+            return problem
         if self._is_too_large(state, values):
             return InputError("x contains NaN, infinity or a value too large to square: nothing was learned from it.")
         return OverflowRefused("The weights grew out of range: scale the features, or lower the rate.")
@@ -157,6 +165,7 @@ class OneByOne(Learner):
         """w·x for one example; features that were never learned weigh nothing."""
         state = self._fitted()
         columns, values = self._terms(state, x)
+        self._check_values(x, values)
         if self._is_too_large(state, values):
             raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
         counts = values != 0.0

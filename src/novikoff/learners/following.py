@@ -6,6 +6,7 @@ import sys
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.state import State
@@ -44,10 +45,16 @@ class Following:
 
     def once(self, onlooker: Onlooker | None = None) -> None:
         """All examples, in order."""
-        onlooker = onlooker or Nobody()
         for batch in self.reading.batches():
-            state = self._ready(batch)
-            self._learn(state, batch, onlooker)
+            self.take(batch, onlooker)
+        self.end()
+
+    def take(self, batch: Batch, onlooker: Onlooker | None = None) -> NDArray[np.int8]:
+        """The next examples of the reading; returns their labels as −1 and +1, 0 for those that are left out."""
+        return self._learn(self._ready(batch), batch, onlooker or Nobody())
+
+    def end(self) -> None:
+        """After the last of them."""
         state = self._begun()
         if self.reading.kept:
             state.slot_names = dict(self.reading.kept)
@@ -94,7 +101,7 @@ class Following:
             f" {', '.join((mine or columns or [])[:3])} …, the other does not."
         )
 
-    def _learn(self, state: State, batch: Batch, onlooker: Onlooker) -> None:
+    def _learn(self, state: State, batch: Batch, onlooker: Onlooker) -> NDArray[np.int8]:
         """In pieces that end where the onlooker wants to look."""
         assert self.sides is not None  # noqa: S101 - _ready has made them
         signs, weights = self.sides.of(batch), batch.parsed.weights
@@ -116,6 +123,7 @@ class Following:
                 if self.reading.options.bad_lines != "skip":
                     raise InputError(f"{batch.where(at)}: {problem}") from None
                 self.reading.left_out["range"] += 1
+                signs[at] = 0
                 start = at + 1
                 continue
             except OverflowRefused:
@@ -126,3 +134,4 @@ class Following:
                 ) from None
             onlooker.show(state.ledger)
             start = stop
+        return signs

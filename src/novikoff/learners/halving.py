@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
-from novikoff.learners.estimator import one_of, whole
+from novikoff.learners.estimator import finite, one_of, whole
 from novikoff.learners.judged import Judged, own_scratch
 from novikoff.learners.state import State
 from novikoff.parts.geometry import resized
-from novikoff.parts.loop import judge
+from novikoff.parts.loop import first_refused, judge
 from novikoff.parts.rules import Disagreement
-from novikoff.parts.version_space import CLASSES, LEFT, RESTARTS, VersionSpace, class_of, version_space
-from novikoff.stream.rows import Dense, Rows, how_many, write_out
+from novikoff.parts.version_space import CLASSES, LEFT, RESTARTS, VersionSpace, class_of, count_errors, version_space
+from novikoff.stream.rows import Dense, Rows, cut, how_many, write_out
 from novikoff.theory import concepts
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -71,7 +71,8 @@ class Halving(Judged):
     """
 
     bias = False
-    _listed: list[Predictor] | None = None
+    _listed: tuple[Any, list[Predictor]] | None = None
+    """The class that was given, and its predictors: an iterable may be gone through once only."""
 
     def __init__(
         self,
@@ -96,8 +97,9 @@ class Halving(Judged):
             one_of(tuple(CLASSES), hypotheses=self.hypotheses)
         elif not isinstance(self.hypotheses, Iterable):
             raise InputError(f"hypotheses must name a class or be a list of predictors, but is {self.hypotheses!r}.")
-        if not -np.inf < self.low <= self.high < np.inf:
-            raise InputError(f"low must be at most high, both finite, but they are {self.low!r} and {self.high!r}.")
+        finite(low=self.low, high=self.high)
+        if self.low > self.high:
+            raise InputError(f"low must be at most high, but they are {self.low!r} and {self.high!r}.")
 
     def _range(self) -> tuple[float, float]:
         return (1.0, 1.0) if self._is_boolean() else (-np.inf, np.inf)
@@ -115,11 +117,12 @@ class Halving(Judged):
         """The user's own predictors, where there are any."""
         if isinstance(self.hypotheses, str):
             return None
-        if self._listed is None:
-            self._listed = list(self.hypotheses)
-            if not self._listed:
-                raise InputError("hypotheses must hold at least one predictor, but is empty.")
-        return self._listed
+        if self._listed is None or self._listed[0] is not self.hypotheses:
+            self._listed = self.hypotheses, list(self.hypotheses)
+        predictors = self._listed[1]
+        if not predictors or not all(callable(p) or hasattr(p, "predict") for p in predictors):
+            raise InputError("hypotheses must be functions or objects that predict, at least one of them.")
+        return predictors
 
     def _geometry(self, slots: int, kind: Any) -> VersionSpace:
         own = self._own()
@@ -151,14 +154,21 @@ class Halving(Judged):
         own = self._own()
         if own is None:
             return super()._take(state, rows, signs, weights, tidy)
-        return super()._take(state, _votes(own, rows, state.features), signs, weights, True)
+        good = _good(state, rows, tidy)
+        votes = _votes(own, cut(rows, 0, good), state.features)
+        return super()._take(state, votes, signs[:good], weights[:good], True)
 
     def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         own = self._own()
         if own is None:
             return super()._scorer(state)
-        geometry, features = own_scratch(state.geometry), state.features
-        return lambda rows, _, out: judge(geometry, _votes(own, rows, features), len(own) + 1, True, out)
+        geometry = own_scratch(state.geometry)
+
+        def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
+            good = _good(state, rows, tidy)
+            return judge(geometry, _votes(own, cut(rows, 0, good), state.features), len(own) + 1, True, out[:good])
+
+        return score
 
     @property
     def size_(self) -> int:
@@ -175,6 +185,15 @@ class Halving(Judged):
         """How often none was left, so that all came back."""
         return int(self._learned("restarts_").geometry.scalars[RESTARTS])
 
+    def least_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
+        state = self._fitted()
+        own = self._own()
+        seen = rows if own is None else _votes(own, rows, state.features)
+        geometry = own_scratch(state.geometry)
+        errors = np.zeros(len(geometry.version), np.int64)
+        count_errors(geometry, seen, signs, errors)
+        return int(errors.min())
+
     def describe(self) -> str:
         return f"{self.hypotheses_left_:,} of {self.size_:,} hypotheses are left; {self.restarts_:,} restarts."
 
@@ -185,7 +204,16 @@ class Halving(Judged):
             errors = e.target.get("errors")
             return None if errors is None else concepts.halving(hypotheses=size, errors=int(errors))
 
-        return (Bound("halving", "mistakes", "M ≤ (e + 1)·log₂|H| + e, e errors of the best hypothesis", bound),)
+        return (
+            Bound(
+                "halving", "mistakes", "M ≤ (e + 1)·log₂|H| + e, e errors of the best hypothesis", bound, by_target=True
+            ),
+        )
+
+
+def _good(state: State, rows: Rows, tidy: bool) -> int:
+    """How many rows come before one that is to be refused, or brought into order first."""
+    return first_refused(rows, how_many(rows), state.features + 1, state.geometry.slots, tidy)
 
 
 def _votes(predictors: list[Predictor], rows: Rows, features: int) -> Dense:
@@ -197,5 +225,8 @@ def _votes(predictors: list[Predictor], rows: Rows, features: int) -> Dense:
     said = np.empty((len(table), len(predictors)))
     for h, predictor in enumerate(predictors):
         answers = predictor.predict(examples) if hasattr(predictor, "predict") else [predictor(x) for x in examples]
-        said[:, h] = np.where(np.asarray(answers, np.float64) > 0.0, 1.0, -1.0)
+        try:
+            said[:, h] = np.where(np.asarray(answers, np.float64) > 0.0, 1.0, -1.0)
+        except (TypeError, ValueError):
+            raise InputError(f"Predictor {h} must say True or False, or a number, but says {answers[0]!r}.") from None
     return Dense(said.ravel(), len(predictors))

@@ -24,6 +24,10 @@ class Judged(OneByOne):
         return lambda rows, tidy, out: judge(geometry, rows, slots, tidy, out)
 
     def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
+        if len(columns) and int(columns.max()) >= state.features:  # one more feature, for all that were never seen
+            columns = np.minimum(columns, np.uint32(state.features))
+            state = state.copy()
+            state.make_room(state.features + 1)
         out = np.empty(1)
         self._scorer(state)(Sparse(np.array([0, len(columns)]), columns, values), True, out)
         return float(out[0])

@@ -24,7 +24,7 @@ from novikoff.parts.geometry import first_outside, limit, read_all, read_some, r
 from novikoff.stream import door
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names
-from novikoff.stream.rows import Dense, Rows, cut, how_many, narrowed, width
+from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many, narrowed, width
 from novikoff.stream.terms import each
 from novikoff.theory.bounds import Bound
 
@@ -308,17 +308,19 @@ class Learner(Estimator, ABC):
         """The same for many batches, with the hypothesis of this moment made once. `known` says that a reader has
         looked through the rows: no column comes twice; there may be some that were never learned."""
         state, scale = self._fitted(), self._scale()
-        score = self._scorer(state)
+        score, spare = self._scorer(state), False
 
         def of(rows: Rows) -> NDArray[np.float64]:
-            nonlocal state, score
+            nonlocal state, score, spare
             out = np.empty(how_many(rows))
             if known and self._unseen_weight(state) == 0.0:
                 rows = narrowed(rows, state.features)
-            elif known and width(rows) > state.features:
-                state = state.copy()
-                state.make_room(width(rows))
-                score = self._scorer(state)
+            elif known and isinstance(rows, Sparse) and width(rows) > state.features:
+                if not spare:  # one more feature, for all that were never seen
+                    state, spare = state.copy(), True
+                    state.make_room(state.features + 1)
+                    score = self._scorer(state)
+                rows = rows._replace(indices=np.minimum(rows.indices, np.uint32(state.features - 1)))
 
             def take(part: Rows, start: int, tidy: bool) -> int:
                 self._check_range(part, start)
@@ -397,6 +399,10 @@ class Learner(Estimator, ABC):
     def intercept_(self) -> NDArray[np.float64]:
         """The weight of the bias feature."""
         return self._hypothesis(self._learned("intercept_"))[:1] * self._scale()
+
+    def least_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
+        """How often the best hypothesis of the learner's class errs on these rows, where that can be counted."""
+        return None
 
     def describe(self) -> str | None:
         """What was learned in words, where weights don't say it."""

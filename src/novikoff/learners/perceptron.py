@@ -129,8 +129,9 @@ def perceptron_bounds(width: float, energy: float) -> Sequence[Bound]:
     def slack(e: Evidence) -> float | None:
         if e.norm == 0.0:
             return None
-        gamma = 1.0 / e.norm  # any positive number is valid; this one belongs to the same u as the hinge form
-        return mistakes.squared_slack(radius=radius(e), margin=gamma, slack=e.slack(gamma))
+        # Any positive number is valid; the last one belongs to the same u as the hinge form.
+        margins = (*e.gammas, 1.0 / e.norm)
+        return min(mistakes.squared_slack(radius=radius(e), margin=gamma, slack=e.slack(gamma)) for gamma in margins)
 
     def run(e: Evidence) -> float:
         return mistakes.this_run(energy=energy, norm=e.norm, loss=e.losses["hinge"])
@@ -139,5 +140,5 @@ def perceptron_bounds(width: float, energy: float) -> Sequence[Bound]:
         Bound("novikoff", counts, "M ≤ (R/γ)², separable by γ", novikoff),
         Bound("hinge", counts, "M ≤ (a + 2L + √(a² + 4aL))/2, a = R²‖u‖², any order", hinge),
         Bound("squared slack", counts, "M ≤ ((R + D₂)/γ)², any order", slack),
-        *([Bound("this run", counts, "M ≤ L + ‖u‖√S, this order only", run)] if width == 0.0 else []),
+        *([Bound("this run", counts, "M ≤ L + ‖u‖√S, this order only", run, any_order=False)] if width == 0.0 else []),
     )

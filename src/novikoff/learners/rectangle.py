@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled
 from novikoff.learners.judged import Judged
+from novikoff.learners.state import State
 from novikoff.parts.geometry import limit, score, update
 from novikoff.parts.rules import Missed
 from novikoff.stream.rows import Rows, measure, wipe, write_out
@@ -106,6 +107,9 @@ class Rectangle(Judged):
     def _geometry(self, slots: int, kind: Any) -> Box:
         return Box(np.zeros((slots, 2), kind), np.zeros(1, np.int64), np.zeros(slots), 1.0)
 
+    def _unseen_weight(self, state: State) -> float:
+        return -1.0 if state.geometry.scalars[BEGUN] else 0.0  # what was 0 in every positive example must be 0
+
     @property
     def box_(self) -> NDArray[np.float64]:
         """(lowest, highest) of each feature; NaN before the first positive example."""
@@ -125,4 +129,6 @@ class Rectangle(Judged):
             steps = e.target.get("steps")
             return None if steps is None else concepts.rectangle(steps=int(steps))
 
-        return (Bound("tightest fit", "mistakes", "M ≤ 1 + Σ (d_j − 1), a rectangle of d_j values", bound),)
+        return (
+            Bound("tightest fit", "mistakes", "M ≤ 1 + Σ (d_j − 1), a rectangle of d_j values", bound, by_target=True),
+        )

@@ -8,7 +8,7 @@ Update    a positive example missed: w_j *= α^x_j (promotion)
 Bound     M ≤ 2 + 3k(1 + log₂ n)     a disjunction of k of n Boolean features, α = 2, θ = n
           M ≤ 2k(1 + log₂ n) + 1     the same with elimination
           M ≤ 2 + 5c(2 + log₂ n)     Winnow-R, where the disjunction gains a literal c times in all
-          M ≤ (8/δ²)(n/θ) + (5/δ + 14 ln θ/δ²)·Σμ   a linear target with separation δ, α = 1 + δ/2
+          M ≤ (8/δ²)(n/θ) + (5/δ + 14 ln θ/δ²)·Σμ   a linear target with separation δ, Boolean x, α = 1 + δ/2
           For other α, θ, floors and margins: theory/winnow.py.
 Source    Littlestone, Learning quickly when irrelevant attributes abound, 1988
 
@@ -23,11 +23,11 @@ from typing import Any, Literal, final
 from numpy.typing import ArrayLike
 
 from novikoff.errors import InputError
-from novikoff.learners.estimator import not_negative, positive, truth
+from novikoff.learners.estimator import above_one, not_negative, positive, truth
 from novikoff.learners.events import OneByOne
 from novikoff.learners.state import State
 from novikoff.parts.geometry import resized
-from novikoff.parts.multiplicative import Multiplicative, multiplicative
+from novikoff.parts.multiplicative import HIGHEST, Multiplicative, multiplicative
 from novikoff.parts.rules import Mistake
 from novikoff.theory import winnow
 from novikoff.theory.bounds import Bound, Evidence
@@ -101,6 +101,11 @@ class Winnow(OneByOne):
             positive(threshold=self.threshold)
         not_negative(floor=self.floor, margin=self.margin)
         truth(elimination=self.elimination, negations=self.negations)
+        theta = 0.0 if self.threshold == "n" else self.threshold
+        if theta + self.margin >= HIGHEST:
+            raise InputError(
+                f"threshold and margin must be below 2^100, which weights can't exceed: {theta + self.margin}."
+            )
         if self.floor > 1.0:
             raise InputError(f"floor must be from 0 to 1, where weights start, but is {self.floor!r}.")
         if self.elimination and self.floor > 0.0:
@@ -182,16 +187,24 @@ class Winnow(OneByOne):
                 return None
             return winnow.winnow2(separation=delta, weight=weight, features=numbers["features"], threshold=theta)
 
-        general = Bound("winnow", counts, "M ≤ u + v, u = k(1 + log_α θ), a disjunction of k features", disjunction)
+        general = Bound(
+            "winnow", counts, "M ≤ u + v, u = k(1 + log_α θ), a disjunction of k features", disjunction, by_target=True
+        )
         if self.floor > 0.0:
-            return (Bound("winnow-r", counts, "M ≤ u + v, u = c(1 + log_α(θ/f)), c literals gained", drifting),)
+            return (
+                Bound(
+                    "winnow-r", counts, "M ≤ u + v, u = c(1 + log_α(θ/f)), c literals gained", drifting, by_target=True
+                ),
+            )
         if self.elimination or width > 0.0:
             return (general,)
-        return (general, Bound("winnow2", counts, "M ≤ (8/δ²)(n/θ) + (5/δ + 14 ln θ/δ²)·Σμ, α = 1 + δ/2", linear))
-
-
-def above_one(**settings: float) -> None:
-    for name, value in settings.items():
-        positive(**{name: value})
-        if not value > 1.0:
-            raise InputError(f"{name} must be a number above 1, but is {value!r}.")
+        return (
+            general,
+            Bound(
+                "winnow2",
+                counts,
+                "M ≤ (8/δ²)(n/θ) + (5/δ + 14 ln θ/δ²)·Σμ, Boolean x, α = 1 + δ/2",
+                linear,
+                by_target=True,
+            ),
+        )

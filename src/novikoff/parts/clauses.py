@@ -36,12 +36,13 @@ class Clauses(NamedTuple):
 
 def clauses(slots: int, kind: Any, *, k: int) -> Clauses:
     features = slots - 1
+    k = min(k, features)
     count = how_many_clauses(features=features, literals=k)
     if count > MOST:
         raise InputError(f"There are {count:,} clauses of up to {k} literals over {features:,} features: too many.")
     table = np.empty((count, k), np.uint32)
     start = 0
-    for size in range(1, min(k, features) + 1):
+    for size in range(1, k + 1):
         variables = np.array(list(combinations(range(features), size)), np.uint32)
         signs = np.array(list(product((0, 1), repeat=size)), np.uint32)
         part = (2 * variables[:, None, :] + signs[None, :, :]).reshape(-1, size)

@@ -117,6 +117,17 @@ def vote(geometry: VersionSpace, h: Any) -> float:
     return -geometry.flips[h] if outside else geometry.flips[h]
 
 
+@compiled
+def count_errors(geometry: VersionSpace, rows: Rows, labels: NDArray[np.int8], errors: NDArray[np.int64]) -> None:
+    """Adds up how often each hypothesis of the class is wrong; a label of 0 is left out."""
+    for i in range(len(labels)):
+        if labels[i] != 0:
+            write_out(rows, i, geometry.example)
+            for h in range(len(errors)):
+                errors[h] += vote(geometry, h) * labels[i] < 0.0
+            wipe(rows, i, geometry.example)
+
+
 @fits.of(VersionSpace)
 def _(geometry: VersionSpace, rows: Rows, i: int) -> bool:
     return geometry.boolean == 0.0 or within(rows, i, 1.0, 1.0)

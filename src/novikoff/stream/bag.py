@@ -1,4 +1,5 @@
-"""The terms of a row put together: what comes several times is added up, in the order in which each came first.
+"""The terms of a row put together: what comes several times is added up, in the order in which each came first; or only
+the largest of it is kept, for learners that take features up to 1.
 
 Terms are found again by a table of four times their number, so that a row of a million terms takes no longer for each
 than a row of ten. Where a filter tells that no two terms of a row share a slot, as with most short rows, there is
@@ -38,9 +39,11 @@ class Slots(NamedTuple):
     mask: int
     """The slot is hash & mask; -1 where names have no slots but a dictionary."""
     signed: int
+    largest: int
+    """1 where the largest of what shares a slot is kept, instead of the sum."""
 
 
-def slots(terms: int, *, bits: int, signed: bool, named: bool) -> Slots:
+def slots(terms: int, *, bits: int, signed: bool, named: bool, largest: bool = False) -> Slots:
     """Room for so many terms; `named` where names are wanted for them. Memory that is never written costs nothing."""
     return Slots(
         indices=np.zeros(terms, np.uint32),
@@ -52,6 +55,7 @@ def slots(terms: int, *, bits: int, signed: bool, named: bool) -> Slots:
         used=np.zeros(max(1, (1 << bits) >> 6) if bits else 0, np.uint64),
         mask=(1 << bits) - 1 if bits else -1,
         signed=int(signed),
+        largest=int(largest),
     )
 
 
@@ -106,7 +110,11 @@ def merged(keys: NDArray[Any], to: Slots, first: int, last: int) -> int:
                 to.values[end] = to.values[k]
             end += 1
         else:
-            to.values[first + entry - 1] += to.values[k]
+            there, more = to.values[first + entry - 1], to.values[k]
+            if to.largest != 0:
+                to.values[first + entry - 1] = more if abs(more) > abs(there) else there
+            else:
+                to.values[first + entry - 1] = there + more
     return end
 
 

@@ -10,7 +10,7 @@ import os
 import select
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ class Options:
     header: bool | None = None
     bits: int | None = None
     signed: bool = False
+    largest: bool = False
     several_labels: bool = False
     interactions: tuple[str, ...] = ()
     words: int | None = None
@@ -56,6 +57,8 @@ class Options:
     unlabelled: bool = False
     """Whether examples may be without a label."""
     cache: bool = False
+    prefer_largest: bool = False
+    """`largest`, where the format knows of it."""
     keep_names: int = 0
     """Up to how many MB of names of hashed features are kept."""
 
@@ -175,7 +178,8 @@ class Reading:
             slots = 1 << bits
             used = int(np.bitwise_count(self._used_slots()).sum())
             counted = self.options.keep_names > 0
-            expected = slots * math.log(slots / (slots - used)) - used if used < slots else math.inf
+            # Where every slot is used there are at least so many names as would have left half a slot free.
+            expected = slots * math.log(slots / max(slots - used, 0.5)) - used
             about |= {"slots": slots, "slots_used": used, "collisions_counted": counted}
             about["collisions"] = self.collisions if counted else round(expected)
         return about
@@ -306,7 +310,8 @@ class Reading:
             kind: type[Format] = formats.format_class(name)
             head = _more(feed, head, kind)
             _only_known(self.options, kind, name)
-            self.format = kind.settled(self.options, head, feed.title)
+            largest = self.options.largest or (self.options.prefer_largest and "largest" in kind.options)
+            self.format = kind.settled(replace(self.options, largest=largest), head, feed.title)
         else:
             head = _more(feed, head, type(self.format))
         size, lines = self.format.opening(head, feed.title)
@@ -375,6 +380,7 @@ def _only_known(options: Options, kind: type[Format], name: str) -> None:
         "text",
         "delimiter",
         "signed",
+        "largest",
         "several_labels",
         "interactions",
         "words",

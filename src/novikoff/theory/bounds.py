@@ -31,8 +31,11 @@ class Evidence(NamedTuple):
     target: Mapping[str, float] = MappingProxyType({})
     """What is known of a target that agrees with every label, by what the theorems call it: `disjunction` (its
     literals, of Boolean features, none negated), `gained` (how often a disjunction that may change gains a literal,
-    those of its start included), `separation` and `weight` (δ and Σμ of Winnow2), `clause` (the literals of the longest
-    clause of a conjunction of clauses), `errors` (of the best hypothesis of a class), `steps` (of a rectangle)."""
+    those of its start included), `separation` and `weight` (δ and Σμ of Winnow2, of Boolean features), `clause` (the
+    literals of the longest clause of a conjunction of clauses), `errors` (of the best hypothesis of a class), `steps`
+    (of a rectangle)."""
+    gammas: tuple[float, ...] = ()
+    """Margins γ for which the squared slack is worth asking."""
 
     @property
     def geometric_margin(self) -> float:
@@ -48,3 +51,7 @@ class Bound(NamedTuple):
     statement: str
     value: Callable[[Evidence], float | None]
     """The bound for this evidence; None where the theorem's condition is not met."""
+    any_order: bool = True
+    """Whether it holds for every order of the examples, or only explains this one."""
+    by_target: bool = False
+    """Whether it asks for `Evidence.target` instead of a witness."""

@@ -11,7 +11,7 @@ def clauses(*, features: int, literals: int) -> int:
     >>> clauses(features=3, literals=2)
     18
     """
-    return sum(math.comb(features, i) * 2**i for i in range(1, literals + 1))
+    return sum(math.comb(features, i) * 2**i for i in range(1, min(literals, features) + 1))
 
 
 def elimination(*, features: int, literals: int = 1) -> int:
@@ -23,7 +23,7 @@ def elimination(*, features: int, literals: int = 1) -> int:
     >>> elimination(features=10), elimination(features=10, literals=2)
     (11, 146)
     """
-    false = sum(math.comb(features, i) for i in range(1, literals + 1))
+    false = sum(math.comb(features, i) for i in range(1, min(literals, features) + 1))
     return clauses(features=features, literals=literals) - false + 1
 
 

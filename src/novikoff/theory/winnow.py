@@ -70,7 +70,8 @@ def winnow_r(
 def winnow2(*, separation: float, weight: float, features: float, threshold: float) -> float:
     """Mistakes ≤ (8/δ²)(n/θ) + (5/δ + 14 ln θ/δ²)·Σμ, for α = 1 + δ/2 and θ ≥ 1 (Littlestone 1988, Winnow2).
 
-    The target is μ ≥ 0 with μ·x ≥ 1 on positive examples and μ·x ≤ 1 − δ on negative ones, 0 < δ ≤ 1.
+    The target is μ ≥ 0 with μ·x ≥ 1 on positive examples and μ·x ≤ 1 − δ on negative ones, 0 < δ ≤ 1. Only for features
+    that are 0 or 1: for smaller values weights grow beyond αθ, which the proof rests on.
 
     >>> winnow2(separation=1.0, weight=2.0, features=100.0, threshold=100.0)
     146.94476520766656

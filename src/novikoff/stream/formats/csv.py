@@ -125,7 +125,7 @@ class Csv(Table):
     """As the user has said it, or as it was found."""
 
     name: ClassVar[str] = "csv"
-    options: ClassVar[tuple[str, ...]] = ("label", "delimiter", "signed")
+    options: ClassVar[tuple[str, ...]] = ("label", "delimiter", "signed", "largest")
     patience: ClassVar[float] = 0.2
     usual: ClassVar[str | None] = None
     """The delimiter where nothing is said; None where it is to be found."""
@@ -185,7 +185,7 @@ class Csv(Table):
 @dataclass(frozen=True)
 class Tsv(Csv):
     name: ClassVar[str] = "tsv"
-    options: ClassVar[tuple[str, ...]] = ("label", "delimiter", "signed")
+    options: ClassVar[tuple[str, ...]] = ("label", "delimiter", "signed", "largest")
     usual: ClassVar[str | None] = "\t"
 
 

@@ -63,7 +63,9 @@ class JsonParser(Parser):
         fmt = self.settled
         lines, terms = size // 2 + 2, terms_in(size, fmt.words + 1, fmt.letters)
         texts = [hashed(path.encode()) for path in fmt.texts]
-        self.to = slots(terms, bits=fmt.bits, signed=fmt.signed, named=self.named)._replace(used=self.used)
+        self.to = slots(terms, bits=fmt.bits, signed=fmt.signed, named=self.named, largest=fmt.largest)._replace(
+            used=self.used
+        )
         self.room = NoWords(0)
         if texts:
             self.room = room_for(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
@@ -138,9 +140,10 @@ class JsonLines(Format):
     scale: str = DEFAULT_SCALE
     bits: int = DEFAULT_BITS
     signed: bool = False
+    largest: bool = False
 
     name: ClassVar[str] = "jsonl"
-    options: ClassVar[tuple[str, ...]] = ("label", "text", "signed", "words", "letters", "scale")
+    options: ClassVar[tuple[str, ...]] = ("label", "text", "signed", "largest", "words", "letters", "scale")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> JsonLines:
@@ -149,7 +152,8 @@ class JsonLines(Format):
             refuse(options, "jsonl without --text", ("words", "letters", "scale"))
         bits = DEFAULT_BITS if options.bits is None else options.bits
         label = options.label if options.label is not None else usual_label(head, title)
-        return cls(label, options.text, bits=bits, signed=bool(options.signed), **check(options))
+        how: dict[str, Any] = {"bits": bits, "signed": bool(options.signed), "largest": bool(options.largest)}
+        return cls(label, options.text, **how, **check(options))
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> JsonParser:
         return JsonParser(self, named, unlabelled)

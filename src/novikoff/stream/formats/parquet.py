@@ -178,7 +178,7 @@ class ParquetParser(TableParser):
 @dataclass(frozen=True)
 class Parquet(Table):
     name: ClassVar[str] = "parquet"
-    options: ClassVar[tuple[str, ...]] = ("label", "signed")
+    options: ClassVar[tuple[str, ...]] = ("label", "signed", "largest")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Parquet:

@@ -53,6 +53,7 @@ class Table(Format):
     bits: int | None
     """Of hashed features, 0 for a dictionary; None where rows are dense."""
     signed: bool
+    largest: bool
 
     @property
     def columns(self) -> list[str] | None:
@@ -116,6 +117,7 @@ def settled_columns(
         "header": header,
         "bits": None if dense else DEFAULT_BITS if options.bits is None else options.bits,
         "signed": bool(options.signed) and not dense,
+        "largest": bool(options.largest) and not dense,
     }
 
 
@@ -153,7 +155,7 @@ class TableParser(Parser):
     def make_slots(self, terms: int) -> Slots:
         """Room for so many terms; which slots were ever used is not forgotten."""
         bits = self.table.bits or 0
-        made = slots(terms, bits=bits, signed=self.table.signed, named=self.named)
+        made = slots(terms, bits=bits, signed=self.table.signed, named=self.named, largest=self.table.largest)
         made.used[: len(self.used)] = self.used
         self.used = made.used
         return made

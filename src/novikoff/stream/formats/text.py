@@ -179,7 +179,7 @@ class TextParser(Parser):
         self.size = size
         fmt = self.settled
         lines, terms = size // 2 + 2, terms_in(size, fmt.words, fmt.letters)
-        made = slots(terms, bits=fmt.bits, signed=fmt.signed, named=self.named)
+        made = slots(terms, bits=fmt.bits, signed=fmt.signed, named=self.named, largest=fmt.largest)
         self.to = made._replace(used=self.used)
         self.room = room_for(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
         self.out = Out(
@@ -239,9 +239,10 @@ class Text(Format):
     scale: str = DEFAULT_SCALE
     bits: int = DEFAULT_BITS
     signed: bool = False
+    largest: bool = False
 
     name: ClassVar[str] = "text"
-    options: ClassVar[tuple[str, ...]] = ("signed", "words", "letters", "scale")
+    options: ClassVar[tuple[str, ...]] = ("signed", "largest", "words", "letters", "scale")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Text:
@@ -249,7 +250,8 @@ class Text(Format):
         first = next((line for line in head.split(b"\n") if line.strip()), b"")
         separator = "tab" if b"\t" in first.rstrip() and not first.startswith(PREFIX) else "blank"
         bits = DEFAULT_BITS if options.bits is None else options.bits
-        return cls(separator, bits=bits, signed=bool(options.signed), **check(options))
+        how: dict[str, Any] = {"bits": bits, "signed": bool(options.signed), "largest": bool(options.largest)}
+        return cls(separator, **how, **check(options))
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> TextParser:
         return TextParser(self, named, unlabelled)

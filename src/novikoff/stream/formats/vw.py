@@ -289,8 +289,8 @@ def parse(
 
 
 class VWParser(Parser):
-    def __init__(self, bits: int, minus: bool, interactions: tuple[str, ...], named: bool) -> None:
-        self.how: dict[str, Any] = {"bits": bits, "signed": minus, "named": named}
+    def __init__(self, bits: int, interactions: tuple[str, ...], **how: bool) -> None:
+        self.how: dict[str, Any] = {"bits": bits, **how}
         self.letters = np.frombuffer("".join(f"{i}\0" for i in interactions).encode(), np.uint8).copy()
         self.bits, self.size = bits, 0
 
@@ -359,9 +359,10 @@ class VowpalWabbit(Format):
     bits: int = hashing.DEFAULT_BITS
     signed: bool = False
     interactions: tuple[str, ...] = ()
+    largest: bool = False
 
     name: ClassVar[str] = "vw"
-    options: ClassVar[tuple[str, ...]] = ("signed", "interactions")
+    options: ClassVar[tuple[str, ...]] = ("signed", "largest", "interactions")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> VowpalWabbit:
@@ -372,7 +373,8 @@ class VowpalWabbit(Format):
                 )
         bits = hashing.DEFAULT_BITS if options.bits is None else options.bits
         # The same letters side by side, so that each combination from one namespace comes once.
-        return cls(bits, options.signed, tuple("".join(sorted(i)) for i in options.interactions))
+        interactions = tuple("".join(sorted(i)) for i in options.interactions)
+        return cls(bits, options.signed, interactions, options.largest)
 
     @property
     def bits_used(self) -> int:
@@ -383,7 +385,7 @@ class VowpalWabbit(Format):
         return SMALL_BLOCK if self.interactions else None
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> VWParser:
-        return VWParser(self.bits, self.signed, self.interactions, named)
+        return VWParser(self.bits, self.interactions, signed=self.signed, named=named, largest=self.largest)
 
     def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
         """`namespace^feature`, the parts of an interaction joined by `*`; a span is where the parts begin."""
