@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import from_text, growth, in_memory, loading, per_event, start_up, whole_process
+from benchmarks import certifying, from_text, growth, in_memory, loading, per_event, start_up, whole_process
 from benchmarks.measure import show
 
 TABLES = {
@@ -19,9 +19,11 @@ TABLES = {
     "loading": ("Loading text", "novikoff", "peer", loading.run),
     "whole-process": ("From text, whole process", "novikoff", "vw", whole_process.run),
     "cache": ("From the binary cache", "novikoff", "vw", whole_process.cache),
+    "certifying-quick": ("What a certificate costs, 50k rows", "certify", "learn", certifying.quick),
+    "certifying": ("What a certificate costs", "certify", "learn", certifying.run),
     "growth": ("Growth: at most", "smaller", "larger", growth.run),
 }
-QUICK = ("in-memory", "per-event", "start-up", "from-text-quick")
+QUICK = ("in-memory", "per-event", "start-up", "from-text-quick", "certifying-quick")
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description="novikoff beside its peers.")
 parser.add_argument("tables", metavar="TABLE", nargs="*", help=", ".join(TABLES))
@@ -31,6 +33,6 @@ unknown = [name for name in asked.tables if name not in TABLES]
 if unknown:
     parser.error(f"no table {', '.join(unknown)}; there are {', '.join(TABLES)}")
 
-for name in asked.tables or ([n for n in TABLES if n != "from-text-quick"] if asked.full else QUICK):
+for name in asked.tables or ([n for n in TABLES if not n.endswith("-quick")] if asked.full else QUICK):
     heading, left, right, run = TABLES[name]
     show(heading, left, right, run())

@@ -49,14 +49,26 @@ def test_the_shell_of_the_readme() -> None:
     ]
 
 
-@pytest.mark.parametrize("page", ["docs/guide.md", "docs/reading.md", "docs/concepts.md", "docs/labs.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "docs/guide.md",
+        "docs/reading.md",
+        "docs/concepts.md",
+        "docs/labs.md",
+        "docs/certificates.md",
+        "docs/separable.md",
+    ],
+)
 def test_the_python_of_the_guides(page: str) -> None:
     names: dict[str, Any] = {}
     for code in blocks(page, "python"):
         exec(code, names)  # noqa: S102 - our own page
 
 
-@pytest.mark.parametrize("page", ["docs/reading.md", "docs/concepts.md", "docs/labs.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/reading.md", "docs/concepts.md", "docs/labs.md", "docs/certificates.md", "docs/separable.md"]
+)
 def test_the_shell_of_the_pages(page: str) -> None:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     for script in blocks(page, "sh"):
@@ -65,7 +77,7 @@ def test_the_shell_of_the_pages(page: str) -> None:
 
 
 def test_the_pages_name_only_what_is_there() -> None:
-    pages = ("guide", "reading", "concepts", "labs")
+    pages = ("guide", "reading", "concepts", "labs", "separable")
     for page in ("README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in pages)):
         for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
             assert ((ROOT / page).parent / link).exists(), (page, link)

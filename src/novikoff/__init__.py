@@ -22,7 +22,10 @@ _HOME = {
     "Halving": "learners.halving",
     "Rectangle": "learners.rectangle",
     "Ledger": "ledger",
+    "certify": "certificates.certificate",
+    "verify": "certificates.verify",
     "read": "stream.batches",
+    "separable": "certificates.separability",
     "save": "store",
     "load": "store",
     "NovikoffError": "errors",
@@ -35,6 +38,9 @@ _HOME = {
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names are the keys above
 
 if TYPE_CHECKING:
+    from novikoff.certificates.certificate import certify as certify
+    from novikoff.certificates.separability import separable as separable
+    from novikoff.certificates.verify import verify as verify
     from novikoff.errors import InputError as InputError
     from novikoff.errors import LabelError as LabelError
     from novikoff.errors import ModelFileError as ModelFileError

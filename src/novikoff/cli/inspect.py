@@ -7,8 +7,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from novikoff import learners
 
 EPILOG = """\
@@ -44,19 +42,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _weights(model: Any, top: int) -> list[dict[str, Any]] | None:
-    """The largest weights by size, bias included; None where a learner has no single weight vector."""
-    try:
-        weights = np.concatenate([model.intercept_, model.coef_[0]])
-    except AttributeError:
-        return None
-    names, slots = model._state.names, model._state.slot_names or {}
-    columns: Any = list(names.columns) if names is not None else [slots.get(j, j) for j in range(len(weights) - 1)]
-    order = np.argsort(-np.abs(weights), kind="stable")[: max(top, 0)]
-    return [
-        {"feature": "(bias)" if j == 0 else columns[j - 1], "weight": float(weights[j])}
-        for j in order
-        if weights[j] != 0.0
-    ]
+    from novikoff.report.weights import largest
+
+    found = largest(model, top)
+    return None if found is None else [weight._asdict() for weight in found]
 
 
 def _as_text(description: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Any
 
 from novikoff import learners
 from novikoff.cli import interrupt, settings
+from novikoff.cli.certify import add_certifying, chosen
 from novikoff.cli.progress import Progress
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
+from novikoff.cli.reporting import add_report, write_report
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
 from novikoff.learners.following import Following
-from novikoff.stream.reading import Reading
+from novikoff.stream.reading import Options, Reading
 
 EPILOG = f"""\
 {DATA}
@@ -27,6 +30,7 @@ examples:
   novikoff learn train.svm --learner sgd --loss hinge --l2 0.001 --save spam.model
   novikoff learn more.svm --resume spam.model --save spam.model
   novikoff learn digits --positive 3 --json
+  novikoff learn train.svm --certificate spam.certificate --report spam.html
   zcat *.svm.gz | novikoff learn - --average
 """
 
@@ -38,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     )
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
     parser.add_argument("--resume", metavar="MODEL", help="go on from the model in this file")
+    parser.add_argument("--certificate", metavar="FILE", help="write what the theorems say of this run to this file")
+    add_report(parser)
+    add_certifying(parser)
     parser.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -53,10 +60,14 @@ def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     model, passes = _model(options)
     model._check_all()
-    reading = reading_for(options.data, options_of(options), model._state)
+    reading = reading_for(options.data, _reading_options(model, options), model._state)
     _can_be_read(options.data, passes)
-    if options.save:
-        check_writable(Path(options.save))
+    for path in (options.save, options.certificate, options.report):
+        if path:
+            check_writable(Path(path))
+    asked = "--certificate" if options.certificate else "--report" if options.report else None
+    if asked and (options.resume or "-" in options.data):
+        raise InputError(f"{asked} is for a run from its beginning on files: not with --resume or standard input.")
     before = model.ledger_.examples if options.resume else 0
     following = Following(model, reading, positive=options.positive)
     progress = Progress(quiet=options.quiet, already=before, mistakes=model.ledger_.mistakes if before else 0)
@@ -72,8 +83,34 @@ def run(options: argparse.Namespace) -> int:
 
         save(model, options.save)
     report = _summary(model, reading, before, time.perf_counter() - began)
+    if asked:
+        report["certificate"] = _certified(model, passes, options)
     print(json.dumps(report) if options.json else _as_text(report, options))
     return 0
+
+
+def _reading_options(model: Any, options: argparse.Namespace) -> Options:
+    """As the user has said it; a learner that takes values up to 1 keeps the largest of what shares a slot, where it is
+    not said otherwise and the format has slots."""
+    ways = options_of(options)
+    ways.prefer_largest = options.together is None and model._range()[1] < math.inf
+    return ways
+
+
+def _certified(model: Any, passes: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Writes the certificate, made from a run of its own, and its page; returns its document."""
+    from novikoff.certificates.certificate import make
+    from novikoff.certificates.source import Files
+    from novikoff.store import write_atomically
+
+    ways = _reading_options(model, options)
+    fresh, source = type(model)(**model.get_params()), Files(options.data, ways, options.positive)
+    certificate, _ = make(fresh, source, passes=passes, **chosen(options))
+    if options.certificate:
+        write_atomically(Path(options.certificate), (certificate.as_json() + "\n").encode())
+    if options.report:
+        write_report(options.report, certificate, model, source, options.data)
+    return certificate.document
 
 
 def _model(options: argparse.Namespace) -> tuple[Any, int]:
@@ -138,9 +175,20 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
     ) + saved
 
 
+def _allowed(document: dict[str, Any]) -> str:
+    from novikoff.certificates.certificate import Certificate
+
+    best = Certificate(document).headline
+    if best is None:
+        return "no theorem was shown to hold for this run"
+    return f"{best['allowed']:,.1f} {best['counts']} at most ({best['name']}: {best['verdict']})"
+
+
 def _more(report: dict[str, Any]) -> list[tuple[str, str]]:
     """What is worth saying about how the data was read."""
     rows = []
+    if "certificate" in report:
+        rows.append(("allowed", _allowed(report["certificate"])))
     if "slots" in report:
         about = "" if report["collisions_counted"] else "about "
         used = f"{report['slots_used']:,} of {report['slots']:,} slots used"

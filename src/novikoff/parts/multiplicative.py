@@ -86,7 +86,7 @@ def multiplicative(
         lowest=math.log(floor) / math.log(alpha) if floor > 0.0 else -math.inf,
     )
     empty.slots[:] = empty.fresh
-    empty.table[:] = [weight.function(empty, float(exponent)) for exponent in range(-WHOLE, WHOLE + 1)]
+    empty.table[:] = [computed.function(empty, float(exponent)) for exponent in range(-WHOLE, WHOLE + 1)]
     return empty
 
 
@@ -99,11 +99,18 @@ def power(geometry: Multiplicative, exponent: float) -> float:
 
 
 @compiled
-def weight(geometry: Multiplicative, exponent: float) -> float:
-    """w for this exponent."""
+def computed(geometry: Multiplicative, exponent: float) -> float:
+    """w for this exponent, as the table has it for whole ones."""
     if geometry.balance != 0.0:
         return power(geometry, exponent) - power(geometry, -exponent)
     return power(geometry, exponent)
+
+
+@compiled
+def weight(geometry: Multiplicative, exponent: float) -> float:
+    """w for this exponent."""
+    whole: Any = np.int64(exponent) if abs(exponent) <= WHOLE else np.int64(0)
+    return element(geometry.table, whole + WHOLE) if whole == exponent else computed(geometry, exponent)
 
 
 @compiled

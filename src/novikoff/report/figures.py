@@ -1,35 +1,17 @@
-"""A panel as a Plotly figure: what was made is a line with marks, what is allowed broad, pale and dashed, fits dotted.
+"""A panel as a Plotly figure: what was made is a line with marks, what is allowed broad, pale and dashed.
 
-The colours are those of Okabe and Ito, which people of every colour vision tell apart; each learner has its own mark.
+Fits are dotted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from novikoff.lab.fits import Fit
 from novikoff.lab.result import Axis, Column, Panel
-
-INK, GREY, LINES = "#1f2933", "#6b7280", "#e5e7eb"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-
-
-class Look(NamedTuple):
-    colour: str
-    mark: str
-
-
-LOOKS = (
-    Look("#D55E00", "circle"),
-    Look("#0072B2", "square"),
-    Look("#009E73", "diamond"),
-    Look("#CC79A7", "triangle-up"),
-    Look("#E69F00", "cross"),
-    Look("#56B4E9", "triangle-down"),
-    Look("#000000", "x"),
-)
-CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
+from novikoff.report import drawing
+from novikoff.report.drawing import GREY, INK, LOOKS, Look
 
 
 def looks(panels: Iterable[Panel]) -> dict[str, Look]:
@@ -40,19 +22,7 @@ def looks(panels: Iterable[Panel]) -> dict[str, Look]:
 
 def as_html(panel: Panel, fits: Iterable[Fit], look_of: dict[str, Look], place: str) -> str:
     """A <div> with the id `place`, and the script that draws in it; Plotly's own script must come before."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(data=_traces(panel, fits, look_of), layout=_layout(panel))
-    html: str = figure.to_html(full_html=False, include_plotlyjs=False, div_id=place, config=CONFIG)
-    return html
-
-
-def library() -> str:
-    """Plotly's JavaScript, to be put into the page."""
-    from plotly.offline import get_plotlyjs
-
-    script: str = get_plotlyjs()
-    return script
+    return drawing.as_html(_traces(panel, fits, look_of), _layout(panel), place)
 
 
 def _traces(panel: Panel, fits: Iterable[Fit], look_of: dict[str, Look]) -> list[dict[str, Any]]:
@@ -96,33 +66,12 @@ def _column(panel: Panel, column: Column, look_of: dict[str, Look]) -> dict[str,
 
 
 def _layout(panel: Panel) -> dict[str, Any]:
-    at = next(panel.values(column.key) for column in panel.columns if column.role == "x")
-    return {
-        "template": "none",
-        "height": 560,
-        "font": {"family": FONT, "size": 14, "color": INK},
-        "margin": {"l": 64, "r": 12, "t": 12, "b": 56},
-        "hovermode": "x unified",
-        "legend": {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0, "font": {"size": 12}},
-        "xaxis": _axis(panel.x, [value for value in at if value is not None]),
-        "yaxis": {**_axis(panel.y), **({} if panel.y.log else {"rangemode": "tozero"})},
-        "paper_bgcolor": "white",
-        "plot_bgcolor": "white",
-    }
+    at = [v for column in panel.columns if column.role == "x" for v in panel.values(column.key) if v is not None]
+    zero = {} if panel.y.log else {"rangemode": "tozero"}
+    return drawing.layout(hovermode="x unified", xaxis=_axis(panel.x, at), yaxis={**_axis(panel.y), **zero})
 
 
 def _axis(axis: Axis, values: list[float] | None = None) -> dict[str, Any]:
-    few_decades = values is not None and max(values) <= 200.0 * min(values)
-    log = {"dtick": "D2" if few_decades else 1, "exponentformat": "power", "minor": {"ticks": "outside", "ticklen": 3}}
-    return {
-        "title": {"text": axis.title, "standoff": 8},
-        "type": "log" if axis.log else "linear",
-        "gridcolor": LINES,
-        "zeroline": False,
-        "showline": True,
-        "linecolor": GREY,
-        "ticks": "outside",
-        "tickcolor": GREY,
-        "automargin": True,
-        **(log if axis.log else {}),
-    }
+    if not axis.log:
+        return drawing.axis(axis.title, type="linear")
+    return drawing.log_axis(axis.title, few_decades=values is not None and max(values) <= 200.0 * min(values))

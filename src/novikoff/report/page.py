@@ -12,43 +12,29 @@ from html import escape
 
 from novikoff import __version__
 from novikoff.lab.result import Panel, Result
-from novikoff.report import figures
+from novikoff.report import figures, frame
 from novikoff.report.numbers import table
-from novikoff.report.style import STYLE
-
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-SAVE = """\
-const numbers = document.getElementById("numbers").textContent;
-document.getElementById("save").href = URL.createObjectURL(new Blob([numbers], {type: "application/json"}));
-"""
 
 
 def page(result: Result) -> str:
     parts = [*_head(result), *_plots(result), *_checked(result), *_seen(result), *_theorems(result)]
-    return "\n".join(
-        [*parts, *_tables(result), *_settings(result), *_numbers(result), "</main>", "</body>", "</html>", ""]
-    )
+    numbers = json.dumps(result.as_dict(), ensure_ascii=False)
+    return "\n".join([*parts, *_tables(result), *_settings(result), *frame.foot(numbers)])
 
 
 def _head(result: Result) -> Iterator[str]:
-    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>{escape(result.title)} – novikoff lab {escape(result.name)}</title>"
-    yield f"<style>\n{STYLE}</style>\n<script>{figures.library()}</script>\n</head>\n<body>\n<main>"
+    yield from frame.head(f"{result.title} – novikoff lab {result.name}")
     yield f'<header>\n<p class="lab">novikoff lab {escape(result.name)}</p>\n<h1>{escape(result.title)}</h1>'
     yield f'<p class="question">{escape(result.question)}</p>\n</header>'
 
 
 def _plots(result: Result) -> Iterator[str]:
     look_of = figures.looks(result.panels)
-    yield "<noscript><p>The plots need JavaScript, which is in this file; the tables do not.</p></noscript>"
+    yield frame.NO_SCRIPT
     for number, panel in enumerate(result.panels):
         fits = [fit for fit in result.fits if fit.panel == panel.name]
-        yield f'<figure aria-labelledby="title-{number}">\n<h2 id="title-{number}">{escape(panel.title)}</h2>'
-        yield f'<div class="plot" role="img" aria-label="{escape(_described(panel))}">'
-        yield figures.as_html(panel, fits, look_of, f"plot-{number}")
-        yield f"</div>\n<figcaption>{escape(panel.note)}</figcaption>\n</figure>"
+        drawn = figures.as_html(panel, fits, look_of, f"plot-{number}")
+        yield from frame.plot(number, panel.title, _described(panel), drawn, panel.note)
 
 
 def _described(panel: Panel) -> str:
@@ -108,9 +94,4 @@ def _settings(result: Result) -> Iterator[str]:
     yield "<section>\n<h2>Settings</h2>\n<p>The same settings give the same numbers:</p>"
     yield f"<pre><code>novikoff lab {escape(result.name)} {escape(options)}</code></pre>"
     yield f"<p>novikoff {escape(__version__)}. All numbers, also those of rows that the tables leave out:"
-    yield f' <a id="save" href="#numbers" download="{escape(result.name)}.json">save them as JSON</a>.</p>\n</section>'
-
-
-def _numbers(result: Result) -> Iterator[str]:
-    inside = json.dumps(result.as_dict(), ensure_ascii=False).replace("<", "\\u003c")
-    yield f'<script type="application/json" id="numbers">{inside}</script>\n<script>{SAVE}</script>'
+    yield f" {frame.link('save them as JSON', f'{result.name}.json')}.</p>\n</section>"

@@ -1,0 +1,1 @@
+"""Certificates: witnesses, measuring, documents that anyone can check."""

@@ -1,0 +1,342 @@
+"""The certificate: what was run, on which data, what happened, what the theorems allow, what error to expect.
+
+It is made from four things: the data, the learner and its settings, the number of passes, and witnesses. All else
+follows from these by replaying and measuring, and `verify` does just that again. Nothing here knows a learner by name:
+learners declare their theorems, and a theorem is asked with what was measured of each witness.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff import __version__
+from novikoff.certificates import targets, witness
+from novikoff.certificates.choice import Found, chosen, own_direction
+from novikoff.certificates.measure import OUTWARD, UNIT, Batch, Batches, Measured, evidence, measure
+from novikoff.certificates.sample import Gatherer
+from novikoff.certificates.source import Arrays, Source
+from novikoff.errors import InputError
+from novikoff.learners import learner_class, name_of
+from novikoff.learners.learner import Learner
+from novikoff.theory import conversion
+from novikoff.theory.bounds import Bound, Evidence
+
+FORMAT = 1
+LEAST_BUDGET = 60_000_000  # terms that the search for witnesses looks at: a fraction of a second
+NOTHING = "nothing: it is a theorem about this very sequence of examples"
+IID = "the examples are drawn independently from one distribution, and so is new data"
+
+
+class Certificate:
+    """A document and its readings. Two certificates are equal where their documents are."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+
+    @property
+    def bounds(self) -> list[dict[str, Any]]:
+        bounds: list[dict[str, Any]] = self.document["bounds"]
+        return bounds
+
+    @property
+    def headline(self) -> dict[str, Any] | None:
+        """The tightest bound among those for every order of the examples."""
+        shown = [b for b in self.bounds if "allowed" in b and b["any_order"]]
+        return min(shown, key=lambda b: float(b["allowed"]), default=None)
+
+    def witness(self, name: str) -> NDArray[np.float32]:
+        """A witness of this document, the bias's weight first."""
+        return _unpacked(name, self.document["witnesses"][name]).witness
+
+    def as_json(self) -> str:
+        return json.dumps(self.document, ensure_ascii=False, indent=1)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Certificate) and self.document == other.document
+
+    def __hash__(self) -> int:
+        return hash(self.as_json())
+
+    def __str__(self) -> str:
+        seen, lines = self.document["observed"], []
+        lines.append(f"{seen['mistakes']:,} mistakes and {seen['updates']:,} updates on {seen['examples']:,} examples")
+        for b in self.bounds:
+            if b["verdict"] == "not applicable":
+                lines.append(f"  {b['name']}: not applicable, {b['why']}")
+            else:
+                lines.append(
+                    f"  {b['name']}: at most {b['allowed']:,.1f} {b['counts']} ({b['verdict']}, {b['statement']})"
+                )
+        error = self.document["new data"]
+        if error is not None:
+            lines.append(
+                f"  on new data: mean error of the hypotheses used at most {error['progressive']:.4f}"
+                f" with confidence {error['confidence']:g}, if {IID}"
+            )
+        return "\n".join(lines)
+
+
+def make(
+    model: Learner, source: Source, *, passes: int, confidence: float = 0.95, budget: float = 1.0
+) -> tuple[Certificate, Learner]:
+    """The certificate of a fresh learner on a stream, and the learner after it."""
+    gatherer = Gatherer()
+    first = source.learn(model, passes, gatherer.add)
+    sample = gatherer.sample()
+    if sample is None:
+        raise InputError("There are no examples to certify anything about.")
+    directions = _directions(model, sample, effort(sample, budget))
+    found = _witnesses(model, sample, directions)
+    target = _target(model, sample, passes)
+    return Certificate(_document(model, source, found, target, first, passes, confidence)), model
+
+
+def _target(model: Learner, sample: witness.Sample | None, passes: int) -> Mapping[str, float]:
+    """What is shown of a target, where a theorem asks for one."""
+    if sample is None or not any(bound.by_target for bound in model.bounds()):
+        return {}
+    return targets.known(model, sample, model._fitted().features, passes)
+
+
+def effort(sample: witness.Sample, budget: float) -> int:
+    """How many terms the search for witnesses may look at."""
+    terms = int(sample.share() * len(sample.rows.values))
+    return int(budget * max(LEAST_BUDGET, 3 * terms))
+
+
+def _directions(model: Learner, sample: witness.Sample, budget: int) -> Mapping[str, NDArray[np.float64]]:
+    if all(bound.by_target for bound in model.bounds()):
+        return {}
+    return witness.directions(sample, model._fitted().features, bias=bool(model.bias), budget=budget)
+
+
+def _witnesses(model: Learner, sample: witness.Sample, directions: Mapping[str, NDArray[np.float64]]) -> list[Found]:
+    bounds, bias = [bound for bound in model.bounds() if not bound.by_target], bool(model.bias)
+    own = own_direction(model, bias) if bounds else None
+    if own is not None:
+        directions = {**directions, "own": own}
+    return chosen(bounds, directions, sample, bias=bias, target={})
+
+
+def bounds_of(
+    model: Learner,
+    sample: witness.Sample,
+    directions: Mapping[str, NDArray[np.float64]],
+    stream: Batches,
+    passes: int,
+) -> list[dict[str, Any]]:
+    """What the theorems say of a model after its run, with the best of these directions and its own."""
+    found, target = _witnesses(model, sample, directions), _target(model, sample, passes)
+    _, facts = _facts(model, found, target, stream, passes)
+    return [_judged(bound, facts, model.ledger_) for bound in model.bounds()]
+
+
+def _facts(
+    model: Learner, found: list[Found], target: Mapping[str, float], stream: Batches, passes: int
+) -> tuple[list[Measured], dict[str, Evidence]]:
+    """What is measured of each witness, and what the theorems are asked with."""
+    bias = bool(model.bias)
+    measured = (
+        measure(stream(), [f.witness for f in found], bias=bias, widths=[f.widths for f in found]) if found else []
+    )
+    facts = {
+        f.name: evidence(m, bias=bias, passes=passes, batches=stream) for f, m in zip(found, measured, strict=True)
+    }
+    return measured, {**facts, "target": _only(target)} if target else facts
+
+
+def certify(model: Learner, X: Any, y: Any, *, confidence: float = 0.95, budget: float = 1.0) -> Certificate:
+    """The certificate of a fitted model for the data that it was fitted to: fit is replayed and must give this model.
+
+    >>> from novikoff import Perceptron, certify, verify
+    >>> X, y = [[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"]
+    >>> certificate = certify(Perceptron(passes=3).fit(X, y), X, y)
+    >>> certificate.headline["allowed"] >= certificate.document["observed"]["mistakes"]
+    True
+    >>> verify(certificate, X, y)
+    []
+    """
+    from novikoff.store import to_bytes
+
+    fresh = type(model)(**model.get_params())
+    certificate, replayed = make(fresh, Arrays(X, y), passes=int(model.passes), confidence=confidence, budget=budget)
+    if to_bytes(replayed) != to_bytes(model):
+        raise InputError("This model is not what fit gives for this data: certify what was fitted, in the same order.")
+    return certificate
+
+
+def again(document: dict[str, Any], source: Source) -> Certificate:
+    """The certificate that this data, and what the document says of learner and witnesses, really give."""
+    model = learner_class(document["learner"])(**document["settings"])
+    found = [_unpacked(name, packed) for name, packed in document["witnesses"].items()]
+    confidence = document["new data"]["confidence"] if document["new data"] else 0.95
+    gatherer = Gatherer()
+    first = source.learn(model, document["passes"], gatherer.add)
+    slots = model._fitted().features + 1
+    if any(len(f.witness) != slots for f in found):
+        raise InputError(f"a witness must have {slots} numbers, one for each feature and the bias")
+    target = _target(model, gatherer.sample(), document["passes"])
+    return Certificate(_document(model, source, found, target, first, document["passes"], confidence))
+
+
+def _document(
+    model: Learner,
+    source: Source,
+    found: list[Found],
+    target: Mapping[str, float],
+    first: int,
+    passes: int,
+    confidence: float,
+) -> dict[str, Any]:
+    from novikoff.store import to_bytes
+
+    state = model._fitted()
+    ledger = state.ledger
+
+    def stream() -> Iterator[Batch]:
+        return source.batches(state.labels, state.features)
+
+    measured, facts = _facts(model, found, target, stream, passes)
+    document = {
+        "certificate": FORMAT,
+        "novikoff": __version__,
+        "data": source.about(),
+        "learner": name_of(type(model)),
+        "settings": {k: v.item() if isinstance(v, np.generic) else v for k, v in model.get_params().items()},
+        "passes": passes,
+        "labels": [state.labels.negative, state.labels.positive],
+        "precision": state.kind.name,
+        "model": hashlib.sha256(to_bytes(model)).hexdigest(),
+        "observed": {**ledger.as_dict(), "mistakes_of_first_pass": first},
+        "bounds": [_judged(bound, facts, ledger) for bound in model.bounds()],
+        "target": dict(target),
+        "new data": _new_data(first, ledger.examples // passes, confidence),
+        "witnesses": {f.name: {**_packed(f), "measured": _measured(m)} for f, m in zip(found, measured, strict=True)},
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(document))  # as it will be read again
+    return plain
+
+
+def _only(target: Mapping[str, float]) -> Evidence:
+    """Nothing but the target: every number that a witness would have says nothing."""
+    nothing = math.inf
+    return Evidence(
+        radius=nothing,
+        radius_p=lambda _: nothing,
+        norm=nothing,
+        norm_q=lambda _: nothing,
+        margin=-nothing,
+        losses=dict.fromkeys(("hinge", "logistic", "squared"), nothing),
+        slack=lambda _: nothing,
+        target=target,
+    )
+
+
+def _judged(bound: Bound, facts: dict[str, Evidence], ledger: Any) -> dict[str, Any]:
+    """The bound with the witness that makes it smallest."""
+    made = getattr(ledger, bound.counts)
+    said: dict[str, Any] = {"name": bound.name, "counts": bound.counts, "statement": bound.statement, "made": made}
+    said["any_order"] = bound.any_order
+    values = {name: bound.value(e) for name, e in facts.items() if (name == "target") == bound.by_target}
+    allowed = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
+    if not allowed:
+        return {**said, "verdict": "not applicable", "why": _why_not(bound, facts)}
+    best = min(allowed, key=lambda name: allowed[name])
+    # What the ledger sums up was rounded to the nearest number, once for each update.
+    value = allowed[best] * (1.0 + OUTWARD + ledger.updates * UNIT)
+    return {
+        **said,
+        "allowed": value,
+        "slack": value / made if made else None,
+        "verdict": "holds" if made <= value else "broken",
+        "assumes": NOTHING,
+        "witness": best,
+        "numbers": dict(facts[best].target) if bound.by_target else _numbers(facts[best]),
+    }
+
+
+def _why_not(bound: Bound, facts: dict[str, Evidence]) -> str:
+    if bound.by_target:
+        return "a target that explains every label, as it asks for, was not shown"
+    if not facts:
+        return "there is no witness"
+    if all(e.margin <= 0.0 for e in facts.values()):
+        return "no witness was found that separates the stream as it asks"
+    return "no witness was found for which its condition is met"
+
+
+def _numbers(e: Evidence) -> dict[str, float | None]:
+    return {
+        "radius": e.radius,
+        "norm": e.norm,
+        "margin": e.geometric_margin if e.margin > 0.0 else None,
+        "hinge": e.losses["hinge"],
+    }
+
+
+def _new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any] | None:
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence must be between 0 and 1, but is {confidence}.")
+    if examples == 0:
+        return None
+    numbers: dict[str, Any] = {"mistakes": mistakes, "examples": examples}
+    delta = 1.0 - confidence
+    return {
+        "assumes": IID,
+        "confidence": confidence,
+        "progressive": conversion.progressive(**numbers, delta=delta),
+        "random stopping": conversion.random_stopping(**numbers),
+        "penalised": min(1.0, conversion.penalised(**numbers, delta=delta)),
+    }
+
+
+def _measured(found: Measured) -> dict[str, Any]:
+    """Of one pass; sums are rounded up, the margin down."""
+    return {
+        "examples": found.examples,
+        "squared_radius": found.squared_radius,
+        "largest": found.largest,
+        "margin": found.margin,
+        "hinge": found.hinge,
+        "logistic": found.logistic,
+        "squared": found.squared,
+        "squared_slacks": list(found.slacks.values()),
+    }
+
+
+def _packed(found: Found) -> dict[str, Any]:
+    """A witness as text: the slots that are not 0, and their float32 values."""
+    slots = np.flatnonzero(found.witness).astype(np.uint32)
+    values = found.witness[slots]
+    return {
+        "slots": len(found.witness),
+        "places": base64.b64encode(slots.astype("<u4").tobytes()).decode(),
+        "values": base64.b64encode(values.astype("<f4").tobytes()).decode(),
+        "widths": list(found.widths),
+    }
+
+
+def _unpacked(name: str, packed: dict[str, Any]) -> Found:
+    try:
+        u: NDArray[np.float32] = np.zeros(int(packed["slots"]), np.float32)
+        places = np.frombuffer(base64.b64decode(packed["places"], validate=True), "<u4")
+        values = np.frombuffer(base64.b64decode(packed["values"], validate=True), "<f4")
+        if not (
+            len(places) == len(values) and np.isfinite(values).all() and (np.diff(places.astype(np.int64)) > 0).all()
+        ):
+            raise ValueError("places and values don't fit")
+        u[places] = values
+        widths = tuple(float(width) for width in packed["widths"])
+    except (KeyError, TypeError, ValueError, IndexError, MemoryError) as problem:
+        raise InputError(
+            f"The certificate's witness {name!r} can't be read ({problem}): ask for another one."
+        ) from None
+    return Found(name, u, widths)

@@ -1,0 +1,167 @@
+"""Every learner on the same stream in one go, each with its bound: which kind of learner suits the data?
+
+The stream is parsed once for all learners, kept in memory as far as it is needed for the search of witnesses, and gone
+through once more to measure them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.certificates import certificate, witness
+from novikoff.certificates.choice import Guess
+from novikoff.certificates.measure import Batch
+from novikoff.certificates.sample import gathered
+from novikoff.errors import InputError, NovikoffError
+from novikoff.learners import learner_class, names, variant_settings
+from novikoff.learners.following import Following
+from novikoff.stream.labels import Labels
+from novikoff.stream.reading import Options, Reading
+from novikoff.stream.sides import Sides
+from novikoff.theory import mistakes
+
+
+class Entry(NamedTuple):
+    """One learner."""
+
+    name: str
+    model: Any
+    seconds: float
+    bound: dict[str, Any] | None
+    """The tightest that holds for every order of the examples."""
+
+    def as_dict(self) -> dict[str, Any]:
+        ledger = self.model.ledger_
+        return {
+            "learner": self.name,
+            "settings": {k: v for k, v in self.model.get_params().items() if k != "passes"},
+            "mistakes": ledger.mistakes,
+            "updates": ledger.updates,
+            "error": ledger.error,
+            "seconds": self.seconds,
+            "bound": None if self.bound is None else self.bound["allowed"],
+            "theorem": None if self.bound is None else self.bound["name"],
+            "slack": None if self.bound is None else self.bound["slack"],
+            "verdict": None if self.bound is None else self.bound["verdict"],
+        }
+
+
+class Comparison(NamedTuple):
+    entries: list[Entry]
+    """The fewest mistakes first."""
+    left_out: dict[str, str]
+    """Learners that don't take this stream, and why."""
+    additive: float | None
+    """M_p of THEORY §5.7 for the best direction found; None where none separates."""
+    multiplicative: float | None
+    """M_w, likewise."""
+
+    @property
+    def advice(self) -> str:
+        best = f"{self.entries[0].name} made the fewest mistakes on this stream"
+        if self.additive is None or self.multiplicative is None:
+            return f"{best}. Nothing that separates it was found, so the theorems don't say which kind suits it better."
+        kinds = ("additive", "multiplicative")
+        better = kinds[self.multiplicative < self.additive]
+        return (
+            f"{best}. The theorems favour {better} updates: {self.additive:,.0f} mistakes allowed for additive ones,"
+            f" {self.multiplicative:,.0f} for multiplicative ones."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "learners": [entry.as_dict() for entry in self.entries],
+            "left_out": self.left_out,
+            "additive": self.additive,
+            "multiplicative": self.multiplicative,
+            "advice": self.advice,
+        }
+
+
+class Stream(NamedTuple):
+    """The files, as certificates want them: from the beginning whenever they are asked for."""
+
+    titles: list[str]
+    options: Options
+    labels: Labels
+
+    def batches(self) -> Iterator[Batch]:
+        reading = Reading(self.titles, self.options)
+        skips = self.options.bad_lines == "skip"
+        sides = Sides(self.labels, leave_out=reading.left_out if skips else None)
+        for batch in reading.batches():
+            yield batch.rows, sides.of(batch)
+
+
+def compare(
+    titles: list[str], options: Options, *, positive: str | None = None, passes: int = 1, only: Sequence[str] = ()
+) -> Comparison:
+    chosen = list(only) or names()
+    reading = Reading(titles, options)
+    runs = {name: Following(_fresh(name), reading, positive=positive) for name in chosen}
+    seconds, left_out = dict.fromkeys(runs, 0.0), dict[str, str]()
+    for _ in range(passes):
+        for batch in reading.batches():
+            for name in list(runs):
+                began = time.perf_counter()
+                try:
+                    runs[name].take(batch)
+                except NovikoffError as problem:
+                    left_out[name] = str(problem)
+                    del runs[name]
+                    continue
+                seconds[name] += time.perf_counter() - began
+        for run in runs.values():
+            run.end()
+    if not runs:
+        raise InputError(f"No learner takes this stream: {next(iter(left_out.values()))}")
+    models = {name: run.model for name, run in runs.items()}
+    return _judged(models, seconds, left_out, titles, options, passes)
+
+
+def _fresh(name: str) -> Any:
+    return learner_class(name)(**variant_settings(name))
+
+
+def _judged(
+    models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], titles: list[str], options: Options,
+    passes: int,
+) -> Comparison:  # fmt: skip
+    first = next(iter(models.values()))._fitted()
+    stream = Stream(titles, options, first.labels)
+    sample = gathered(stream.batches())
+    if sample is None:
+        raise InputError("There are no examples to compare learners on.")
+    effort = certificate.effort(sample, 1.0)
+    features = max(model._fitted().features for model in models.values())
+    sides = {bias: witness.directions(sample, features, bias=bias, budget=effort // 2) for bias in (False, True)}
+    entries = []
+    for name, model in models.items():
+        bounds = certificate.bounds_of(model, sample, sides[bool(model.bias)], stream.batches, passes)
+        shown = [b for b in bounds if "allowed" in b and b["any_order"]]
+        best = min(shown, key=lambda b: float(b["allowed"]), default=None)
+        entries.append(Entry(name, model, seconds[name], best))
+    entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
+    return Comparison(entries, left_out, *_kinds(sides[True], sample, features))
+
+
+def _kinds(
+    directions: Mapping[str, NDArray[np.float64]], sample: witness.Sample, features: int
+) -> tuple[float | None, float | None]:
+    """(M_p, M_w) for the directions that suit each best."""
+    additive, multiplicative = [], []
+    for direction in directions.values():
+        e = Guess(sample, direction, bias=True, target={}).evidence(1.0)
+        if e.margin > 0.0:
+            additive.append(mistakes.additive(norm2=e.norm, radius2=e.radius, margin=e.margin))
+            multiplicative.append(
+                mistakes.multiplicative(
+                    features=features + 1, norm1=e.norm_q(1.0), radius_inf=e.radius_p(np.inf), margin=e.margin
+                )
+            )
+    return min(additive, default=None), min(multiplicative, default=None)

@@ -1,0 +1,111 @@
+"""How far examples lie on the right side of a hyperplane: a histogram of y·u·x/‖u‖, in one pass and constant memory.
+
+Bins are as wide as a power of 2, and 0 is always an edge: what lies left of it is on the wrong side. Whenever a value
+does not fit, neighbours are merged, from 0 outwards, and bins become twice as wide. In the end they are as narrow as
+the largest value permits, in whatever order the examples came and however they were cut into batches.
+
+Values are rounded to the nearest number: they are for looking at, not for claims.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.certificates.measure import Batch, margins
+
+SIDE = 4096
+"""Bins on either side of 0."""
+NARROWEST = 2.0**-100
+
+
+class Histogram(NamedTuple):
+    """Counts from −`SIDE`·width to +`SIDE`·width; bin k, from `first` on, reaches from k·width to (k+1)·width."""
+
+    width: float
+    first: int
+    counts: tuple[int, ...]
+    """From the first bin that holds an example to the last one."""
+    wrong: int
+    """Examples with y·u·x < 0."""
+    zero: int
+    """Examples with y·u·x = 0."""
+    least: float
+    greatest: float
+
+    @property
+    def examples(self) -> int:
+        return sum(self.counts)
+
+    def widened(self, width: float) -> Histogram:
+        """The same with bins of this width, a power of 2 that is not smaller."""
+        times = round(width / self.width)
+        first = self.first // times
+        counts = np.zeros((self.first + len(self.counts) - 1) // times - first + 1, np.int64)
+        np.add.at(counts, (self.first + np.arange(len(self.counts))) // times - first, self.counts)
+        return self._replace(width=width, first=first, counts=tuple(counts.tolist()))
+
+
+class Tally:
+    """A histogram in the making."""
+
+    def __init__(self) -> None:
+        self.width = NARROWEST
+        self.counts = np.zeros(2 * SIDE, np.int64)
+        self.wrong = self.zero = 0
+        self.least, self.greatest = math.inf, -math.inf
+
+    def add(self, values: NDArray[np.float64]) -> None:
+        values = values if np.isfinite(values).all() else values[np.isfinite(values)]
+        if not len(values):
+            return
+        self.least, self.greatest = min(self.least, float(values.min())), max(self.greatest, float(values.max()))
+        self.wrong += int(np.count_nonzero(values < 0.0))
+        self.zero += int(np.count_nonzero(values == 0.0))
+        while not -SIDE * self.width <= self.least <= self.greatest < SIDE * self.width:
+            self._widen()
+        bins = np.floor(values / self.width).astype(np.int64) + SIDE
+        self.counts += np.bincount(bins, minlength=2 * SIDE)
+
+    def _widen(self) -> None:
+        self.width *= 2.0
+        if self.counts.any():
+            merged = self.counts.reshape(-1, 2).sum(axis=1)
+            self.counts = np.zeros(2 * SIDE, np.int64)
+            self.counts[SIDE // 2 : SIDE // 2 + SIDE] = merged
+
+    def done(self) -> Histogram:
+        filled = np.flatnonzero(self.counts)
+        start, stop = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (SIDE, SIDE)
+        counts = tuple(self.counts[start:stop].tolist())
+        return Histogram(self.width, start - SIDE, counts, self.wrong, self.zero, self.least, self.greatest)
+
+
+def histograms(batches: Iterable[Batch], directions: Sequence[NDArray[np.floating]]) -> list[Histogram | None]:
+    """One for each direction, whose first number is the bias's weight, in one pass; None for a direction of 0."""
+    wide = [_unit(np.asarray(u, np.float64)) for u in directions]
+    tallies = [None if u is None else Tally() for u in wide]
+    room = np.empty(0)
+    for rows, labels in batches:
+        kept = labels != 0
+        room = room if len(room) >= len(labels) else np.empty(len(labels))
+        for u, tally in zip(wide, tallies, strict=True):
+            if u is not None and tally is not None:
+                reached = room[: len(labels)]
+                margins(rows, labels, u, 1.0, reached)
+                tally.add(reached if kept.all() else reached[kept])
+    return [tally.done() if tally is not None and tally.counts.any() else None for tally in tallies]
+
+
+def _unit(u: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """u/‖u‖, also where squares of its numbers would overflow or vanish."""
+    largest = float(np.abs(u).max(initial=0.0))
+    if largest == 0.0 or not math.isfinite(largest):
+        return None
+    scaled = u / largest
+    unit: NDArray[np.float64] = scaled / math.sqrt(float((scaled * scaled).sum()))
+    return unit

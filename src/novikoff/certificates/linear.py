@@ -1,0 +1,51 @@
+"""The widest separator in a box, by linear programming; its dual side tells which rows contradict each other.
+
+    maximise t   with   sign_i·u·z_i ≥ t·w_i for all i,   −1 ≤ u_j ≤ 1,   t ≥ 0
+
+Separable rows have t > 0. For others t = 0, and the dual variables are λ of Gordan's alternative, at a vertex: no more
+rows than there are columns, and one. What comes from here is floating point, and is believed by nobody.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOLERANCE = 1e-10
+"""The smallest that HiGHS takes."""
+
+
+class Solved(NamedTuple):
+    separator: NDArray[np.float64]
+    gain: float
+    """t."""
+    weights: NDArray[np.float64]
+    """λ."""
+
+
+def widest(rows: Any, heights: NDArray[np.float64], seconds: float) -> Solved | None:
+    """`rows` are signed, `heights` the w_i; None where time ran out or HiGHS gave up."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_matrix, hstack
+
+    count, width = rows.shape
+    costs = np.zeros(width + 1)
+    costs[-1] = -1.0
+    found = linprog(
+        costs,
+        A_ub=hstack([-rows, csr_matrix(heights[:, None])], format="csr"),
+        b_ub=np.zeros(count),
+        bounds=[(-1.0, 1.0)] * width + [(0.0, None)],
+        method="highs-ds",
+        options={
+            "time_limit": max(seconds, 0.01),
+            "primal_feasibility_tolerance": TOLERANCE,
+            "dual_feasibility_tolerance": TOLERANCE,
+        },
+    )
+    if found.status != 0 or found.x is None:
+        return None
+    # A row that counts w_i in t counts w_i times as much in Σλ: the combination itself is as it is.
+    return Solved(found.x[:-1], float(found.x[-1]), np.maximum(-found.ineqlin.marginals, 0.0))

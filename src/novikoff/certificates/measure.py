@@ -1,0 +1,224 @@
+"""What a witness is worth on a stream, measured so that rounding can only weaken the claim.
+
+A sum of k products in double precision, in whatever order, is off by at most k·2⁻⁵³·Σ|products|, and a little more
+where products are rounded too; we allow twice that, and measure Σ|products| beside the sum. So each y·u·x has a lower
+and an upper end, and every number takes the end that hurts: R and the losses are rounded up, margins down. Sums of
+numbers that are not negative may be too small by their count times 2⁻⁵³ of themselves; they are raised by twice that.
+
+The formulas are then fed with numbers that lie another 10⁻¹² further out, which is far more than the few operations in
+them can lose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled
+from novikoff._machine import element
+from novikoff.stream.rows import Rows, first, how_many, last, slot
+from novikoff.stream.terms import each
+from novikoff.theory.bounds import Evidence
+
+UNIT = 2.0**-52
+OUTWARD = 1e-12
+EXAMPLES, SQUARED_RADIUS, LARGEST, MARGIN, HINGE, LOGISTIC, SQUARED, FIRST_SLACK = range(8)
+
+
+class Measured(NamedTuple):
+    """Sums over one pass, rounded outward, of the witness u."""
+
+    witness: NDArray[np.float32]
+    """The bias's weight first; 0 where there is none."""
+    examples: int
+    squared_radius: float
+    largest: float
+    """max‖x‖_∞, the bias feature not counted."""
+    margin: float
+    hinge: float
+    logistic: float
+    squared: float
+    slacks: dict[float, float]
+    """Σ max(0, γ·‖u‖ − y·u·x)² by γ·‖u‖."""
+
+
+@compiled
+def weigh(
+    rows: Rows,
+    labels: NDArray[np.int8],
+    witness: NDArray[np.float64],
+    bias: float,
+    widths: NDArray[np.float64],
+    sums: NDArray[np.float64],
+) -> None:
+    """Adds these rows to the sums; a label of 0 leaves its row out. Features past the witness have weight 0."""
+    for i in range(len(labels)):
+        y = np.float64(labels[i])
+        if y == 0.0:
+            continue
+        dot, size, square, largest = bias * witness[0], abs(bias * witness[0]), bias, 0.0
+        start, stop = first(rows, i), last(rows, i)
+        for k in range(start, stop):
+            x, j = np.float64(element(rows.values, k)), slot(rows, i, k)
+            if j < len(witness):
+                product = x * element(witness, j)
+                dot += product
+                size += abs(product)
+            square += x * x
+            largest = max(largest, abs(x))
+        terms = np.float64(stop - start + 8)
+        error = size * terms * UNIT
+        low, high = y * dot - error, y * dot + error
+        sums[EXAMPLES] += 1.0
+        sums[SQUARED_RADIUS] = max(sums[SQUARED_RADIUS], square * (1.0 + terms * UNIT))
+        sums[LARGEST] = max(sums[LARGEST], largest)
+        sums[MARGIN] = min(sums[MARGIN], low)
+        sums[HINGE] += max(0.0, 1.0 - low)
+        sums[LOGISTIC] += math.log1p(math.exp(-abs(low))) + max(0.0, -low)
+        away = max(abs(1.0 - low), abs(1.0 - high))
+        sums[SQUARED] += 0.5 * away * away
+        for g in range(len(widths)):
+            missing = max(0.0, widths[g] - low)
+            sums[FIRST_SLACK + g] += missing * missing
+
+
+@compiled
+def margins(
+    rows: Rows, labels: NDArray[np.int8], witness: NDArray[np.float64], bias: float, out: NDArray[np.float64]
+) -> None:
+    """y·u·x of each row, to the nearest number: for searching, not for claims."""
+    for i in range(len(labels)):
+        dot = bias * witness[0]
+        for k in range(first(rows, i), last(rows, i)):
+            j = slot(rows, i, k)
+            if j < len(witness):
+                dot += np.float64(element(rows.values, k)) * element(witness, j)
+        out[i] = np.float64(labels[i]) * dot
+
+
+@compiled
+def power_sums(rows: Rows, labels: NDArray[np.int8], p: float, bias: float) -> float:
+    """The largest Σ|x_j|^p, rounded up."""
+    largest = 0.0
+    for i in range(len(labels)):
+        if labels[i] != 0:
+            total = bias
+            for k in range(first(rows, i), last(rows, i)):
+                total += abs(np.float64(element(rows.values, k))) ** p
+            largest = max(largest, total * (1.0 + np.float64(last(rows, i) - first(rows, i) + 16) * UNIT))
+    return largest
+
+
+Batch = tuple[Rows, NDArray[np.int8]]
+"""Rows and their labels, −1 or +1, 0 for rows that are left out."""
+Batches = Callable[[], Iterable[Batch]]
+"""The stream, from its beginning, as often as it is asked for."""
+
+
+def measure(
+    batches: Iterable[Batch], witnesses: Sequence[NDArray[np.float32]], *, bias: bool, widths: Sequence[Sequence[float]]
+) -> list[Measured]:
+    """All witnesses in one pass; `widths` are the γ·‖u‖ for which squared slacks are wanted, by witness."""
+    sums = [_fresh(len(wanted)) for wanted in widths]
+    wide = [np.asarray(u, np.float64) for u in witnesses]
+    for rows, labels in batches:
+        for u, wanted, total in zip(wide, widths, sums, strict=True):
+            weigh(rows, labels, u, float(bias), np.asarray(wanted, np.float64), total)
+    return [_result(*parts) for parts in zip(witnesses, widths, sums, strict=True)]
+
+
+def _fresh(slacks: int) -> NDArray[np.float64]:
+    sums = np.zeros(FIRST_SLACK + slacks)
+    sums[MARGIN] = math.inf
+    return sums
+
+
+def _result(witness: NDArray[np.float32], widths: Sequence[float], sums: NDArray[np.float64]) -> Measured:
+    raised = 1.0 + (sums[EXAMPLES] + 64.0) * UNIT
+    slacks = {width: float(total * raised) for width, total in zip(widths, sums[FIRST_SLACK:], strict=True)}
+    hinge, logistic, squared = (float(sums[k] * raised) for k in (HINGE, LOGISTIC, SQUARED))
+    return Measured(
+        witness=witness,
+        examples=int(sums[EXAMPLES]),
+        squared_radius=float(sums[SQUARED_RADIUS]),
+        largest=float(sums[LARGEST]),
+        margin=float(sums[MARGIN]),
+        hinge=hinge,
+        logistic=logistic,
+        squared=squared,
+        slacks=slacks,
+    )
+
+
+def norm_up(u: NDArray[np.float32], q: float = 2.0) -> float:
+    """‖u‖_q, rounded up."""
+    sizes = np.abs(u[u != 0.0].astype(np.float64))
+    if not len(sizes):
+        return 0.0
+    if q == math.inf:
+        return float(sizes.max())
+    largest = float(sizes.max())
+    total = math.fsum((sizes / largest) ** q)
+    return float(largest * total ** (1.0 / q) * (1.0 + OUTWARD))
+
+
+def evidence(
+    found: Measured, *, bias: bool, passes: int, batches: Batches, target: dict[str, float] | None = None
+) -> Evidence:
+    """What the theorems ask for, of `passes` passes over the stream, each number moved outward."""
+    up, down = 1.0 + OUTWARD, 1.0 - OUTWARD
+    powers: dict[float, float] = {}
+
+    def radius_p(p: float) -> float:
+        if p == math.inf:
+            return max(found.largest, float(bias)) * up
+        if p not in powers:
+            powers[p] = max((power_sums(rows, labels, p, float(bias)) for rows, labels in batches()), default=0.0)
+        return float(powers[p] ** (1.0 / p)) * up
+
+    norm = norm_up(found.witness)
+
+    def slack(gamma: float) -> float:
+        """D₂ for a γ whose width was asked for; for one a little smaller the sum for the larger is an upper bound."""
+        width = min((w for w in found.slacks if w >= gamma * norm * down), default=None)
+        return (
+            math.inf if width is None or norm == 0.0 else math.sqrt(passes * found.slacks[width]) / norm_down(norm) * up
+        )
+
+    return Evidence(
+        radius=math.sqrt(found.squared_radius) * up,
+        radius_p=radius_p,
+        norm=norm,
+        norm_q=lambda q: norm_up(found.witness, q),
+        margin=found.margin * (down if found.margin > 0.0 else up),
+        losses={
+            "hinge": found.hinge * passes * up,
+            "logistic": found.logistic * passes * up,
+            "squared": found.squared * passes * up,
+        },
+        slack=slack,
+        target=target or {},
+        gammas=tuple(width / norm * (1.0 - 8.0 * OUTWARD) for width in found.slacks) if norm > 0.0 else (),
+    )
+
+
+def norm_down(norm: float) -> float:
+    """A lower end for a norm whose upper end was made by `norm_up`."""
+    return norm * (1.0 - 4.0 * OUTWARD)
+
+
+def tidy(batches: Iterable[Batch], features: int) -> Iterable[Batch]:
+    """The same with zeros left out and features that come twice added up, as learners see them."""
+    for rows, labels in batches:
+        parts: list[Batch] = []
+
+        def take(part: Rows, start: int, _: bool, labels: NDArray[np.int8] = labels, parts: list[Batch] = parts) -> int:
+            parts.append((part, labels[start : start + how_many(part)]))
+            return how_many(part)
+
+        each(rows, features, take)
+        yield from parts

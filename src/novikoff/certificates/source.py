@@ -1,0 +1,147 @@
+"""Where the examples of a certificate come from: arrays or files, as often as they are asked for, always the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.certificates.measure import Batch, tidy
+from novikoff.errors import InputError
+from novikoff.learners.following import Following
+from novikoff.learners.learner import Learner
+from novikoff.stream import door
+from novikoff.stream.labels import Labels
+from novikoff.stream.reading import Options, Reading, is_builtin
+from novikoff.stream.rows import Rows
+from novikoff.stream.sides import Sides
+
+PIECE = 1 << 20  # bytes of a file that are hashed at once
+
+
+See = Callable[[Rows, NDArray[np.int8]], None]
+
+
+class Source(Protocol):
+    def about(self) -> dict[str, Any]:
+        """What identifies the data, and how it is read."""
+
+    def learn(self, model: Learner, passes: int, see: See | None = None) -> int:
+        """Has a fresh model learn the stream; returns the mistakes of the first pass, all of whose examples are shown
+        to `see`."""
+
+    def batches(self, labels: Labels, features: int) -> Iterator[Batch]:
+        """The stream as the learner saw it, labels as −1 and +1."""
+
+
+class Arrays:
+    """X and y, as `fit` takes them."""
+
+    def __init__(self, X: Any, y: Any) -> None:
+        self.X, self.y = X, y
+
+    def about(self) -> dict[str, Any]:
+        batch = door.batch(self.X)
+        digest = hashlib.sha256()
+        for array in batch.rows:
+            digest.update(
+                np.ascontiguousarray(array).tobytes() if isinstance(array, np.ndarray) else str(array).encode()
+            )
+        digest.update(repr(door.label_array(self.y).tolist()).encode())
+        return {"arrays": {"rows": batch.examples, "columns": batch.features, "sha256": digest.hexdigest()}}
+
+    def learn(self, model: Learner, passes: int, see: See | None = None) -> int:
+        labels = Labels.sorted(door.label_array(self.y)).known()
+        model.partial_fit(self.X, self.y, classes=labels)
+        first = model.ledger_.mistakes
+        for _ in range(passes - 1):
+            model.partial_fit(self.X, self.y)
+        state = model._fitted()
+        if see is not None:
+            for rows, signs in self.batches(state.labels, state.features):
+                see(rows, signs)
+        return first
+
+    def batches(self, labels: Labels, features: int) -> Iterator[Batch]:
+        rows = door.batch(self.X).rows
+        signs, _ = labels.signs(door.label_array(self.y))
+        yield from tidy([(rows, signs)], features)
+
+
+@dataclass
+class Files:
+    """Files, or built-in streams, read with these options."""
+
+    titles: list[str]
+    options: Options
+    positive: str | None = None
+
+    def __post_init__(self) -> None:
+        self._digests: dict[str, Future[str]] = {}
+
+    def about(self) -> dict[str, Any]:
+        """Files by their content: they may be renamed or moved."""
+        unsaid = asdict(Options())
+        ways = {name: value for name, value in asdict(self.options).items() if value != unsaid[name]}
+        for name in ("threads", "block", "cache", "keep_names"):  # they change nothing of what is read
+            ways.pop(name, None)
+        files = [{"stream": t} if is_builtin(t) else {"sha256": self._digest(t).result()} for t in self.titles]
+        return {"files": files, "reading": ways, "positive": self.positive}
+
+    def learn(self, model: Learner, passes: int, see: See | None = None) -> int:
+        for title in self.titles:
+            if not is_builtin(title):
+                self._digest(title)
+        reading = Reading(self.titles, self.options)
+        following = Following(model, reading, positive=self.positive)
+        for batch in reading.batches():
+            signs = following.take(batch)
+            if see is not None:
+                see(batch.rows, signs)
+        following.end()
+        first = model.ledger_.mistakes
+        for _ in range(passes - 1):
+            following.once()
+        return first
+
+    def batches(self, labels: Labels, features: int) -> Iterator[Batch]:
+        reading = Reading(self.titles, self.options)
+        skips = self.options.bad_lines == "skip"
+        sides = Sides(labels, leave_out=reading.left_out if skips else None)
+        for batch in reading.batches():
+            yield batch.rows, sides.of(batch)
+
+    def _digest(self, title: str) -> Future[str]:
+        """In a thread of its own: a file takes longer to hash than to learn."""
+        if title not in self._digests:
+            check_file(title)
+            self._digests[title] = Future()
+            Thread(target=_hash_into, args=(title, self._digests[title]), daemon=True).start()
+        return self._digests[title]
+
+
+def check_file(title: str) -> None:
+    if title == "-" or not Path(title).is_file():
+        raise InputError(f"{title}: a certificate is for files that can be read again, not for a pipe.")
+
+
+def _hash_into(title: str, result: Future[str]) -> None:
+    try:
+        result.set_result(_sha256(title))
+    except OSError as problem:
+        result.set_exception(problem)
+
+
+def _sha256(title: str) -> str:
+    digest = hashlib.sha256()
+    with open(title, "rb") as file:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,80 @@
+"""Certifies a model: replays its learning on its data, finds witnesses, and writes what the theorems allow.
+
+The certificate says how many mistakes were made, how many each theorem allows on this very stream, and what error to
+expect on new data. Anyone who has the data can check it with `novikoff verify`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from novikoff.cli.reading import DATA, add_reading, options_of
+from novikoff.cli.reporting import add_report, write_report
+from novikoff.cli.writing import check_writable
+from novikoff.errors import InputError
+
+EPILOG = f"""\
+{DATA}
+
+examples:
+  novikoff certify spam.model train.svm --output spam.certificate
+  novikoff certify spam.model train.svm --passes 5 --confidence 0.99 --json
+  novikoff certify spam.model train.svm --report spam.html
+  novikoff verify spam.certificate train.svm
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
+    parser.add_argument("data", nargs="+", metavar="DATA", help="what it was learned from, in this order")
+    parser.add_argument(
+        "--passes", metavar="N", type=int, default=1, help="how often it went over the data (default: 1)"
+    )
+    parser.add_argument("--positive", metavar="LABEL", help="the label that was learned against all others")
+    parser.add_argument("--output", metavar="FILE", help="write the certificate to this file")
+    add_report(parser)
+    add_certifying(parser)
+    parser.add_argument("--json", action="store_true", help="print the certificate as one JSON object on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_reading(parser)
+
+
+def add_certifying(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--confidence", metavar="P", type=float, help="of the error on new data (default: 0.95)")
+    parser.add_argument(
+        "--budget", metavar="TIMES", type=float, help="how hard to look for witnesses (default: 1, a few passes)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from novikoff.certificates.certificate import make
+    from novikoff.certificates.source import Files
+    from novikoff.store import load, to_bytes, write_atomically
+
+    model = load(options.model)
+    for path in (options.output, options.report):
+        if path:
+            check_writable(Path(path))
+    source = Files(options.data, options_of(options), options.positive)
+    fresh = type(model)(**model.get_params())
+    certificate, replayed = make(fresh, source, passes=options.passes, **chosen(options))
+    if to_bytes(replayed) != to_bytes(model):
+        raise InputError(
+            f"{options.model}: was not learned from this data, in this order, in {options.passes} passes: name the same"
+            " files, passes and reading options as learn had."
+        )
+    if options.output:
+        write_atomically(Path(options.output), (certificate.as_json() + "\n").encode())
+    if options.report:
+        write_report(options.report, certificate, model, source, options.data)
+    print(certificate.as_json() if options.json else certificate)
+    return 0
+
+
+def chosen(options: argparse.Namespace) -> dict[str, Any]:
+    """What the user said about certifying."""
+    said = {"confidence": options.confidence, "budget": options.budget}
+    return {name: value for name, value in said.items() if value is not None}

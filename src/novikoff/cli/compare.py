@@ -1,0 +1,75 @@
+"""Compares learners: every one that takes the data, on the same stream in one go, with its bound.
+
+Shows mistakes, updates, error, time, what the theorems allow, and whether they favour additive or multiplicative
+updates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from novikoff import learners
+from novikoff.cli.reading import DATA, add_reading, options_of
+
+if TYPE_CHECKING:
+    from novikoff.certificates.comparison import Comparison
+
+EPILOG = f"""\
+{DATA}
+
+examples:
+  novikoff compare breast-cancer
+  novikoff compare train.svm --learners perceptron,balanced-winnow,sgd --passes 3
+  novikoff generate disjunction --attributes 500 --relevant 4 --output d.svm; novikoff compare d.svm --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
+    parser.add_argument("data", nargs="+", metavar="DATA", help="the stream, in this order")
+    parser.add_argument("--learners", metavar="NAMES", type=_names, help="only these, with commas in between")
+    parser.add_argument("--passes", metavar="N", type=int, default=1, help="how often to go over the data (default: 1)")
+    parser.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_reading(parser)
+
+
+def _names(text: str) -> list[str]:
+    chosen = text.split(",")
+    unknown = [name for name in chosen if name not in learners.names()]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no learner is called {unknown[0]}: there are {', '.join(learners.names())}")
+    return chosen
+
+
+def run(options: argparse.Namespace) -> int:
+    from novikoff.certificates.comparison import compare
+
+    found = compare(
+        options.data,
+        options_of(options),
+        positive=options.positive,
+        passes=options.passes,
+        only=options.learners or (),
+    )
+    print(json.dumps(found.as_dict(), ensure_ascii=False) if options.json else _as_text(found))
+    broken = any(entry.bound is not None and entry.bound["verdict"] == "broken" for entry in found.entries)
+    return 1 if broken else 0
+
+
+def _as_text(found: Comparison) -> str:
+    titles = f"{'mistakes':>10}{'updates':>10}{'error':>9}{'allowed':>13}{'slack':>8}{'seconds':>10}   theorem"
+    lines = [f"{'learner':<20}{titles}"]
+    for entry in found.entries:
+        row = entry.as_dict()
+        allowed = "" if row["bound"] is None else f"{row['bound']:,.0f}"
+        slack = "" if row["slack"] is None else f"{row['slack']:.1f}"
+        lines.append(
+            f"{row['learner']:<20}{row['mistakes']:>10,}{row['updates']:>10,}{row['error']:>9.4f}{allowed:>13}{slack:>8}"
+            f"{row['seconds']:>10.3f}   {row['theorem'] or 'none shown'}"
+        )
+    lines += [f"{name:<20}left out: {why}" for name, why in found.left_out.items()]
+    return "\n".join([*lines, "", found.advice])

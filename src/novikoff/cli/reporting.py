@@ -1,0 +1,21 @@
+"""--report: a certificate as a page."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--report", metavar="FILE.html", help="write a page with plots, bounds and all to this file")
+
+
+def write_report(path: str, certificate: Any, model: Any, source: Any, titles: Sequence[str]) -> None:
+    """Whole or not at all."""
+    from novikoff.report.account import account
+    from novikoff.report.certified import page
+    from novikoff.store import write_atomically
+
+    write_atomically(Path(path), page(account(certificate, model, source, titles)).encode())

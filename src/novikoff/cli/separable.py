@@ -1,0 +1,140 @@
+"""Says whether a hyperplane has all positive examples on one side and all negative ones on the other, with a proof."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.cli import interrupt
+from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
+from novikoff.cli.writing import check_writable
+from novikoff.errors import InputError
+
+EPILOG = f"""\
+{DATA}
+
+The proof is a separator with its margin, or examples whose weighted sum is zero though every separator would make it
+positive (Gordan's theorem). It is checked in exact arithmetic before it is shown.
+
+exit code: 0 separable (or, with --check, the proof holds); 1 not separable (the proof does not hold); 3 undecided
+within the budget; 2 bad usage or bad input
+
+examples:
+  novikoff separable train.svm
+  novikoff separable train.svm --no-bias --proof proof.json
+  novikoff separable train.svm --check proof.json
+  novikoff separable digits --positive 3 --json
+"""
+YES, NO, UNDECIDED = 0, 1, 3
+
+
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
+    parser.add_argument("data", nargs="+", metavar="DATA", help="the examples")
+    parser.add_argument(
+        "--bias", action=argparse.BooleanOptionalAction, default=True, help="whether the plane may miss the origin"
+    )
+    parser.add_argument(
+        "--passes", metavar="N", type=int, default=1000, help="of the Perceptron, at most (default: 1000)"
+    )
+    parser.add_argument(
+        "--seconds", metavar="S", type=float, default=60.0, help="after about how long to give up (default: 60)"
+    )
+    parser.add_argument("--positive", metavar="LABEL", help="this label against all others")
+    parser.add_argument("--proof", metavar="FILE.json", help="write the proof to this file")
+    parser.add_argument("--check", metavar="FILE.json", help="check a proof that --proof wrote, against this data")
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_reading(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    began = time.perf_counter()
+    if options.proof:
+        check_writable(Path(options.proof))
+    told = _read_proof(options.check) if options.check else None
+    tell = _tell(quiet=options.quiet)
+    tell("reading")
+    X, y, report = _read(options)
+    interrupt.check()
+    if told is not None:
+        return _check(told, X, y, options)
+    from novikoff.certificates.separability import decide
+    from novikoff.stream.labels import one_against_the_rest
+
+    labels = one_against_the_rest(options.positive) if options.positive is not None else None
+    how = {"bias": options.bias, "passes": options.passes, "seconds": options.seconds}
+    proof = decide(X, y, labels, **how, tell=tell)
+    if options.proof:
+        from novikoff.store import write_atomically
+
+        write_atomically(Path(options.proof), (json.dumps(proof.as_dict(), ensure_ascii=False) + "\n").encode())
+    taken = time.perf_counter() - began
+    if options.json:
+        print(json.dumps({**proof.as_dict(), "took": taken, **report}, ensure_ascii=False))
+    else:
+        print("\n".join([str(proof), *([f"proof       {Path(options.proof)}"] if options.proof else [])]))
+    return UNDECIDED if proof.separable is None else YES if proof.separable else NO
+
+
+def _read(options: argparse.Namespace) -> tuple[Any, NDArray[Any], dict[str, Any]]:
+    """All examples at once, their labels, and what is worth knowing of how they were read."""
+    from novikoff.stream.batches import Gathered
+
+    reading = reading_for(options.data, options_of(options), None)
+    parts = Gathered(sum(os.path.getsize(t) for t in options.data if Path(t).is_file()))
+    for batch in reading.batches():
+        interrupt.check()
+        parts.add(batch)
+    y = np.concatenate(parts.labels)
+    if options.positive is not None:
+        y = _against_the_rest(y, options.positive)
+    return parts.matrix(parts.features), y, reading.report()
+
+
+def _against_the_rest(y: NDArray[Any], positive: str) -> NDArray[Any]:
+    mine = np.array([str(label) == positive for label in y.tolist()])
+    if not mine.any():
+        raise InputError(f"--positive {positive}: no example has that label; there are others only.")
+    return np.where(mine, positive, f"not {positive}")
+
+
+def _read_proof(name: str) -> Any:
+    from novikoff.certificates.written import proof_from
+
+    try:
+        told = json.loads(Path(name).read_bytes())
+    except ValueError as problem:
+        raise InputError(f"{name}: is not JSON: {problem}. Name a file that --proof wrote.") from None
+    if not isinstance(told, dict):
+        raise InputError(f"{name}: is not a proof: name a file that --proof wrote.")
+    return proof_from(told)
+
+
+def _check(told: Any, X: Any, y: NDArray[Any], options: argparse.Namespace) -> int:
+    holds = told.check(X, y)
+    about = "undecided" if told.separable is None else "separable" if told.separable else "not separable"
+    if options.json:
+        print(json.dumps({"holds": holds, "separable": told.separable}))
+    else:
+        print(f"the proof holds: {about}" if holds else f"the proof does not hold for this data: it says {about}")
+    return YES if holds else NO
+
+
+def _tell(*, quiet: bool) -> Callable[[str], None]:
+    began = time.perf_counter()
+
+    def tell(line: str) -> None:
+        interrupt.check()
+        if not quiet:
+            print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
+
+    return tell

@@ -1,0 +1,59 @@
+"""Verifies a certificate: replays the learning on the data, measures the witnesses, and compares every number.
+
+Exit code 0: everything in the certificate is as the data say. 1: something is not, and what differs is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from novikoff.cli.reading import DATA
+from novikoff.errors import InputError
+
+EPILOG = f"""\
+{DATA}
+
+examples:
+  novikoff verify spam.certificate train.svm
+  novikoff verify spam.certificate train.svm --json
+"""
+SHOWN = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
+    parser.add_argument("certificate", metavar="CERTIFICATE", help="a file that certify or learn wrote")
+    parser.add_argument("data", nargs="+", metavar="DATA", help="the data that it is about, in this order")
+    parser.add_argument("--threads", metavar="N", type=int, help="how many threads parse")
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def run(options: argparse.Namespace) -> int:
+    from novikoff.certificates.source import Files
+    from novikoff.certificates.verify import differences, read
+    from novikoff.stream.reading import Options
+
+    try:
+        text = Path(options.certificate).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{options.certificate}: is not a certificate.") from None
+    document = read(text, options.certificate)
+    about = document["data"]
+    if not isinstance(about, dict) or "files" not in about:
+        raise InputError(f"{options.certificate}: is about arrays, not files: check it with novikoff.verify in Python.")
+    ways = dict(about.get("reading", {}))
+    ways["interactions"] = tuple(ways.get("interactions", ()))
+    try:
+        how = Options(**ways, threads=options.threads)
+    except TypeError as problem:
+        raise InputError(f"{options.certificate}: its way of reading is not known here ({problem}).") from None
+    different = differences(document, Files(options.data, how, about.get("positive")))
+    if options.json:
+        print(json.dumps({"verified": not different, "differences": different}, ensure_ascii=False))
+    else:
+        more = len(different) - SHOWN
+        print("\n".join([*different[:SHOWN], *([f"and {more} more"] if more > 0 else [])]) if different else "verified")
+    return 1 if different else 0

@@ -1,0 +1,106 @@
+"""All that a report shows: the certificate, and beside it what it was made from, as curves, histograms and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.certificates.certificate import Certificate
+from novikoff.certificates.histogram import Histogram, histograms
+from novikoff.certificates.source import Source
+from novikoff.learners.learner import Learner
+from novikoff.report import curves
+from novikoff.report.curves import Errors, Mistakes
+from novikoff.report.weights import Weight, largest
+from novikoff.stream.reading import is_builtin
+
+TOP = 20
+"""Weights that are shown."""
+
+
+class Account(NamedTuple):
+    """A run as it came out: pure numbers and words, the same for the same data and settings."""
+
+    certificate: Certificate
+    titles: tuple[str, ...]
+    """What the data was called, folders left out; empty for arrays."""
+    features: int
+    weighted: int
+    """Examples whose weight was not 1."""
+    mistakes: Mistakes
+    errors: Errors
+    witness: str | None
+    """Whose margins are shown: of the tightest bound."""
+    witness_margins: Histogram | None
+    learned_margins: Histogram | None
+    weights: tuple[Weight, ...] | None
+    """None where there is no single weight vector."""
+    hypothesis: str | None
+    """What was learned in words, where weights don't say it."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return self.certificate.document
+
+    @property
+    def first_pass(self) -> int:
+        """The examples of one pass."""
+        examples: int = self.document["observed"]["examples"]
+        return examples // int(self.document["passes"])
+
+
+def account(certificate: Certificate, model: Learner, source: Source, titles: Sequence[str] = ()) -> Account:
+    """Of a certificate and the model that `make` or `certify` made it for; reads the data once more."""
+    document, state = certificate.document, model._fitted()
+    passes, first = int(document["passes"]), int(document["observed"]["mistakes_of_first_pass"])
+    curve = curves.mistakes(state.ledger, first, passes)
+    chosen = _witness(certificate)
+    seen, reached = _margins(certificate, chosen, model, source)
+    weights = largest(model, TOP)
+    return Account(
+        certificate=certificate,
+        titles=tuple(title if is_builtin(title) else Path(title).name for title in titles),
+        features=state.features,
+        weighted=state.ledger.weighted,
+        mistakes=curve,
+        errors=curves.errors(curve, state.ledger.examples // passes, _confidence(document)),
+        witness=chosen,
+        witness_margins=seen,
+        learned_margins=reached,
+        weights=None if weights is None else tuple(weights),
+        hypothesis=model.describe(),
+    )
+
+
+def _confidence(document: dict[str, Any]) -> float:
+    return float(document["new data"]["confidence"]) if document["new data"] else 0.95
+
+
+def _witness(certificate: Certificate) -> str | None:
+    """The one of the tightest bound, or any."""
+    known = certificate.document["witnesses"]
+    best = certificate.headline
+    if best is not None and best.get("witness") in known:
+        return str(best["witness"])
+    return next(iter(known), None)
+
+
+def _margins(
+    certificate: Certificate, chosen: str | None, model: Learner, source: Source
+) -> tuple[Histogram | None, Histogram | None]:
+    """Of the witness, and of what was learned; None where there is none."""
+    state = model._fitted()
+    nothing: NDArray[np.floating] = np.zeros(1)
+    witness = nothing if chosen is None else certificate.witness(chosen)
+    try:
+        learned = np.concatenate([model.intercept_, model.coef_[0]])
+    except AttributeError:
+        learned = nothing
+    if not (witness.any() or learned.any()):
+        return None, None
+    found, reached = histograms(source.batches(state.labels, state.features), [witness, learned])
+    return found, reached

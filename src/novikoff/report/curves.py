@@ -1,0 +1,73 @@
+"""A run as curves: how many mistakes there were, and which error, after so many examples.
+
+A ledger of a long run lists every `stride`-th mistake only. Curves are then drawn through the examples at which the
+count is known exactly, and nothing is made up in between: there they are off by less than `stride` mistakes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.ledger import Ledger
+from novikoff.theory.conversion import progressive
+
+POINTS = 800
+"""Of the running error, on each of two grids: one even, one that grows by a factor."""
+
+
+class Mistakes(NamedTuple):
+    """After `examples[k]` examples there were `counts[k]` mistakes, exactly."""
+
+    examples: tuple[int, ...]
+    counts: tuple[int, ...]
+    stride: int
+    """1 where every mistake is listed: the curve is a staircase then, known everywhere."""
+
+
+class Errors(NamedTuple):
+    """Mistakes per example after so many examples, and between which ends the mean error of the hypotheses used so far
+    lies for examples drawn independently: each end at each point for itself with the certificate's confidence."""
+
+    examples: tuple[int, ...]
+    errors: tuple[float, ...]
+    band: tuple[tuple[float, float], ...]
+    """The lower and upper ends, for the points of the first pass."""
+
+
+def mistakes(ledger: Ledger, first: int, passes: int) -> Mistakes:
+    """The curve of a run of so many passes, the first of which made `first` mistakes."""
+    times, stride = ledger.mistake_times, ledger.stride
+    known = {0: 0, **{int(t): (k + 1) * stride for k, t in enumerate(times)}}
+    known |= {ledger.examples // passes: first, ledger.examples: ledger.mistakes}
+    return Mistakes(tuple(sorted(known)), tuple(known[t] for t in sorted(known)), stride)
+
+
+def errors(curve: Mistakes, first_pass: int, confidence: float) -> Errors:
+    """The running error at no more than a few thousand points, the ends of the first pass and of the run among them."""
+    times, counts = np.array(curve.examples), np.array(curve.counts)
+    last = int(times[-1])
+    if last == 0:
+        return Errors((), (), ())
+    wanted = _grid(last, first_pass)
+    places = np.searchsorted(times, wanted, side="right") - 1
+    if curve.stride > 1:  # only where the count is known
+        places = np.unique(places[places > 0])
+        wanted = times[places]
+    made = counts[places]
+    band = [_ends(int(m), int(t), 1.0 - confidence) for t, m in zip(wanted, made, strict=True) if t <= first_pass]
+    return Errors(tuple(wanted.tolist()), tuple((made / wanted).tolist()), tuple(band))
+
+
+def _grid(last: int, first_pass: int) -> NDArray[np.int64]:
+    even, growing = np.linspace(1, last, POINTS), np.geomspace(1, last, POINTS)
+    grid: NDArray[np.int64] = np.unique(np.concatenate([even, growing, [first_pass, last]]).round().astype(np.int64))
+    return grid
+
+
+def _ends(made: int, examples: int, delta: float) -> tuple[float, float]:
+    """The theorem holds for mistakes, and as well for what was right: that is the lower end."""
+    low = 1.0 - progressive(mistakes=examples - made, examples=examples, delta=delta)
+    return max(0.0, low), min(1.0, progressive(mistakes=made, examples=examples, delta=delta))

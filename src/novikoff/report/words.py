@@ -1,0 +1,135 @@
+"""A certificate in plain words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from novikoff.report.account import Account
+from novikoff.report.numbers import shown
+
+NEW_DATA = {
+    "progressive": "mean error of the hypotheses used while learning, at most",
+    "random stopping": "expected error of one of these hypotheses, drawn at random, in the mean over all streams",
+    "penalised": "error of the hypothesis that the penalised choice picks among them, at most",
+}
+NUMBERS = {"radius": "R", "norm": "‖u‖", "margin": "γ", "hinge": "L"}
+LEGEND = (
+    "Every vector u gives a true bound; the witness is one that makes it small. The certificate holds it, so that"
+    " everybody can measure again: R is the largest ‖x‖, γ the least y·u·x/‖u‖ where u separates, L the hinge loss."
+    " All numbers are rounded so that rounding only weakens what is said."
+)
+
+
+def times(slack: float) -> str:
+    return f"{slack:.3g}" if slack < 1000.0 else shown(slack)
+
+
+def capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def percent(value: float) -> str:
+    return f"{100.0 * value:.3g} %"
+
+
+def at_most(value: float) -> str:
+    """An upper end in percent: rounded up, so that what is read is true."""
+    if value <= 0.0:
+        return percent(value)
+    unit = 10.0 ** (math.floor(math.log10(100.0 * value)) - 2)
+    return f"{math.ceil(100.0 * value / unit - 1e-9) * unit:.3g} %"
+
+
+def count(number: int, what: str) -> str:
+    return f"{number:,} {what if number != 1 else what.removesuffix('s')}"
+
+
+def best_bound(account: Account) -> dict[str, Any] | None:
+    """The tightest for every order, or else the tightest of this one."""
+    stated = [b for b in account.certificate.bounds if "allowed" in b]
+    return account.certificate.headline or min(stated, key=lambda b: float(b["allowed"]), default=None)
+
+
+def made(account: Account) -> str:
+    seen, passes = account.document["observed"], int(account.document["passes"])
+    mistakes = "no mistake" if seen["mistakes"] == 0 else count(seen["mistakes"], "mistakes")
+    again = f", gone over {passes:,} times" if passes > 1 else ""
+    run = f"{count(account.first_pass, 'examples')}{again}"
+    return (
+        f"{capital(account.document['learner'])} made {mistakes} on {run}, each predicted before it was learned from."
+    )
+
+
+def allowed(account: Account) -> str:
+    """What the theorems say of the count."""
+    best, seen = best_bound(account), account.document["observed"]
+    if best is None:
+        return _no_bound(account)
+    most, counts = math.floor(float(best["allowed"])), str(best["counts"])
+    order = "in whatever order they come" if best["any_order"] else "in the order in which they came"
+    text = f"The theorems allow at most {count(most, counts)} on these very examples, {order} ({best['name']})."
+    if best["verdict"] == "broken":
+        return f"{text} More were made: that is a defect of novikoff, please report it."
+    if best["slack"] is not None:
+        about = "made" if counts == "mistakes" else f"the {count(best['made'], counts)} made"
+        text += f" That is {times(best['slack'])} times as many as {'were ' if counts == 'mistakes' else ''}{about}."
+    if most >= seen["examples"]:
+        text += " It is no fewer than there are examples, so on this stream it says nothing."
+    return text
+
+
+def _no_bound(account: Account) -> str:
+    if account.weighted:
+        some = count(account.weighted, "examples")
+        return f"The theorems say nothing of this run: {some} had a weight other than 1, and they are for plain runs."
+    if account.certificate.bounds:
+        return "No theorem gives a number for this run: the table of bounds says why."
+    return "There is no theorem for this learner with these settings."
+
+
+def new_data(account: Account) -> str:
+    new = account.document["new data"]
+    if new is None:
+        return ""
+    sure, most = percent(new["confidence"]), float(new["progressive"])
+    if most >= 1.0:
+        return "There are too few examples to say anything about the error on new data."
+    return (
+        f"On new data expect an error of at most {at_most(most)}, with confidence {sure}, if {new['assumes']} (i.i.d.)."
+        " It is the mean error of the hypotheses that were used while learning."
+    )
+
+
+def mistakes_note(account: Account) -> str:
+    curve = account.mistakes
+    bounds = [b for b in account.certificate.bounds if "allowed" in b]
+    text = "How many mistakes there were after so many examples."
+    if bounds:
+        text += (
+            " Each bound was measured on the whole stream, so it is a horizontal line; mistakes never become fewer, so"
+            " it holds for every beginning of the stream as well."
+        )
+    if any(b["counts"] == "updates" for b in bounds):
+        text += " Where a bound counts updates, their number in the end is a star."
+    if curve.stride > 1:
+        text += (
+            f" The ledger lists every {curve.stride:,}th mistake: the curve is exact at its corners, and off by less"
+            f" than {curve.stride:,} between them."
+        )
+    return text
+
+
+def errors_note(account: Account) -> str:
+    new = account.document["new data"]
+    sure = f"{new['confidence']:g}" if new else "?"
+    text = (
+        "Mistakes per example so far. The band is where the mean error on new data of the hypotheses used so far lies,"
+        f" if examples are i.i.d.: each end, at each point taken by itself, with confidence {sure}"
+        " (progressive validation). The bounds on mistakes need no such assumption."
+    )
+    if account.first_pass < account.mistakes.examples[-1]:
+        text += " After the first pass the examples are not new any more: there is no band."
+    if account.mistakes.stride > 1:
+        text += " It is drawn where the ledger knows the count exactly."
+    return text
