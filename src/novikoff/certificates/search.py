@@ -163,12 +163,12 @@ class Search:
                 return yes, solved.separator
             used = np.flatnonzero(solved.weights)
             weights = np.ldexp(solved.weights[used], -self.examples.heights[active[used]])
-            if not gordan.solvable():
+            if gordan.solvable():
+                no = self._not(gordan.combination(self.examples, active[used], weights))
+                if no is not None:
+                    return no, None
+            else:
                 self._now("weights that only exact solving could confirm, for which novikoff[exact] must be installed")
-                return (None, None)
-            no = self._not(gordan.combination(self.examples, active[used], weights))
-            if no is not None:
-                return no, None
         return self._simplex(active) if len(active) * self._width() <= EXACTLY else (None, None)
 
     def _solve(self, active: NDArray[np.int64], heights: NDArray[np.float64]) -> linear.Solved | None:
