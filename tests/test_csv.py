@@ -30,7 +30,18 @@ MANY = 20 if DISABLED else 200
 TRICKY = ["", "NA", "null", "?", "N/A", "nan", "-NaN", "x", 'say "hi"', "a,b", "a;b\tc|d", "two\nlines", "cr\r\nlf",
           "é", "日本語", " blank ", "\t", "1", "-2.5", "1e3", "0", "none", "nully", '"', '""', "x" * 70]  # fmt: skip
 ODD = ["N/a", "NULL", " na ", "+nan", "-null", "n\x0fa", "nan\0", "n", "nana", "-NA", "/"]
-cell = st.sampled_from(TRICKY) | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
+
+
+def is_no_large_number(text: str) -> bool:
+    """Numbers that are refused, such as Infinity, are for another test."""
+    try:
+        return not abs(float(text)) > 1e15
+    except ValueError:
+        return True
+
+
+letters = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
+cell = st.sampled_from(TRICKY) | letters.filter(is_no_large_number)
 number = st.one_of(
     st.floats(-1e15, 1e15).map(repr),
     st.integers(-(10**15), 10**15).map(str),
