@@ -50,6 +50,6 @@ def run() -> list[Row]:
             "Balanced Winnow, the same",
             lambda: BalancedWinnow().fit(words, truth),
             lambda: Perceptron().fit(words, truth),
-            0.7,
+            0.5,
         ),
     ]

@@ -383,3 +383,33 @@ def look_at(browser: Any, found: Account, path: Path) -> None:
     assert complaints == []
     assert [url for url in asked if not url.startswith("blob:")] == [path.as_uri()]
     window.close()
+
+
+def test_a_comparison_has_a_page_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, target = nasty_file(tmp_path), tmp_path / "compared.html"
+    compare = ["compare", str(data), "--label", "label", "--learners", "perceptron,voted-perceptron,winnow", "--json"]
+    assert main([*compare, "--report", str(target)]) == 0
+    told, text = json.loads(capsys.readouterr().out), target.read_text()
+    tags = Tags(text)
+    assert json.loads(tags.scripts["numbers"]) == told
+    assert "winnow" in told["left_out"]
+    assert not any(tag in ("img", "b") or "onerror" in attributes for tag, attributes in tags.tags)
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
+    if not os.access(CHROMIUM, os.X_OK):
+        pytest.skip(f"there is no {CHROMIUM}: install Debian's package chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        window = browser.new_page(viewport={"width": 390, "height": 844})
+        complaints: list[str] = []
+        window.on("console", lambda message: complaints.append(message.text))
+        window.on("dialog", lambda dialog: complaints.append(dialog.message))
+        window.goto(target.as_uri())
+        window.wait_for_selector("#compared svg.main-svg")
+        assert window.locator("#compared .scatterlayer .trace").count() == 2
+        for _ in range(100):
+            if window.evaluate("document.documentElement.scrollWidth") <= 390:
+                break
+            window.wait_for_timeout(50)
+        assert window.evaluate("document.documentElement.scrollWidth") <= 390
+        assert complaints == []
+        browser.close()

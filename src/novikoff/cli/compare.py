@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from novikoff import learners
 from novikoff.cli.reading import DATA, add_reading, options_of
+from novikoff.cli.reporting import add_report
+from novikoff.cli.writing import check_writable
 
 if TYPE_CHECKING:
     from novikoff.certificates.comparison import Comparison
@@ -21,7 +24,7 @@ EPILOG = f"""\
 {DATA}
 
 examples:
-  novikoff compare breast-cancer
+  novikoff compare breast-cancer --report learners.html
   novikoff compare train.svm --learners perceptron,balanced-winnow,sgd --passes 3
   novikoff generate disjunction --attributes 500 --relevant 4 --output d.svm; novikoff compare d.svm --json
 """
@@ -34,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_report(parser)
     add_reading(parser)
 
 
@@ -48,6 +52,8 @@ def _names(text: str) -> list[str]:
 def run(options: argparse.Namespace) -> int:
     from novikoff.certificates.comparison import compare
 
+    if options.report:
+        check_writable(Path(options.report))
     found = compare(
         options.data,
         options_of(options),
@@ -55,6 +61,12 @@ def run(options: argparse.Namespace) -> int:
         passes=options.passes,
         only=options.learners or (),
     )
+    if options.report:
+        from novikoff.report.compared import page
+        from novikoff.store import write_atomically
+
+        names = [Path(title).name for title in options.data]
+        write_atomically(Path(options.report), page(found, names).encode())
     print(json.dumps(found.as_dict(), ensure_ascii=False) if options.json else _as_text(found))
     broken = any(entry.bound is not None and entry.bound["verdict"] == "broken" for entry in found.entries)
     return 1 if broken else 0

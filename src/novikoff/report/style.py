@@ -24,6 +24,8 @@ figcaption { color: #4b5563; font-size: 0.92rem; }
 dt { font-weight: 600; margin-top: 0.9rem; }
 dd { margin: 0.2rem 0 0; }
 .scroll { overflow-x: auto; margin: 0.8rem 0 1.2rem; }
+.table { overflow-x: auto; }
+h1, li { overflow-wrap: anywhere; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.92rem; }
 caption { text-align: left; font-weight: 600; padding-bottom: 0.4rem; white-space: nowrap; }
 th, td { text-align: right; padding: 0.3rem 0.8rem; border-bottom: 1px solid #e5e7eb; white-space: nowrap; }
