@@ -22,7 +22,8 @@ from novikoff.theory.bounds import Bound, Evidence
 
 MOST = 50_000  # margins that lengths are chosen by
 NEARLY = 1.0005
-REACH = 12.0  # how far from the given length others are tried, in powers of e
+REACH = 14.0  # how far from R‖u‖ = 1 other lengths are tried, in powers of e
+SHORTEST = 1e-100  # a vector below that is what rounding has left of none
 
 
 class Found(NamedTuple):
@@ -113,10 +114,11 @@ def chosen(
     target: Mapping[str, float],
 ) -> list[Found]:
     """For each bound the witness that makes it smallest; one witness may serve several."""
+    radius = math.sqrt(power_sums(sample.rows, sample.labels, 2.0, float(bias)))
     guesses = {
-        name: Guess(sample, direction, bias=bias, target=target)
+        name: Guess(sample, direction / (float(np.linalg.norm(direction)) * radius), bias=bias, target=target)
         for name, direction in directions.items()
-        if np.isfinite(direction).all() and direction.any()
+        if radius > 0.0 and SHORTEST < float(np.linalg.norm(direction)) < math.inf
     }
     found: dict[str, Found] = {}
     taken: list[tuple[str, float]] = []
@@ -148,7 +150,7 @@ def _at_its_best(bound: Bound, guess: Guess, name: str) -> tuple[float, str, flo
         allowed = bound.value(guess.evidence(length, (guess.width * length,)))
         return math.inf if allowed is None else allowed
 
-    grid = np.linspace(-REACH, REACH, 13)
+    grid = np.linspace(-REACH, REACH, 15)
     values = [value(float(at)) for at in grid]
     k = int(np.argmin(values))
     if not math.isfinite(values[k]):
