@@ -21,7 +21,7 @@ from sklearn.datasets import load_svmlight_file
 import novikoff
 from novikoff.cli.generate import PARAMETERS
 from novikoff.cli.main import main
-from novikoff.cli.replacing import replacing
+from novikoff.store import replacing
 from novikoff.stream.concepts import CONCEPTS, Common, disjunction, linear_threshold
 from novikoff.stream.made.text_of import TextOf
 from novikoff.stream.made.worst import WORST

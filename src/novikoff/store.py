@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -148,14 +149,22 @@ def _checked_header(content: bytes, origin: str) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Temporary file, fsync, rename, fsync of the folder: at every moment the old file or the new one is there."""
+    """A whole file at once; at every moment the old one or the new one is there."""
+    with replacing(path) as write:
+        write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Callable[[bytes], object]]:
+    """A file piece by piece: gives what takes the pieces. Temporary file, fsync, rename, fsync of the folder, so that
+    the file that was there is replaced only when the block has ended well."""
     path = Path(os.path.realpath(path))  # what a link points to is replaced, not the link
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
     try:
         with open(temporary, "xb") as file:
-            file.write(content)
+            yield file.write
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

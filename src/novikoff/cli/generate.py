@@ -134,7 +134,7 @@ def _output(name: str | None) -> Iterator[Callable[[bytes], object]]:
     if name is None:
         yield sys.stdout.buffer.write
         return
-    from novikoff.cli.replacing import replacing
+    from novikoff.store import replacing
 
     with replacing(Path(name)) as write:
         yield write
