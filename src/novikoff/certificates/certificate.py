@@ -31,7 +31,7 @@ from novikoff.theory.bounds import Bound, Evidence
 
 FORMAT = 1
 LEAST_BUDGET = 60_000_000  # terms that the search for witnesses looks at: a fraction of a second
-NOTHING = "nothing: it is a theorem about this very sequence of examples"
+NOTHING = "nothing of the data; the theorem is about exact arithmetic, and what this run made is compared with it"
 IID = "the examples are drawn independently from one distribution, and so is new data"
 
 

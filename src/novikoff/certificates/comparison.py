@@ -17,12 +17,11 @@ from novikoff.certificates import certificate, witness
 from novikoff.certificates.choice import Guess
 from novikoff.certificates.measure import Batch
 from novikoff.certificates.sample import gathered
+from novikoff.certificates.source import Files
 from novikoff.errors import InputError, NovikoffError
 from novikoff.learners import learner_class, names, variant_settings
 from novikoff.learners.following import Following
-from novikoff.stream.labels import Labels
 from novikoff.stream.reading import Options, Reading
-from novikoff.stream.sides import Sides
 from novikoff.theory import mistakes
 
 
@@ -83,21 +82,6 @@ class Comparison(NamedTuple):
         }
 
 
-class Stream(NamedTuple):
-    """The files, as certificates want them: from the beginning whenever they are asked for."""
-
-    titles: list[str]
-    options: Options
-    labels: Labels
-
-    def batches(self) -> Iterator[Batch]:
-        reading = Reading(self.titles, self.options)
-        skips = self.options.bad_lines == "skip"
-        sides = Sides(self.labels, leave_out=reading.left_out if skips else None)
-        for batch in reading.batches():
-            yield batch.rows, sides.of(batch)
-
-
 def compare(
     titles: list[str], options: Options, *, positive: str | None = None, passes: int = 1, only: Sequence[str] = ()
 ) -> Comparison:
@@ -133,16 +117,19 @@ def _judged(
     passes: int,
 ) -> Comparison:  # fmt: skip
     first = next(iter(models.values()))._fitted()
-    stream = Stream(titles, options, first.labels)
-    sample = gathered(stream.batches())
+    features = max(model._fitted().features for model in models.values())
+
+    def stream() -> Iterator[Batch]:
+        return Files(titles, options).batches(first.labels, features)
+
+    sample = gathered(stream())
     if sample is None:
         raise InputError("There are no examples to compare learners on.")
     effort = certificate.effort(sample, 1.0)
-    features = max(model._fitted().features for model in models.values())
     sides = {bias: witness.directions(sample, features, bias=bias, budget=effort // 2) for bias in (False, True)}
     entries = []
     for name, model in models.items():
-        bounds = certificate.bounds_of(model, sample, sides[bool(model.bias)], stream.batches, passes)
+        bounds = certificate.bounds_of(model, sample, sides[bool(model.bias)], stream, passes)
         shown = [b for b in bounds if "allowed" in b and b["any_order"]]
         best = min(shown, key=lambda b: float(b["allowed"]), default=None)
         entries.append(Entry(name, model, seconds[name], best))

@@ -15,10 +15,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, final
 
-from numpy.typing import ArrayLike
-
 from novikoff.learners.estimator import above_one, finite, not_negative
-from novikoff.learners.events import OneByOne
+from novikoff.learners.weighed import Weighed
 from novikoff.parts.multiplicative import Multiplicative, multiplicative
 from novikoff.parts.rules import Mistake
 from novikoff.theory import winnow
@@ -28,7 +26,7 @@ __all__ = ["BalancedWinnow"]
 
 
 @final
-class BalancedWinnow(OneByOne):
+class BalancedWinnow(Weighed):
     """Balanced Winnow: each feature has a weight for and a weight against, multiplied by opposite powers on a mistake.
 
     For features from −1 to 1 of which few matter, on either side, and for any number of features, hashed or growing. On
@@ -95,18 +93,6 @@ class BalancedWinnow(OneByOne):
             average=self.average,
             balance=True,
         )
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> BalancedWinnow:
-        """Forgets, then learns (X, y), `passes` times. An example of weight c moves the weights by α^(c·x)."""
-        self._fit(X, y, sample_weight)
-        return self
-
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None
-    ) -> BalancedWinnow:
-        """Learns these rows once, going on from before; `classes` names both labels at the first call."""
-        self._partial_fit(X, y, classes, sample_weight)
-        return self
 
     def bounds(self) -> Sequence[Bound]:
         state = self._run_so_far()

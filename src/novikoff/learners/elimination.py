@@ -13,7 +13,7 @@ shows that none does, or that a label is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -27,7 +27,6 @@ from novikoff.learners.state import State
 from novikoff.parts import clauses as k_cnf
 from novikoff.parts import literals as conjunction
 from novikoff.parts.rules import Missed
-from novikoff.stream.rows import Rows
 from novikoff.theory import concepts
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -84,13 +83,6 @@ class Elimination(Judged):
 
     def _unseen_weight(self, state: State) -> float:
         return -1.0 if self.k == 1 and state.geometry.scalars[conjunction.BEGUN] else 0.0
-
-    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        return OneByOne._scorer(self, state) if self.k == 1 else super()._scorer(state)
-
-    def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
-        one = OneByOne._score_terms if self.k == 1 else Judged._score_terms
-        return one(self, state, columns, values)
 
     def _hypothesis(self, state: State) -> NDArray[np.float64]:
         return OneByOne._hypothesis(self, state) if self.k == 1 else super()._hypothesis(state)

@@ -39,4 +39,4 @@ class Judged(OneByOne):
 def own_scratch(geometry: G) -> G:
     """The geometry with room of its own to write an example out: several threads may predict with one model, and a
     model's arrays may be read-only."""
-    return geometry._replace(example=np.zeros(len(geometry.example)))
+    return geometry._replace(example=np.zeros(len(geometry.example))) if hasattr(geometry, "example") else geometry

@@ -19,10 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
-from numpy.typing import ArrayLike
-
 from novikoff.learners.estimator import not_negative, one_of, positive
-from novikoff.learners.events import OneByOne
+from novikoff.learners.weighed import Weighed
 from novikoff.parts.additive import Additive, Averaged, additive
 from novikoff.parts.rules import Mistake
 from novikoff.parts.schedules import Schedule
@@ -33,7 +31,7 @@ __all__ = ["Perceptron"]
 
 
 @final
-class Perceptron(OneByOne):
+class Perceptron(Weighed):
     """The Perceptron: on a mistake, w += rate·y·x.
 
     On a stream that some u with ‖u‖ = 1 separates by γ it makes at most (R/γ)² mistakes, R = max‖x‖. For streams that
@@ -96,16 +94,6 @@ class Perceptron(OneByOne):
     def _width(self) -> float:
         """g/r: the margin for a learner of rate 1."""
         return float(self.margin / self.rate)
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Perceptron:
-        """Forgets, then learns (X, y), `passes` times. An example of weight c makes a step c times as long."""
-        self._fit(X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Perceptron:
-        """Learns these rows once, going on from before; `classes` names both labels at the first call."""
-        self._partial_fit(X, y, classes, sample_weight)
-        return self
 
     def bounds(self) -> Sequence[Bound]:
         state = self._run_so_far()

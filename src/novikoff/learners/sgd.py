@@ -20,11 +20,10 @@ from collections.abc import Sequence
 from typing import Any, Literal, final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from novikoff.errors import InputError
 from novikoff.learners.estimator import not_negative, one_of, positive
-from novikoff.learners.events import OneByOne
+from novikoff.learners.weighed import Weighed
 from novikoff.parts.adagrad import REACH, adagrad
 from novikoff.parts.additive import additive
 from novikoff.parts.decayed import decayed
@@ -39,7 +38,7 @@ LOSSES = {"hinge": Hinge, "logistic": Logistic, "squared": Squared}
 
 
 @final
-class SGD(OneByOne):
+class SGD(Weighed):
     """Stochastic gradient descent, one step per example: w −= r_t·∇ℓ_t(w), with s = w·x and the loss ℓ_t
 
     - hinge: max(0, 1 − y·s), the step where y·s ≤ 1 is w += r_t·y·x;
@@ -122,16 +121,6 @@ class SGD(OneByOne):
         if l1 == l2 == 0.0:
             return additive(slots, kind, bias=self.bias, schedule=schedule, average=self.average)
         return decayed(slots, kind, bias=self.bias, schedule=schedule, average=self.average, l1=l1, l2=l2)
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SGD:
-        """Forgets, then learns (X, y), `passes` times. An example of weight c counts c times its loss, in one step."""
-        self._fit(X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> SGD:
-        """Learns these rows once, going on from before; `classes` names both labels at the first call."""
-        self._partial_fit(X, y, classes, sample_weight)
-        return self
 
     def bounds(self) -> Sequence[Bound]:
         state = self._run_so_far()

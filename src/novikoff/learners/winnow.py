@@ -20,12 +20,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
-from numpy.typing import ArrayLike
-
 from novikoff.errors import InputError
 from novikoff.learners.estimator import above_one, not_negative, positive, truth
-from novikoff.learners.events import OneByOne
 from novikoff.learners.state import State
+from novikoff.learners.weighed import Weighed
 from novikoff.parts.geometry import resized
 from novikoff.parts.multiplicative import HIGHEST, Multiplicative, multiplicative
 from novikoff.parts.rules import Mistake
@@ -36,7 +34,7 @@ __all__ = ["Winnow"]
 
 
 @final
-class Winnow(OneByOne):
+class Winnow(Weighed):
     """Winnow: weights start at 1; on a mistake those of the features that are there are doubled or halved.
 
     For features from 0 to 1 of which few matter. A disjunction of k among n features is learned with at most
@@ -148,16 +146,6 @@ class Winnow(OneByOne):
     def _compact(self, state: State) -> Multiplicative:
         geometry: Multiplicative = state.geometry
         return geometry if self.negations else resized(geometry, state.features + 1)
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Winnow:
-        """Forgets, then learns (X, y), `passes` times. An example of weight c is promoted or demoted by α^(c·x)."""
-        self._fit(X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Winnow:
-        """Learns these rows once, going on from before; `classes` names both labels at the first call."""
-        self._partial_fit(X, y, classes, sample_weight)
-        return self
 
     def bounds(self) -> Sequence[Bound]:
         state = self._run_so_far()
