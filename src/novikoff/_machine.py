@@ -146,7 +146,7 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     target: Any, builder: Any, signature: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any
 ) -> Any:
     """LLVM code for (Σ xₖ·wₖ, Σ xₖ²) over `count` terms from `start` on; wₖ are neighbours, or gathered by index. Where
-    an xₖ is 0, NaN stands for the second."""
+    an xₖ is 0, NaN stands for the second. Without slots it is the second alone."""
     from llvmlite import ir
     from numba.core import cgutils
 
@@ -164,8 +164,8 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
 
     x_base = step(pointer(*values), start)
     i_base = None if indices is None else step(pointer(*indices), start)
-    stride = 2 if slots[0].ndim == 2 else 1
-    w_base = step(pointer(*slots), number(stride))
+    stride = 2 if slots is not None and slots[0].ndim == 2 else 1
+    w_base = x_base if slots is None else step(pointer(*slots), number(stride))
     exact_square = isinstance(x_base.type.pointee, ir.FloatType)
     exact = exact_square and isinstance(w_base.type.pointee, ir.FloatType)
 
@@ -264,6 +264,8 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     some = builder.icmp_unsigned("!=", builder.bitcast(lanes, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0))
     in_rest = builder.icmp_unsigned("==", builder.load(good_rest), ir.Constant(bits, 0))
     square = builder.select(builder.or_(some, in_rest), ir.Constant(double, math.nan), square)
+    if slots is None:
+        return square
     return target.make_tuple(builder, signature.return_type, [dot, square])
 
 

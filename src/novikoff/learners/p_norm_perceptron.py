@@ -23,9 +23,8 @@ from novikoff._jit import compiled
 from novikoff.errors import InputError
 from novikoff.learners.estimator import positive
 from novikoff.learners.events import OneByOne
-from novikoff.parts.geometry import move, read, score
+from novikoff.parts.geometry import finished, move, read
 from novikoff.parts.rules import Mistake
-from novikoff.stream.rows import Rows, measure
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -46,10 +45,9 @@ def link(geometry: Power, theta: float) -> float:
     return math.copysign((abs(theta) / geometry.scalars[0]) ** (geometry.scalars[1] - 1.0), theta)
 
 
-@score.of(Power)
-def _(geometry: Power, rows: Rows, i: int) -> tuple[float, float]:
-    dot, square = measure(rows, i, geometry.slots)
-    return dot + geometry.bias * np.float64(geometry.slots[0, 0]), square + geometry.bias * geometry.bias
+@finished.of(Power)
+def _(geometry: Power, dot: float, j: int) -> float:
+    return dot + geometry.bias * np.float64(geometry.slots[j, 0])
 
 
 @move.of(Power)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
 from novikoff._steps import dense_steps, sparse_steps
-from novikoff.parts.geometry import limit, move, read, score, tick, update
-from novikoff.stream.rows import Rows, Sparse, first, last, measure, slot
+from novikoff.parts.geometry import finished, limit, move, read, settle, tick, update
+from novikoff.stream.rows import Column, Rows, Sparse, first, last, origin, slot, squared
 
 REACH, STEPS = 0, 1
 
@@ -80,7 +80,7 @@ def summed(geometry: AdaGrad, j: int, missed: float) -> float:
 
 
 @compiled
-def settle(geometry: AdaGrad, j: int) -> None:
+def settle_one(geometry: AdaGrad, j: int) -> None:
     missed = geometry.scalars[STEPS] - geometry.seen[j]
     if len(geometry.sums) > 0:
         geometry.sums[j] += summed(geometry, j, missed)
@@ -88,31 +88,36 @@ def settle(geometry: AdaGrad, j: int) -> None:
     geometry.seen[j] = geometry.scalars[STEPS]
 
 
-@score.of(AdaGrad)
-def _(geometry: AdaGrad, rows: Rows, i: int) -> tuple[float, float]:
-    if len(geometry.seen) > 0:
-        _, square = measure(rows, i, geometry.slots)
-        if not square < limit(geometry.slots):  # a row that will be refused: leave everything as it is
-            return 0.0, square
-        settle(geometry, 0)
+@settle.of(AdaGrad)
+def _(geometry: AdaGrad, rows: Rows, i: int) -> None:
+    if len(geometry.seen) > 0 and squared(rows, i) < limit(geometry.slots):
+        settle_one(geometry, origin(rows))
         for k in range(first(rows, i), last(rows, i)):
-            settle(geometry, slot(rows, i, k))
-    dot, square = measure(rows, i, geometry.slots)
-    return dot + geometry.bias * np.float64(geometry.slots[0, 0]), square + geometry.bias * geometry.bias
+            settle_one(geometry, slot(rows, i, k))
+
+
+@finished.of(AdaGrad)
+def _(geometry: AdaGrad, dot: float, j: int) -> float:
+    return dot + geometry.bias * np.float64(geometry.slots[j, 0])
+
+
+@compiled
+def one_step(slots: NDArray[np.floating], j: int, g: float, rate: float) -> float:
+    """Moves one weight by its gradient; returns its |w|, 0 where it did not move."""
+    if g == 0.0:
+        return 0.0
+    slots[j, 1] = np.float64(slots[j, 1]) + g * g
+    total = np.float64(slots[j, 1])
+    if total == 0.0:  # the square is too small a number
+        return 0.0
+    w = np.float64(slots[j, 0]) + rate * g / math.sqrt(total)
+    slots[j, 0] = w
+    return abs(w)
 
 
 @move.of(AdaGrad)
 def _(geometry: AdaGrad, j: int, x: float, pulled: float, t: int) -> None:
-    g = pulled * x
-    if g == 0.0:
-        return
-    geometry.slots[j, 1] = np.float64(geometry.slots[j, 1]) + g * g
-    total = np.float64(geometry.slots[j, 1])
-    if total == 0.0:  # the square is too small a number
-        return
-    w = np.float64(geometry.slots[j, 0]) + geometry.rate * g / math.sqrt(total)
-    geometry.slots[j, 0] = w
-    geometry.scalars[REACH] = max(geometry.scalars[REACH], abs(w))
+    geometry.scalars[REACH] = max(geometry.scalars[REACH], one_step(geometry.slots, j, pulled * x, geometry.rate))
 
 
 @generic
@@ -128,12 +133,20 @@ def _(rows: Sparse, i: int, slots: NDArray[np.floating], pulled: float, rate: fl
     )
 
 
+@steps.of(Column)
+def _(rows: Column, i: int, slots: NDArray[np.floating], pulled: float, rate: float) -> float:
+    reach = 0.0
+    for k in range(first(rows, i), last(rows, i)):
+        reach = max(reach, one_step(slots, slot(rows, i, k), pulled * np.float64(rows.values[k]), rate))
+    return reach
+
+
 @update.of(AdaGrad)
 def _(geometry: AdaGrad, rows: Rows, i: int, signal: float, t: int) -> None:
     reach = steps(rows, i, geometry.slots, signal, geometry.rate)
     geometry.scalars[REACH] = max(geometry.scalars[REACH], reach)
     if geometry.bias != 0.0:
-        move(geometry, 0, geometry.bias, signal, t)
+        move(geometry, origin(rows), geometry.bias, signal, t)
 
 
 @tick.of(AdaGrad)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled
 from novikoff._machine import element, put
-from novikoff.parts.geometry import limit, move, pull, read, score, tick
+from novikoff.parts.geometry import finished, limit, move, pull, read, settle, tick
 from novikoff.parts.schedules import Schedule, step_length
-from novikoff.stream.rows import Rows, first, last, measure, slot
+from novikoff.stream.rows import Rows, first, last, origin, slot, squared
 
 SCALE, SHIFT, AREA = 0, 1, 2
 # Below, v is so large beside w that the area under the scale loses the digits that averages need.
@@ -59,25 +59,24 @@ def soft(v: float, pull: float) -> float:
 
 
 @compiled
-def settle(geometry: Decayed, j: int) -> None:
+def settle_one(geometry: Decayed, j: int) -> None:
     """Brings v_j up to date with the L1 pulls since it was last touched."""
     v = np.float64(element(geometry.slots, j))
     put(geometry.slots, j, soft(v, geometry.scalars[SHIFT] - element(geometry.seen, j)))
     put(geometry.seen, j, geometry.scalars[SHIFT])
 
 
-@score.of(Decayed)
-def _(geometry: Decayed, rows: Rows, i: int) -> tuple[float, float]:
-    if geometry.l1 > 0.0:
-        _, square = measure(rows, i, geometry.slots)
-        if not square < limit(geometry.slots):  # a row that will be refused: leave everything as it is
-            return 0.0, square
-        settle(geometry, 0)
+@settle.of(Decayed)
+def _(geometry: Decayed, rows: Rows, i: int) -> None:
+    if geometry.l1 > 0.0 and squared(rows, i) < limit(geometry.slots):
+        settle_one(geometry, origin(rows))
         for k in range(first(rows, i), last(rows, i)):
-            settle(geometry, slot(rows, i, k))
-    dot, square = measure(rows, i, geometry.slots)
-    v = dot + geometry.bias * np.float64(geometry.slots[0])
-    return v * geometry.scalars[SCALE], square + geometry.bias * geometry.bias
+            settle_one(geometry, slot(rows, i, k))
+
+
+@finished.of(Decayed)
+def _(geometry: Decayed, dot: float, j: int) -> float:
+    return (dot + geometry.bias * np.float64(geometry.slots[j])) * geometry.scalars[SCALE]
 
 
 @pull.of(Decayed)
@@ -111,7 +110,7 @@ def renew(geometry: Decayed) -> None:
     scalars = geometry.scalars
     for j in range(len(geometry.slots)):
         if geometry.l1 > 0.0:
-            settle(geometry, j)
+            settle_one(geometry, j)
             geometry.seen[j] = 0.0
         v = np.float64(geometry.slots[j])
         if len(geometry.sums) > 0:

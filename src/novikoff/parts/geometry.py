@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
 from novikoff._machine import element, in_range
-from novikoff.stream.rows import Rows, first, last, measure, slot
+from novikoff.stream.rows import Rows, first, last, measure, origin, slot
 
 PER_SLOT = ("slots", "seen", "sums", "members", "example")
 APPENDED = ("ends", "born", "signs", "indices", "values")
@@ -33,8 +33,20 @@ def limit(slots: NDArray[np.floating]) -> float:
 def score(geometry: Any, rows: Rows, i: int) -> tuple[float, float]:
     """(w·x, ‖x‖²) of row i, bias included, with the weights of this moment; a row whose ‖x‖² is not below the limit
     will be refused, and must find everything as it was."""
+    settle(geometry, rows, i)
     dot, square = measure(rows, i, geometry.slots)
-    return dot + geometry.bias * np.float64(geometry.slots[0]), square + geometry.bias * geometry.bias
+    return finished(geometry, dot, origin(rows)), square + geometry.bias * geometry.bias
+
+
+@generic
+def settle(geometry: Any, rows: Rows, i: int) -> None:
+    """Brings the weights that row i touches up to date, where that was put off; not for a row that will be refused."""
+
+
+@generic
+def finished(geometry: Any, dot: float, j: int) -> float:
+    """The score, from the sum over the features and the bias's weight, which is in slot j."""
+    return dot + geometry.bias * np.float64(geometry.slots[j])
 
 
 @generic
@@ -98,7 +110,7 @@ def move_all(geometry: Any, rows: Rows, i: int, signal: float, t: int) -> None:
     for k in range(first(rows, i), last(rows, i)):
         move(geometry, slot(rows, i, k), np.float64(element(rows.values, k)), pulled, t)
     if geometry.bias != 0.0:
-        move(geometry, 0, geometry.bias, pulled, t)
+        move(geometry, origin(rows), geometry.bias, pulled, t)
 
 
 @compiled

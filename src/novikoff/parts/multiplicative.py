@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled, generic
 from novikoff._machine import dense_sums, element, put
 from novikoff._steps import dense_powers, sparse_powers
-from novikoff.parts.geometry import fits, move, pull, read, score, update, within
-from novikoff.stream.rows import Rows, Sparse, first, last, measure, slot
+from novikoff.parts.geometry import finished, fits, move, pull, read, score, update, within
+from novikoff.stream.rows import Column, Rows, Sparse, first, last, measure, origin, slot
 
 WHOLE = 512  # exponents up to here, of either sign, are in the table
 RANGE = 100.0  # Powers from 2^−100 to 2^100 count as what they are, smaller ones as 0: beside any other they can't be
@@ -139,8 +139,12 @@ def _(geometry: Multiplicative, rows: Rows, i: int) -> tuple[float, float]:
         negated, _ = dense_sums(geometry.mirror, 0, features, geometry.slots[features:])
         dot += negated
         turn_back(geometry, rows, i)
-    constant = geometry.dummy * np.float64(geometry.slots[0, 0]) - geometry.threshold
-    return dot + constant, square + geometry.dummy
+    return finished(geometry, dot, origin(rows)), square + geometry.dummy
+
+
+@finished.of(Multiplicative)
+def _(geometry: Multiplicative, dot: float, j: int) -> float:
+    return dot + (geometry.dummy * np.float64(geometry.slots[j, 0]) - geometry.threshold)
 
 
 @fits.of(Multiplicative)
@@ -178,6 +182,13 @@ def _(rows: Sparse, i: int, geometry: Multiplicative, pulled: float) -> bool:
     )
 
 
+@raise_all.of(Column)
+def _(rows: Column, i: int, geometry: Multiplicative, pulled: float) -> bool:
+    for k in range(first(rows, i), last(rows, i)):
+        move(geometry, slot(rows, i, k), np.float64(rows.values[k]), pulled, 0)
+    return False
+
+
 @update.of(Multiplicative)
 def _(geometry: Multiplicative, rows: Rows, i: int, signal: float, t: int) -> None:
     pulled = pull(geometry, signal, t)
@@ -189,7 +200,7 @@ def _(geometry: Multiplicative, rows: Rows, i: int, signal: float, t: int) -> No
             j = slot(rows, i, k)
             geometry.slots[j, 0] = weight(geometry, np.float64(geometry.slots[j, 1]))
     if geometry.dummy != 0.0:
-        move(geometry, 0, geometry.dummy, pulled, t)
+        move(geometry, origin(rows), geometry.dummy, pulled, t)
     features = len(geometry.mirror)
     if features > 0:
         turn(geometry, rows, i)

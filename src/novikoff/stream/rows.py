@@ -2,6 +2,9 @@
 
 The loop sees rows only through `measure`, `inside`, `proper`, `first`, `last` and `slot`; a new kind of rows is a
 NamedTuple with these six. Terms of a row are numbered through the whole batch, as the values are stored.
+
+Where there are many columns of weights, one for each class, `Column` is how one of them sees the rows: all that works
+on one vector of weights works on a column too.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff._columns import BLOCK, dense_columns, sparse_columns, square
 from novikoff._jit import compiled, generic
 from novikoff._machine import dense_sums, element, grow, sparse_sums
 
@@ -28,6 +32,17 @@ class Sparse(NamedTuple):
     starts: NDArray[np.int64]
     indices: NDArray[np.uint32]
     values: NDArray[np.floating]
+
+
+class Column(NamedTuple):
+    """Rows whose weights are in column `at` of a table `across` columns wide: slot j is number j·across + at there."""
+
+    rows: Dense | Sparse
+    values: NDArray[np.floating]
+    across: int
+    at: int
+    sums: NDArray[np.float64]
+    """Room for the sums of a block of columns."""
 
 
 Rows: TypeAlias = Dense | Sparse
@@ -101,6 +116,62 @@ def _(rows: Sparse, i: int, slots: int) -> bool:
 @measure.of(Sparse)
 def _(rows: Sparse, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     return sparse_sums(rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots)
+
+
+@generic
+def origin(rows: Rows) -> int:
+    """The weight slot of the bias."""
+    return 0
+
+
+@generic
+def squared(rows: Rows, i: int) -> float:
+    """‖x‖² of row i, the bias not counted; NaN where a value is 0."""
+    return square(rows.values, i * rows.width, rows.width)  # type: ignore[union-attr]
+
+
+@squared.of(Sparse)
+def _(rows: Sparse, i: int) -> float:
+    return square(rows.values, rows.starts[i], rows.starts[i + 1] - rows.starts[i])
+
+
+@generic
+def sum_columns(rows: Rows, i: int, slots: NDArray[np.floating], across: int, at: int, out: NDArray[np.float64]) -> None:
+    """w·x of row i, the bias not counted, for the block of columns that begins at `at`."""
+    dense_columns(rows.values, i * rows.width, rows.width, slots, across, at, out)  # type: ignore[union-attr]
+
+
+@sum_columns.of(Sparse)
+def _(rows: Sparse, i: int, slots: NDArray[np.floating], across: int, at: int, out: NDArray[np.float64]) -> None:
+    start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
+    sparse_columns(rows.values, rows.indices, start, count, slots, across, at, out)
+
+
+@origin.of(Column)
+def _(rows: Column) -> int:
+    return rows.at
+
+
+@first.of(Column)
+def _(rows: Column, i: int) -> int:
+    return first(rows.rows, i)
+
+
+@last.of(Column)
+def _(rows: Column, i: int) -> int:
+    return last(rows.rows, i)
+
+
+@slot.of(Column)
+def _(rows: Column, i: int, k: int) -> int:
+    return slot(rows.rows, i, k) * rows.across + rows.at
+
+
+@measure.of(Column)
+def _(rows: Column, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
+    begin = rows.at - rows.at % BLOCK
+    sum_columns(rows.rows, i, slots, rows.across, begin, rows.sums)
+    return rows.sums[rows.at], squared(rows.rows, i)
 
 
 @compiled
