@@ -21,6 +21,8 @@ _HOME = {
     "Elimination": "learners.elimination",
     "Halving": "learners.halving",
     "Rectangle": "learners.rectangle",
+    "OneVsAll": "wrap.one_vs_all",
+    "Kesler": "wrap.kesler",
     "Ledger": "ledger",
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     from novikoff.store import load as load
     from novikoff.store import save as save
     from novikoff.stream.batches import read as read
+    from novikoff.wrap.kesler import Kesler as Kesler
+    from novikoff.wrap.one_vs_all import OneVsAll as OneVsAll
 
 
 def __getattr__(name: str) -> Any:

@@ -55,6 +55,8 @@ class BalancedWinnow(Weighed):
     ([[1.5, -1.5, -1.5]], 2)
     """
 
+    tabular = "each"
+
     def __init__(
         self,
         *,

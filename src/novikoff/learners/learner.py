@@ -10,7 +10,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,9 @@ class Learner(Estimator, ABC):
     bias: bool
     passes: int
     tie: Any = "positive"
+    tabular: ClassVar[str] = "no"
+    """Whether many columns of its weights can be learned side by side: each as if it stood alone, as one long vector
+    (whole), or not."""
     _state: State | None = None
 
     # --- What a learner's file provides ---
@@ -95,9 +98,8 @@ class Learner(Estimator, ABC):
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         self._check_all()
         batch = door.batch(X)
-        y = door.label_array(y, batch.examples)
         weights = door.weight_array(sample_weight, batch.examples)
-        signs, labels = Labels.sorted(y).signs(y)
+        signs, labels = self._told(y, batch.examples)
         state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
         self._learn(state, batch.rows, signs, weights, int(self.passes))
         self._adopt(state)
@@ -107,24 +109,34 @@ class Learner(Estimator, ABC):
         self._check_all()
         old = self._state
         batch = door.batch(X, kind=old.kind if old else None)
-        y = door.label_array(y, batch.examples)
         weights = door.weight_array(sample_weight, batch.examples)
-        labels = old.labels if old else Labels()
-        signs, labels = (labels if classes is None else labels.named(classes)).signs(y)
+        labels = old.labels if old else self._no_labels()
+        signs, labels = self._told(y, batch.examples, labels if classes is None else labels.named(classes))
         if old is None:
             state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
         else:
             self._goes_on(old)
             self._same_features(batch)
             state = old
-        before = state.ledger.examples
+        before, known = state.ledger.examples, state.labels
+        state.labels = labels
         try:
             self._learn(state, batch.rows, signs, weights, 1)
-        finally:
-            if state.ledger.examples > before:  # also where only a part of the batch was taken
-                state.labels = labels
+        except BaseException:
+            if state.ledger.examples == before:  # not where a part of the batch was taken
+                state.labels = known
+            raise
         self._adopt(state)
         return self
+
+    def _no_labels(self) -> Any:
+        """The labels that are known before any came."""
+        return Labels()
+
+    def _told(self, y: Any, examples: int, known: Any = None) -> tuple[Any, Any]:
+        """The labels y as the loop takes them, and those that are known then; without `known`, all are in y."""
+        y = door.label_array(y, examples)
+        return (Labels.sorted(y) if known is None else known).signs(y)
 
     def learn_rows(
         self, state: State, rows: Rows, signs: NDArray[np.int8], labels: Labels, weights: NDArray[np.float64]
@@ -309,10 +321,11 @@ class Learner(Estimator, ABC):
         looked through the rows: no column comes twice; there may be some that were never learned."""
         state, scale = self._fitted(), self._scale()
         score, spare = self._scorer(state), False
+        shape = self._score_shape(state)
 
         def of(rows: Rows) -> NDArray[np.float64]:
             nonlocal state, score, spare
-            out = np.empty(how_many(rows))
+            out = np.empty((how_many(rows), *shape))
             if known and self._unseen_weight(state) == 0.0:
                 rows = narrowed(rows, state.features)
             elif known and isinstance(rows, Sparse) and width(rows) > state.features:
@@ -332,6 +345,10 @@ class Learner(Estimator, ABC):
             return out * scale
 
         return of
+
+    def _score_shape(self, state: State) -> tuple[int, ...]:
+        """Of one example's score: a number, by default."""
+        return ()
 
     def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         """score(rows, tidy, out) → how many rows were scored."""

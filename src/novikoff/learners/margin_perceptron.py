@@ -109,6 +109,8 @@ class MarginPerceptron(OneByOne):
     ([1, 1, -1, -1], 1)
     """
 
+    tabular = "whole"
+
     def __init__(self, *, gamma: float = 0.1, epsilon: float = 0.5, bias: bool = True, passes: int = 1) -> None:
         self.gamma = gamma
         self.epsilon = epsilon

@@ -92,6 +92,8 @@ class PNormPerceptron(OneByOne):
     [1]
     """
 
+    tabular = "each"
+
     def __init__(self, *, p: float | None = None, bias: bool = True, passes: int = 1) -> None:
         self.p = p
         self.bias = bias

@@ -60,6 +60,8 @@ class Perceptron(Weighed):
     (['right'], 2)
     """
 
+    tabular = "each"
+
     def __init__(
         self,
         *,

@@ -76,6 +76,8 @@ class SGD(Weighed):
     ['low', 'high']
     """
 
+    tabular = "each"
+
     def __init__(
         self,
         *,

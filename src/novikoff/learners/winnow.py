@@ -70,6 +70,8 @@ class Winnow(Weighed):
     ([[2.0, 1.0, 1.0, 2.0]], 1)
     """
 
+    tabular = "each"
+
     def __init__(
         self,
         *,

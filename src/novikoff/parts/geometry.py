@@ -35,7 +35,7 @@ def score(geometry: Any, rows: Rows, i: int) -> tuple[float, float]:
     will be refused, and must find everything as it was."""
     settle(geometry, rows, i)
     dot, square = measure(rows, i, geometry.slots)
-    return finished(geometry, dot, origin(rows)), square + geometry.bias * geometry.bias
+    return finished(geometry, dot, origin(rows)), square + bias_square(geometry)
 
 
 @generic
@@ -89,6 +89,18 @@ def read(geometry: Any, j: int, t: int) -> float:
     return np.float64(geometry.slots[j])
 
 
+@generic
+def read_constant(geometry: Any, j: int, t: int) -> float:
+    """The constant term of that hypothesis, from the bias's weight, which is in slot j."""
+    return read(geometry, j, t)
+
+
+@generic
+def bias_square(geometry: Any) -> float:
+    """What the bias feature adds to ‖x‖²."""
+    return geometry.bias * geometry.bias
+
+
 @compiled
 def within(rows: Rows, i: int, least: float, most: float) -> bool:
     """Whether the values of row i are from least to most; a value of 0 is no term, and always right."""
@@ -115,14 +127,15 @@ def move_all(geometry: Any, rows: Rows, i: int, signal: float, t: int) -> None:
 
 @compiled
 def read_all(geometry: Any, t: int, out: NDArray[np.float64]) -> None:
-    for j in range(len(out)):
+    out[0] = read_constant(geometry, 0, t)
+    for j in range(1, len(out)):
         out[j] = read(geometry, j, t)
 
 
 @compiled
 def read_some(geometry: Any, t: int, indices: NDArray[np.uint32], out: NDArray[np.float64]) -> None:
     """The bias, then the weights of these features, in their order."""
-    out[0] = read(geometry, 0, t)
+    out[0] = read_constant(geometry, 0, t)
     for k in range(len(indices)):
         out[k + 1] = read(geometry, int(indices[k]) + 1, t)
 

@@ -22,7 +22,18 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled, generic
 from novikoff._machine import dense_sums, element, put
 from novikoff._steps import dense_powers, sparse_powers
-from novikoff.parts.geometry import finished, fits, move, pull, read, score, update, within
+from novikoff.parts.geometry import (
+    bias_square,
+    finished,
+    fits,
+    move,
+    pull,
+    read,
+    read_constant,
+    score,
+    update,
+    within,
+)
 from novikoff.stream.rows import Column, Rows, Sparse, first, last, measure, origin, slot
 
 WHOLE = 512  # exponents up to here, of either sign, are in the table
@@ -139,7 +150,7 @@ def _(geometry: Multiplicative, rows: Rows, i: int) -> tuple[float, float]:
         negated, _ = dense_sums(geometry.mirror, 0, features, geometry.slots[features:])
         dot += negated
         turn_back(geometry, rows, i)
-    return finished(geometry, dot, origin(rows)), square + geometry.dummy
+    return finished(geometry, dot, origin(rows)), square + bias_square(geometry)
 
 
 @finished.of(Multiplicative)
@@ -219,12 +230,21 @@ def mean(geometry: Multiplicative, j: int, t: int) -> float:
 
 @read.of(Multiplicative)
 def _(geometry: Multiplicative, j: int, t: int) -> float:
-    """Σ w_j·x_j + Σ w̄_j·(1 − x_j) − θ as one linear function of x."""
+    """Σ w_j·x_j + Σ w̄_j·(1 − x_j) − θ as one linear function of x: what x_j is multiplied by."""
     features = len(geometry.mirror)
-    if j > 0:
-        w = mean(geometry, j, t)
-        return w - mean(geometry, features + j, t) if 0 < j <= features else w
-    constant = geometry.dummy * mean(geometry, 0, t) - geometry.threshold
+    w = mean(geometry, j, t)
+    return w - mean(geometry, features + j, t) if 0 < j <= features else w
+
+
+@read_constant.of(Multiplicative)
+def _(geometry: Multiplicative, j: int, t: int) -> float:
+    features = len(geometry.mirror)
+    constant = geometry.dummy * mean(geometry, j, t) - geometry.threshold
     for companion in range(features + 1, 2 * features + 1):
         constant += mean(geometry, companion, t)
     return constant
+
+
+@bias_square.of(Multiplicative)
+def _(geometry: Multiplicative) -> float:
+    return geometry.dummy

@@ -167,6 +167,11 @@ def _(rows: Column, i: int, k: int) -> int:
     return slot(rows.rows, i, k) * rows.across + rows.at
 
 
+@squared.of(Column)
+def _(rows: Column, i: int) -> float:
+    return squared(rows.rows, i)
+
+
 @measure.of(Column)
 def _(rows: Column, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     begin = rows.at - rows.at % BLOCK

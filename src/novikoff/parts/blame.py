@@ -1,0 +1,142 @@
+"""Preferences i ≻ j among scored things, and who is to blame where scores don't agree with them.
+
+A preference is an example of the binary learner in a larger space: x_ij has x in block i and −x in block j, and is
+positive. Its score is s = s_i − s_j; the learner's rule says how hard it pulls. Of several preferences of one example
+
+    top            only the one with the least s counts
+    uniform        all that pull, each 1/how many
+    proportional   all that pull, each by how far it is below what the rule asks for
+
+so that what the weights move along is a mean of the x_ij: at most as long as they are, and every u that separates them
+by γ separates it by γ too. A tie, s = 0, is a mistake: a preference that is not shown is not met.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled, generic
+from novikoff.parts.rules import Hinge, Mistake, signal
+
+UPDATES = ("top", "uniform", "proportional")
+TOP, UNIFORM, PROPORTIONAL = 0, 1, 2
+
+
+@generic
+def asked(rule: Any) -> float:
+    """The score from which on the rule is content; infinity where it never is."""
+    return np.inf
+
+
+@asked.of(Mistake)
+def _(rule: Mistake) -> float:
+    return rule.margin
+
+
+@asked.of(Hinge)
+def _(rule: Hinge) -> float:
+    return 1.0
+
+
+@compiled
+def pulls(rule: Any, s: float, norm: float) -> float:
+    """How hard a preference of score s pulls."""
+    return signal(rule, s, 1.0, s <= 0.0, norm)
+
+
+@compiled
+def blame_rivals(
+    update: int,
+    rule: Any,
+    norm: float,
+    scores: NDArray[np.float64],
+    count: int,
+    best: int,
+    signals: NDArray[np.float64],
+) -> bool:
+    """The preferences of one thing to all others: signals, for all of them; whether a preference is not met."""
+    top = -1
+    for j in range(count):
+        signals[j] = 0.0
+        if j != best and (top < 0 or scores[j] > scores[top]):
+            top = j
+    if top < 0:
+        return False
+    if update == TOP:
+        g = pulls(rule, scores[best] - scores[top], norm)
+        signals[best] = g
+        signals[top] = -g
+    else:
+        total, number = 0.0, 0
+        for j in range(count):
+            if j != best:
+                g = pulls(rule, scores[best] - scores[j], norm)
+                signals[j] = g
+                number += g != 0.0
+                total += short_of(rule, scores[best] - scores[j], g)
+        whole = 0.0
+        for j in range(count):
+            if signals[j] != 0.0:
+                g = signals[j]
+                share = 1.0 / number
+                if update == PROPORTIONAL and total > 0.0:
+                    share = short_of(rule, scores[best] - scores[j], g) / total
+                signals[j] = -share * g
+                whole += share * g
+        signals[best] = whole
+    return scores[best] <= scores[top]
+
+
+@compiled
+def short_of(rule: Any, s: float, g: float) -> float:
+    """How far s is below what the rule asks for, where it pulls."""
+    return asked(rule) - s if g != 0.0 else 0.0
+
+
+@compiled
+def blame_pairs(
+    update: int,
+    rule: Any,
+    norm: float,
+    scores: NDArray[np.float64],
+    grades: NDArray[np.float64],
+    count: int,
+    signals: NDArray[np.float64],
+) -> int:
+    """The preferences of every thing to all of lower grade (NaN has none): signals, and how many are not met."""
+    for j in range(count):
+        signals[j] = 0.0
+    unmet, number, total, least, top_a, top_b = 0, 0, 0.0, np.inf, -1, -1
+    for a in range(count):
+        for b in range(count):
+            if grades[a] > grades[b]:
+                s = scores[a] - scores[b]
+                unmet += s <= 0.0
+                if s < least:
+                    least, top_a, top_b = s, a, b
+                if update != TOP:
+                    g = pulls(rule, s, norm)
+                    number += g != 0.0
+                    total += short_of(rule, s, g)
+    if top_a < 0:
+        return 0
+    if update == TOP:
+        g = pulls(rule, least, norm)
+        signals[top_a] += g
+        signals[top_b] -= g
+        return unmet
+    for a in range(count):
+        for b in range(count):
+            if grades[a] > grades[b]:
+                s = scores[a] - scores[b]
+                g = pulls(rule, s, norm)
+                if g != 0.0:
+                    share = 1.0 / number
+                    if update == PROPORTIONAL and total > 0.0:
+                        share = short_of(rule, s, g) / total
+                    signals[a] += share * g
+                    signals[b] -= share * g
+    return unmet

@@ -1,0 +1,198 @@
+"""Many columns of weights over the same features, one for each class, pair of classes or bit of a code.
+
+Every geometry made for one vector of weights serves a table of them: the weight of slot j in column c is number
+j·across + c of its arrays. The columns of one example are scored in one go; those that are to move then move as they
+would if each stood alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._columns import BLOCK
+from novikoff._jit import compiled, generic
+from novikoff._machine import element, put
+from novikoff._steps import dense_steps
+from novikoff.parts.adagrad import REACH, AdaGrad
+from novikoff.parts.additive import Additive
+from novikoff.parts.geometry import PER_SLOT, finished, move, pull, read, read_constant, settle, update
+from novikoff.stream.rows import Column, Rows, first, last, proper, slot, squared, sum_columns
+
+G = TypeVar("G", bound=Any)
+
+
+@compiled
+def score_columns(
+    geometry: Any, rows: Rows, i: int, across: int, columns: int, scores: NDArray[np.float64]
+) -> None:
+    """The scores of the first so many columns for row i, bias included."""
+    for c in range(columns):
+        settle(geometry, Column(rows, rows.values, across, c, scores), i)
+    for at in range(0, columns, BLOCK):
+        sum_columns(rows, i, geometry.slots, across, at, scores)
+    for c in range(columns):
+        scores[c] = finished(geometry, scores[c], c)
+
+
+@generic
+def update_columns(
+    geometry: Any,
+    rows: Rows,
+    i: int,
+    across: int,
+    columns: int,
+    signals: NDArray[np.float64],
+    times: NDArray[np.int64],
+) -> None:
+    """Moves the weights that row i touches in every column whose signal is not 0; `times` has each column's step."""
+    move_columns(geometry, rows, i, across, columns, signals, times)
+
+
+@compiled
+def move_columns(
+    geometry: Any,
+    rows: Rows,
+    i: int,
+    across: int,
+    columns: int,
+    signals: NDArray[np.float64],
+    times: NDArray[np.int64],
+) -> None:
+    for c in range(columns):
+        if signals[c] != 0.0:
+            update(geometry, Column(rows, rows.values, across, c, signals), i, signals[c], times[c])
+
+
+@compiled
+def many(signals: NDArray[np.float64], columns: int) -> bool:
+    """Whether so many columns move that it is quicker to go through all of a feature's at once."""
+    moving = 0
+    for c in range(columns):
+        moving += signals[c] != 0.0
+    return moving > 3
+
+
+@update_columns.of(Additive)
+def _(
+    geometry: Additive,
+    rows: Rows,
+    i: int,
+    across: int,
+    columns: int,
+    signals: NDArray[np.float64],
+    times: NDArray[np.int64],
+) -> None:
+    if not many(signals, columns):
+        move_columns(geometry, rows, i, across, columns, signals, times)
+        return
+    for c in range(columns):
+        signals[c] = pull(geometry, signals[c], times[c])
+    for k in range(first(rows, i), last(rows, i)):
+        x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
+        for c in range(columns):
+            put(geometry.slots, base + c, np.float64(element(geometry.slots, base + c)) + element(signals, c) * x)
+    if geometry.bias != 0.0:
+        for c in range(columns):
+            move(geometry, c, geometry.bias, signals[c], times[c])
+
+
+@update_columns.of(AdaGrad)
+def _(
+    geometry: AdaGrad,
+    rows: Rows,
+    i: int,
+    across: int,
+    columns: int,
+    signals: NDArray[np.float64],
+    times: NDArray[np.int64],
+) -> None:
+    if not many(signals, columns):
+        move_columns(geometry, rows, i, across, columns, signals, times)
+        return
+    reach = geometry.scalars[REACH]
+    for k in range(first(rows, i), last(rows, i)):
+        # A step is the same whichever of its two factors is the value and whichever the signal.
+        x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
+        reach = max(reach, dense_steps(signals, 0, columns, geometry.slots[base - 1 :], x, geometry.rate))
+    geometry.scalars[REACH] = reach
+    if geometry.bias != 0.0:
+        for c in range(columns):
+            move(geometry, c, geometry.bias, signals[c], times[c])
+
+
+@compiled
+def read_columns(
+    geometry: Any, across: int, columns: int, times: NDArray[np.int64], out: NDArray[np.float64]
+) -> None:
+    """The weights of the hypothesis that predicts, slot by slot, laid out as they are learned."""
+    for c in range(columns):
+        out[c] = read_constant(geometry, c, times[c])
+        for j in range(across + c, len(out), across):
+            out[j] = read(geometry, j, times[c])
+
+
+@compiled
+def read_terms(
+    geometry: Any,
+    across: int,
+    columns: int,
+    times: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    out: NDArray[np.float64],
+) -> None:
+    """The constants, then the weights of these features, in their order; features without slots are passed over."""
+    slots = len(geometry.slots) // across
+    for c in range(columns):
+        out[c] = read_constant(geometry, c, times[c])
+        for k in range(len(indices)):
+            j = np.int64(indices[k]) + 1
+            if j < slots:
+                out[(k + 1) * across + c] = read(geometry, j * across + c, times[c])
+
+
+@compiled
+def judge_columns(
+    weights: NDArray[np.float64],
+    rows: Rows,
+    bias: float,
+    across: int,
+    columns: int,
+    slots: int,
+    largest: float,
+    tidy: bool,
+    out: NDArray[np.float64],
+) -> int:
+    """Scores of every row, `across` for each; stops at a row that is to be refused, and returns how many were scored."""
+    count = len(out) // across
+    for i in range(count):
+        if not ((tidy or proper(rows, i, slots)) and squared(rows, i) < largest):
+            return i
+        here = out[i * across : (i + 1) * across]
+        for at in range(0, columns, BLOCK):
+            sum_columns(rows, i, weights, across, at, here)
+        for c in range(columns):
+            here[c] += bias * weights[c]
+    return count
+
+
+def wide_enough(columns: int) -> int:
+    """How wide a table for so many columns is: whole blocks."""
+    return max(1, -(-columns // BLOCK)) * BLOCK
+
+
+def laid_out(geometry: G, slots: int, across: int, new_slots: int, new_across: int) -> G:
+    """The same weights in a table of other size: new ones are fresh, surplus ones cut off."""
+    changes = {}
+    for name in PER_SLOT:
+        array = getattr(geometry, name, None)
+        if array is not None and len(array):
+            fill = getattr(geometry, "fresh", 0.0) if name == "slots" else 0.0
+            rest = array.shape[1:]
+            table = np.full((new_slots, new_across, *rest), fill, array.dtype)
+            s, a = min(slots, new_slots), min(across, new_across)
+            table[:s, :a] = array.reshape(slots, across, *rest)[:s, :a]
+            changes[name] = table.reshape(new_slots * new_across, *rest)
+    return geometry._replace(**changes)

@@ -1,0 +1,163 @@
+"""The one loop for many columns of weights: predict, be told, count, update."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled, generic
+from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
+from novikoff.parts.columns import score_columns, update_columns
+from novikoff.parts.geometry import bias_square, fits, limit, norm, tick
+from novikoff.parts.rules import loss
+from novikoff.parts.schemes import Code, Each, Pairs, aim, blame, columns_for, highest, is_wrong, stretch
+from novikoff.stream.rows import Rows, proper, squared
+
+# Where each number lives in Tally.counts.
+KNOWN, NEW, UNMET = 0, 1, 2
+
+
+class Tally(NamedTuple):
+    """What is counted beside the ledger."""
+
+    counts: NDArray[np.int64]
+    """Classes known; examples with a class that was not known before; binary problems that were got wrong."""
+    times: NDArray[np.int64]
+    """Of each column: the examples that it has learned from."""
+    mistakes: NDArray[np.int64]
+    """Of each column of a reduction: its own mistakes."""
+
+
+class Room(NamedTuple):
+    """Scratch."""
+
+    scores: NDArray[np.float64]
+    signals: NDArray[np.float64]
+    spare: NDArray[np.float64]
+
+
+@generic
+def note_columns(
+    scheme: Any, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
+) -> float:
+    """Counts for each column that it has seen example i; returns the loss."""
+    t = tally.times[0] + 1
+    for c in range(columns_for(scheme, known)):
+        tally.times[c] = t
+    return 0.0
+
+
+@compiled
+def note_reduced(
+    scheme: Any, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
+) -> float:
+    total = 0.0
+    for c in range(columns_for(scheme, known)):
+        side, s = aim(scheme, wants.classes[i], c), room.scores[c]
+        if side != 0.0:
+            tally.times[c] += 1
+            tally.mistakes[c] += side * s < 0.0 or (s == 0.0 and side * scheme.tie < 0.0)
+            total += weight * loss(rule, s, side)
+    return total
+
+
+@note_columns.of(Each)
+def _(scheme: Each, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally) -> float:
+    return note_reduced(scheme, wants, i, rule, weight, known, room, tally)
+
+
+@note_columns.of(Pairs)
+def _(scheme: Pairs, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally) -> float:
+    return note_reduced(scheme, wants, i, rule, weight, known, room, tally)
+
+
+@note_columns.of(Code)
+def _(scheme: Code, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally) -> float:
+    return note_reduced(scheme, wants, i, rule, weight, known, room, tally)
+
+
+@compiled
+def step(
+    scheme: Any,
+    rule: Any,
+    geometry: Any,
+    rows: Rows,
+    wants: Any,
+    i: int,
+    weight: float,
+    across: int,
+    tally: Tally,
+    room: Room,
+    book: Book,
+) -> bool:
+    """Example i, all of whose terms have slots; False, with nothing changed, where it is refused."""
+    largest = limit(geometry.slots)
+    square = squared(rows, i) + bias_square(geometry)
+    if not (square < largest and fits(geometry, rows, i)):
+        return False
+    before = tally.counts[KNOWN]
+    known = max(before, highest(wants, i) + 1)
+    columns = columns_for(scheme, known)
+    score_columns(geometry, rows, i, across, columns, room.scores)
+    # What is told now can't have been predicted: the prediction is that of the classes known before.
+    unmet = blame(scheme, wants, i, rule, norm(geometry), room.scores, known, room.spare, room.signals)
+    wrong = known > before or is_wrong(scheme, wants, i, rule, room.scores, before, unmet, room.spare)
+    energy = 0.0
+    for c in range(columns):
+        room.signals[c] *= weight
+        energy += room.signals[c] * room.signals[c]
+        if not abs(room.scores[c]) < largest:
+            return False
+    if not energy * square < largest:
+        return False
+    book.counts[EXAMPLES] += 1
+    tally.counts[KNOWN] = known
+    tally.counts[NEW] += known > before
+    tally.counts[UNMET] += unmet
+    book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], stretch(scheme, known) * square)
+    if wrong:
+        note_mistake(book)
+    book.sums[LOSS] += note_columns(scheme, wants, i, rule, weight, known, room, tally)
+    if energy != 0.0:
+        book.counts[UPDATES] += 1
+        book.sums[ENERGY] += energy * square
+        update_columns(geometry, rows, i, across, columns, room.signals, tally.times)
+    tick(geometry, book.counts[EXAMPLES])
+    return True
+
+
+@compiled
+def learn_many(
+    scheme: Any,
+    rule: Any,
+    geometry: Any,
+    rows: Rows,
+    wants: Any,
+    count: int,
+    weights: NDArray[np.float64],
+    slots: int,
+    across: int,
+    tally: Tally,
+    room: Room,
+    book: Book,
+    tidy: bool,
+) -> int:
+    """One pass; returns how many rows were taken: fewer than there are where one was refused. As `learn` in
+    parts/loop.py, for tables of weights `across` columns wide."""
+    for i in range(count):
+        if not (tidy or proper(rows, i, slots)):
+            return i
+        weight = 1.0
+        if len(weights) > 0:
+            weight = weights[i]
+            if weight == 0.0:
+                if not (squared(rows, i) < limit(geometry.slots) and fits(geometry, rows, i)):
+                    return i
+                continue
+        if not step(scheme, rule, geometry, rows, wants, i, weight, across, tally, room, book):
+            return i
+        if weight != 1.0:
+            book.counts[WEIGHTED] += 1
+    return count

@@ -1,0 +1,467 @@
+"""How a prediction of many outcomes is made of columns of weights, and what an example asks of each column.
+
+Reductions make one binary problem of each column: `aim` says which side of it an example is on, 0 for neither, and the
+learner's rule does the rest.
+
+    Each      column c tells class c from all others; the highest score wins
+    Pairs     column c tells two classes apart; the class that wins most pairs, or a tournament, wins
+    Code      column c tells the classes with +1 in a code from those with −1; the nearest code word wins
+
+Preferences see all columns together (parts/blame.py):
+
+    Rivals    one column a class; the class of the example is preferred to all others
+    Chosen    column 0 is a threshold, column c + 1 label c; labels of the example ≻ threshold ≻ all others
+    Graded    one column a label; labels of higher grade are preferred to those of lower grade
+    Tree      one column a node; a class's score is the sum along its path from the root
+
+Every scheme says how many columns so many known classes take, what it predicts, and what moves.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled, generic
+from novikoff.parts.blame import blame_pairs, blame_rivals
+from novikoff.parts.rules import loss, signal
+
+
+class One(NamedTuple):
+    """The class of each example, by its number; new classes have the next number that there was none of before."""
+
+    classes: NDArray[np.int64]
+
+
+class Sets(NamedTuple):
+    """The labels of each example."""
+
+    starts: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+
+class Grades(NamedTuple):
+    """A grade for every label that an example speaks of."""
+
+    starts: NDArray[np.int64]
+    members: NDArray[np.int64]
+    grades: NDArray[np.float64]
+
+
+class Each(NamedTuple):
+    tie: float
+
+
+class Pairs(NamedTuple):
+    tie: float
+    tournament: float
+    """1 for a tournament, 0 for the majority."""
+
+
+class Code(NamedTuple):
+    tie: float
+    words: NDArray[np.int8]
+    """A row for each class."""
+    by_loss: float
+    """1 where the distance to a code word is the sum of the rule's losses, 0 where it is the number of wrong bits."""
+
+
+class Rivals(NamedTuple):
+    update: int
+
+
+class Chosen(NamedTuple):
+    update: int
+
+
+class Graded(NamedTuple):
+    update: int
+
+
+class Tree(NamedTuple):
+    update: int
+    starts: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    """nodes[starts[c] : starts[c + 1]] is the path of class c, from the root down."""
+
+
+# --- What an example asks for ---
+
+
+@generic
+def highest(wants: Any, i: int) -> int:
+    """The largest class number that example i speaks of; −1 for none."""
+    return wants.classes[i]
+
+
+@compiled
+def largest_member(wants: Any, i: int) -> int:
+    largest = -1
+    for k in range(wants.starts[i], wants.starts[i + 1]):
+        largest = max(largest, wants.members[k])
+    return largest
+
+
+@highest.of(Sets)
+def _(wants: Sets, i: int) -> int:
+    return largest_member(wants, i)
+
+
+@highest.of(Grades)
+def _(wants: Grades, i: int) -> int:
+    return largest_member(wants, i)
+
+
+# --- Columns ---
+
+
+@generic
+def columns_for(scheme: Any, known: int) -> int:
+    """How many columns so many known classes take."""
+    return known
+
+
+@columns_for.of(Pairs)
+def _(scheme: Pairs, known: int) -> int:
+    return known * (known - 1) // 2
+
+
+@columns_for.of(Code)
+def _(scheme: Code, known: int) -> int:
+    return scheme.words.shape[1]
+
+
+@columns_for.of(Chosen)
+def _(scheme: Chosen, known: int) -> int:
+    return known + 1
+
+
+@columns_for.of(Tree)
+def _(scheme: Tree, known: int) -> int:
+    most = -1
+    for k in range(scheme.starts[known]):
+        most = max(most, scheme.nodes[k])
+    return most + 1
+
+
+# --- Reductions: which side of a column's problem a class is on ---
+
+
+@generic
+def aim(scheme: Any, y: int, c: int) -> float:
+    """+1 or −1, 0 where column c has nothing to learn from class y."""
+    return 1.0 if c == y else -1.0
+
+
+@aim.of(Pairs)
+def _(scheme: Pairs, y: int, c: int) -> float:
+    # Column j(j−1)/2 + i tells j, +, from i, −, for i < j: pairs with a new class come after all others.
+    high = int((1.0 + np.sqrt(1.0 + 8.0 * c)) / 2.0)
+    low = c - high * (high - 1) // 2
+    return 1.0 if y == high else -1.0 if y == low else 0.0
+
+
+@aim.of(Code)
+def _(scheme: Code, y: int, c: int) -> float:
+    return np.float64(scheme.words[y, c])
+
+
+# --- What is predicted ---
+
+
+@generic
+def weigh(scheme: Any, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+    """What speaks for each class: the highest wins."""
+    for c in range(known):
+        room[c] = scores[c]
+
+
+@generic
+def decide(scheme: Any, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> int:
+    """The class that is predicted, −1 where none is known; the first of equals."""
+    weigh(scheme, rule, scores, known, room)
+    return largest_of(room, known)
+
+
+@compiled
+def largest_of(scores: NDArray[np.float64], count: int) -> int:
+    best = -1
+    for c in range(count):
+        if best < 0 or scores[c] > scores[best]:
+            best = c
+    return best
+
+
+@compiled
+def wins(scheme: Pairs, scores: NDArray[np.float64], low: int, high: int) -> bool:
+    """Whether the higher of two classes wins over the lower one."""
+    s = scores[high * (high - 1) // 2 + low]
+    return s > 0.0 or (s == 0.0 and scheme.tie > 0.0)
+
+
+@weigh.of(Pairs)
+def _(scheme: Pairs, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+    for c in range(known):
+        room[c] = 0.0
+    for high in range(1, known):
+        for low in range(high):
+            room[high if wins(scheme, scores, low, high) else low] += 1.0
+
+
+@decide.of(Pairs)
+def _(scheme: Pairs, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> int:
+    if scheme.tournament == 0.0 or known == 0:
+        weigh(scheme, rule, scores, known, room)
+        return largest_of(room, known)
+    best = 0
+    for c in range(1, known):
+        if wins(scheme, scores, best, c):
+            best = c
+    return best
+
+
+@compiled
+def distance(rule: Any, s: float, y: float) -> float:
+    """How much a score disagrees with a bit: the rule's loss, or the hinge's where it has none."""
+    of_rule = loss(rule, s, y)
+    return max(0.0, 1.0 - y * s) if of_rule == 0.0 else of_rule
+
+
+@weigh.of(Code)
+def _(scheme: Code, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+    for k in range(known):
+        room[k] = 0.0
+        for c in range(scheme.words.shape[1]):
+            y, s = np.float64(scheme.words[k, c]), scores[c]
+            if scheme.by_loss != 0.0:
+                room[k] -= distance(rule, s, y)
+            elif y == 0.0:
+                room[k] -= 0.5  # a bit that is neither is half wrong, whatever the score is
+            else:
+                room[k] -= y * s < 0.0 or (s == 0.0 and y * scheme.tie < 0.0)
+
+
+@weigh.of(Chosen)
+def _(scheme: Chosen, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+    for c in range(known):
+        room[c] = scores[c + 1] - scores[0]
+
+
+@weigh.of(Tree)
+def _(scheme: Tree, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+    """The sum of the scores of the nodes on each class's path, from the root down."""
+    for c in range(known):
+        room[c] = 0.0
+        for k in range(scheme.starts[c], scheme.starts[c + 1]):
+            room[c] += scores[scheme.nodes[k]]
+
+
+@compiled
+def weigh_all(
+    scheme: Any,
+    rule: Any,
+    scores: NDArray[np.float64],
+    across: int,
+    known: int,
+    room: NDArray[np.float64],
+    out: NDArray[np.float64],
+    winners: NDArray[np.int64],
+) -> None:
+    """`weigh` and `decide` for many rows: `across` scores of columns in, `known` weights of classes out, for each."""
+    for i in range(len(winners)):
+        here = scores[i * across : (i + 1) * across]
+        weigh(scheme, rule, here, known, room)
+        for c in range(known):
+            out[i * known + c] = room[c]
+        winners[i] = decide(scheme, rule, here, known, room)
+
+
+# --- What moves ---
+
+
+@generic
+def blame(
+    scheme: Any,
+    wants: Any,
+    i: int,
+    rule: Any,
+    norm: float,
+    scores: NDArray[np.float64],
+    known: int,
+    room: NDArray[np.float64],
+    signals: NDArray[np.float64],
+) -> int:
+    """The signal of each column, from the labels of example i; how many of its binary problems it gets wrong."""
+    y, unmet = wants.classes[i], 0
+    for c in range(columns_for(scheme, known)):
+        side, s = aim(scheme, y, c), scores[c]
+        wrong = side * s < 0.0 or (s == 0.0 and side * scheme.tie < 0.0)
+        signals[c] = signal(rule, s, side, wrong, norm) if side != 0.0 else 0.0
+        unmet += wrong
+    return unmet
+
+
+@blame.of(Rivals)
+def _(
+    scheme: Rivals,
+    wants: Any,
+    i: int,
+    rule: Any,
+    norm: float,
+    scores: NDArray[np.float64],
+    known: int,
+    room: NDArray[np.float64],
+    signals: NDArray[np.float64],
+) -> int:
+    return int(blame_rivals(scheme.update, rule, norm, scores, known, wants.classes[i], signals))
+
+
+@blame.of(Chosen)
+def _(
+    scheme: Chosen,
+    wants: Any,
+    i: int,
+    rule: Any,
+    norm: float,
+    scores: NDArray[np.float64],
+    known: int,
+    room: NDArray[np.float64],
+    signals: NDArray[np.float64],
+) -> int:
+    for c in range(known + 1):
+        room[c] = 0.0
+    room[0] = 1.0
+    for k in range(wants.starts[i], wants.starts[i + 1]):
+        room[wants.members[k] + 1] = 2.0
+    return blame_pairs(scheme.update, rule, norm, scores, room, known + 1, signals)
+
+
+@blame.of(Graded)
+def _(
+    scheme: Graded,
+    wants: Any,
+    i: int,
+    rule: Any,
+    norm: float,
+    scores: NDArray[np.float64],
+    known: int,
+    room: NDArray[np.float64],
+    signals: NDArray[np.float64],
+) -> int:
+    for c in range(known):
+        room[c] = np.nan
+    for k in range(wants.starts[i], wants.starts[i + 1]):
+        room[wants.members[k]] = wants.grades[k]
+    return blame_pairs(scheme.update, rule, norm, scores, room, known, signals)
+
+
+@blame.of(Tree)
+def _(
+    scheme: Tree,
+    wants: Any,
+    i: int,
+    rule: Any,
+    norm: float,
+    scores: NDArray[np.float64],
+    known: int,
+    room: NDArray[np.float64],
+    signals: NDArray[np.float64],
+) -> int:
+    weigh(scheme, rule, scores, known, room)
+    asks = room[known:]
+    unmet = blame_rivals(scheme.update, rule, norm, room, known, wants.classes[i], asks)
+    for c in range(columns_for(scheme, known)):
+        signals[c] = 0.0
+    for c in range(known):
+        if asks[c] != 0.0:
+            for k in range(scheme.starts[c], scheme.starts[c + 1]):
+                signals[scheme.nodes[k]] += asks[c]
+    return int(unmet)
+
+
+# --- Whether the prediction was right ---
+
+
+@generic
+def is_wrong(
+    scheme: Any,
+    wants: Any,
+    i: int,
+    rule: Any,
+    scores: NDArray[np.float64],
+    known: int,
+    unmet: int,
+    room: NDArray[np.float64],
+) -> bool:
+    """Whether the example was not predicted as it is labelled."""
+    return decide(scheme, rule, scores, known, room) != wants.classes[i]
+
+
+@is_wrong.of(Graded)
+def _(
+    scheme: Graded,
+    wants: Any,
+    i: int,
+    rule: Any,
+    scores: NDArray[np.float64],
+    known: int,
+    unmet: int,
+    room: NDArray[np.float64],
+) -> bool:
+    return unmet > 0
+
+
+@is_wrong.of(Chosen)
+def _(
+    scheme: Chosen,
+    wants: Any,
+    i: int,
+    rule: Any,
+    scores: NDArray[np.float64],
+    known: int,
+    unmet: int,
+    room: NDArray[np.float64],
+) -> bool:
+    for c in range(known):
+        room[c] = scores[c + 1] > scores[0]
+    for k in range(wants.starts[i], wants.starts[i + 1]):
+        if wants.members[k] < known:
+            room[wants.members[k]] -= 1.0
+    for c in range(known):
+        if room[c] != 0.0:
+            return True
+    return False
+
+
+# --- How long the vectors of the space are that the learner works in ---
+
+
+@generic
+def stretch(scheme: Any, known: int) -> float:
+    """‖x'‖² ≤ stretch·‖x‖² for every x' that the learner sees."""
+    return 1.0
+
+
+@stretch.of(Rivals)
+def _(scheme: Rivals, known: int) -> float:
+    return 2.0
+
+
+@stretch.of(Chosen)
+def _(scheme: Chosen, known: int) -> float:
+    return 2.0
+
+
+@stretch.of(Graded)
+def _(scheme: Graded, known: int) -> float:
+    return 2.0
+
+
+@stretch.of(Tree)
+def _(scheme: Tree, known: int) -> float:
+    longest = 0
+    for c in range(known):
+        longest = max(longest, scheme.starts[c + 1] - scheme.starts[c])
+    return 2.0 * longest

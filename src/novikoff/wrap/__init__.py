@@ -1,0 +1,20 @@
+"""A learner made of learners."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+COMMON = ("many", "table", "stack")
+
+
+def names() -> list[str]:
+    """The schemes by their command-line names, which are those of their files."""
+    return sorted(m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in COMMON)
+
+
+def scheme_class(name: str) -> Any:
+    """The class of a scheme by its command-line name."""
+    module = import_module(f"{__name__}.{name.replace('-', '_')}")
+    return getattr(module, module.__all__[0])

@@ -1,0 +1,360 @@
+"""What learners with many outcomes have in common: a table of weights, a column for each class, pair or bit.
+
+A scheme's own file says how outcomes are made of columns (parts/schemes.py), which learners fit into it and which
+theorems hold; everything else is here. The learner inside gives rule, geometry and settings, and stays as it is.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from novikoff.errors import InputError, OverflowRefused
+from novikoff.learners.events import one_array
+from novikoff.learners.learner import Learner
+from novikoff.learners.state import State
+from novikoff.ledger import Ledger
+from novikoff.parts import columns as table
+from novikoff.parts.blame import asked
+from novikoff.parts.geometry import limit
+from novikoff.parts.many import KNOWN, learn_many
+from novikoff.parts.schemes import One, columns_for, weigh_all
+from novikoff.stream import door
+from novikoff.stream.classes import Classes
+from novikoff.stream.names import Names, numbers
+from novikoff.stream.rows import Rows, Sparse
+from novikoff.wrap.stack import Stack, must_be_binary
+from novikoff.wrap.table import Table
+
+
+class Many(Stack, Learner):
+    """Abstract: see the schemes beside this file."""
+
+    # --- What a scheme's file provides ---
+
+    @abstractmethod
+    def _scheme(self, classes: Classes) -> Any:
+        """How outcomes are made of columns."""
+
+    def _check_learner(self) -> None:
+        """Raises InputError where the learner inside does not fit into this scheme."""
+
+    # --- What the learner inside provides ---
+
+    @property
+    def bias(self) -> bool:  # type: ignore[override]
+        return bool(self.inner.bias)
+
+    @property
+    def passes(self) -> int:  # type: ignore[override]
+        return int(self.inner.passes)
+
+    def _check_all(self) -> None:
+        must_be_binary(self.learner, type(self).__name__)
+        self.inner._check_all()
+        self._check_settings()
+        self._check_learner()
+
+    def _rule(self) -> Any:
+        return self.inner._rule()
+
+    def _scale(self) -> float:
+        return float(self.inner._scale())
+
+    def _range(self) -> tuple[float, float]:
+        low, high = self.inner._range()
+        return float(low), float(high)
+
+    def _needs_all_features(self) -> str | None:
+        why: str | None = self.inner._needs_all_features()
+        return why
+
+    def _unseen_weight(self, state: State) -> float:
+        return float(self.inner._unseen_weight(state))
+
+    def _geometry(self, slots: int, kind: Any) -> Any:
+        return self.inner._geometry(slots, kind)
+
+    def _run_settings(self) -> dict[str, Any]:
+        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
+        return {**mine, "learner": type(self.inner).__name__, **{
+            f"learner__{name}": value for name, value in self.inner._run_settings().items()
+        }}  # fmt: skip
+
+    # --- Labels ---
+
+    def _no_labels(self) -> Classes:
+        return Classes()
+
+    def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[Any, Classes]:
+        y = door.label_array(y, examples)
+        return (Classes.sorted(np.unique(y)) if known is None else known).coded(y)
+
+    def _wants(self, codes: Any) -> Any:
+        """Labels as the loop takes them."""
+        return One(codes)
+
+    # --- Learning ---
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Forgets what was learned, then learns (X, y) in the order of the rows, as often as the learner inside says."""
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learns these rows once, going on from before. A class that was never seen is welcome at any time; `classes`
+        names some beforehand."""
+        return self._partial_fit(X, y, classes, sample_weight)
+
+    def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Any) -> Table:
+        known = Names(names) if names else None
+        geometry = self._geometry(features + 1, kind)
+        state = Table(geometry, Ledger(), labels, features, known, np.dtype(kind), self._run_settings())
+        self._make_columns(state)
+        state.tally.counts[KNOWN] = labels.told
+        return state
+
+    def _make_columns(self, state: Table) -> Any:
+        """Room for all classes; returns the scheme."""
+        scheme = self._scheme(state.labels)
+        state.make_columns(self._columns(state, scheme))
+        return scheme
+
+    def _columns(self, state: Table, scheme: Any) -> int:
+        return int(columns_for(scheme, len(state.labels)))
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None) -> Self:
+        state: Any = self._state
+        if state is not None and classes is not None:
+            state.labels = state.labels.named(classes)
+            state.tally.counts[KNOWN] = max(state.known, state.labels.told)
+            classes = None
+        return super()._partial_fit(X, y, classes, sample_weight)
+
+    def _take(self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], tidy: bool) -> int:
+        scheme = self._make_columns(state)
+        return learn_many(
+            scheme,
+            self._rule(),
+            state.geometry,
+            rows,
+            self._wants(signs),
+            len(signs),
+            weights,
+            state.features + 1,
+            state.across,
+            state.tally,
+            state.scratch(),
+            state.ledger.book,
+            tidy,
+        )
+
+    def _put_back(self, state: Any, kept: Any) -> None:
+        state.across, state.tally = kept.across, kept.tally
+        super()._put_back(state, kept)
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learns one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
+
+        Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
+        """
+        state: Any = self._state
+        if state is None:
+            self._check_all()
+            kind = np.float32 if isinstance(x, np.ndarray) and x.dtype == np.float32 else np.float64
+            state = self.fresh_state(x.size if isinstance(x, np.ndarray) else 0, kind, None, self._no_labels())
+        self._goes_on(state)
+        before = state.features, len(state.labels), state.names is not None
+        try:
+            row = self._row(state, x)
+            codes, state.labels = self._told_one(y, state.labels)
+            self._check_range(row)
+            taken = self._pass(state, row, codes, np.zeros(0))
+        except BaseException:
+            state.forget(*before)
+            raise
+        if taken == 0:
+            state.forget(*before)
+            raise self._why_refused(state, row)
+        self._adopt(state)
+        return self
+
+    def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
+        return known.coded(np.array([y]))
+
+    def _row(self, state: Any, x: Any) -> Sparse:
+        """One example as a row, with room made for what is new in it."""
+        if isinstance(x, np.ndarray):
+            values = one_array(x, state.kind)
+            if state.features == 0:
+                self._make_room(state, values.size)
+            if values.size != state.features:
+                raise InputError(
+                    f"x has {values.size} features, but {type(self).__name__} is expecting {state.features} features"
+                    " as input."
+                )
+            return Sparse(np.array([0, values.size]), np.arange(values.size, dtype=np.uint32), values)
+        keys, given = door.one(x)
+        if state.names is None and state.features == 0 and keys and isinstance(keys[0], str):
+            state.names = Names()
+        columns = numbers(keys) if state.names is None else state.names.add(keys)
+        most = int(columns.max(initial=0)) + 1 if len(columns) else 0
+        if most > state.features:
+            self._make_room(state, most)
+        return Sparse(np.array([0, len(columns)]), columns, door.numeric(given, state.kind))
+
+    def _why_refused(self, state: Any, row: Sparse) -> Exception:
+        with np.errstate(over="ignore"):
+            if not np.square(row.values.astype(np.float64)).sum() < limit.function(state.geometry.slots):
+                return InputError(
+                    "x contains NaN, infinity or a value too large to square: nothing was learned from it."
+                )
+        return OverflowRefused("The weights grew out of range: scale the features, or lower the rate.")
+
+    # --- Predicting ---
+
+    def _score_shape(self, state: Any) -> tuple[int, ...]:
+        return (int(state.across),)
+
+    def _hypothesis(self, state: Any) -> NDArray[np.float64]:
+        weights = np.zeros((state.room + 1) * state.across)
+        table.read_columns(state.geometry, state.across, self._in_use(state), state.tally.times, weights)
+        return weights
+
+    def _in_use(self, state: Any) -> int:
+        return self._columns(state, self._scheme(state.labels))
+
+    def _scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        weights, bias, slots = self._hypothesis(state), float(state.geometry.bias), state.features + 1
+        across, columns, largest = state.across, self._in_use(state), limit.function(state.geometry.slots)
+
+        def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
+            return table.judge_columns(weights, rows, bias, across, columns, slots, largest, tidy, out.reshape(-1))
+
+        return score
+
+    def weighed(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """From the scores of columns to what speaks for each class, and the number of the class that is predicted."""
+        state: Any = self._fitted()
+        known, count = len(state.labels), len(scores)
+        out, winners = np.zeros((count, known)), np.zeros(count, np.int64)
+        weigh_all(
+            self._scheme(state.labels),
+            self._rule(),
+            np.ascontiguousarray(scores / self._scale()).reshape(-1),
+            state.across,
+            known,
+            state.scratch().spare,
+            out.reshape(-1),
+            winners,
+        )
+        return out * self._scale(), winners
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """What speaks for each class, in the order of classes_; for two classes, for the second against the first."""
+        shown, _ = self.weighed(super().decision_function(X))
+        return shown[:, 1] - shown[:, 0] if shown.shape[1] == 2 else shown
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return self.choose(super().decision_function(X))
+
+    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        _, winners = self.weighed(scores)
+        chosen: NDArray[Any] = self.classes_[winners]
+        return chosen
+
+    def score_one(self, x: Any) -> dict[Any, float]:
+        """What speaks for each class; features that were never learned weigh nothing."""
+        shown, _ = self.weighed(self._columns_of_one(x))
+        return dict(zip(self._fitted().labels.known(), shown[0].tolist(), strict=True))
+
+    def predict_one(self, x: Any) -> Any:
+        """The label of one example."""
+        return self.choose(self._columns_of_one(x))[0].item()
+
+    def _columns_of_one(self, x: Any) -> NDArray[np.float64]:
+        """The columns' scores for one example: the same sums in the same order, with only the weights that it needs."""
+        state: Any = self._fitted()
+        columns, values = self._known_terms(state, x)
+        in_use, out = self._in_use(state), np.zeros((1, state.across))
+        weights = np.zeros((len(columns) + 1) * state.across)
+        table.read_terms(state.geometry, state.across, in_use, state.tally.times, columns, weights)
+        weights.reshape(-1, state.across)[1:][columns >= state.features] = self._unseen_weight(state)
+        row = Sparse(np.array([0, len(columns)]), np.arange(len(columns), dtype=np.uint32), values)
+        self._check_range(row)
+        largest = limit.function(state.geometry.slots)
+        good = table.judge_columns(
+            weights, row, float(state.geometry.bias), state.across, in_use, len(columns) + 1, largest, True,
+            out.reshape(-1),
+        )  # fmt: skip
+        if not good:
+            raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
+        return out * self._scale()
+
+    def _known_terms(self, state: Any, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+        """Columns and values of what counts of one example; features that weigh nothing are left out."""
+        if isinstance(x, np.ndarray):
+            values, columns = one_array(x, state.kind), np.arange(x.size, dtype=np.uint32)
+            if values.size != state.features:
+                raise InputError(f"x has {values.size} features, but {type(self).__name__} is expecting {state.features}.")
+        else:
+            keys, given = door.one(x)
+            columns = numbers(keys) if state.names is None else state.names.find(keys)
+            values = door.numeric(given, state.kind)
+        counts = values != 0.0
+        if self._unseen_weight(state) == 0.0:
+            counts &= columns < state.features
+        return columns[counts], np.ascontiguousarray(values[counts])
+
+    # --- What was learned ---
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weights, a row of n_features_in_ numbers for each column."""
+        return np.ascontiguousarray(self._weights()[1:].T)
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """The weights of the bias feature."""
+        return self._weights()[0].copy()
+
+    def _weights(self) -> NDArray[np.float64]:
+        state: Any = self._learned("coef_")
+        weights = self._hypothesis(state).reshape(-1, state.across)
+        return weights[: state.features + 1, : self._in_use(state)] * self._scale()
+
+
+def side_by_side(stack: Many, *, own_time: bool = False) -> None:
+    """Raises InputError where the learner inside is not one whose columns of weights each stand for themselves;
+    `own_time` says that columns learn from some examples only."""
+    inner, mine = stack.inner, type(stack).__name__
+    if inner.tabular != "each" or getattr(inner, "negations", False):
+        raise InputError(
+            f"{mine} takes learners whose weights depend on nothing but their own examples, such as Perceptron, SGD,"
+            f" Winnow, BalancedWinnow and PNormPerceptron, but {inner!r} came."
+        )
+    if own_time and len(getattr(inner._geometry(2, np.float64), "scalars", ())) > 0 and _penalised(inner):
+        raise InputError(
+            f"In {mine} each column learns from some examples only, and penalties and averages of {inner!r} follow the"
+            " time of all: leave l1, l2 and average out, or use OneVsAll."
+        )
+
+
+def _penalised(inner: Any) -> bool:
+    return any(bool(getattr(inner, name, 0)) for name in ("l1", "l2", "average"))
+
+
+def takes_preferences(stack: Many, update: str) -> None:
+    """Raises InputError where the learner inside does not take examples x_i − x_j, all of them positive."""
+    inner, mine = stack.inner, type(stack).__name__
+    low, high = inner._range()
+    if inner.tabular == "no" or low != -high or getattr(inner, "threshold", 0.0) != 0.0:
+        raise InputError(
+            f"{mine} takes learners for examples of either sign and without a threshold, such as Perceptron,"
+            f" MarginPerceptron, SGD, PNormPerceptron and BalancedWinnow, but {inner!r} came."
+        )
+    if update == "proportional" and asked(inner._rule()) == np.inf:
+        raise InputError(f"update='proportional' needs a learner that is content at some score, but {inner!r} never is.")

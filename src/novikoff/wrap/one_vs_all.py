@@ -1,0 +1,51 @@
+"""One-vs-all: for each class a binary learner that tells it from all others.
+
+Predict   the class whose learner has the highest score, the first of equals
+Update    every learner learns every example, positive for its own class; a class that comes later begins then
+Bound     M ≤ Σ_c M_c: where every learner is right, the right class alone has a score above 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+from novikoff.learners.learner import TIES, Learner
+from novikoff.parts.schemes import Each
+from novikoff.stream.classes import Classes
+from novikoff.theory.bounds import Bound
+from novikoff.wrap.many import Many, side_by_side
+
+__all__ = ["OneVsAll"]
+
+
+@final
+class OneVsAll(Many):
+    """For each class a binary learner that tells it from all others; the highest score wins.
+
+    All learners are done in one go, their weights side by side, and give the same bytes as if each stood alone.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+
+    Examples
+    --------
+    >>> from novikoff import OneVsAll, Perceptron
+    >>> X, y = [[0, 1], [1, 0], [1, 1], [0, 3], [4, 0], [3, 3]], ["up", "right", "both", "up", "right", "both"]
+    >>> OneVsAll(Perceptron(passes=20)).fit(X, y).predict([[0, 5], [5, 0], [5, 5]]).tolist()
+    ['up', 'right', 'both']
+    """
+
+    def __init__(self, learner: Learner | None = None) -> None:
+        self.learner = learner
+
+    def _check_learner(self) -> None:
+        side_by_side(self)
+
+    def _scheme(self, classes: Classes) -> Each:
+        return Each(TIES[self.inner.tie])
+
+    def bounds(self) -> Sequence[Bound]:
+        return ()

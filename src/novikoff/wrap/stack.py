@@ -1,0 +1,48 @@
+"""Settings of a learner that is made of another one: its own, and those of the learner inside."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from novikoff.errors import InputError
+from novikoff.learners.estimator import Estimator
+from novikoff.learners.learner import Learner
+from novikoff.learners.perceptron import Perceptron
+
+
+class Stack(Estimator):
+    """Abstract. `learner` is the binary learner inside; None stands for `Perceptron()`."""
+
+    learner: Any
+
+    @property
+    def inner(self) -> Any:
+        """The learner inside, whose settings count; it learns nothing itself."""
+        return Perceptron() if self.learner is None else self.learner
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        params = super().get_params(deep)
+        if deep and isinstance(self.learner, Estimator):
+            params |= {f"learner__{name}": value for name, value in self.learner.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        inside = {name.removeprefix("learner__"): params.pop(name) for name in list(params) if "__" in name}
+        super().set_params(**params)
+        if inside:
+            if not isinstance(self.learner, Estimator):
+                raise InputError(f"learner has no settings {sorted(inside)}: it is {self.learner!r}.")
+            self.learner.set_params(**inside)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        learner = None if self.learner is None else type(self.learner)(**self.learner.get_params())
+        return type(self)(**{**super().get_params(), "learner": learner})
+
+
+def must_be_binary(learner: Any, scheme: str) -> None:
+    """Raises InputError for anything but a binary learner of this package."""
+    if learner is not None and not (isinstance(learner, Learner) and not isinstance(learner, Stack)):
+        raise InputError(
+            f"{scheme} is made of a binary learner of this package, such as Perceptron(), but {learner!r} came."
+        )
