@@ -22,7 +22,12 @@ _HOME = {
     "Halving": "learners.halving",
     "Rectangle": "learners.rectangle",
     "OneVsAll": "wrap.one_vs_all",
+    "AllVsAll": "wrap.all_vs_all",
+    "OutputCode": "wrap.output_code",
     "Kesler": "wrap.kesler",
+    "MultiLabel": "wrap.multi_label",
+    "LabelRanking": "wrap.label_ranking",
+    "Hierarchical": "wrap.hierarchical",
     "Ledger": "ledger",
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
@@ -63,8 +68,13 @@ if TYPE_CHECKING:
     from novikoff.store import load as load
     from novikoff.store import save as save
     from novikoff.stream.batches import read as read
+    from novikoff.wrap.all_vs_all import AllVsAll as AllVsAll
+    from novikoff.wrap.hierarchical import Hierarchical as Hierarchical
     from novikoff.wrap.kesler import Kesler as Kesler
+    from novikoff.wrap.label_ranking import LabelRanking as LabelRanking
+    from novikoff.wrap.multi_label import MultiLabel as MultiLabel
     from novikoff.wrap.one_vs_all import OneVsAll as OneVsAll
+    from novikoff.wrap.output_code import OutputCode as OutputCode
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ from novikoff._machine import LANES, in_lanes
 
 BLOCK = 4
 """Columns that are summed up in one go; the width of a table of weights is a multiple of this."""
-AHEAD = 24  # terms: how far ahead memory is asked for weights
+LINE = 64  # bytes that memory gives at once
 
 
 def _sparse_columns(
@@ -164,6 +164,38 @@ def _sums(
     b.store(total, b.bitcast(out_base, four.as_pointer()), align=8)
 
 
+def _ask(indices: Any, start: int, count: int, slots: Any, width: int) -> None:
+    """Without Numba there is nothing to ask."""
+
+
+def _ask_code(numba: Any, *_: Any) -> Any:
+    from llvmlite import ir
+    from numba.core import cgutils, types
+
+    i32, i64, byte = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
+
+    def code(target: Any, b: Any, signature: Any, args: Any) -> Any:
+        indices, start, count, slots, width = args
+        arrays = [target.make_array(signature.args[k])(target, b, v).data for k, v in ((0, indices), (3, slots))]
+        i_base, w_base = b.gep(arrays[0], [start], inbounds=True), b.bitcast(arrays[1], byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
+        prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
+        size = (4 if isinstance(arrays[1].type.pointee, ir.FloatType) else 8) * signature.args[3].ndim
+        row = b.mul(width, ir.Constant(i64, size))
+        with cgutils.for_range_slice(b, ir.Constant(i64, 0), count, ir.Constant(i64, 1), i64) as (k, _):
+            j = b.add(b.zext(b.load(b.gep(i_base, [k], inbounds=True)), i64), ir.Constant(i64, 1))
+            first = b.gep(w_base, [b.mul(j, row)])
+            with cgutils.for_range_slice(b, ir.Constant(i64, 0), row, ir.Constant(i64, LINE), i64) as (at, _):
+                b.call(prefetch, [b.gep(first, [at]), *(ir.Constant(i32, n) for n in (0, 3, 1))])
+        return target.get_dummy_value()
+
+    @numba.extending.intrinsic
+    def ask(context: Any, indices: Any, start: Any, count: Any, slots: Any, width: Any) -> Any:
+        return types.void(indices, types.intp, types.intp, slots, types.intp), code
+
+    return lambda indices, start, count, slots, width: ask(indices, start, count, slots, width)  # noqa: PLW0108
+
+
 def _square_code(numba: Any, *_: Any) -> Any:
     from numba.core import types
 
@@ -188,3 +220,6 @@ dense_columns = primitive(_dense_columns, _dense_columns_code)
 
 square = primitive(_square, _square_code)
 """Σ x² of `count` values from `start` on; NaN where an x is 0."""
+
+ask = primitive(_ask, _ask_code)
+"""Asks memory for all weights of `count` slots that the indices from `start` on name: they will be needed soon."""

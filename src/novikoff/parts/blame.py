@@ -13,7 +13,7 @@ by γ separates it by γ too. A tie, s = 0, is a mistake: a preference that is n
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,23 +96,47 @@ def short_of(rule: Any, s: float, g: float) -> float:
     return asked(rule) - s if g != 0.0 else 0.0
 
 
+class ByGrade(NamedTuple):
+    """Things of higher grade are preferred to those of lower grade; NaN is no grade."""
+
+    grades: NDArray[np.float64]
+
+
+class Listed(NamedTuple):
+    """a is preferred to b where marks[a·count + b] is not 0."""
+
+    marks: NDArray[np.float64]
+    count: int
+
+
+@generic
+def preferred(order: Any, a: int, b: int) -> bool:
+    """Whether thing a is to be above thing b."""
+    return order.grades[a] > order.grades[b]
+
+
+@preferred.of(Listed)
+def _(order: Listed, a: int, b: int) -> bool:
+    return order.marks[a * order.count + b] != 0.0
+
+
 @compiled
 def blame_pairs(
     update: int,
     rule: Any,
     norm: float,
     scores: NDArray[np.float64],
-    grades: NDArray[np.float64],
+    order: Any,
     count: int,
     signals: NDArray[np.float64],
 ) -> int:
-    """The preferences of every thing to all of lower grade (NaN has none): signals, and how many are not met."""
+    """All preferences among so many things: signals, and how many are not met."""
     for j in range(count):
         signals[j] = 0.0
     unmet, number, total, least, top_a, top_b = 0, 0, 0.0, np.inf, -1, -1
     for a in range(count):
         for b in range(count):
-            if grades[a] > grades[b]:
+            if preferred(order, a, b):
                 s = scores[a] - scores[b]
                 unmet += s <= 0.0
                 if s < least:
@@ -130,7 +154,7 @@ def blame_pairs(
         return unmet
     for a in range(count):
         for b in range(count):
-            if grades[a] > grades[b]:
+            if preferred(order, a, b):
                 s = scores[a] - scores[b]
                 g = pulls(rule, s, norm)
                 if g != 0.0:

@@ -25,9 +25,7 @@ G = TypeVar("G", bound=Any)
 
 
 @compiled
-def score_columns(
-    geometry: Any, rows: Rows, i: int, across: int, columns: int, scores: NDArray[np.float64]
-) -> None:
+def score_columns(geometry: Any, rows: Rows, i: int, across: int, columns: int, scores: NDArray[np.float64]) -> None:
     """The scores of the first so many columns for row i, bias included."""
     for c in range(columns):
         settle(geometry, Column(rows, rows.values, across, c, scores), i)
@@ -124,9 +122,7 @@ def _(
 
 
 @compiled
-def read_columns(
-    geometry: Any, across: int, columns: int, times: NDArray[np.int64], out: NDArray[np.float64]
-) -> None:
+def read_columns(geometry: Any, across: int, columns: int, times: NDArray[np.int64], out: NDArray[np.float64]) -> None:
     """The weights of the hypothesis that predicts, slot by slot, laid out as they are learned."""
     for c in range(columns):
         out[c] = read_constant(geometry, c, times[c])

@@ -13,7 +13,7 @@ from novikoff.parts.columns import score_columns, update_columns
 from novikoff.parts.geometry import bias_square, fits, limit, norm, tick
 from novikoff.parts.rules import loss
 from novikoff.parts.schemes import Code, Each, Pairs, aim, blame, columns_for, highest, is_wrong, stretch
-from novikoff.stream.rows import Rows, proper, squared
+from novikoff.stream.rows import Rows, ask_ahead, proper, squared
 
 # Where each number lives in Tally.counts.
 KNOWN, NEW, UNMET = 0, 1, 2
@@ -149,6 +149,8 @@ def learn_many(
     for i in range(count):
         if not (tidy or proper(rows, i, slots)):
             return i
+        if i + 1 < count:
+            ask_ahead(rows, i + 1, geometry.slots, across)
         weight = 1.0
         if len(weights) > 0:
             weight = weights[i]

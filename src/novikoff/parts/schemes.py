@@ -11,7 +11,7 @@ Preferences see all columns together (parts/blame.py):
 
     Rivals    one column a class; the class of the example is preferred to all others
     Chosen    column 0 is a threshold, column c + 1 label c; labels of the example ≻ threshold ≻ all others
-    Graded    one column a label; labels of higher grade are preferred to those of lower grade
+    Ranked    one column a label; the example says which labels are preferred to which
     Tree      one column a node; a class's score is the sum along its path from the root
 
 Every scheme says how many columns so many known classes take, what it predicts, and what moves.
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
-from novikoff.parts.blame import blame_pairs, blame_rivals
+from novikoff.parts.blame import ByGrade, Listed, blame_pairs, blame_rivals
 from novikoff.parts.rules import loss, signal
 
 
@@ -42,12 +42,11 @@ class Sets(NamedTuple):
     members: NDArray[np.int64]
 
 
-class Grades(NamedTuple):
-    """A grade for every label that an example speaks of."""
+class Preferences(NamedTuple):
+    """Pairs of labels of each example, the first preferred to the second: members[2k] ≻ members[2k + 1]."""
 
     starts: NDArray[np.int64]
     members: NDArray[np.int64]
-    grades: NDArray[np.float64]
 
 
 class Each(NamedTuple):
@@ -64,6 +63,8 @@ class Code(NamedTuple):
     tie: float
     words: NDArray[np.int8]
     """A row for each class."""
+    columns: NDArray[np.int64]
+    """How many bits there are for so many known classes."""
     by_loss: float
     """1 where the distance to a code word is the sum of the rule's losses, 0 where it is the number of wrong bits."""
 
@@ -76,7 +77,7 @@ class Chosen(NamedTuple):
     update: int
 
 
-class Graded(NamedTuple):
+class Ranked(NamedTuple):
     update: int
 
 
@@ -85,6 +86,10 @@ class Tree(NamedTuple):
     starts: NDArray[np.int64]
     nodes: NDArray[np.int64]
     """nodes[starts[c] : starts[c + 1]] is the path of class c, from the root down."""
+    columns: NDArray[np.int64]
+    """How many nodes there are for so many known classes."""
+    deepest: NDArray[np.int64]
+    """How many the longest path has."""
 
 
 # --- What an example asks for ---
@@ -109,8 +114,8 @@ def _(wants: Sets, i: int) -> int:
     return largest_member(wants, i)
 
 
-@highest.of(Grades)
-def _(wants: Grades, i: int) -> int:
+@highest.of(Preferences)
+def _(wants: Preferences, i: int) -> int:
     return largest_member(wants, i)
 
 
@@ -130,7 +135,7 @@ def _(scheme: Pairs, known: int) -> int:
 
 @columns_for.of(Code)
 def _(scheme: Code, known: int) -> int:
-    return scheme.words.shape[1]
+    return scheme.columns[known]
 
 
 @columns_for.of(Chosen)
@@ -140,10 +145,7 @@ def _(scheme: Chosen, known: int) -> int:
 
 @columns_for.of(Tree)
 def _(scheme: Tree, known: int) -> int:
-    most = -1
-    for k in range(scheme.starts[known]):
-        most = max(most, scheme.nodes[k])
-    return most + 1
+    return scheme.columns[known]
 
 
 # --- Reductions: which side of a column's problem a class is on ---
@@ -233,7 +235,7 @@ def distance(rule: Any, s: float, y: float) -> float:
 def _(scheme: Code, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
     for k in range(known):
         room[k] = 0.0
-        for c in range(scheme.words.shape[1]):
+        for c in range(scheme.columns[known]):
             y, s = np.float64(scheme.words[k, c]), scores[c]
             if scheme.by_loss != 0.0:
                 room[k] -= distance(rule, s, y)
@@ -335,12 +337,12 @@ def _(
     room[0] = 1.0
     for k in range(wants.starts[i], wants.starts[i + 1]):
         room[wants.members[k] + 1] = 2.0
-    return blame_pairs(scheme.update, rule, norm, scores, room, known + 1, signals)
+    return blame_pairs(scheme.update, rule, norm, scores, ByGrade(room), known + 1, signals)
 
 
-@blame.of(Graded)
+@blame.of(Ranked)
 def _(
-    scheme: Graded,
+    scheme: Ranked,
     wants: Any,
     i: int,
     rule: Any,
@@ -350,11 +352,11 @@ def _(
     room: NDArray[np.float64],
     signals: NDArray[np.float64],
 ) -> int:
-    for c in range(known):
-        room[c] = np.nan
-    for k in range(wants.starts[i], wants.starts[i + 1]):
-        room[wants.members[k]] = wants.grades[k]
-    return blame_pairs(scheme.update, rule, norm, scores, room, known, signals)
+    for k in range(known * known):
+        room[k] = 0.0
+    for k in range(wants.starts[i], wants.starts[i + 1], 2):
+        room[wants.members[k] * known + wants.members[k + 1]] = 1.0
+    return blame_pairs(scheme.update, rule, norm, scores, Listed(room, known), known, signals)
 
 
 @blame.of(Tree)
@@ -399,9 +401,9 @@ def is_wrong(
     return decide(scheme, rule, scores, known, room) != wants.classes[i]
 
 
-@is_wrong.of(Graded)
+@is_wrong.of(Ranked)
 def _(
-    scheme: Graded,
+    scheme: Ranked,
     wants: Any,
     i: int,
     rule: Any,
@@ -454,14 +456,11 @@ def _(scheme: Chosen, known: int) -> float:
     return 2.0
 
 
-@stretch.of(Graded)
-def _(scheme: Graded, known: int) -> float:
+@stretch.of(Ranked)
+def _(scheme: Ranked, known: int) -> float:
     return 2.0
 
 
 @stretch.of(Tree)
 def _(scheme: Tree, known: int) -> float:
-    longest = 0
-    for c in range(known):
-        longest = max(longest, scheme.starts[c + 1] - scheme.starts[c])
-    return 2.0 * longest
+    return 2.0 * scheme.deepest[known]

@@ -55,9 +55,7 @@ class Classes:
     def _same_kind(self, label: Any) -> None:
         first = next(iter(self.numbers), label)
         if isinstance(first, str) != isinstance(label, str):
-            raise LabelError(
-                f"Labels must be of one type, all texts or all numbers, but {first!r} and {label!r} came."
-            )
+            raise LabelError(f"Labels must be of one type, all texts or all numbers, but {first!r} and {label!r} came.")
 
     def coded(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], Classes]:
         """The number of each label, and the classes that are known then: self is left as it is."""

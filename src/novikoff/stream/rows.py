@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._columns import BLOCK, dense_columns, sparse_columns, square
+from novikoff._columns import BLOCK, ask, dense_columns, sparse_columns, square
 from novikoff._jit import compiled, generic
 from novikoff._machine import dense_sums, element, grow, sparse_sums
 
@@ -136,7 +136,9 @@ def _(rows: Sparse, i: int) -> float:
 
 
 @generic
-def sum_columns(rows: Rows, i: int, slots: NDArray[np.floating], across: int, at: int, out: NDArray[np.float64]) -> None:
+def sum_columns(
+    rows: Rows, i: int, slots: NDArray[np.floating], across: int, at: int, out: NDArray[np.float64]
+) -> None:
     """w·x of row i, the bias not counted, for the block of columns that begins at `at`."""
     dense_columns(rows.values, i * rows.width, rows.width, slots, across, at, out)  # type: ignore[union-attr]
 
@@ -145,6 +147,16 @@ def sum_columns(rows: Rows, i: int, slots: NDArray[np.floating], across: int, at
 def _(rows: Sparse, i: int, slots: NDArray[np.floating], across: int, at: int, out: NDArray[np.float64]) -> None:
     start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
     sparse_columns(rows.values, rows.indices, start, count, slots, across, at, out)
+
+
+@generic
+def ask_ahead(rows: Rows, i: int, slots: NDArray[np.floating], across: int) -> None:
+    """Asks memory for the weights of row i; those of dense rows it brings by itself."""
+
+
+@ask_ahead.of(Sparse)
+def _(rows: Sparse, i: int, slots: NDArray[np.floating], across: int) -> None:
+    ask(rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots, across)
 
 
 @origin.of(Column)

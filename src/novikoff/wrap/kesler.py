@@ -13,7 +13,7 @@ Source    Nilsson, Learning Machines, 1965; Crammer and Singer, Ultraconservativ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, final
+from typing import Literal, final
 
 from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import Learner
@@ -42,12 +42,12 @@ class Kesler(Many):
     Examples
     --------
     >>> from novikoff import Kesler, Perceptron
-    >>> X, y = [[0, 1], [1, 0], [1, 1], [0, 3], [4, 0], [3, 3]], ["up", "right", "both", "up", "right", "both"]
+    >>> X, y = [[0, 2], [2, 0], [-2, 0], [1, 3], [4, 1], [-3, 1]], ["up", "right", "left", "up", "right", "left"]
     >>> model = Kesler(Perceptron(passes=20)).fit(X, y)
-    >>> model.predict([[0, 5], [5, 0], [5, 5]]).tolist()
-    ['up', 'right', 'both']
+    >>> model.predict([[0, 5], [5, 0], [-5, 0]]).tolist()
+    ['up', 'right', 'left']
     >>> model.learn_one({0: 0.0, 1: -1.0}, "down").classes_.tolist()
-    ['both', 'right', 'up', 'down']
+    ['left', 'right', 'up', 'down']
     """
 
     def __init__(

@@ -147,10 +147,14 @@ class Many(Stack, Learner):
             state.features + 1,
             state.across,
             state.tally,
-            state.scratch(),
+            state.scratch(self._spare(state)),
             state.ledger.book,
             tidy,
         )
+
+    def _spare(self, state: Any) -> int:
+        """How many numbers the scheme needs room for, beside scores and signals."""
+        return 2 * max(int(state.across), len(state.labels)) + 8
 
     def _put_back(self, state: Any, kept: Any) -> None:
         state.across, state.tally = kept.across, kept.tally
@@ -247,7 +251,7 @@ class Many(Stack, Learner):
             np.ascontiguousarray(scores / self._scale()).reshape(-1),
             state.across,
             known,
-            state.scratch().spare,
+            np.zeros(self._spare(state)),
             out.reshape(-1),
             winners,
         )
@@ -299,7 +303,9 @@ class Many(Stack, Learner):
         if isinstance(x, np.ndarray):
             values, columns = one_array(x, state.kind), np.arange(x.size, dtype=np.uint32)
             if values.size != state.features:
-                raise InputError(f"x has {values.size} features, but {type(self).__name__} is expecting {state.features}.")
+                raise InputError(
+                    f"x has {values.size} features, but {type(self).__name__} is expecting {state.features}."
+                )
         else:
             keys, given = door.one(x)
             columns = numbers(keys) if state.names is None else state.names.find(keys)
@@ -357,4 +363,6 @@ def takes_preferences(stack: Many, update: str) -> None:
             f" MarginPerceptron, SGD, PNormPerceptron and BalancedWinnow, but {inner!r} came."
         )
     if update == "proportional" and asked(inner._rule()) == np.inf:
-        raise InputError(f"update='proportional' needs a learner that is content at some score, but {inner!r} never is.")
+        raise InputError(
+            f"update='proportional' needs a learner that is content at some score, but {inner!r} never is."
+        )

@@ -8,7 +8,7 @@ Bound     M ≤ Σ_c M_c: where every learner is right, the right class alone ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import final
 
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.schemes import Each
@@ -33,9 +33,9 @@ class OneVsAll(Many):
     Examples
     --------
     >>> from novikoff import OneVsAll, Perceptron
-    >>> X, y = [[0, 1], [1, 0], [1, 1], [0, 3], [4, 0], [3, 3]], ["up", "right", "both", "up", "right", "both"]
-    >>> OneVsAll(Perceptron(passes=20)).fit(X, y).predict([[0, 5], [5, 0], [5, 5]]).tolist()
-    ['up', 'right', 'both']
+    >>> X, y = [[0, 2], [2, 0], [-2, 0], [1, 3], [4, 1], [-3, 1]], ["up", "right", "left", "up", "right", "left"]
+    >>> OneVsAll(Perceptron(passes=20)).fit(X, y).predict([[0, 5], [5, 0], [-5, 0]]).tolist()
+    ['up', 'right', 'left']
     """
 
     def __init__(self, learner: Learner | None = None) -> None:

@@ -70,9 +70,8 @@ class Table(State):
             ) from None
         self.across = across
 
-    def scratch(self) -> Room:
-        room = 2 * max(self.across, len(self.labels)) + 8
-        return Room(np.zeros(self.across), np.zeros(self.across), np.zeros(room))
+    def scratch(self, spare: int) -> Room:
+        return Room(np.zeros(self.across), np.zeros(self.across), np.zeros(spare))
 
     def copy(self) -> Table:
         copies = {name: a.copy() for name, a in arrays(self.geometry).items() if name not in APPENDED}

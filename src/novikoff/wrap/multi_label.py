@@ -1,0 +1,117 @@
+"""Several labels for an example: preferences of its labels to a threshold, and of the threshold to all other labels.
+
+Predict   all labels c with w_c·x > w_0·x; column 0 is the threshold
+Update    label ≻ threshold ≻ other label, and label ≻ other label: preferences, learned as in Kesler's construction
+Bound     the binary learner's own, in R^{(k+1)n}, for the examples that change the weights; every example whose set was
+          not predicted is one of these
+Source    Har-Peled, Roth and Zimak 2002; Fürnkranz, Hüllermeier, Loza Mencía and Brinker 2008 (the threshold as a label)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.learners.estimator import one_of
+from novikoff.learners.learner import Learner
+from novikoff.parts.blame import UPDATES
+from novikoff.parts.schemes import Chosen, Sets
+from novikoff.stream.classes import Classes, LabelSets, ordered
+from novikoff.stream.labels import plain
+from novikoff.theory.bounds import Bound
+from novikoff.wrap.many import Many, takes_preferences
+
+__all__ = ["MultiLabel"]
+
+
+@final
+class MultiLabel(Many):
+    """Any number of labels for an example, none included.
+
+    y is a list of sets or lists of labels, one for each row, or a matrix of 0 and 1 with a column for each label.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+    update : str
+        Which of the preferences that are not met are learned from: top, uniform or proportional.
+
+    Examples
+    --------
+    >>> from novikoff import MultiLabel, Perceptron
+    >>> X, y = [[1, 0], [0, 1], [1, 1], [0, 0]], [["wet"], ["cold"], ["wet", "cold"], []]
+    >>> MultiLabel(Perceptron(passes=20)).fit(X, y).predict([[1, 0], [1, 1], [0, 0]])
+    [['wet'], ['cold', 'wet'], []]
+    """
+
+    def __init__(
+        self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
+    ) -> None:
+        self.learner = learner
+        self.update = update
+
+    def _check_settings(self) -> None:
+        one_of(UPDATES, update=self.update)
+
+    def _check_learner(self) -> None:
+        takes_preferences(self, self.update)
+
+    def _scheme(self, classes: Classes) -> Chosen:
+        return Chosen(UPDATES.index(self.update))
+
+    def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[LabelSets, Classes]:
+        sets = label_sets(y)
+        if len(sets) != examples:
+            raise InputError(f"Found input variables with inconsistent numbers of samples: {[examples, len(sets)]}.")
+        if known is None:
+            known = Classes(ordered({plain(label) for labels in sets for label in labels}))
+        return known.coded_sets(sets)
+
+    def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
+        return known.coded_sets([y])
+
+    def _wants(self, codes: Any) -> Sets:
+        return Sets(codes.starts, codes.members)
+
+    def choose(self, scores: NDArray[np.float64]) -> Any:
+        shown, _ = self.weighed(scores)
+        known = self._fitted().labels.known()
+        return [[known[c] for c in np.flatnonzero(row > 0.0)] for row in shown]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """What speaks for each label, in the order of classes_: it is predicted where that is above 0."""
+        return self.weighed(Learner.decision_function(self, X))[0]
+
+    def predict(self, X: Any) -> Any:
+        """The list of labels of each row."""
+        return self.choose(Learner.decision_function(self, X))
+
+    def predict_one(self, x: Any) -> Any:
+        """The labels of one example."""
+        return self.choose(self._columns_of_one(x))[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose set of labels is predicted exactly."""
+        right = [set(a) == set(b) for a, b in zip(self.predict(X), label_sets(y), strict=True)]
+        return float(np.average(right, weights=sample_weight))
+
+    def bounds(self) -> Sequence[Bound]:
+        return ()
+
+
+def label_sets(y: Any) -> list[list[Any]]:
+    """The labels of each row: y has lists of them, or is a matrix of 0 and 1."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None: give a set of labels for each row.")
+    if hasattr(y, "toarray"):
+        y = y.toarray()
+    if isinstance(y, np.ndarray) and y.dtype != object:
+        if y.ndim != 2 or not np.isin(y, (0, 1)).all():
+            raise InputError("y must be a list of sets of labels, or a matrix of 0 and 1 with a column for each label.")
+        return [np.flatnonzero(row).tolist() for row in y]
+    return [sorted(labels) if isinstance(labels, set | frozenset) else list(labels) for labels in y]
