@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import ModelFileError
-from novikoff.learners import learner_class, name_of
-from novikoff.learners import names as learner_names
+from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.learners.state import State
 from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
 from novikoff.parts.geometry import arrays
-from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names
+from novikoff.wrap import model_class
 
 FORMAT = 1
 NO_CHECKSUM = "0" * 64
@@ -63,6 +62,7 @@ def to_bytes(model: Learner) -> bytes:
     state = model._run_so_far()
     book = state.ledger.book
     tensors = {f"geometry.{name}": _whole(a) for name, a in arrays(model._compact(state)).items()}
+    tensors |= {name: _whole(a) for name, a in model._more_arrays(state).items()}
     used = LISTED + len(state.ledger.mistake_times)
     tensors |= {"ledger.counts": _whole(book.counts[:used]), "ledger.sums": book.sums}
     if state.names is not None:
@@ -71,13 +71,13 @@ def to_bytes(model: Learner) -> bytes:
         "checksum": NO_CHECKSUM,  # first, so that it is the first place where these digits can stand
         "format": FORMAT,
         "learner": name_of(type(model)),
-        "settings": {name: _plain(value) for name, value in model.get_params().items()},
-        "labels": [state.labels.negative, state.labels.positive],
+        "settings": model.plain_settings(),
+        "labels": state.labels.listed(),
         "features": state.features,
         "precision": state.kind.name,
         "ledger": state.ledger.as_dict(),
     }
-    if state.labels.rest:
+    if getattr(state.labels, "rest", False):
         header["rest"] = True
     if state.reading is not None:
         header["reading"] = state.reading
@@ -93,12 +93,13 @@ def from_bytes(content: bytes, origin: str) -> Any:
     from safetensors.numpy import load as deserialise
 
     tensors = deserialise(content)
-    if header["learner"] not in learner_names():
+    kind = model_class(header["learner"])
+    if kind is None:
         raise ModelFileError(
             f"{origin}: holds a {header['learner']!r}, which this novikoff does not know: use the one that wrote it."
         )
     try:
-        model = learner_class(header["learner"])(**header["settings"])
+        model = kind.from_settings(header["settings"])
         model._adopt(_state(model, header, tensors))
     except (KeyError, TypeError, ValueError) as problem:
         raise ModelFileError(
@@ -111,12 +112,13 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
     kind = np.dtype(header["precision"])
     features = header["features"]
     fresh = model._geometry(features + 1, kind)
+    labels = model._labels_from(header["labels"], rest=header.get("rest", False))
     counts = np.zeros(LISTED + CAPACITY, np.int64)
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
-    return State(
+    state = State(
         geometry=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in arrays(fresh)}),
         ledger=Ledger(Book(counts, tensors["ledger.sums"])),
-        labels=Labels(*header["labels"], rest=header.get("rest", False)),
+        labels=labels,
         features=features,
         names=Names(json.loads(tensors["names"].tobytes())) if "names" in tensors else None,
         kind=kind,
@@ -124,6 +126,7 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
         reading=header.get("reading"),
         slot_names=dict(json.loads(tensors["slot_names"].tobytes())) if "slot_names" in tensors else None,
     )
+    return model._completed(state, tensors)
 
 
 def _checked_header(content: bytes, origin: str) -> dict[str, Any]:
@@ -193,7 +196,3 @@ def _as_text(value: Any) -> NDArray[np.uint8]:
 
 def _whole(array: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(array)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

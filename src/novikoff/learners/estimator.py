@@ -29,10 +29,18 @@ class Estimator:
             setattr(self, name, value)
         return self
 
+    def plain_settings(self) -> dict[str, Any]:
+        """For a file: plain values, lists and dicts only."""
+        return {name: plain_setting(value) for name, value in self.get_params(deep=False).items()}
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> Any:
+        """The inverse of `plain_settings`."""
+        return cls(**settings)
+
     def __repr__(self) -> str:
-        changed = [
-            f"{name}={value!r}" for name, value in self.get_params().items() if value != self.settings()[name].default
-        ]
+        mine = self.get_params(deep=False).items()
+        changed = [f"{name}={value!r}" for name, value in mine if value is not self.settings()[name].default]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
@@ -44,6 +52,11 @@ class Estimator:
             classifier_tags=ClassifierTags(multi_class=False),
             input_tags=InputTags(sparse=True),
         )
+
+
+def plain_setting(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def positive(**settings: float) -> None:

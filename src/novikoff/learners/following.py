@@ -6,16 +6,14 @@ import sys
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
-from novikoff.stream.labels import Labels, one_against_the_rest
+from novikoff.stream.labels import one_against_the_rest
 from novikoff.stream.names import Names
 from novikoff.stream.reading import Batch, Reading
 from novikoff.stream.rows import Dense, Rows, cut
-from novikoff.stream.sides import Sides
 
 
 class Onlooker(Protocol):
@@ -40,7 +38,7 @@ class Following:
     def __init__(self, model: Any, reading: Reading, *, positive: str | None = None) -> None:
         self.model, self.reading, self.positive = model, reading, positive
         self.state: State | None = model._state
-        self.sides: Sides | None = None
+        self.sides: Any = None
         self.went_on = self.state is not None
 
     def once(self, onlooker: Onlooker | None = None) -> None:
@@ -49,8 +47,9 @@ class Following:
             self.take(batch, onlooker)
         self.end()
 
-    def take(self, batch: Batch, onlooker: Onlooker | None = None) -> NDArray[np.int8]:
-        """The next examples of the reading; returns their labels as −1 and +1, 0 for those that are left out."""
+    def take(self, batch: Batch, onlooker: Onlooker | None = None) -> Any:
+        """The next examples of the reading; returns their labels as the model takes them: −1 and +1, 0 for those that
+        are left out, of two."""
         return self._learn(self._ready(batch), batch, onlooker or Nobody())
 
     def end(self) -> None:
@@ -62,7 +61,7 @@ class Following:
             raise InputError(f"--positive {self.positive}: no example has that label; there are others only.")
 
     def _met_positive(self) -> bool:
-        return self.sides is not None and bool((self.sides.signs > 0).any())
+        return self.sides is not None and bool((self.sides.codes > 0).any())
 
     def _begun(self) -> State:
         if self.state is None:  # a reading without examples ends with an error
@@ -73,14 +72,14 @@ class Following:
         """The state, with room for what the batch brings."""
         columns = self.reading.columns(batch.title)
         if self.state is None:
-            labels = Labels() if self.positive is None else one_against_the_rest(self.positive)
+            labels = self.model._no_labels() if self.positive is None else one_against_the_rest(self.positive)
             # How many features a first batch of sparse rows has says nothing: it depends on where the batch ends.
             width = batch.features if isinstance(batch.rows, Dense) else 0
             self.state = self.model.fresh_state(width, batch.rows.values.dtype, columns, labels)
         state = self.state
         if self.sides is None:
             skips = self.reading.options.bad_lines == "skip"
-            self.sides = Sides(state.labels, leave_out=self.reading.left_out if skips else None)
+            self.sides = self.model.label_reader(state.labels, self.reading.left_out if skips else None)
         if self.reading.names is not None:
             state.names = self.reading.names
         elif columns != (None if state.names is None else list(state.names.columns)):
@@ -101,12 +100,12 @@ class Following:
             f" {', '.join((mine or columns or [])[:3])} …, the other does not."
         )
 
-    def _learn(self, state: State, batch: Batch, onlooker: Onlooker) -> NDArray[np.int8]:
+    def _learn(self, state: State, batch: Batch, onlooker: Onlooker) -> Any:
         """In pieces that end where the onlooker wants to look."""
-        assert self.sides is not None  # noqa: S101 - _ready has made them
         signs, weights = self.sides.of(batch), batch.parsed.weights
-        if not signs.all():
-            weights = (weights if len(weights) else np.ones(len(batch))) * (signs != 0)
+        absent = self.sides.left_out(signs)
+        if absent.any():
+            weights = (weights if len(weights) else np.ones(len(batch))) * ~absent
         rows: Rows = batch.rows
         if rows.values.dtype != state.kind:
             rows = rows._replace(values=rows.values.astype(state.kind))
@@ -123,7 +122,8 @@ class Following:
                 if self.reading.options.bad_lines != "skip":
                     raise InputError(f"{batch.where(at)}: {problem}") from None
                 self.reading.left_out["range"] += 1
-                signs[at] = 0
+                if isinstance(signs, np.ndarray):
+                    signs[at] = self.sides.nothing
                 start = at + 1
                 continue
             except OverflowRefused:

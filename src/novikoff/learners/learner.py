@@ -25,6 +25,7 @@ from novikoff.stream import door
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many, narrowed, width
+from novikoff.stream.sides import Sides
 from novikoff.stream.terms import each
 from novikoff.theory.bounds import Bound
 
@@ -82,6 +83,18 @@ class Learner(Estimator, ABC):
         """The geometry without room to spare, as it goes to a file."""
         return resized(state.geometry, state.features + 1)
 
+    def _more_arrays(self, state: State) -> dict[str, NDArray[Any]]:
+        """What goes to a file beside the geometry, by name."""
+        return {}
+
+    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> State:
+        """The state with that from a file."""
+        return state
+
+    def _labels_from(self, listed: list[Any], *, rest: bool) -> Any:
+        """Labels from a file."""
+        return Labels(*listed, rest=rest)
+
     # --- Learning ---
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -137,6 +150,10 @@ class Learner(Estimator, ABC):
         """The labels y as the loop takes them, and those that are known then; without `known`, all are in y."""
         y = door.label_array(y, examples)
         return (Labels.sorted(y) if known is None else known).signs(y)
+
+    def label_reader(self, labels: Any, left_out: Any) -> Any:
+        """What makes codes of the labels in files; `left_out` counts examples without a label that can be learned."""
+        return Sides(labels, leave_out=left_out)
 
     def learn_rows(
         self, state: State, rows: Rows, signs: NDArray[np.int8], labels: Labels, weights: NDArray[np.float64]

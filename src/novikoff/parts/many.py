@@ -12,7 +12,20 @@ from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEI
 from novikoff.parts.columns import score_columns, update_columns
 from novikoff.parts.geometry import bias_square, fits, limit, norm, tick
 from novikoff.parts.rules import loss
-from novikoff.parts.schemes import Code, Each, Pairs, aim, blame, columns_for, highest, is_wrong, stretch
+from novikoff.parts.schemes import (
+    Code,
+    Each,
+    Pairs,
+    Relevant,
+    aim,
+    blame,
+    columns_for,
+    highest,
+    is_wrong,
+    misses,
+    sides_of,
+    stretch,
+)
 from novikoff.stream.rows import Rows, ask_ahead, proper, squared
 
 # Where each number lives in Tally.counts.
@@ -60,6 +73,17 @@ def note_reduced(
             tally.times[c] += 1
             tally.mistakes[c] += side * s < 0.0 or (s == 0.0 and side * scheme.tie < 0.0)
             total += weight * loss(rule, s, side)
+    return total
+
+
+@note_columns.of(Relevant)
+def _(scheme: Relevant, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally) -> float:
+    total = 0.0
+    sides_of(wants, i, known, room.spare)
+    for c in range(known):
+        tally.times[c] += 1
+        tally.mistakes[c] += misses(scheme, room.scores[c], room.spare[c])
+        total += weight * loss(rule, room.scores[c], room.spare[c])
     return total
 
 

@@ -6,6 +6,8 @@ learner's rule does the rest.
     Each      column c tells class c from all others; the highest score wins
     Pairs     column c tells two classes apart; the class that wins most pairs, or a tournament, wins
     Code      column c tells the classes with +1 in a code from those with −1; the nearest code word wins
+    Relevant  column c tells the examples that have label c from those that have not; every label with a positive score
+              is predicted
 
 Preferences see all columns together (parts/blame.py):
 
@@ -67,6 +69,10 @@ class Code(NamedTuple):
     """How many bits there are for so many known classes."""
     by_loss: float
     """1 where the distance to a code word is the sum of the rule's losses, 0 where it is the number of wrong bits."""
+
+
+class Relevant(NamedTuple):
+    tie: float
 
 
 class Rivals(NamedTuple):
@@ -305,6 +311,42 @@ def blame(
     return unmet
 
 
+@blame.of(Relevant)
+def _(
+    scheme: Relevant,
+    wants: Any,
+    i: int,
+    rule: Any,
+    norm: float,
+    scores: NDArray[np.float64],
+    known: int,
+    room: NDArray[np.float64],
+    signals: NDArray[np.float64],
+) -> int:
+    sides_of(wants, i, known, room)
+    unmet = 0
+    for c in range(known):
+        wrong = misses(scheme, scores[c], room[c])
+        signals[c] = signal(rule, scores[c], room[c], wrong, norm)
+        unmet += wrong
+    return unmet
+
+
+@compiled
+def sides_of(wants: Any, i: int, known: int, room: NDArray[np.float64]) -> None:
+    """+1 for each label of example i, −1 for all others."""
+    for c in range(known):
+        room[c] = -1.0
+    for k in range(wants.starts[i], wants.starts[i + 1]):
+        if wants.members[k] < known:
+            room[wants.members[k]] = 1.0
+
+
+@compiled
+def misses(scheme: Relevant, s: float, side: float) -> bool:
+    return side * s < 0.0 or (s == 0.0 and side * scheme.tie < 0.0)
+
+
 @blame.of(Rivals)
 def _(
     scheme: Rivals,
@@ -404,6 +446,20 @@ def is_wrong(
 @is_wrong.of(Ranked)
 def _(
     scheme: Ranked,
+    wants: Any,
+    i: int,
+    rule: Any,
+    scores: NDArray[np.float64],
+    known: int,
+    unmet: int,
+    room: NDArray[np.float64],
+) -> bool:
+    return unmet > 0
+
+
+@is_wrong.of(Relevant)
+def _(
+    scheme: Relevant,
     wants: Any,
     i: int,
     rule: Any,

@@ -97,19 +97,28 @@ class Classes:
     def known(self) -> list[Any]:
         return list(self.numbers)
 
+    def listed(self) -> list[Any]:
+        """For a file."""
+        return self.known()
+
 
 class LabelSets:
     """Which labels each example has, by their numbers; can be cut like an array."""
 
-    def __init__(self, starts: NDArray[np.int64], members: NDArray[np.int64]) -> None:
-        self.starts, self.members = starts, members
+    def __init__(
+        self, starts: NDArray[np.int64], members: NDArray[np.int64], absent: NDArray[np.bool_] | None = None
+    ) -> None:
+        self.starts, self.members, self.absent = starts, members, absent
+        """`absent` are examples that are to be left out, where there may be any."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     def __getitem__(self, part: slice) -> LabelSets:
         start, stop, _ = part.indices(len(self))
-        return LabelSets(self.starts[start : stop + 1], self.members)
+        return LabelSets(
+            self.starts[start : stop + 1], self.members, None if self.absent is None else self.absent[start:stop]
+        )
 
 
 def ordered(labels: Iterable[Any]) -> list[Any]:

@@ -99,6 +99,10 @@ class Labels:
     def __len__(self) -> int:
         return len(self.sides)
 
+    def listed(self) -> list[Any]:
+        """For a file: negative and positive, None for one that has not come."""
+        return [self.negative, self.positive]
+
     def known(self) -> list[Any]:
         """Negative first; one only, where the other has not come yet."""
         return [v for v in (self.negative, self.positive) if v is not None]

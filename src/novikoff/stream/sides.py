@@ -1,46 +1,59 @@
-"""From the keys of labels, as parsers give them, to the sides that the learner knows: −1 and +1."""
+"""From the keys of labels, as parsers give them, to what the learner knows: −1 and +1, numbers of classes, or sets of
+them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import LabelError
+from novikoff.stream.classes import Classes, LabelSets
 from novikoff.stream.dictionary import NameTable
-from novikoff.stream.labels import Labels, merged_label, missing_label
+from novikoff.stream.labels import Labels, merged_label, missing_label, plain
 from novikoff.stream.reading import Batch
 
+L = TypeVar("L", Labels, Classes)
 
-class Sides:
-    """Labels become known in the order in which they come; several keys may spell one label."""
 
-    def __init__(self, labels: Labels, *, leave_out: Counter[str] | None = None) -> None:
-        """`leave_out` counts examples whose label can't be a class, which are left out then; without it, an error."""
+class _Told(Generic[L]):
+    """Labels become known in the order in which they come; several keys may spell one label.
+
+    `leave_out` counts examples whose label can't be a class, which are left out then; without it, an error.
+    """
+
+    nothing: int
+    """What stands for an example to be left out."""
+
+    def __init__(self, labels: L, *, leave_out: Counter[str] | None = None) -> None:
         self.labels, self.leave_out = labels, leave_out
         self.table = NameTable()
-        self.signs = np.zeros(0, np.int8)
+        self.codes: NDArray[Any] = np.zeros(0, np.int64)
 
-    def of(self, batch: Batch) -> NDArray[np.int8]:
-        """−1 or +1 for each example, 0 for one to be left out."""
-        new: list[float] = []
+    def of(self, batch: Batch) -> Any:
+        """The code of each example."""
+        new: list[int] = []
 
         def number(at: int) -> int:
-            new.append(self._sign(batch, at))
-            return len(self.signs) + len(new) - 1
+            new.append(self._code(batch, at))
+            return len(self.codes) + len(new) - 1
 
         numbers = self.table.numbers_of(batch.parsed.keys, number)
         if new:
-            self.signs = np.concatenate([self.signs, np.array(new, np.int8)])
-        out: NDArray[np.int8] = self.signs[numbers]
-        left_out = int(np.count_nonzero(out == 0))
+            self.codes = np.concatenate([self.codes, np.array(new, self.codes.dtype)])
+        out: NDArray[Any] = self.codes[numbers]
+        left_out = int(np.count_nonzero(out == self.nothing))
         if left_out and self.leave_out is not None:
             self.leave_out["label"] += left_out
         return out
 
-    def _sign(self, batch: Batch, i: int) -> float:
+    def left_out(self, codes: Any) -> NDArray[np.bool_]:
+        """Which examples are to be left out."""
+        return np.asarray(codes == self.nothing)
+
+    def _code(self, batch: Batch, i: int) -> int:
         label: Any = False
         try:
             label = batch.parsed.label(i)
@@ -48,9 +61,68 @@ class Sides:
                 raise missing_label(batch.where(i))
         except LabelError as problem:
             if self.leave_out is not None:
-                return 0.0
+                return self.nothing
             raise (problem if label is None else LabelError(f"{batch.where(i)}: {problem}")) from None
         try:
-            return self.labels.sign(merged_label(label, self.labels))
+            return self._number(label)
         except LabelError as problem:
-            raise LabelError(f"{batch.where(i)}: {problem}") from None
+            raise type(problem)(f"{batch.where(i)}: {problem}") from None
+
+    def _number(self, label: Any) -> int:
+        raise NotImplementedError
+
+
+class Sides(_Told[Labels]):
+    """−1 or +1 for each example, 0 for one to be left out."""
+
+    nothing = 0
+
+    def __init__(self, labels: Labels, *, leave_out: Counter[str] | None = None) -> None:
+        super().__init__(labels, leave_out=leave_out)
+        self.codes = np.zeros(0, np.int8)
+
+    def _number(self, label: Any) -> int:
+        return int(self.labels.sign(merged_label(label, self.labels)))
+
+
+class Numbers(_Told[Classes]):
+    """The number of its class for each example, −1 for one to be left out."""
+
+    nothing = -1
+
+    def _number(self, label: Any) -> int:
+        return self.labels.number(label)
+
+
+class SetsOfNumbers(_Told[Classes]):
+    """The numbers of its labels for each example. Where a format has one label for each example, that is a set of one;
+    a list of labels is a set, too."""
+
+    nothing = -1
+
+    def __init__(self, labels: Classes, *, leave_out: Counter[str] | None = None) -> None:
+        super().__init__(labels, leave_out=leave_out)
+        self.sets: list[list[int]] = []
+
+    def of(self, batch: Batch) -> LabelSets:
+        told = batch.parsed.sets
+        if told is not None:
+            starts, values = told[0], told[1][: told[0][-1]]
+            distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+            numbers = np.zeros(len(distinct), np.int64)
+            for k in np.argsort(first):  # in the order of arrival
+                numbers[k] = self.labels.number(plain(distinct[k]))
+            return LabelSets(starts.copy(), numbers[inverse])
+        codes = super().of(batch)
+        members = [self.sets[code] if code >= 0 else [] for code in codes.tolist()]
+        lengths = np.array([len(m) for m in members], np.int64)
+        together = np.array([c for m in members for c in m], np.int64)
+        return LabelSets(np.concatenate([[0], np.cumsum(lengths)]), together, absent=codes < 0)
+
+    def left_out(self, codes: LabelSets) -> NDArray[np.bool_]:
+        return np.zeros(len(codes), np.bool_) if codes.absent is None else codes.absent
+
+    def _number(self, label: Any) -> int:
+        labels = label if isinstance(label, list) else [label]
+        self.sets.append(list(dict.fromkeys(self.labels.number(one) for one in labels)))
+        return len(self.sets) - 1

@@ -6,12 +6,21 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from novikoff import learners
+
 COMMON = ("many", "table", "stack")
 
 
 def names() -> list[str]:
     """The schemes by their command-line names, which are those of their files."""
     return sorted(m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in COMMON)
+
+
+def model_class(name: str) -> Any:
+    """The class of a learner or scheme by its name; None where there is none of that name."""
+    if name in learners.names():
+        return learners.learner_class(name)
+    return scheme_class(name) if name in names() else None
 
 
 def scheme_class(name: str) -> Any:

@@ -21,12 +21,13 @@ from novikoff.ledger import Ledger
 from novikoff.parts import columns as table
 from novikoff.parts.blame import asked
 from novikoff.parts.geometry import limit
-from novikoff.parts.many import KNOWN, learn_many
+from novikoff.parts.many import KNOWN, Tally, learn_many
 from novikoff.parts.schemes import One, columns_for, weigh_all
 from novikoff.stream import door
 from novikoff.stream.classes import Classes
 from novikoff.stream.names import Names, numbers
 from novikoff.stream.rows import Rows, Sparse
+from novikoff.stream.sides import Numbers
 from novikoff.wrap.stack import Stack, must_be_binary
 from novikoff.wrap.table import Table
 
@@ -85,6 +86,26 @@ class Many(Stack, Learner):
             f"learner__{name}": value for name, value in self.inner._run_settings().items()
         }}  # fmt: skip
 
+    # --- Files ---
+
+    def _compact(self, state: Any) -> Any:
+        return state.compact(self._in_use(state))[0]
+
+    def _more_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
+        _, tally = state.compact(self._in_use(state))
+        return {f"tally.{name}": array for name, array in tally._asdict().items()}
+
+    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> Table:
+        table = Table(**vars(state), across=1)
+        columns = self._columns(table, self._scheme(table.labels))
+        table.across = max(1, columns)
+        table.tally = Tally(*(tensors[f"tally.{name}"].copy() for name in Tally._fields))
+        table.make_columns(columns)
+        return table
+
+    def _labels_from(self, listed: list[Any], *, rest: bool) -> Classes:
+        return Classes(listed)
+
     # --- Labels ---
 
     def _no_labels(self) -> Classes:
@@ -97,6 +118,9 @@ class Many(Stack, Learner):
     def _wants(self, codes: Any) -> Any:
         """Labels as the loop takes them."""
         return One(codes)
+
+    def label_reader(self, labels: Any, left_out: Any) -> Any:
+        return Numbers(labels, leave_out=left_out)
 
     # --- Learning ---
 

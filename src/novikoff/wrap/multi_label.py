@@ -1,9 +1,12 @@
-"""Several labels for an example: preferences of its labels to a threshold, and of the threshold to all other labels.
+"""Several labels for an example: each label by itself, or all of them by preferences.
 
-Predict   all labels c with w_c·x > w_0·x; column 0 is the threshold
-Update    label ≻ threshold ≻ other label, and label ≻ other label: preferences, learned as in Kesler's construction
-Bound     the binary learner's own, in R^{(k+1)n}, for the examples that change the weights; every example whose set was
-          not predicted is one of these
+Predict   each: all labels c with w_c·x > 0; otherwise those with w_c·x > w_0·x, where column 0 is a threshold
+Update    each: for every label a binary learner that tells the examples with it from those without it
+          top, uniform, proportional: label ≻ threshold ≻ other label, and label ≻ other label are preferences, learned
+          as in Kesler's construction
+Bound     each: every learner's own, and M ≤ Σ_c M_c
+          otherwise the binary learner's own, in R^{(k+1)n}, for the examples that change the weights; every example
+          whose set was not predicted is one of these
 Source    Har-Peled, Roth and Zimak 2002; Fürnkranz, Hüllermeier, Loza Mencía and Brinker 2008 (the threshold as a label)
 """
 
@@ -17,13 +20,14 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.learners.estimator import one_of
-from novikoff.learners.learner import Learner
+from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.blame import UPDATES
-from novikoff.parts.schemes import Chosen, Sets
+from novikoff.parts.schemes import Chosen, Relevant, Sets
 from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
+from novikoff.stream.sides import SetsOfNumbers
 from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import Many, takes_preferences
+from novikoff.wrap.many import Many, side_by_side, takes_preferences
 
 __all__ = ["MultiLabel"]
 
@@ -39,7 +43,8 @@ class MultiLabel(Many):
     learner : Learner
         The binary learner; Perceptron() where none is given. Its settings are those of the whole.
     update : str
-        Which of the preferences that are not met are learned from: top, uniform or proportional.
+        each (every label by itself), or which of the preferences that are not met are learned from: top, uniform or
+        proportional.
 
     Examples
     --------
@@ -50,19 +55,22 @@ class MultiLabel(Many):
     """
 
     def __init__(
-        self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
+        self, learner: Learner | None = None, *, update: Literal["each", "top", "uniform", "proportional"] = "each"
     ) -> None:
         self.learner = learner
         self.update = update
 
     def _check_settings(self) -> None:
-        one_of(UPDATES, update=self.update)
+        one_of(("each", *UPDATES), update=self.update)
 
     def _check_learner(self) -> None:
-        takes_preferences(self, self.update)
+        if self.update == "each":
+            side_by_side(self)
+        else:
+            takes_preferences(self, self.update)
 
-    def _scheme(self, classes: Classes) -> Chosen:
-        return Chosen(UPDATES.index(self.update))
+    def _scheme(self, classes: Classes) -> Relevant | Chosen:
+        return Relevant(TIES[self.inner.tie]) if self.update == "each" else Chosen(UPDATES.index(self.update))
 
     def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[LabelSets, Classes]:
         sets = label_sets(y)
@@ -75,13 +83,17 @@ class MultiLabel(Many):
     def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
         return known.coded_sets([y])
 
+    def label_reader(self, labels: Any, left_out: Any) -> SetsOfNumbers:
+        return SetsOfNumbers(labels, leave_out=left_out)
+
     def _wants(self, codes: Any) -> Sets:
         return Sets(codes.starts, codes.members)
 
     def choose(self, scores: NDArray[np.float64]) -> Any:
         shown, _ = self.weighed(scores)
         known = self._fitted().labels.known()
-        return [[known[c] for c in np.flatnonzero(row > 0.0)] for row in shown]
+        ties = self.update == "each" and TIES[self.inner.tie] > 0.0
+        return [[known[c] for c in np.flatnonzero(row >= 0.0 if ties else row > 0.0)] for row in shown]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """What speaks for each label, in the order of classes_: it is predicted where that is above 0."""

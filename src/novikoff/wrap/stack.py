@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from novikoff.errors import InputError
+from novikoff.learners import learner_class, name_of
 from novikoff.learners.estimator import Estimator
 from novikoff.learners.learner import Learner
 from novikoff.learners.perceptron import Perceptron
@@ -35,9 +36,18 @@ class Stack(Estimator):
             self.learner.set_params(**inside)
         return self
 
+    def plain_settings(self) -> dict[str, Any]:
+        inner = {"name": name_of(type(self.inner)), "settings": self.inner.plain_settings()}
+        return {**super().plain_settings(), "learner": inner}
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> Any:
+        inner = settings["learner"]
+        return cls(**{**settings, "learner": learner_class(inner["name"]).from_settings(inner["settings"])})
+
     def __sklearn_clone__(self) -> Self:
         learner = None if self.learner is None else type(self.learner)(**self.learner.get_params())
-        return type(self)(**{**super().get_params(), "learner": learner})
+        return type(self)(**{**super().get_params(deep=False), "learner": learner})
 
 
 def must_be_binary(learner: Any, scheme: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff._columns import BLOCK
 from novikoff.errors import InputError
 from novikoff.learners.state import State
 from novikoff.parts.columns import laid_out, wide_enough
@@ -52,8 +53,9 @@ class Table(State):
 
     def make_columns(self, columns: int) -> None:
         """Room for so many columns, a third as much again at least, so that new classes cost little."""
-        if columns > self.across or not len(self.tally.times):
-            wide = wide_enough(max(columns, self.across + self.across // 3 if len(self.tally.times) else 0))
+        begun = self.across % BLOCK == 0
+        if columns > self.across or not begun:
+            wide = wide_enough(max(columns, self.across + self.across // 3 if begun else 0))
             self._lay_out(self.room + 1, wide)
             grown = [np.zeros(wide, np.int64) for _ in range(2)]
             for new, old in zip(grown, self.tally[1:], strict=True):
