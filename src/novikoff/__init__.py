@@ -28,6 +28,7 @@ _HOME = {
     "MultiLabel": "wrap.multi_label",
     "LabelRanking": "wrap.label_ranking",
     "Hierarchical": "wrap.hierarchical",
+    "QueryRanking": "wrap.query_ranking",
     "Ledger": "ledger",
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from novikoff.wrap.multi_label import MultiLabel as MultiLabel
     from novikoff.wrap.one_vs_all import OneVsAll as OneVsAll
     from novikoff.wrap.output_code import OutputCode as OutputCode
+    from novikoff.wrap.query_ranking import QueryRanking as QueryRanking
 
 
 def __getattr__(name: str) -> Any:

@@ -85,10 +85,11 @@ class Learner(Estimator, ABC):
 
     def _more_arrays(self, state: State) -> dict[str, NDArray[Any]]:
         """What goes to a file beside the geometry, by name."""
-        return {}
+        return {f"more.{name}": array for name, array in state.more.items()}
 
     def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> State:
         """The state with that from a file."""
+        state.more = {name.removeprefix("more."): a.copy() for name, a in tensors.items() if name.startswith("more.")}
         return state
 
     def _labels_from(self, listed: list[Any], *, rest: bool) -> Any:
@@ -222,7 +223,7 @@ class Learner(Estimator, ABC):
                 raise self._ran_away(taken, nothing_stands=kept is not None or state is not self._state)
 
     def _put_back(self, state: State, kept: State) -> None:
-        state.geometry, state.ledger = kept.geometry, kept.ledger
+        state.geometry, state.ledger, state.more = kept.geometry, kept.ledger, kept.more
         if state is self._state:
             self._adopt(state)
 

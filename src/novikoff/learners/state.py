@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
@@ -27,6 +29,8 @@ class State:
     """How its data was read, where that was from files: later files are read in the same way."""
     slot_names: dict[int, str] | None = None
     """Names of hashed features, as far as they were kept."""
+    more: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """What some learners count beside the ledger."""
 
     @property
     def room(self) -> int:
@@ -56,4 +60,5 @@ class State:
         to which entries are only added are not copied: their old number of entries is enough."""
         copies = {name: a.copy() for name, a in arrays(self.geometry).items() if name not in APPENDED}
         geometry = self.geometry._replace(**copies)
-        return State(geometry, self.ledger.copy(), self.labels, self.features, self.names, self.kind, self.settings)
+        more = {name: array.copy() for name, array in self.more.items()}
+        return replace(self, geometry=geometry, ledger=self.ledger.copy(), more=more)

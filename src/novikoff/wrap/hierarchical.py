@@ -22,7 +22,8 @@ from novikoff.parts.schemes import Tree
 from novikoff.stream import door
 from novikoff.stream.classes import Classes
 from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import Many, takes_preferences
+from novikoff.wrap.many import Many
+from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["Hierarchical"]
 

@@ -21,7 +21,8 @@ from novikoff.parts.blame import UPDATES
 from novikoff.parts.schemes import Rivals
 from novikoff.stream.classes import Classes
 from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import Many, takes_preferences
+from novikoff.wrap.many import Many
+from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["Kesler"]
 

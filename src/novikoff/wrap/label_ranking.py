@@ -24,7 +24,8 @@ from novikoff.parts.schemes import Preferences, Ranked
 from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
 from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import Many, takes_preferences
+from novikoff.wrap.many import Many
+from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["LabelRanking"]
 

@@ -19,7 +19,6 @@ from novikoff.learners.learner import Learner
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import columns as table
-from novikoff.parts.blame import asked
 from novikoff.parts.geometry import limit
 from novikoff.parts.many import KNOWN, Tally, learn_many
 from novikoff.parts.schemes import One, columns_for, weigh_all
@@ -82,9 +81,7 @@ class Many(Stack, Learner):
 
     def _run_settings(self) -> dict[str, Any]:
         mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
-        return {**mine, "learner": type(self.inner).__name__, **{
-            f"learner__{name}": value for name, value in self.inner._run_settings().items()
-        }}  # fmt: skip
+        return {**mine, **self._inner_settings()}
 
     # --- Files ---
 
@@ -375,18 +372,3 @@ def side_by_side(stack: Many, *, own_time: bool = False) -> None:
 
 def _penalised(inner: Any) -> bool:
     return any(bool(getattr(inner, name, 0)) for name in ("l1", "l2", "average"))
-
-
-def takes_preferences(stack: Many, update: str) -> None:
-    """Raises InputError where the learner inside does not take examples x_i − x_j, all of them positive."""
-    inner, mine = stack.inner, type(stack).__name__
-    low, high = inner._range()
-    if inner.tabular == "no" or low != -high or getattr(inner, "threshold", 0.0) != 0.0:
-        raise InputError(
-            f"{mine} takes learners for examples of either sign and without a threshold, such as Perceptron,"
-            f" MarginPerceptron, SGD, PNormPerceptron and BalancedWinnow, but {inner!r} came."
-        )
-    if update == "proportional" and asked(inner._rule()) == np.inf:
-        raise InputError(
-            f"update='proportional' needs a learner that is content at some score, but {inner!r} never is."
-        )

@@ -27,7 +27,8 @@ from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
 from novikoff.stream.sides import SetsOfNumbers
 from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import Many, side_by_side, takes_preferences
+from novikoff.wrap.many import Many, side_by_side
+from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["MultiLabel"]
 

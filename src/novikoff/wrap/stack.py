@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
+
 from novikoff.errors import InputError
 from novikoff.learners import learner_class, name_of
 from novikoff.learners.estimator import Estimator
 from novikoff.learners.learner import Learner
 from novikoff.learners.perceptron import Perceptron
+from novikoff.parts.blame import asked
 
 
 class Stack(Estimator):
@@ -36,6 +39,11 @@ class Stack(Estimator):
             self.learner.set_params(**inside)
         return self
 
+    def _inner_settings(self) -> dict[str, Any]:
+        """Those of the learner inside that shape a run, and which learner it is."""
+        inside = {f"learner__{name}": value for name, value in self.inner._run_settings().items()}
+        return {"learner": type(self.inner).__name__, **inside}
+
     def plain_settings(self) -> dict[str, Any]:
         inner = {"name": name_of(type(self.inner)), "settings": self.inner.plain_settings()}
         return {**super().plain_settings(), "learner": inner}
@@ -55,4 +63,19 @@ def must_be_binary(learner: Any, scheme: str) -> None:
     if learner is not None and not (isinstance(learner, Learner) and not isinstance(learner, Stack)):
         raise InputError(
             f"{scheme} is made of a binary learner of this package, such as Perceptron(), but {learner!r} came."
+        )
+
+
+def takes_preferences(stack: Stack, update: str) -> None:
+    """Raises InputError where the learner inside does not take examples x_i − x_j, all of them positive."""
+    inner, mine = stack.inner, type(stack).__name__
+    low, high = inner._range()
+    if inner.tabular == "no" or low != -high or getattr(inner, "threshold", 0.0) != 0.0:
+        raise InputError(
+            f"{mine} takes learners for examples of either sign and without a threshold, such as Perceptron,"
+            f" MarginPerceptron, SGD, PNormPerceptron and BalancedWinnow, but {inner!r} came."
+        )
+    if update == "proportional" and asked(inner._rule()) == np.inf:
+        raise InputError(
+            f"update='proportional' needs a learner that is content at some score, but {inner!r} never is."
         )

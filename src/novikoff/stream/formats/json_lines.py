@@ -54,7 +54,7 @@ from novikoff.stream.hashing import hash_of
 LARGEST_LABEL = 1e300
 AT_FIRST_NAME, AT_NAME, AT_FIRST_VALUE, AT_VALUE, BEHIND = range(5)
 IN_OBJECT, IN_LIST = range(2)
-IS_NUMBER, IS_STRING, IS_TRUE, IS_FALSE, IS_ABSENT = range(5)
+IS_NUMBER, IS_STRING, IS_TRUE, IS_FALSE, IS_ABSENT, IS_LIST = range(6)
 _NO_SEED: Any = np.uint64(0)
 _TRUE, _FALSE, _NULL = (np.uint64(int.from_bytes(name, "little")) for name in (b"true", b"false", b"null"))
 _FOUR, _FIVE = np.uint64(2**32 - 1), np.uint64(2**40 - 1)
@@ -119,6 +119,44 @@ def put_text(
 @put_text.of(Words)
 def _(room: Words, text: NDArray[np.uint8], s: int, e: int, seed: Any, letters: Any, to: Slots, at: int) -> int:
     return words_of(text, s, e, seed, letters, room, to, at)
+
+
+@compiled
+def label_list(text: NDArray[np.uint8], start: int, stop: int, plain: NDArray[np.uint8]) -> tuple[int, int]:
+    """A list of labels, which begins at start: (0, where it ends), or (reason, where that came)."""
+    k = skip(text, start + 1)
+    if element(text, k) == 93:
+        return 0, k + 1
+    while True:
+        byte = signed(element(text, k))
+        if byte == QUOTE:
+            source, s = text, k + 1
+            e, wide = plain_end(text, s)
+            after = e + 1
+            if element(text, e) != QUOTE:
+                wrong, where, e, wide = unescaped(text, s, stop, plain)
+                if wrong != 0:
+                    return wrong, where
+                after, source, s = where + 1, plain, PADDING
+            if wide and utf8_ends(source, s, e) < e:
+                return ENCODING, k
+        elif byte == 45 or is_digit(byte):
+            reason, after, value = number_at(text, k)
+            if reason != 0 or not abs(value) <= LARGEST_LABEL:
+                return (reason if reason != 0 else RANGE), k
+        elif np.uint64(word(text, k)) & _FOUR == _TRUE:
+            after = k + 4
+        elif np.uint64(word(text, k)) & _FIVE == _FALSE:
+            after = k + 5
+        else:
+            return LABEL_KIND, k
+        k = skip(text, after)
+        byte = signed(element(text, k))
+        if byte == 93:
+            return 0, k + 1
+        if byte != 44:
+            return SEPARATOR, k
+        k = skip(text, k + 1)
 
 
 @compiled_apart
@@ -233,6 +271,18 @@ def read_line(
         is_label = h == m.label
         if is_label and labelled:
             return LABEL_TWICE, k, at
+        if byte == 91 and is_label:
+            reason, after = label_list(text, k, stop, m.plain)
+            if reason != 0:
+                return reason, after, at
+            labelled = True
+            out.labels[row, 0] = IS_LIST
+            out.labels[row, 1] = k
+            out.labels[row, 2] = after
+            out.keys[row] = hash_of(text, k, after, _NO_SEED)
+            k = after
+            state = BEHIND
+            continue
         if byte == 123 or byte == 91:
             if is_label:
                 return LABEL_KIND, k, at

@@ -25,7 +25,7 @@ def names_of(line: bytes, label: str, texts: tuple[str, ...], words: int, letter
             for name, inner in value:
                 below = f"{path}.{name}" if value is not whole else name
                 yield from walk(inner, below, below)
-        elif isinstance(value, list):
+        elif isinstance(value, list) and path != label:
             for k, inner in enumerate(value):
                 yield from walk(inner, f"{path}.{k}", path)
         elif isinstance(value, str):

@@ -1,8 +1,8 @@
 """JSON lines: one object a line, flattened to features as the head of `json_lines.py` tells.
 
 The label is the field that --label names, by a path with points for one within another (`user.kind`); without it the
-first of label, class, target and y that the first object has. It is a number, a string, true or false; a line without
-it, or with null, is no example but a problem, unless examples may be without a label. --text declares fields, with
+first of label, class, target and y that the first object has. It is a number, a string, true or false, or a list of
+these for learners of several labels; a line without it, or with null, is no example but a problem, unless examples may be without a label. --text declares fields, with
 commas between them, whose strings are texts: their words are the features, as with labelled text (see `words.py`);
 --scale looks at each text by itself.
 
@@ -29,6 +29,7 @@ from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, sh
 from novikoff.stream.formats.json_lines import (
     IS_ABSENT,
     IS_FALSE,
+    IS_LIST,
     IS_NUMBER,
     IS_STRING,
     IS_TRUE,
@@ -123,8 +124,9 @@ def json_label(block: Block, out: Out) -> Callable[[int], Any]:
 
     def label(i: int) -> Any:
         kind, start, stop = out.labels[i].tolist()
-        if kind == IS_STRING:
-            return json.loads(block.text[start:stop].tobytes())
+        if kind in (IS_STRING, IS_LIST):
+            told = json.loads(block.text[start:stop].tobytes())
+            return [plain(one) for one in told] if kind == IS_LIST else told
         return plain(float(out.numbers[i])) if kind == IS_NUMBER else OTHERS[kind]
 
     return label

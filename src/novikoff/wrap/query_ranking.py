@@ -1,0 +1,258 @@
+"""Query–document ranking: documents of higher grade are to stand above those of lower grade, within each query.
+
+Predict   a score w·x for each document; a query's documents are ranked by it
+Update    of the preferences x_i ≻ x_j within a query, those that the learner's rule is not content with: the mean of
+          x_i − x_j over them (`top`: the worst one alone) is a positive example of the binary learner
+Bound     the binary learner's own, for queries: every query with a preference that is not met changes the weights.
+          It bounds such queries, not the preferences nor NDCG or MAP. ‖x_i − x_j‖ ≤ 2·max‖x‖
+Source    Herbrich, Graepel and Obermayer 2000; Har-Peled, Roth and Zimak 2002
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from novikoff.errors import InputError, OverflowRefused
+from novikoff.learners.estimator import one_of
+from novikoff.learners.learner import Learner
+from novikoff.learners.state import State
+from novikoff.parts.blame import UPDATES
+from novikoff.parts.queries import Desk, Queries, learn_queries
+from novikoff.stream import door
+from novikoff.stream.rows import Rows, Sparse, how_many
+from novikoff.stream.terms import tidied
+from novikoff.theory.bounds import Bound
+from novikoff.wrap.stack import Stack, must_be_binary, takes_preferences
+
+__all__ = ["QueryRanking"]
+
+
+class Ranked(NamedTuple):
+    """How well queries are ranked, on average."""
+
+    ndcg: float
+    """NDCG@10 with gains 2^grade − 1; 0 for a query without a document above grade 0."""
+    map: float
+    """Mean average precision, documents above grade 0 being relevant; 0 for a query without any."""
+    queries: int
+
+
+class Grades:
+    """Grades of documents, and where each query begins; can be cut like an array of queries."""
+
+    def __init__(self, starts: NDArray[np.int64], grades: NDArray[np.float64]) -> None:
+        self.starts, self.grades = starts, grades
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+@final
+class QueryRanking(Stack, Learner):
+    """Ranks documents within queries by one vector of weights, learned from preferences.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner; Perceptron() where none is given. Its settings are those of the whole, but for the bias, which
+        is the same for all documents and left out.
+    update : str
+        Which of the preferences that are not met are learned from: top, uniform or proportional.
+
+    Examples
+    --------
+    >>> from novikoff import Perceptron, QueryRanking
+    >>> X, grades, qid = [[0, 1], [1, 0], [1, 1], [0, 1], [2, 1]], [0, 1, 1, 0, 2], [7, 7, 7, 8, 8]
+    >>> model = QueryRanking(Perceptron(passes=5)).fit(X, grades, qid)
+    >>> model.predict([[0, 3], [1, 0]]).argmax().item(), model.rank(X, grades, qid)
+    (1, Ranked(ndcg=1.0, map=1.0, queries=2))
+    """
+
+    def __init__(
+        self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
+    ) -> None:
+        self.learner = learner
+        self.update = update
+
+    # --- What the learner inside provides ---
+
+    bias = False
+
+    @property
+    def passes(self) -> int:  # type: ignore[override]
+        return int(self.inner.passes)
+
+    def _check_all(self) -> None:
+        must_be_binary(self.learner, type(self).__name__)
+        self.inner._check_all()
+        one_of(UPDATES, update=self.update)
+        takes_preferences(self, self.update)
+
+    def _rule(self) -> Any:
+        return self.inner._rule()
+
+    def _scale(self) -> float:
+        return float(self.inner._scale())
+
+    def _range(self) -> tuple[float, float]:
+        low, high = self.inner._range()
+        return low / 2.0, high / 2.0  # differences must be in the learner's range
+
+    def _geometry(self, slots: int, kind: Any) -> Any:
+        geometry = self.inner._geometry(slots, kind)
+        return geometry._replace(**({"dummy": 0.0} if hasattr(geometry, "dummy") else {"bias": 0.0}))
+
+    def _run_settings(self) -> dict[str, Any]:
+        return {"update": self.update, **self._inner_settings()}
+
+    # --- Learning ---
+
+    def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
+        """Forgets, then learns the queries in their order, as often as the learner inside says.
+
+        `qid` names the query of each row; rows of a query stand together. `sample_weight` is for queries.
+        """
+        self._check_all()
+        batch = door.batch(X)
+        grades, weights = self._graded(y, qid, batch.examples, sample_weight)
+        state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, self._no_labels())
+        for _ in range(self.passes):
+            self._learn_queries(state, batch.rows, grades, weights)
+        self._adopt(state)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
+        """Learns these queries once, going on from before; queries must be whole."""
+        if self._state is None:
+            self._check_all()
+        batch = door.batch(X, kind=None if self._state is None else self._state.kind)
+        grades, weights = self._graded(y, qid, batch.examples, sample_weight)
+        state = self._state
+        if state is None:
+            state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, self._no_labels())
+        else:
+            self._goes_on(state)
+            self._same_features(batch)
+        self._learn_queries(state, batch.rows, grades, weights)
+        self._adopt(state)
+        return self
+
+    def _graded(
+        self, y: Any, qid: Any, examples: int, sample_weight: ArrayLike | None
+    ) -> tuple[Grades, NDArray[np.float64]]:
+        if qid is None:
+            raise InputError("QueryRanking needs qid, the query of each row: fit(X, y, qid).")
+        grades = Grades(query_starts(door.label_array(qid, examples)), grade_array(y, examples))
+        return grades, door.weight_array(sample_weight, len(grades))
+
+    def _learn_queries(self, state: State, rows: Rows, grades: Grades, weights: NDArray[np.float64]) -> None:
+        """All queries, or none where one is refused."""
+        self._check_rows(state, rows)
+        kept = state.copy()
+        taken = self._take_queries(state, rows, grades, weights)
+        if taken < len(grades):
+            self._put_back(state, kept)
+            raise OverflowRefused(
+                f"The weights grew out of range before query {taken}; nothing of this batch was learned. Scale the"
+                " features, lower the rate, or choose a schedule whose steps shrink."
+            )
+
+    def _take_queries(self, state: State, rows: Rows, grades: Grades, weights: NDArray[np.float64]) -> int:
+        rows = tidied(rows, 0, how_many(rows), state.features)
+        counts = state.more.setdefault("counts", np.zeros(1, np.int64))
+        return learn_queries(
+            UPDATES.index(self.update),
+            self._rule(),
+            state.geometry,
+            rows,
+            Queries(grades.starts, grades.grades),
+            weights,
+            state.features + 1,
+            counts,
+            self._desk(state, rows, grades),
+            state.ledger.book,
+            True,
+        )
+
+    def _desk(self, state: State, rows: Sparse, grades: Grades) -> Desk:
+        documents = int(np.diff(grades.starts).max(initial=0))
+        slots = len(state.geometry.slots)
+        row = Sparse(np.zeros(2, np.int64), np.zeros(slots, np.uint32), np.zeros(slots, rows.values.dtype))
+        return Desk(np.zeros(documents), np.zeros(documents), np.zeros(slots), np.zeros(slots, np.int64), row)
+
+    # --- Predicting ---
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The score of each document."""
+        return self.decision_function(X)
+
+    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        return scores
+
+    def rank(self, X: Any, y: Any, qid: Any) -> Ranked:
+        """How well these queries are ranked."""
+        scores = self.decision_function(X)
+        return ranked(scores, grade_array(y, len(scores)), query_starts(door.label_array(qid, len(scores))))
+
+    def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
+        """NDCG@10."""
+        return self.rank(X, y, np.zeros(len(y)) if qid is None else qid).ndcg
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        raise AttributeError("QueryRanking has grades, not classes.")
+
+    def bounds(self) -> Sequence[Bound]:
+        return ()
+
+
+def query_starts(qid: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each query begins, and the end; InputError where a query comes again after another one."""
+    if not len(qid):
+        return np.zeros(1, np.int64)
+    starts = np.concatenate([[0], np.flatnonzero(qid[1:] != qid[:-1]) + 1, [len(qid)]]).astype(np.int64)
+    names = qid[starts[:-1]]
+    if len(np.unique(names)) < len(names):
+        values, counts = np.unique(names, return_counts=True)
+        raise InputError(
+            f"The documents of a query must stand together, but query {values[counts > 1][0]} comes again after another"
+            " one: sort the rows by query."
+        )
+    return starts
+
+
+def grade_array(y: Any, examples: int) -> NDArray[np.float64]:
+    grades = door.label_array(y, examples)
+    try:
+        grades = grades.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError("Grades must be numbers, higher ones for documents that are to stand above others.") from None
+    if not np.isfinite(grades).all():
+        raise InputError("Grades must be finite numbers: every document needs one.")
+    return grades
+
+
+def ranked(scores: NDArray[np.float64], grades: NDArray[np.float64], starts: NDArray[np.int64]) -> Ranked:
+    """The means over all queries; documents of equal score stand in the order in which they came."""
+    gains, precisions = [], []
+    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+        there = grades[start:stop][np.argsort(-scores[start:stop], kind="stable")]
+        gains.append(_ndcg(there, 10))
+        relevant = there > 0
+        at = np.flatnonzero(relevant) + 1
+        precisions.append(float((np.arange(1, len(at) + 1) / at).mean()) if len(at) else 0.0)
+    count = len(gains)
+    return Ranked(sum(gains) / count, sum(precisions) / count, count) if count else Ranked(0.0, 0.0, 0)
+
+
+def _ndcg(there: NDArray[np.float64], depth: int) -> float:
+    def gain(order: NDArray[np.float64]) -> float:
+        shown = order[:depth]
+        return float(((2.0**shown - 1.0) / np.log2(np.arange(2, len(shown) + 2))).sum())
+
+    best = gain(np.sort(there)[::-1])
+    return gain(there) / best if best > 0.0 else 0.0
