@@ -39,6 +39,10 @@ class LabelError(InputError):
     """
 
 
+class TooManyLabels(LabelError):
+    """A third label came to a learner of two."""
+
+
 class OverflowRefused(NovikoffError, ArithmeticError):
     """The weights would stop being finite; the message says what stands.
 

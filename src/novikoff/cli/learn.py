@@ -5,30 +5,36 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from novikoff import learners
-from novikoff.cli import interrupt, settings
+from novikoff.cli import interrupt, scheme, settings
 from novikoff.cli.certify import add_certifying, chosen
 from novikoff.cli.progress import Progress
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.reporting import add_report, write_report
 from novikoff.cli.writing import check_writable
-from novikoff.errors import InputError
-from novikoff.learners.following import Following
+from novikoff.errors import InputError, TooManyLabels
+from novikoff.stream.labels import Labels
 from novikoff.stream.reading import Options, Reading
 
 EPILOG = f"""\
 {DATA}
 Each learner has its own settings: novikoff learn --learner sgd --help shows those of sgd.
+The scheme follows from the labels: two of them are told apart by one learner, more by Kesler's construction; sets of
+labels (1,3,7 or a list) are multi-label, labels such as a/b/c hierarchical, data with qid is ranked.
 
 examples:
   novikoff learn breast-cancer --passes 5
   novikoff learn train.svm --learner sgd --loss hinge --l2 0.001 --save spam.model
   novikoff learn more.svm --resume spam.model --save spam.model
+  novikoff learn digits --average
+  novikoff learn digits --scheme ova --learner sgd --save digits.model
   novikoff learn digits --positive 3 --json
   novikoff learn train.svm --certificate spam.certificate --report spam.html
   zcat *.svm.gz | novikoff learn - --average
@@ -51,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument(
         "--keep-names", metavar="MB", type=int, nargs="?", const=64, help="keep names of hashed features for inspect"
     )
+    scheme.add_scheme(parser)
     add_reading(parser)
     for name in learners.names() if arguments is None else [settings.chosen_learner(arguments)]:
         settings.add_settings(parser, name)
@@ -58,23 +65,19 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
-    model, passes = _model(options)
-    model._check_all()
-    reading = reading_for(options.data, _reading_options(model, options), model._state)
+    learner, passes = _model(options)
+    learner._check_all()
+    resumed = learner if options.resume else None
+    asked = "--certificate" if options.certificate else "--report" if options.report else None
     _can_be_read(options.data, passes)
     for path in (options.save, options.certificate, options.report):
         if path:
             check_writable(Path(path))
-    asked = "--certificate" if options.certificate else "--report" if options.report else None
     if asked and (options.resume or "-" in options.data):
         raise InputError(f"{asked} is for a run from its beginning on files: not with --resume or standard input.")
-    before = model.ledger_.examples if options.resume else 0
-    following = Following(model, reading, positive=options.positive)
-    progress = Progress(quiet=options.quiet, already=before, mistakes=model.ledger_.mistakes if before else 0)
-    for _ in range(passes):
-        following.once(progress)
-        interrupt.check()
-    if len(model.classes_) < 2:
+    before = learner.ledger_.examples if resumed else 0
+    model, reading = _learned(learner, passes, options)
+    if isinstance(model._fitted().labels, Labels) and model.two_classes and len(model.classes_) < 2:
         raise InputError(
             f"{', '.join(options.data)}: all labels are {model.classes_[0]}: with one class there is nothing to learn."
         )
@@ -87,6 +90,41 @@ def run(options: argparse.Namespace) -> int:
         report["certificate"] = _certified(model, passes, options)
     print(json.dumps(report) if options.json else _as_text(report, options))
     return 0
+
+
+def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any, Reading]:
+    """The model after all passes. Where two labels turn out to be more, files are begun anew with the scheme for that."""
+    name = "resumed" if options.resume else "binary" if options.positive else scheme.named(options)
+    try:
+        return _passes(learner, name, passes, options)
+    except TooManyLabels as problem:
+        again = name is None and not any(_is_stream(title) for title in options.data)
+        if not again:
+            raise
+        if not options.quiet:
+            print(f"{problem}\nIt begins anew, with --scheme kesler.", file=sys.stderr)
+        return _passes(type(learner)(**learner.get_params()), "kesler", passes, options)
+
+
+def _passes(learner: Any, name: str | None, passes: int, options: argparse.Namespace) -> tuple[Any, Reading]:
+    reading = reading_for(options.data, _reading_options(learner, options), learner._state)
+    batches = reading.batches()
+    first = next(batches)
+    found: dict[str, Any] = {}
+    if name is None:
+        name, found = scheme.asked_for(first)
+    model = learner if name == "resumed" else scheme.stacked(learner, name, options, found)
+    model._check_all()
+    ledger = model.ledger_ if options.resume else None
+    already, mistakes = (ledger.examples, ledger.mistakes) if ledger is not None else (0, 0)
+    progress = Progress(quiet=options.quiet, already=already, mistakes=mistakes)
+    following = model.following(reading, positive=options.positive)
+    following.all(chain([first], batches), progress)
+    interrupt.check()
+    for _ in range(passes - 1):
+        following.once(progress)
+        interrupt.check()
+    return model, reading
 
 
 def _reading_options(model: Any, options: argparse.Namespace) -> Options:
@@ -104,7 +142,7 @@ def _certified(model: Any, passes: int, options: argparse.Namespace) -> dict[str
     from novikoff.store import write_atomically
 
     ways = _reading_options(model, options)
-    fresh, source = type(model)(**model.get_params()), Files(options.data, ways, options.positive)
+    fresh, source = type(model).from_settings(model.plain_settings()), Files(options.data, ways, options.positive)
     certificate, _ = make(fresh, source, passes=passes, **chosen(options))
     if options.certificate:
         write_atomically(Path(options.certificate), (certificate.as_json() + "\n").encode())
@@ -124,13 +162,15 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
 
     model = load(options.resume)
     passes = given.pop("passes", 1)
-    name = learners.name_of(type(model))
+    inner = model.inner
+    name = learners.name_of(type(inner))
     wanted = {**learners.variant_settings(options.learner or name), **given}
-    changed = {k: v for k, v in wanted.items() if v != getattr(model, k, None)}
-    if options.positive not in (None, model._state.labels.positive):
+    changed = {k: v for k, v in wanted.items() if v != getattr(inner, k, None)}
+    changed |= scheme.different(model, options)
+    if options.positive not in (None, getattr(model._state.labels, "positive", None)):
         changed["positive"] = options.positive
     kind = learners.learner_class(options.learner or name)
-    if changed or not isinstance(model, kind):
+    if changed or not isinstance(inner, kind):
         raise InputError(
             f"{options.resume}: goes on as it began, as {model!r}: leave out --learner and the settings"
             f" {', '.join(sorted(changed)) or name!r} that differ."
@@ -139,15 +179,20 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
 
 
 def _can_be_read(titles: list[str], passes: int) -> None:
-    streams = [t for t in titles if t == "-" or (Path(t).exists() and not Path(t).is_file())]
+    streams = [t for t in titles if _is_stream(t)]
     if len(streams) * passes > 1 and (passes > 1 or len(set(streams)) < len(streams)):
         raise InputError(f"{streams[0]}: can be read once only: for --passes, or to name it twice, use a file.")
+
+
+def _is_stream(title: str) -> bool:
+    return title == "-" or (Path(title).exists() and not Path(title).is_file())
 
 
 def _summary(model: Any, reading: Reading, before: int, seconds: float) -> dict[str, Any]:
     ledger = model.ledger_
     return {
-        "learner": learners.name_of(type(model)),
+        "learner": learners.name_of(type(model.inner)),
+        **model.about_scheme(),
         "examples": ledger.examples,
         "features": model.n_features_in_,
         "mistakes": ledger.mistakes,
@@ -163,8 +208,10 @@ def _summary(model: Any, reading: Reading, before: int, seconds: float) -> dict[
 def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
     more = [f"{title:<12}{text}" for title, text in _more(report)]
     saved = "".join(f"\n{line}" for line in [*more, *([f"saved       {Path(options.save)}"] if options.save else [])])
+    scheme = "".join(f"{key:<12}{value}\n" for key, value in report.items() if key in ("scheme", "classes"))
     return (
         f"learner     {report['learner']}\n"
+        f"{scheme}"
         f"examples    {report['examples']:,}\n"
         f"features    {report['features']:,}\n"
         f"mistakes    {report['mistakes']:,}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,7 +44,11 @@ class Following:
 
     def once(self, onlooker: Onlooker | None = None) -> None:
         """All examples, in order."""
-        for batch in self.reading.batches():
+        self.all(self.reading.batches(), onlooker)
+
+    def all(self, batches: Iterable[Batch], onlooker: Onlooker | None = None) -> None:
+        """All of these examples of the reading, in order."""
+        for batch in batches:
             self.take(batch, onlooker)
         self.end()
 

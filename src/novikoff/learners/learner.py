@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError, OverflowRefused, RangeRefused, not_fitted
 from novikoff.learners.estimator import Estimator, truth, whole
+from novikoff.learners.following import Following
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import loop
@@ -42,6 +43,22 @@ class Learner(Estimator, ABC):
     """Whether many columns of its weights can be learned side by side: each as if it stood alone, as one long vector
     (whole), or not."""
     _state: State | None = None
+
+    two_classes: ClassVar[bool] = True
+    """Whether what is learned are labels, of which there must be two."""
+
+    @property
+    def inner(self) -> Any:
+        """The binary learner that this is, or is made of."""
+        return self
+
+    def about_scheme(self) -> dict[str, Any]:
+        """What there is to say of how outcomes are made, where they are not two labels."""
+        return {}
+
+    def following(self, reading: Any, *, positive: str | None = None) -> Following:
+        """A run of this model over some files."""
+        return Following(self, reading, positive=positive)
 
     # --- What a learner's file provides ---
 

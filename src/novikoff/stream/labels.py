@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import LabelError
+from novikoff.errors import LabelError, TooManyLabels
 
 
 class Labels:
@@ -162,9 +162,9 @@ def missing_label(where: str) -> LabelError:
     return LabelError(f"{where}: there is no label: every example to learn from needs one.")
 
 
-def too_many(values: list[Any]) -> LabelError:
+def too_many(values: list[Any]) -> TooManyLabels:
     shown = ", ".join(repr(v) for v in values[:5]) + (", …" if len(values) > 5 else "")
-    return LabelError(
+    return TooManyLabels(
         f"Only binary classification is supported: two labels can be told apart, but {len(values)} came ({shown})."
-        " Choose one label against the rest, or leave the others out."
+        " For more use Kesler or OneVsAll (--scheme kesler), or choose one label against the rest."
     )

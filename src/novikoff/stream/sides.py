@@ -15,6 +15,8 @@ from novikoff.stream.dictionary import NameTable
 from novikoff.stream.labels import Labels, merged_label, missing_label, plain
 from novikoff.stream.reading import Batch
 
+SEVERAL = "there must be one label: sets of labels are for MultiLabel (--scheme multi-label)."
+
 L = TypeVar("L", Labels, Classes)
 
 
@@ -34,6 +36,10 @@ class _Told(Generic[L]):
 
     def of(self, batch: Batch) -> Any:
         """The code of each example."""
+        if batch.parsed.sets is not None:
+            several = np.flatnonzero(np.diff(batch.parsed.sets[0]) != 1)
+            if len(several):
+                raise LabelError(f"{batch.where(int(several[0]))}: {SEVERAL}")
         new: list[int] = []
 
         def number(at: int) -> int:

@@ -34,6 +34,8 @@ from novikoff.wrap.table import Table
 class Many(Stack, Learner):
     """Abstract: see the schemes beside this file."""
 
+    two_classes = False
+
     # --- What a scheme's file provides ---
 
     @abstractmethod
@@ -82,6 +84,9 @@ class Many(Stack, Learner):
     def _run_settings(self) -> dict[str, Any]:
         mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
         return {**mine, **self._inner_settings()}
+
+    def about_scheme(self) -> dict[str, Any]:
+        return {**super().about_scheme(), "classes": len(self._fitted().labels)}
 
     # --- Files ---
 

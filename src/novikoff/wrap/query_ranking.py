@@ -18,11 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError, OverflowRefused
 from novikoff.learners.estimator import one_of
+from novikoff.learners.following import Following, Nobody, Onlooker
 from novikoff.learners.learner import Learner
 from novikoff.learners.state import State
 from novikoff.parts.blame import UPDATES
 from novikoff.parts.queries import Desk, Queries, learn_queries
 from novikoff.stream import door
+from novikoff.stream.queries import Documents, whole_queries
 from novikoff.stream.rows import Rows, Sparse, how_many
 from novikoff.stream.terms import tidied
 from novikoff.theory.bounds import Bound
@@ -81,6 +83,7 @@ class QueryRanking(Stack, Learner):
     # --- What the learner inside provides ---
 
     bias = False
+    two_classes = False
 
     @property
     def passes(self) -> int:  # type: ignore[override]
@@ -184,6 +187,9 @@ class QueryRanking(Stack, Learner):
         row = Sparse(np.zeros(2, np.int64), np.zeros(slots, np.uint32), np.zeros(slots, rows.values.dtype))
         return Desk(np.zeros(documents), np.zeros(documents), np.zeros(slots), np.zeros(slots, np.int64), row)
 
+    def following(self, reading: Any, *, positive: str | None = None) -> Any:
+        return FollowingQueries(self, reading)
+
     # --- Predicting ---
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -208,6 +214,33 @@ class QueryRanking(Stack, Learner):
 
     def bounds(self) -> Sequence[Bound]:
         return ()
+
+
+class FollowingQueries(Following):
+    """One run over some files: whole queries, wherever batches end."""
+
+    def all(self, batches: Any, onlooker: Onlooker | None = None) -> None:
+        for documents in whole_queries(batches):
+            self._take(documents)
+            (onlooker or Nobody()).show(self.model.ledger_)
+
+    def _take(self, documents: Documents) -> None:
+        state = self.state
+        if state is None:
+            state = self.model.fresh_state(0, documents.rows.values.dtype, None, self.model._no_labels())
+        if state.reading is None and self.reading.format is not None:
+            state.reading = self.reading.format.settings()
+        self.state = state
+        self.model._make_room(state, documents.features)
+        grades = Grades(documents.starts, documents.grades)
+        taken = self.model._take_queries(state, documents.rows, grades, np.zeros(0))
+        self.model._adopt(state)
+        if taken < len(grades):
+            raise InputError(
+                f"{documents.where(int(documents.starts[taken]))}: the weights grew out of range at query"
+                f" {state.ledger.examples + 1:,}, and nothing was saved: scale the features, lower --rate, or choose a"
+                " --schedule whose steps shrink."
+            )
 
 
 def query_starts(qid: NDArray[Any]) -> NDArray[np.int64]:

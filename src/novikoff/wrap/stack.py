@@ -24,6 +24,9 @@ class Stack(Estimator):
         """The learner inside, whose settings count; it learns nothing itself."""
         return Perceptron() if self.learner is None else self.learner
 
+    def about_scheme(self) -> dict[str, Any]:
+        return {"scheme": name_of(type(self))}
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         params = super().get_params(deep)
         if deep and isinstance(self.learner, Estimator):

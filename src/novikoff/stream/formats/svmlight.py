@@ -368,6 +368,9 @@ class SvmlightParser(Parser):
         )
 
 
+LOOKED_AT = 1000  # lines
+
+
 @dataclass(frozen=True)
 class Svmlight(Format):
     several: bool = False
@@ -379,7 +382,14 @@ class Svmlight(Format):
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Svmlight:
         no_bits(options, "svmlight")
-        return cls(bool(options.several_labels))
+        return cls(bool(options.several_labels) or has_sets(head))
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> SvmlightParser:
         return SvmlightParser(self.several, unlabelled)
+
+
+def has_sets(head: bytes) -> bool:
+    """Whether the first lines have several labels: a tenth of them at least, for a single one may be a mistake."""
+    lines = [line.split(b"#", 1)[0].split(None, 1) for line in head.split(b"\n")[:LOOKED_AT]]
+    several = sum(bool(parts) and b"," in parts[0] for parts in lines)
+    return several > 0 and 10 * several >= sum(map(bool, lines))

@@ -1,0 +1,113 @@
+"""Which scheme a stream asks for: two labels, more of them, sets of labels, a tree of labels, or queries."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from novikoff.errors import InputError, LabelError
+from novikoff.stream.reading import Batch
+
+SHORT = {"ova": "one-vs-all", "ava": "all-vs-all", "ecoc": "output-code"}
+CHOICES = (
+    "binary",
+    "kesler",
+    "one-vs-all",
+    "all-vs-all",
+    "output-code",
+    "multi-label",
+    "hierarchical",
+    "query-ranking",
+    *SHORT,
+)
+SEPARATORS = ("/", ":")
+LOOKED_AT = 4096  # examples of the first batch whose labels are looked at
+
+
+def add_scheme(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("more than two classes")
+    group.add_argument(
+        "--scheme",
+        choices=CHOICES,
+        help="how outcomes are made of weights (default: by the labels; kesler for more than two)",
+    )
+    group.add_argument(
+        "--update",
+        choices=("each", "top", "uniform", "proportional"),
+        help="kesler, multi-label, hierarchical, query-ranking: which preferences are learned from",
+    )
+    group.add_argument("--decision", choices=("majority", "tournament"), help="all-vs-all: how pairs decide")
+    group.add_argument("--code", choices=("dense", "sparse", "exhaustive"), help="output-code: how words are made")
+    group.add_argument("--decoding", choices=("hamming", "loss"), help="output-code: what the nearest word is")
+    group.add_argument("--length", metavar="BITS", type=int, help="output-code: bits of a word")
+    group.add_argument("--separator", metavar="TEXT", help="hierarchical: what separates levels (default: found)")
+
+
+SETTINGS = ("update", "decision", "code", "decoding", "length", "separator")
+
+
+def named(options: argparse.Namespace) -> str | None:
+    """The scheme that the user has named."""
+    return SHORT.get(options.scheme, options.scheme)
+
+
+def stacked(learner: Any, name: str, options: argparse.Namespace, found: dict[str, Any]) -> Any:
+    """The learner in its scheme, with the settings that the user gave, or that were found."""
+    given = {key: getattr(options, key) for key in SETTINGS if getattr(options, key) is not None}
+    if name == "binary":
+        if given:
+            raise InputError(f"--{next(iter(given))} is for more than two classes: leave it out.")
+        return learner
+    from novikoff import wrap
+
+    kind = wrap.scheme_class(name)
+    unknown = [key for key in given if key not in kind.settings()]
+    if unknown:
+        raise InputError(f"--{unknown[0]} has no meaning for {name}: leave it out.")
+    return kind(learner, **{**found, **given})
+
+
+def different(model: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """What the user has said of the scheme that is not so in a model to go on with."""
+    wanted = {key: getattr(options, key) for key in SETTINGS if getattr(options, key) is not None}
+    changed = {key: value for key, value in wanted.items() if value != getattr(model, key, None)}
+    name = named(options)
+    if name is not None and name != model.about_scheme().get("scheme", "binary"):
+        changed["scheme"] = name
+    return changed
+
+
+def asked_for(batch: Batch) -> tuple[str, dict[str, Any]]:
+    """The scheme that the first examples ask for, and settings that go with it."""
+    parsed = batch.parsed
+    if parsed.sets is not None:
+        return "multi-label", {}
+    if parsed.groups is not None and (parsed.groups >= 0).any():
+        return "query-ranking", {}
+    told: dict[int, Any] = {}
+    for i, key in enumerate(parsed.keys[:LOOKED_AT].tolist()):
+        if key not in told:
+            try:
+                told[key] = parsed.label(i)
+            except LabelError:  # to be told when it is learned
+                continue
+    labels = [label for label in told.values() if label is not None]
+    if any(isinstance(label, list) for label in labels):
+        return "multi-label", {}
+    distinct = {str(label) for label in labels}
+    if len(distinct) <= 2:
+        return "binary", {}
+    separator = _separator(labels)
+    return ("kesler", {}) if separator is None else ("hierarchical", {"separator": separator})
+
+
+def _separator(labels: list[Any]) -> str | None:
+    """What separates the levels of these labels: it is in all of them, and some have the same beginning."""
+    if not all(isinstance(label, str) for label in labels):
+        return None
+    for separator in SEPARATORS:
+        if all(separator in label.strip(separator) for label in labels):
+            tops = {label.split(separator)[0] for label in labels}
+            if len(tops) < len(labels):
+                return separator
+    return None
