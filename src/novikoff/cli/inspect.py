@@ -9,6 +9,7 @@ from typing import Any
 
 from novikoff import learners
 
+MOST_LABELS = 20
 EPILOG = """\
 examples:
   novikoff inspect spam.model
@@ -29,9 +30,10 @@ def run(options: argparse.Namespace) -> int:
 
     model = load(options.model)
     description = {
-        "learner": learners.name_of(type(model)),
-        "settings": model.get_params(),
-        "labels": model.classes_.tolist(),
+        "learner": learners.name_of(type(model.inner)),
+        **model.about_scheme(),
+        "settings": {**model.inner.plain_settings(), **_scheme_settings(model)},
+        "labels": _labels(model),
         "features": model.n_features_in_,
         "ledger": model.ledger_.as_dict(),
         "weights": _weights(model, options.top),
@@ -45,7 +47,22 @@ def _weights(model: Any, top: int) -> list[dict[str, Any]] | None:
     from novikoff.report.weights import largest
 
     found = largest(model, top)
-    return None if found is None else [weight._asdict() for weight in found]
+    if found is None:
+        return None
+    return [{key: value for key, value in weight._asdict().items() if value is not None} for weight in found]
+
+
+def _labels(model: Any) -> list[Any]:
+    try:
+        labels: list[Any] = model.classes_.tolist()
+    except AttributeError:
+        return []
+    return labels
+
+
+def _scheme_settings(model: Any) -> dict[str, Any]:
+    settings = model.plain_settings() if model.inner is not model else {}
+    return {key: value for key, value in settings.items() if key != "learner"}
 
 
 def _as_text(description: dict[str, Any]) -> str:
@@ -53,8 +70,7 @@ def _as_text(description: dict[str, Any]) -> str:
     lines = [
         f"learner     {description['learner']}",
         "settings    " + ", ".join(f"{k}={v}" for k, v in description["settings"].items()),
-        "labels      "
-        + ", ".join(f"{sign}: {label}" for sign, label in zip("−+", description["labels"], strict=False)),
+        *_about_labels(description),
         f"features    {description['features']:,}",
         f"examples    {ledger['examples']:,}   mistakes {ledger['mistakes']:,}   updates {ledger['updates']:,}",
         f"error       {ledger['error']:.4f}",
@@ -64,6 +80,19 @@ def _as_text(description: dict[str, Any]) -> str:
     if description["weights"] is None:
         return "\n".join([*lines, description["hypothesis"] or "There is no single weight vector."])
     width = max((len(str(w["feature"])) for w in description["weights"]), default=7)
-    lines.append(f"{'feature':<{width}}   weight")
-    lines += [f"{w['feature']!s:<{width}}   {w['weight']:+.6g}" for w in description["weights"]]
+    many = "scheme" in description and any("speaks_for" in w for w in description["weights"])
+    lines.append(f"{'feature':<{width}}   weight{'         for' if many else ''}")
+    for w in description["weights"]:
+        weight = f"{w['weight']:+.6g}"
+        lines.append(f"{w['feature']!s:<{width}}   {weight:<12}   {w['speaks_for']}" if many
+                     else f"{w['feature']!s:<{width}}   {weight}")  # fmt: skip
     return "\n".join(lines)
+
+
+def _about_labels(description: dict[str, Any]) -> list[str]:
+    labels = description["labels"]
+    if "scheme" not in description:
+        return ["labels      " + ", ".join(f"{sign}: {label}" for sign, label in zip("−+", labels, strict=False))]
+    shown = ", ".join(map(str, labels[:MOST_LABELS])) + (", …" if len(labels) > MOST_LABELS else "")
+    about = [f"scheme      {description['scheme']}"]
+    return [*about, f"labels      {len(labels)}: {shown}"] if labels else about

@@ -13,7 +13,7 @@ from typing import Any
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, LabelError, RangeRefused
-from novikoff.stream.labels import Labels, merged_label
+from novikoff.stream.labels import plain
 from novikoff.stream.reading import Batch, Reading
 from novikoff.stream.rows import Dense, Rows
 
@@ -22,6 +22,8 @@ EPILOG = f"""\
 It is read as what the model was learned from. The labels in it, if there are any, are compared with the predictions,
 and the share of differences shown on stderr.
 Features that the model has never seen weigh nothing (1 for Winnow, where weights start).
+Several labels stand with commas between them; of a ranking the score of each document is shown. With --scores there is
+a score for each class, in the order in which inspect shows them.
 
 examples:
   novikoff predict spam.model new.svm
@@ -32,7 +34,9 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
     parser.add_argument("data", metavar="DATA", help="what to predict")
-    parser.add_argument("--scores", action="store_true", help="after the label a tab and the score")
+    parser.add_argument(
+        "--scores", action="store_true", help="after the label a tab and the score, or one for each class"
+    )
     parser.add_argument("--output", metavar="FILE", help="write the predictions here instead of stdout")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout; needs --output")
     parser.add_argument("--quiet", action="store_true", help="nothing on stderr")
@@ -51,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     how.unlabelled = True
     reading = reading_for([options.data], how, model._state)
     score = model.scorer(known=True)
-    examples, labelled, wrong = 0, 0, 0
+    examples, compared = 0, _Compared(model)
     lines: list[str] = []
     for batch in reading.batches():
         if examples == 0:
@@ -59,10 +63,9 @@ def run(options: argparse.Namespace) -> int:
         scores = _scored(score, batch)
         predicted = model.choose(scores)
         examples += len(scores)
-        compared, different = _differences(predicted, batch, model._state.labels)
-        labelled += compared
-        wrong += different
-        text = _lines(predicted, scores, options)
+        spelled = [model.spelled(label) for label in predicted]
+        compared.add(batch, spelled, scores)
+        text = _lines(spelled, model.shown_scores(scores) if options.scores else None)
         if options.output:
             lines.append(text)
         else:
@@ -70,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
             sys.stdout.flush()
     if options.output:
         write_atomically(Path(options.output), "".join(lines).encode())
-    _report(examples, labelled, wrong, options)
+    _report(examples, compared, options)
     return 0
 
 
@@ -92,43 +95,84 @@ def _same_columns(model: Any, reading: Reading, batch: Batch, options: argparse.
         raise InputError(f"{options.data}: its columns are not those that {options.model} has learned.")
 
 
-def _differences(predicted: Any, batch: Batch, labels: Labels) -> tuple[int, int]:
-    """How many examples have a label, and how many of these are not as predicted."""
-    told: dict[int, str | None] = {}
-    labelled, wrong = 0, 0
-    for i, (key, guess) in enumerate(zip(batch.parsed.keys.tolist(), predicted.tolist(), strict=True)):
-        if key not in told:
-            told[key] = _told(batch, i, labels)
-        label = told[key]
-        if label is not None:
-            labelled += 1
-            wrong += label != str(guess)
-    return labelled, wrong
+class _Compared:
+    """How predictions agree with the labels in the data, as far as there are any."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.ranks = hasattr(model, "rank")
+        self.labelled = self.wrong = 0
+        self.queries: list[tuple[Any, Any, Any]] = []
+
+    def add(self, batch: Batch, spelled: list[str], scores: Any) -> None:
+        if self.ranks:
+            if batch.parsed.groups is not None and batch.parsed.numbers is not None:
+                self.queries.append((scores.copy(), batch.parsed.numbers.copy(), batch.parsed.groups.copy()))
+            return
+        told: dict[int, str | None] = {}
+        sets = batch.parsed.sets
+        for i, (key, guess) in enumerate(zip(batch.parsed.keys.tolist(), spelled, strict=True)):
+            if sets is not None:
+                label: str | None = self.model.spelled([plain(v) for v in sets[1][sets[0][i] : sets[0][i + 1]]])
+            else:
+                if key not in told:
+                    told[key] = self._told(batch, i)
+                label = told[key]
+            if label is not None:
+                self.labelled += 1
+                self.wrong += label != guess
+
+    def _told(self, batch: Batch, i: int) -> str | None:
+        """The label of an example as predictions are spelled; one that can't be a class is like none of them."""
+        try:
+            label = batch.parsed.label(i)
+        except LabelError:
+            return ""
+        return None if label is None else self.model.spelled(label)
+
+    def as_dict(self) -> dict[str, Any]:
+        found = self.ranking()
+        if found is not None:
+            return found
+        return {"labelled": self.labelled, "errors": self.wrong, "error": self.share}
+
+    @property
+    def share(self) -> float | None:
+        return self.wrong / self.labelled if self.labelled else None
+
+    def ranking(self) -> dict[str, Any] | None:
+        """NDCG and MAP, where documents have grades and queries."""
+        if not self.queries:
+            return None
+        import numpy as np
+
+        from novikoff.wrap.query_ranking import query_starts, ranked
+
+        scores, grades, queries = (np.concatenate(part) for part in zip(*self.queries, strict=True))
+        if (queries < 0).any() or np.isnan(grades).any():
+            return None
+        return {**ranked(scores, grades, query_starts(queries))._asdict()}
+
+    def __str__(self) -> str:
+        found = self.ranking()
+        if found is not None:
+            return f"{found['queries']:,} queries, NDCG@10 {found['ndcg']:.4f}, MAP {found['map']:.4f}"
+        if self.share is None:
+            return "no labels to compare with"
+        return f"{self.wrong:,} predicted otherwise than labelled ({self.share:.4f})"
 
 
-def _told(batch: Batch, i: int, labels: Labels) -> str | None:
-    """The label of an example as predictions are spelled; one that can't be a class is like none of them."""
-    try:
-        label = batch.parsed.label(i)
-    except LabelError:
-        return ""
-    return None if label is None else str(merged_label(label, labels))
+def _lines(spelled: list[str], scores: Any) -> str:
+    if scores is None:
+        return "".join(f"{label}\n" for label in spelled)
+    rows = ("\t".join(map(repr, row)) for row in scores.tolist())
+    return "".join(f"{label}\t{row}\n" for label, row in zip(spelled, rows, strict=True))
 
 
-def _lines(predicted: Any, scores: Any, options: argparse.Namespace) -> str:
-    if options.scores:
-        return "".join(f"{label}\t{score!r}\n" for label, score in zip(predicted, scores.tolist(), strict=True))
-    return "".join(f"{label}\n" for label in predicted)
-
-
-def _report(examples: int, labelled: int, wrong: int, options: argparse.Namespace) -> None:
-    share = wrong / labelled if labelled else None
+def _report(examples: int, compared: _Compared, options: argparse.Namespace) -> None:
     if options.json:
-        print(json.dumps({"examples": examples, "labelled": labelled, "errors": wrong, "error": share}))
+        print(json.dumps({"examples": examples, **compared.as_dict()}))
     if not options.quiet:
-        compared = "no labels to compare with"
-        if share is not None:
-            among = "" if labelled == examples else f"{labelled:,} with a label, "
-            compared = f"{among}{wrong:,} predicted otherwise than labelled ({share:.4f})"
+        among = "" if compared.labelled in (0, examples) else f"{compared.labelled:,} with a label, "
         with contextlib.suppress(BrokenPipeError):
-            print(f"{examples:,} examples, {compared}", file=sys.stderr)
+            print(f"{examples:,} examples, {among}{compared}", file=sys.stderr)

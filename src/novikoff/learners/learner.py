@@ -23,7 +23,7 @@ from novikoff.ledger import Ledger
 from novikoff.parts import loop
 from novikoff.parts.geometry import first_outside, limit, read_all, read_some, resized
 from novikoff.stream import door
-from novikoff.stream.labels import Labels
+from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many, narrowed, width
 from novikoff.stream.sides import Sides
@@ -415,6 +415,14 @@ class Learner(Estimator, ABC):
         known = self.classes_
         positive = scores >= 0.0 if TIES[self.tie] > 0.0 else scores > 0.0
         return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
+
+    def spelled(self, label: Any) -> str:
+        """A label, predicted or told, as it is written out."""
+        return str(merged_label(label, self._fitted().labels))
+
+    def shown_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What is shown of the scores of some examples beside their labels, a row for each."""
+        return scores.reshape(len(scores), -1)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose label is predicted."""

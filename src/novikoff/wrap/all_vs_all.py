@@ -58,5 +58,9 @@ class AllVsAll(Many):
     def _scheme(self, classes: Classes) -> Pairs:
         return Pairs(TIES[self.inner.tie], float(self.decision == "tournament"))
 
+    def column_names(self) -> list[str]:
+        known = self._fitted().labels.known()
+        return [f"{known[high]} not {known[low]}" for high in range(len(known)) for low in range(high)]
+
     def bounds(self) -> Sequence[Bound]:
         return ()

@@ -83,8 +83,7 @@ class Hierarchical(Many):
             deepest.append(max(deepest[-1], len(path)))
         return Tree(UPDATES.index(self.update), *(np.array(a, np.int64) for a in (starts, nodes, columns, deepest)))
 
-    def nodes(self) -> list[str]:
-        """The node of each column: a label, or the beginning of one."""
+    def column_names(self) -> list[str]:
         found = dict.fromkeys(path for label in self._fitted().labels.known() for path in self.path(label))
         return [self.separator.join(path) for path in found]
 

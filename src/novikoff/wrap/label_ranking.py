@@ -94,6 +94,9 @@ class LabelRanking(Many):
         known = self._fitted().labels.known()
         return [[known[c] for c in np.argsort(-row, kind="stable")] for row in shown]
 
+    def spelled(self, label: Any) -> str:
+        return " > ".join(map(str, label))
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """What speaks for each label, in the order of classes_."""
         return self.weighed(Learner.decision_function(self, X))[0]

@@ -296,6 +296,16 @@ class Many(Stack, Learner):
         chosen: NDArray[Any] = self.classes_[winners]
         return chosen
 
+    def spelled(self, label: Any) -> str:
+        return str(label)
+
+    def shown_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.weighed(scores)[0]
+
+    def column_names(self) -> list[str]:
+        """What each column of weights stands for."""
+        return [str(label) for label in self._fitted().labels.known()]
+
     def score_one(self, x: Any) -> dict[Any, float]:
         """What speaks for each class; features that were never learned weigh nothing."""
         shown, _ = self.weighed(self._columns_of_one(x))

@@ -96,6 +96,12 @@ class MultiLabel(Many):
         ties = self.update == "each" and TIES[self.inner.tie] > 0.0
         return [[known[c] for c in np.flatnonzero(row >= 0.0 if ties else row > 0.0)] for row in shown]
 
+    def spelled(self, label: Any) -> str:
+        return ",".join(sorted(map(str, label if isinstance(label, list) else [label])))
+
+    def column_names(self) -> list[str]:
+        return super().column_names() if self.update == "each" else ["(threshold)", *super().column_names()]
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """What speaks for each label, in the order of classes_: it is predicted where that is above 0."""
         return self.weighed(Learner.decision_function(self, X))[0]

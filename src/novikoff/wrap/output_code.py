@@ -113,6 +113,9 @@ class OutputCode(Many):
             return exhaustive(classes)
         return random(classes, int(self.length), int(self.seed), sparse=self.code == "sparse")
 
+    def column_names(self) -> list[str]:
+        return [f"bit {c + 1}" for c in range(self._in_use(self._fitted()))]
+
     def bounds(self) -> Sequence[Bound]:
         return ()
 

@@ -196,6 +196,9 @@ class QueryRanking(Stack, Learner):
         """The score of each document."""
         return self.decision_function(X)
 
+    def spelled(self, label: Any) -> str:
+        return repr(float(label))
+
     def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         return scores
 
