@@ -1,9 +1,9 @@
 """Sums of products with several columns of weights at once, each in the order of `_machine.py`.
 
-Weights of many classes stand feature by feature: the weight of slot j in column c is number j·width + c. Four columns are
-summed up in one go, so that a term's weights are read side by side, and for each column terms go to its eight lanes as
-they would go if it stood alone: the same bytes. Written twice, as in `_machine.py`: as Python, which says what it means,
-and as LLVM code.
+Weights of many classes stand feature by feature: the weight of slot j in column c is number j·width + c. Four columns
+are summed up in one go, so that a term's weights are read side by side, and for each column terms go to its eight lanes
+as they would go if it stood alone: the same bytes. Written twice, as in `_machine.py`: as Python, which says what it
+means, and as LLVM code.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def _sparse_columns_code(numba: Any, *_: Any) -> Any:
     ) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             kinds = signature.args
-            arrays = [(kinds[k], args[k]) for k in (0, 1, 4, 7)]
-            _sums(target, builder, *arrays, args[2], args[3], args[5], args[6])
+            values, indices, slots, out = ((kinds[k], args[k]) for k in (0, 1, 4, 7))
+            _sums(target, builder, values, indices, slots, out, args[2], args[3], args[5], args[6])
             return target.get_dummy_value()
 
         return types.void(values, indices, where, where, slots, where, where, out), code
@@ -86,7 +86,7 @@ def _dense_columns_code(numba: Any, *_: Any) -> Any:
     )
 
 
-def _sums(
+def _sums(  # noqa: PLR0915 - one piece of machine code
     target: Any, b: Any, values: Any, indices: Any, slots: Any, out: Any, start: Any, count: Any, width: Any, at: Any
 ) -> None:
     """LLVM code for out[at + q] = Σ xₖ·w[(jₖ + 1)·width + at + q], q = 0 … 3, jₖ the index of term k, or k itself."""
@@ -204,7 +204,8 @@ def _square_code(numba: Any, *_: Any) -> Any:
     @numba.extending.intrinsic
     def square(context: Any, values: Any, start: Any, count: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _sums_in_lanes(target, builder, signature, (signature.args[0], args[0]), None, *args[1:], None)
+            values, start, count = args
+            return _sums_in_lanes(target, builder, signature, (signature.args[0], values), None, start, count, None)
 
         return types.float64(values, types.intp, types.intp), code
 

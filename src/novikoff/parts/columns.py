@@ -144,7 +144,7 @@ def read_terms(
     for c in range(columns):
         out[c] = read_constant(geometry, c, times[c])
         for k in range(len(indices)):
-            j = np.int64(indices[k]) + 1
+            j = int(indices[k]) + 1
             if j < slots:
                 out[(k + 1) * across + c] = read(geometry, j * across + c, times[c])
 
@@ -161,7 +161,7 @@ def judge_columns(
     tidy: bool,
     out: NDArray[np.float64],
 ) -> int:
-    """Scores of every row, `across` for each; stops at a row that is to be refused, and returns how many were scored."""
+    """Scores of every row, `across` for each; stops at a row that is to be refused; returns how many were scored."""
     count = len(out) // across
     for i in range(count):
         if not ((tidy or proper(rows, i, slots)) and squared(rows, i) < largest):

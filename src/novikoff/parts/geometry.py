@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
 from novikoff._machine import element, in_range
-from novikoff.stream.rows import Rows, first, last, measure, origin, slot
+from novikoff.stream.rows import Rows, Seen, first, last, measure, origin, slot
 
 PER_SLOT = ("slots", "seen", "sums", "members", "example")
 APPENDED = ("ends", "born", "signs", "indices", "values")
@@ -30,7 +30,7 @@ def limit(slots: NDArray[np.floating]) -> float:
 
 
 @generic
-def score(geometry: Any, rows: Rows, i: int) -> tuple[float, float]:
+def score(geometry: Any, rows: Seen, i: int) -> tuple[float, float]:
     """(w·x, ‖x‖²) of row i, bias included, with the weights of this moment; a row whose ‖x‖² is not below the limit
     will be refused, and must find everything as it was."""
     settle(geometry, rows, i)
@@ -39,7 +39,7 @@ def score(geometry: Any, rows: Rows, i: int) -> tuple[float, float]:
 
 
 @generic
-def settle(geometry: Any, rows: Rows, i: int) -> None:
+def settle(geometry: Any, rows: Seen, i: int) -> None:
     """Brings the weights that row i touches up to date, where that was put off; not for a row that will be refused."""
 
 
@@ -50,7 +50,7 @@ def finished(geometry: Any, dot: float, j: int) -> float:
 
 
 @generic
-def fits(geometry: Any, rows: Rows, i: int) -> bool:
+def fits(geometry: Any, rows: Seen, i: int) -> bool:
     """Whether the values of row i are such as this geometry takes; all finite numbers are, by default."""
     return True
 
@@ -67,7 +67,7 @@ def move(geometry: Any, j: int, x: float, pulled: float, t: int) -> None:
 
 
 @generic
-def update(geometry: Any, rows: Rows, i: int, signal: float, t: int) -> None:
+def update(geometry: Any, rows: Seen, i: int, signal: float, t: int) -> None:
     """Moves every weight that row i touches, the bias last."""
     move_all(geometry, rows, i, signal, t)
 
@@ -117,7 +117,7 @@ def first_outside(rows: Rows, count: int, least: float, most: float) -> int:
 
 
 @compiled
-def move_all(geometry: Any, rows: Rows, i: int, signal: float, t: int) -> None:
+def move_all(geometry: Any, rows: Seen, i: int, signal: float, t: int) -> None:
     pulled = pull(geometry, signal, t)
     for k in range(first(rows, i), last(rows, i)):
         move(geometry, slot(rows, i, k), np.float64(element(rows.values, k)), pulled, t)

@@ -1,7 +1,7 @@
 """Classes: any values outside, numbers from 0 inside, as many as come.
 
-Where all classes are known beforehand (fit, or partial_fit with `classes`), they are sorted. In a stream a new class gets
-the next number. Sets of labels are numbered likewise.
+Where all classes are known beforehand (fit, or partial_fit with `classes`), they are sorted. In a stream a new class
+gets the next number. Sets of labels are numbered likewise.
 """
 
 from __future__ import annotations

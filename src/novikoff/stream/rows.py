@@ -46,22 +46,24 @@ class Column(NamedTuple):
 
 
 Rows: TypeAlias = Dense | Sparse
+Seen: TypeAlias = Dense | Sparse | Column
+"""Rows as one vector of weights sees them: the rows themselves, or a column's view of them."""
 
 
 @generic
-def first(rows: Rows, i: int) -> int:
+def first(rows: Seen, i: int) -> int:
     """The number of row i's first term."""
     return i * rows.width  # type: ignore[union-attr]
 
 
 @generic
-def last(rows: Rows, i: int) -> int:
+def last(rows: Seen, i: int) -> int:
     """One more than the number of row i's last term."""
     return (i + 1) * rows.width  # type: ignore[union-attr]
 
 
 @generic
-def slot(rows: Rows, i: int, k: int) -> int:
+def slot(rows: Seen, i: int, k: int) -> int:
     """The weight slot of term k, a term of row i."""
     return k - i * rows.width + 1  # type: ignore[union-attr]
 
@@ -79,7 +81,7 @@ def proper(rows: Rows, i: int, slots: int) -> bool:
 
 
 @generic
-def measure(rows: Rows, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
+def measure(rows: Seen, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     """(w·x, ‖x‖²) of row i with the weights in `slots`, the bias not counted; ‖x‖² is NaN where a value is 0."""
     return dense_sums(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
 
@@ -119,13 +121,13 @@ def _(rows: Sparse, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
 
 
 @generic
-def origin(rows: Rows) -> int:
+def origin(rows: Seen) -> int:
     """The weight slot of the bias."""
     return 0
 
 
 @generic
-def squared(rows: Rows, i: int) -> float:
+def squared(rows: Seen, i: int) -> float:
     """‖x‖² of row i, the bias not counted; NaN where a value is 0."""
     return square(rows.values, i * rows.width, rows.width)  # type: ignore[union-attr]
 

@@ -30,7 +30,8 @@ class _Told(Generic[L]):
     """What stands for an example to be left out."""
 
     def __init__(self, labels: L, *, leave_out: Counter[str] | None = None) -> None:
-        self.labels, self.leave_out = labels, leave_out
+        self.labels: L = labels
+        self.leave_out = leave_out
         self.table = NameTable()
         self.codes: NDArray[Any] = np.zeros(0, np.int64)
 

@@ -3,8 +3,8 @@
 Predict   majority: the class that wins most pairs, the first of equals; tournament: classes meet one after another, the
           winner so far against the next
 Update    an example is learned by the k − 1 learners of its class; a pair begins when both classes are known
-Bound     M ≤ Σ M_ij: where the k − 1 learners of the right class are right, it wins more pairs than any other, and every
-          match of a tournament
+Bound     M ≤ Σ M_ij: where the k − 1 learners of the right class are right, it wins more pairs than any other, and
+          every match of a tournament
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Labels in a tree: every node has weights, and a label's score is the sum along its path from the root.
 
 Predict   the label with the highest sum, the first of equals: always a label of the tree, with all that is above it
-Update    as in Kesler's construction: where label j is not below y, the nodes of y that are not j's move towards x, those
-          of j that are not y's away from it; what both have in common stays
+Update    as in Kesler's construction: where label j is not below y, the nodes of y that are not j's move towards x,
+          those of j that are not y's away from it; what both have in common stays
 Bound     the binary learner's own, with ‖x_yj‖² = (nodes that are not common)·‖x‖² ≤ 2·depth·‖x‖²
 Source    Dekel, Keshet and Singer, Large margin hierarchical classification, 2004 (node weights summed along the path)
 """

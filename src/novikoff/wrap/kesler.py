@@ -1,8 +1,8 @@
 """Kesler's construction: one weight vector in R^{kn}, learned from preferences between classes.
 
 Predict   the class c with the highest w_c·x, the first of equals
-Update    of the preferences y ≻ j of an example, those that the learner's rule is not content with: x_yj, which has x in
-          block y and −x in block j, is a positive example of the binary learner. `top`: the one with the highest
+Update    of the preferences y ≻ j of an example, those that the learner's rule is not content with: x_yj, which has x
+          in block y and −x in block j, is a positive example of the binary learner. `top`: the one with the highest
           w_j·x; `uniform`: their mean; `proportional`: their mean weighed by how far each is violated
           (for the Perceptron: w_y += x, and w_j −= τ_j·x with Σ τ_j = 1, the ultraconservative family)
 Bound     the binary learner's own, in R^{kn}, where ‖x_yj‖² = 2‖x‖²: see parts/blame.py
