@@ -77,16 +77,16 @@ def blame_rivals(
                 signals[j] = g
                 number += g != 0.0
                 total += short_of(rule, scores[best] - scores[j], g)
-        whole = 0.0
+        by_shortage = update == PROPORTIONAL and total > 0.0
+        all_shares = total if by_shortage else np.float64(number)
+        pulled = 0.0
         for j in range(count):
             if signals[j] != 0.0:
                 g = signals[j]
-                share = 1.0 / number
-                if update == PROPORTIONAL and total > 0.0:
-                    share = short_of(rule, scores[best] - scores[j], g) / total
-                signals[j] = -share * g
-                whole += share * g
-        signals[best] = whole
+                share = short_of(rule, scores[best] - scores[j], g) if by_shortage else 1.0
+                signals[j] = -share * g / all_shares
+                pulled += share * g
+        signals[best] = pulled / all_shares if number > 0 else 0.0
     return scores[best] <= scores[top]
 
 
@@ -103,10 +103,10 @@ class ByGrade(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """a is preferred to b where marks[a·count + b] is not 0."""
+    """a is preferred to b where marks[a·things + b] is not 0."""
 
     marks: NDArray[np.float64]
-    count: int
+    things: int
 
 
 @generic
@@ -117,11 +117,11 @@ def preferred(order: Any, a: int, b: int) -> bool:
 
 @preferred.of(Listed)
 def _(order: Listed, a: int, b: int) -> bool:
-    return order.marks[a * order.count + b] != 0.0
+    return order.marks[a * order.things + b] != 0.0
 
 
 @compiled
-def blame_pairs(
+def blame_pairs(  # noqa: PLR0912 - twice through all pairs
     update: int,
     rule: Any,
     norm: float,
@@ -152,15 +152,21 @@ def blame_pairs(
         signals[top_a] += g
         signals[top_b] -= g
         return unmet
+    if number == 0:
+        return unmet
+    by_shortage = update == PROPORTIONAL and total > 0.0
+    all_shares = total if by_shortage else np.float64(number)
     for a in range(count):
         for b in range(count):
             if preferred(order, a, b):
                 s = scores[a] - scores[b]
                 g = pulls(rule, s, norm)
                 if g != 0.0:
-                    share = 1.0 / number
-                    if update == PROPORTIONAL and total > 0.0:
-                        share = short_of(rule, s, g) / total
+                    # Divided at the end: what is pulled to both sides alike must stay, and not move by a rounding
+                    # error, which AdaGrad would make a whole step of.
+                    share = short_of(rule, s, g) if by_shortage else 1.0
                     signals[a] += share * g
                     signals[b] -= share * g
+    for j in range(count):
+        signals[j] /= all_shares
     return unmet
