@@ -186,7 +186,7 @@ def weigh(scheme: Any, rule: Any, scores: NDArray[np.float64], known: int, room:
         room[c] = scores[c]
 
 
-@generic
+@compiled
 def decide(scheme: Any, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> int:
     """The class that is predicted, −1 where none is known; the first of equals."""
     weigh(scheme, rule, scores, known, room)
@@ -213,28 +213,26 @@ def wins(scheme: Pairs, scores: NDArray[np.float64], low: int, high: int) -> boo
 def _(scheme: Pairs, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
     for c in range(known):
         room[c] = 0.0
-    for high in range(1, known):
-        for low in range(high):
-            room[high if wins(scheme, scores, low, high) else low] += 1.0
-
-
-@decide.of(Pairs)
-def _(scheme: Pairs, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> int:
-    if scheme.tournament == 0.0 or known == 0:
-        weigh(scheme, rule, scores, known, room)
-        return largest_of(room, known)
-    best = 0
-    for c in range(1, known):
-        if wins(scheme, scores, best, c):
-            best = c
-    return best
+    if scheme.tournament == 0.0:
+        for high in range(1, known):
+            for low in range(high):
+                room[high if wins(scheme, scores, low, high) else low] += 1.0
+    else:
+        best = 0
+        for c in range(1, known):  # match c: how late a class loses is how far it gets
+            loser = c
+            if wins(scheme, scores, best, c):
+                best, loser = c, best
+            room[loser] = c - 1.0
+            room[best] = np.float64(c)
 
 
 @compiled
-def distance(rule: Any, s: float, y: float) -> float:
-    """How much a score disagrees with a bit: the rule's loss, or the hinge's where it has none."""
-    of_rule = loss(rule, s, y)
-    return max(0.0, 1.0 - y * s) if of_rule == 0.0 else of_rule
+def distance(rule: Any, margin: float) -> float:
+    """How much a score disagrees with a bit, from their product: the rule's loss, or the hinge's where it has none. A
+    bit of 0 costs what a score of 0 costs."""
+    of_rule = loss(rule, margin, 1.0)
+    return max(0.0, 1.0 - margin) if of_rule == 0.0 else of_rule
 
 
 @weigh.of(Code)
@@ -244,7 +242,7 @@ def _(scheme: Code, rule: Any, scores: NDArray[np.float64], known: int, room: ND
         for c in range(scheme.columns[known]):
             y, s = np.float64(scheme.words[k, c]), scores[c]
             if scheme.by_loss != 0.0:
-                room[k] -= distance(rule, s, y)
+                room[k] -= distance(rule, y * s)
             elif y == 0.0:
                 room[k] -= 0.5  # a bit that is neither is half wrong, whatever the score is
             else:
@@ -414,13 +412,23 @@ def _(
     signals: NDArray[np.float64],
 ) -> int:
     weigh(scheme, rule, scores, known, room)
-    asks = room[known:]
-    unmet = blame_rivals(scheme.update, rule, norm, room, known, wants.classes[i], asks)
+    asks, y = room[known:], wants.classes[i]
+    unmet = blame_rivals(scheme.update, rule, norm, room, known, y, asks)
     for c in range(columns_for(scheme, known)):
         signals[c] = 0.0
     for c in range(known):
-        if asks[c] != 0.0:
-            for k in range(scheme.starts[c], scheme.starts[c + 1]):
+        if c != y and asks[c] != 0.0:
+            # What both paths have in common is left out: it must stay exactly as it is.
+            mine, other = scheme.starts[y], scheme.starts[c]
+            while (
+                mine < scheme.starts[y + 1]
+                and other < scheme.starts[c + 1]
+                and scheme.nodes[mine] == scheme.nodes[other]
+            ):
+                mine, other = mine + 1, other + 1
+            for k in range(mine, scheme.starts[y + 1]):
+                signals[scheme.nodes[k]] -= asks[c]
+            for k in range(other, scheme.starts[c + 1]):
                 signals[scheme.nodes[k]] += asks[c]
     return int(unmet)
 
@@ -487,10 +495,10 @@ def _(
     for k in range(wants.starts[i], wants.starts[i + 1]):
         if wants.members[k] < known:
             room[wants.members[k]] -= 1.0
+    differs = False
     for c in range(known):
-        if room[c] != 0.0:
-            return True
-    return False
+        differs |= room[c] != 0.0
+    return differs
 
 
 # --- How long the vectors of the space are that the learner works in ---
