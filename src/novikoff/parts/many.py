@@ -57,7 +57,7 @@ def note_columns(
 ) -> float:
     """Counts for each column that it has seen example i; returns the loss."""
     t = tally.times[0] + 1
-    for c in range(columns_for(scheme, known)):
+    for c in range(max(1, columns_for(scheme, known))):  # time goes on even where there is no column yet
         tally.times[c] = t
     return 0.0
 
@@ -128,9 +128,10 @@ def step(
     # What is told now can't have been predicted: the prediction is that of the classes known before.
     unmet = blame(scheme, wants, i, rule, norm(geometry), room.scores, known, room.spare, room.signals)
     wrong = known > before or is_wrong(scheme, wants, i, rule, room.scores, before, unmet, room.spare)
-    energy = 0.0
+    energy, moves = 0.0, False
     for c in range(columns):
         room.signals[c] *= weight
+        moves |= room.signals[c] != 0.0
         energy += room.signals[c] * room.signals[c]
         if not abs(room.scores[c]) < largest:
             return False
@@ -144,7 +145,7 @@ def step(
     if wrong:
         note_mistake(book)
     book.sums[LOSS] += note_columns(scheme, wants, i, rule, weight, known, room, tally)
-    if energy != 0.0:
+    if moves:
         book.counts[UPDATES] += 1
         book.sums[ENERGY] += energy * square
         update_columns(geometry, rows, i, across, columns, room.signals, tally.times)
