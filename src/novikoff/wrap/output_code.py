@@ -9,6 +9,7 @@ Source    Dietterich and Bakiri 1995; Allwein, Schapire and Singer 2000 (sparse 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, Literal, final
@@ -122,7 +123,10 @@ class OutputCode(Many):
 
 def given(code: Any) -> NDArray[np.int8]:
     """A matrix as the user gave it; InputError where it is no code."""
-    words = np.asarray(code)
+    try:
+        words = np.asarray(code)
+    except ValueError:  # rows of several lengths
+        words = np.zeros(0)
     if words.ndim != 2 or words.size == 0 or not np.isin(words, (-1, 0, 1)).all():
         raise InputError("code must be a matrix of −1, 0 and 1 with a row for each class.")
     if len({tuple(word) for word in words.tolist()}) < len(words):
@@ -130,6 +134,7 @@ def given(code: Any) -> NDArray[np.int8]:
     return np.ascontiguousarray(words, np.int8)
 
 
+@functools.lru_cache(maxsize=16)
 def exhaustive(classes: int) -> NDArray[np.int8]:
     """All 2^(k−1) − 1 ways to divide the classes into two, each once."""
     if classes > MOST_EXHAUSTIVE:
@@ -144,6 +149,7 @@ def exhaustive(classes: int) -> NDArray[np.int8]:
     return words
 
 
+@functools.lru_cache(maxsize=16)
 def random(classes: int, length: int, seed: int, *, sparse: bool) -> NDArray[np.int8]:
     """Of TRIES random words the one farthest from those before it, class after class."""
     words = np.zeros((classes, length), np.int8)
@@ -152,13 +158,16 @@ def random(classes: int, length: int, seed: int, *, sparse: bool) -> NDArray[np.
         tried = draw.choice(np.array([-1, 1], np.int8), (TRIES, length))
         if sparse:
             tried *= draw.integers(0, 2, (TRIES, length), np.int8)
-        nearest = distances(tried, words[:k]).min(axis=1, initial=math.inf)
+        # A word of zeros would tell nothing, and one that is there already nothing new.
+        useful = tried.any(axis=1) & ~(tried[:, None, :] == words[None, :k]).all(axis=2).any(axis=1)
+        nearest = np.where(useful, distances(tried, words[:k]).min(axis=1, initial=math.inf), -1.0)
         words[k] = tried[int(np.argmax(nearest))]
-        if k and nearest.max() == 0.0:
+        if not useful.any():
             raise InputError(f"length {length} is too short for {classes} different code words: make it larger.")
     return words
 
 
 def distances(some: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[np.float64]:
     """Between each of some and each of others: wrong bits, half of one where either is 0."""
-    return 0.5 * (1.0 - some[:, None, :].astype(np.float64) * others[None, :, :]).sum(axis=2)
+    apart: NDArray[np.float64] = 0.5 * (1.0 - some[:, None, :].astype(np.float64) * others[None, :, :]).sum(axis=2)
+    return apart
