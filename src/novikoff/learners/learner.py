@@ -210,7 +210,8 @@ class Learner(Estimator, ABC):
     def _goes_on(self, state: State) -> None:
         """A run goes on as it began: its bounds, its file and its resumption speak of one set of settings."""
         now = self._run_settings()
-        changed = sorted(name for name, value in now.items() if value != state.settings[name])
+        before = state.settings
+        changed = sorted(name for name, value in now.items() if name not in before or value != before[name])
         if changed:
             raise InputError(
                 f"The settings {', '.join(changed)} have changed since this run began: set them back, or begin anew"
