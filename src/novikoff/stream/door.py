@@ -152,9 +152,14 @@ def label_array(y: Any, count: int | None = None) -> NDArray[Any]:
         array = array.ravel()
     if array.ndim != 1:
         raise InputError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
-    if count is not None and len(array) != count:
-        raise InputError(f"Found input variables with inconsistent numbers of samples: {[count, len(array)]}.")
+    if count is not None:
+        same_length(count, len(array))
     return array
+
+
+def same_length(rows: int, labels: int) -> None:
+    if rows != labels:
+        raise InputError(f"Found input variables with inconsistent numbers of samples: {[rows, labels]}.")
 
 
 def weight_array(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ Source    Har-Peled, Roth and Zimak, Constraint classification, 2002
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Literal, final
 
@@ -21,6 +21,7 @@ from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import Learner
 from novikoff.parts.blame import UPDATES
 from novikoff.parts.schemes import Preferences, Ranked
+from novikoff.stream import door
 from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
 from novikoff.theory.bounds import Bound
@@ -77,8 +78,7 @@ class LabelRanking(Many):
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give preferences for each row.")
         told = [spoken(one) for one in y]
-        if len(told) != examples:
-            raise InputError(f"Found input variables with inconsistent numbers of samples: {[examples, len(told)]}.")
+        door.same_length(examples, len(told))
         if known is None:
             known = Classes(ordered({plain(label) for pairs in told for pair in pairs for label in pair}))
         return numbered(told, known)
@@ -112,8 +112,9 @@ class LabelRanking(Many):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The mean share of preferences that are met, over the rows that have any."""
         known = self._fitted().labels.known()
-        shares = []
-        for row, one in zip(self.decision_function(X), y, strict=True):
+        scores, told, shares = self.decision_function(X), list(y), []
+        door.same_length(len(scores), len(told))
+        for row, one in zip(scores, told, strict=True):
             grades, pairs = dict(zip(known, row, strict=True)), spoken(one)
             met = [grades.get(a, -np.inf) > grades.get(b, -np.inf) for a, b in pairs]
             shares.append(float(np.mean(met)) if met else np.nan)
@@ -127,16 +128,29 @@ class LabelRanking(Many):
 
 def spoken(one: Any) -> Pairs:
     """The preferences of one example, as pairs."""
+    try:
+        return _pairs(one)
+    except TypeError:
+        raise LabelError(
+            f"Preferences are a list of labels, a dict of label → grade or a set of pairs, but {one!r} came."
+        ) from None
+
+
+def _pairs(one: Any) -> Pairs:
     if isinstance(one, dict):
         return [(a, b) for a in one for b in one if one[a] > one[b]]
-    if isinstance(one, str) or not isinstance(one, Iterable):
-        raise LabelError(f"Preferences are a list of labels, a dict of grades or a set of pairs, but {one!r} came.")
-    told = list(one)
+    if isinstance(one, str | bytes):
+        raise TypeError
+    # A set has no order: sorted, its labels have the same numbers always.
+    told = sorted(one) if isinstance(one, set | frozenset) else list(one)
     if told and all(isinstance(pair, tuple) and len(pair) == 2 for pair in told):
-        both = {(a, b) for a, b in told} & {(b, a) for a, b in told}
-        if both:
-            raise LabelError(f"A label can't be preferred both ways, as in {sorted(both)[0]}.")
+        said = set(told)
+        for a, b in told:
+            if (b, a) in said:
+                raise LabelError(f"A label can't be preferred both ways, as in {(a, b)}.")
         return told
+    if isinstance(one, set | frozenset) and told:
+        raise LabelError(f"A set must be of pairs (i, j), i preferred to j, but {one!r} came: a ranking is a list.")
     if len(set(told)) < len(told):
         raise LabelError(f"A label can't be in a ranking twice, but {told!r} came.")
     return list(combinations(told, 2))

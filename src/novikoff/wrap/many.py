@@ -24,6 +24,7 @@ from novikoff.parts.many import KNOWN, Tally, learn_many
 from novikoff.parts.schemes import One, columns_for, weigh_all
 from novikoff.stream import door
 from novikoff.stream.classes import Classes
+from novikoff.stream.labels import distinct
 from novikoff.stream.names import Names, numbers
 from novikoff.stream.rows import Rows, Sparse
 from novikoff.stream.sides import Numbers
@@ -91,17 +92,18 @@ class Many(Stack, Learner):
     # --- Files ---
 
     def _compact(self, state: Any) -> Any:
-        return state.compact(self._in_use(state))[0]
+        return state.compact(max(1, self._in_use(state)))[0]
 
     def _more_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
-        _, tally = state.compact(self._in_use(state))
+        _, tally = state.compact(max(1, self._in_use(state)))
         return {f"tally.{name}": array for name, array in tally._asdict().items()}
 
-    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> Table:
-        table = Table(**vars(state), across=1)
+    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> Any:
+        table: Any = Table(**vars(state), across=1)
         columns = self._columns(table, self._scheme(table.labels))
         table.across = max(1, columns)
         table.tally = Tally(*(tensors[f"tally.{name}"].copy() for name in Tally._fields))
+        table.labels.told = table.known
         table.make_columns(columns)
         return table
 
@@ -115,7 +117,7 @@ class Many(Stack, Learner):
 
     def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[Any, Classes]:
         y = door.label_array(y, examples)
-        return (Classes.sorted(np.unique(y)) if known is None else known).coded(y)
+        return (Classes(distinct(y)) if known is None else known).coded(y)
 
     def _wants(self, codes: Any) -> Any:
         """Labels as the loop takes them."""
@@ -127,7 +129,7 @@ class Many(Stack, Learner):
     # --- Learning ---
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Forgets what was learned, then learns (X, y) in the order of the rows, as often as the learner inside says."""
+        """Forgets what was learned, then learns (X, y) row by row, with the passes of the learner inside."""
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -140,25 +142,17 @@ class Many(Stack, Learner):
         geometry = self._geometry(features + 1, kind)
         state = Table(geometry, Ledger(), labels, features, known, np.dtype(kind), self._run_settings())
         self._make_columns(state)
-        state.tally.counts[KNOWN] = labels.told
         return state
 
-    def _make_columns(self, state: Table) -> Any:
+    def _make_columns(self, state: Any) -> Any:
         """Room for all classes; returns the scheme."""
         scheme = self._scheme(state.labels)
         state.make_columns(self._columns(state, scheme))
+        state.tally.counts[KNOWN] = max(state.known, state.labels.told)
         return scheme
 
     def _columns(self, state: Table, scheme: Any) -> int:
         return int(columns_for(scheme, len(state.labels)))
-
-    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None) -> Self:
-        state: Any = self._state
-        if state is not None and classes is not None:
-            state.labels = state.labels.named(classes)
-            state.tally.counts[KNOWN] = max(state.known, state.labels.told)
-            classes = None
-        return super()._partial_fit(X, y, classes, sample_weight)
 
     def _take(self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], tidy: bool) -> int:
         scheme = self._make_columns(state)
@@ -201,7 +195,7 @@ class Many(Stack, Learner):
         try:
             row = self._row(state, x)
             codes, state.labels = self._told_one(y, state.labels)
-            self._check_range(row)
+            self._check_one(x, row.values)
             taken = self._pass(state, row, codes, np.zeros(0))
         except BaseException:
             state.forget(*before)
@@ -213,7 +207,8 @@ class Many(Stack, Learner):
         return self
 
     def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
-        return known.coded(np.array([y]))
+        known = known.copy()
+        return np.array([known.number(y)]), known
 
     def _row(self, state: Any, x: Any) -> Sparse:
         """One example as a row, with room made for what is new in it."""
@@ -236,12 +231,18 @@ class Many(Stack, Learner):
             self._make_room(state, most)
         return Sparse(np.array([0, len(columns)]), columns, door.numeric(given, state.kind))
 
+    def _check_one(self, x: Any, values: NDArray[Any]) -> None:
+        """RangeRefused where a value of one example is not in the learner's range."""
+        least, most = self._range()
+        outside = (values != 0.0) & ((values < least) | (values > most))
+        if outside.any():
+            at = int(outside.argmax())
+            keys = range(len(x)) if isinstance(x, np.ndarray) else door.one(x).keys
+            raise self._out_of_range(f"feature {keys[at]!r}", float(values[at]))
+
     def _why_refused(self, state: Any, row: Sparse) -> Exception:
-        with np.errstate(over="ignore"):
-            if not np.square(row.values.astype(np.float64)).sum() < limit.function(state.geometry.slots):
-                return InputError(
-                    "x contains NaN, infinity or a value too large to square: nothing was learned from it."
-                )
+        if _too_large(state, row.values):
+            return InputError("x contains NaN, infinity or a value too large to square: nothing was learned from it.")
         return OverflowRefused("The weights grew out of range: scale the features, or lower the rate.")
 
     # --- Predicting ---
@@ -324,15 +325,10 @@ class Many(Stack, Learner):
         table.read_terms(state.geometry, state.across, in_use, state.tally.times, columns, weights)
         weights.reshape(-1, state.across)[1:][columns >= state.features] = self._unseen_weight(state)
         row = Sparse(np.array([0, len(columns)]), np.arange(len(columns), dtype=np.uint32), values)
-        self._check_range(row)
-        largest = limit.function(state.geometry.slots)
-        good = table.judge_columns(
-            weights, row, float(state.geometry.bias), state.across, in_use, len(columns) + 1, largest, True,
-            out.reshape(-1),
-        )  # fmt: skip
-        if not good:
-            raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
-        return out * self._scale()
+        bias, flat = float(state.geometry.bias), out.reshape(-1)
+        table.judge_columns(weights, row, bias, state.across, in_use, len(columns) + 1, np.inf, True, flat)
+        scores: NDArray[np.float64] = out * self._scale()
+        return scores
 
     def _known_terms(self, state: Any, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
         """Columns and values of what counts of one example; features that weigh nothing are left out."""
@@ -346,6 +342,9 @@ class Many(Stack, Learner):
             keys, given = door.one(x)
             columns = numbers(keys) if state.names is None else state.names.find(keys)
             values = door.numeric(given, state.kind)
+        self._check_one(x, values)
+        if _too_large(state, values):
+            raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
         counts = values != 0.0
         if self._unseen_weight(state) == 0.0:
             counts &= columns < state.features
@@ -361,12 +360,26 @@ class Many(Stack, Learner):
     @property
     def intercept_(self) -> NDArray[np.float64]:
         """The weights of the bias feature."""
-        return self._weights()[0].copy()
+        constants: NDArray[np.float64] = self._weights()[0].copy()
+        return constants
 
     def _weights(self) -> NDArray[np.float64]:
         state: Any = self._learned("coef_")
         weights = self._hypothesis(state).reshape(-1, state.across)
-        return weights[: state.features + 1, : self._in_use(state)] * self._scale()
+        shown: NDArray[np.float64] = weights[: state.features + 1, : self._in_use(state)] * self._scale()
+        return shown
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+def _too_large(state: Any, values: NDArray[Any]) -> bool:
+    """Whether the values of one example are such as would be refused; those without slots count too."""
+    with np.errstate(over="ignore"):
+        square = np.square(values.astype(np.float64)).sum()
+    return not square < limit.function(state.geometry.slots)
 
 
 def side_by_side(stack: Many, *, own_time: bool = False) -> None:

@@ -7,22 +7,23 @@ Update    each: for every label a binary learner that tells the examples with it
 Bound     each: every learner's own, and M ≤ Σ_c M_c
           otherwise the binary learner's own, in R^{(k+1)n}, for the examples that change the weights; every example
           whose set was not predicted is one of these
-Source    Har-Peled, Roth and Zimak 2002; Fürnkranz, Hüllermeier, Loza Mencía and Brinker 2008 (the threshold as a label)
+Source    Har-Peled, Roth and Zimak 2002; Fürnkranz, Hüllermeier, Loza Mencía and Brinker 2008 (threshold as a label)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
+from novikoff.errors import InputError, LabelError
 from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.blame import UPDATES
 from novikoff.parts.schemes import Chosen, Relevant, Sets
+from novikoff.stream import door
 from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
 from novikoff.stream.sides import SetsOfNumbers
@@ -75,14 +76,13 @@ class MultiLabel(Many):
 
     def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[LabelSets, Classes]:
         sets = label_sets(y)
-        if len(sets) != examples:
-            raise InputError(f"Found input variables with inconsistent numbers of samples: {[examples, len(sets)]}.")
+        door.same_length(examples, len(sets))
         if known is None:
             known = Classes(ordered({plain(label) for labels in sets for label in labels}))
         return known.coded_sets(sets)
 
-    def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
-        return known.coded_sets([y])
+    def _told_one(self, y: Any, known: Classes) -> tuple[LabelSets, Classes]:
+        return known.coded_sets([one_set(y)])
 
     def label_reader(self, labels: Any, left_out: Any) -> SetsOfNumbers:
         return SetsOfNumbers(labels, leave_out=left_out)
@@ -116,8 +116,15 @@ class MultiLabel(Many):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose set of labels is predicted exactly."""
-        right = [set(a) == set(b) for a, b in zip(self.predict(X), label_sets(y), strict=True)]
+        predicted, told = self.predict(X), label_sets(y)
+        door.same_length(len(predicted), len(told))
+        right = [set(a) == set(b) for a, b in zip(predicted, told, strict=True)]
         return float(np.average(right, weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def bounds(self) -> Sequence[Bound]:
         return ()
@@ -127,10 +134,18 @@ def label_sets(y: Any) -> list[list[Any]]:
     """The labels of each row: y has lists of them, or is a matrix of 0 and 1."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a set of labels for each row.")
-    if hasattr(y, "toarray"):
-        y = y.toarray()
+    if hasattr(y, "toarray") or hasattr(y, "to_numpy"):
+        y = y.toarray() if hasattr(y, "toarray") else y.to_numpy()
     if isinstance(y, np.ndarray) and y.dtype != object:
         if y.ndim != 2 or not np.isin(y, (0, 1)).all():
             raise InputError("y must be a list of sets of labels, or a matrix of 0 and 1 with a column for each label.")
         return [np.flatnonzero(row).tolist() for row in y]
-    return [sorted(labels) if isinstance(labels, set | frozenset) else list(labels) for labels in y]
+    return [one_set(labels) for labels in y]
+
+
+def one_set(labels: Any) -> list[Any]:
+    """The labels of one row; those of a set, which has no order, are sorted: their numbers must not change from run to
+    run."""
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise LabelError(f"A set of labels is a list or a set of them, but {labels!r} came: write [{labels!r}].")
+    return ordered(labels) if isinstance(labels, set | frozenset) else list(labels)
