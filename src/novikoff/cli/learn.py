@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any, Reading]:
-    """The model after all passes. Where two labels turn out to be more, files are begun anew with the scheme for that."""
+    """The model after all passes. Where two labels turn out to be more, files are begun anew with a scheme for that."""
     name = "resumed" if options.resume else "binary" if options.positive else scheme.named(options)
     try:
         return _passes(learner, name, passes, options)

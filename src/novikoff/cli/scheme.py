@@ -48,7 +48,8 @@ SETTINGS = ("update", "decision", "code", "decoding", "length", "separator")
 
 def named(options: argparse.Namespace) -> str | None:
     """The scheme that the user has named."""
-    return SHORT.get(options.scheme, options.scheme)
+    name: str | None = options.scheme
+    return None if name is None else SHORT.get(name, name)
 
 
 def stacked(learner: Any, name: str, options: argparse.Namespace, found: dict[str, Any]) -> Any:

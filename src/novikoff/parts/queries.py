@@ -56,9 +56,9 @@ def mix(rows: Rows, queries: Queries, q: int, size: float, desk: Desk) -> None:
                 desk.mixed[j] += share * np.float64(rows.values[k])
     kept = 0
     for k in range(end):  # what has cancelled out is no term
-        j = np.int64(desk.row.indices[k]) + 1
-        desk.row.indices[kept] = j - 1
-        desk.row.values[kept] = desk.mixed[j]
+        j = int(desk.row.indices[k])
+        desk.row.indices[kept] = j
+        desk.row.values[kept] = desk.mixed[j + 1]
         kept += desk.row.values[kept] != 0.0
     desk.row.starts[1] = kept
 

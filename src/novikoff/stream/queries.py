@@ -90,7 +90,8 @@ def _joined(a: _Part, b: _Part) -> _Part:
         np.concatenate([a.rows.indices[:end], b.rows.indices]),
         np.concatenate([a.rows.values[:end], b.rows.values]),
     )
-    return _Part(rows, *(np.concatenate(pair) for pair in zip(a[1:], b[1:], strict=True)))
+    grades, queries, lines = (np.concatenate(pair) for pair in zip(a[1:], b[1:], strict=True))
+    return _Part(rows, grades, queries, lines)
 
 
 def _cut(part: _Part, start: int, stop: int) -> _Part:
@@ -98,7 +99,7 @@ def _cut(part: _Part, start: int, stop: int) -> _Part:
     assert isinstance(rows, Sparse)  # noqa: S101 - rows without zeros are
     first, last = rows.starts[0], rows.starts[-1]
     own = Sparse(rows.starts - first, rows.indices[first:last], rows.values[first:last])
-    return _Part(own, *(a[start:stop] for a in part[1:]))
+    return _Part(own, part.grades[start:stop], part.queries[start:stop], part.lines[start:stop])
 
 
 def _documents(part: _Part, features: int, title: str) -> Documents:

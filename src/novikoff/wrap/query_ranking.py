@@ -11,6 +11,7 @@ Source    Herbrich, Graepel and Obermayer 2000; Har-Peled, Roth and Zimak 2002
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, final
 
 import numpy as np
@@ -60,8 +61,8 @@ class QueryRanking(Stack, Learner):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole, but for the bias, which
-        is the same for all documents and left out.
+        The binary learner; Perceptron() where none is given. Its settings are those of the whole, but for the bias,
+        which is the same for all documents and left out.
     update : str
         Which of the preferences that are not met are learned from: top, uniform or proportional.
 
@@ -114,7 +115,7 @@ class QueryRanking(Stack, Learner):
 
     # --- Learning ---
 
-    def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Forgets, then learns the queries in their order, as often as the learner inside says.
 
         `qid` names the query of each row; rows of a query stand together. `sample_weight` is for queries.
@@ -128,7 +129,7 @@ class QueryRanking(Stack, Learner):
         self._adopt(state)
         return self
 
-    def partial_fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
+    def partial_fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learns these queries once, going on from before; queries must be whole."""
         if self._state is None:
             self._check_all()
@@ -207,8 +208,8 @@ class QueryRanking(Stack, Learner):
         scores = self.decision_function(X)
         return ranked(scores, grade_array(y, len(scores)), query_starts(door.label_array(qid, len(scores))))
 
-    def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
-        """NDCG@10."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> float:
+        """NDCG@10; without qid all rows are documents of one query."""
         return self.rank(X, y, np.zeros(len(y)) if qid is None else qid).ndcg
 
     @property
@@ -275,7 +276,7 @@ def grade_array(y: Any, examples: int) -> NDArray[np.float64]:
 def ranked(scores: NDArray[np.float64], grades: NDArray[np.float64], starts: NDArray[np.int64]) -> Ranked:
     """The means over all queries; documents of equal score stand in the order in which they came."""
     gains, precisions = [], []
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    for start, stop in pairwise(starts.tolist()):
         there = grades[start:stop][np.argsort(-scores[start:stop], kind="stable")]
         gains.append(_ndcg(there, 10))
         relevant = there > 0

@@ -2,9 +2,9 @@
 
 The label is the field that --label names, by a path with points for one within another (`user.kind`); without it the
 first of label, class, target and y that the first object has. It is a number, a string, true or false, or a list of
-these for learners of several labels; a line without it, or with null, is no example but a problem, unless examples may be without a label. --text declares fields, with
-commas between them, whose strings are texts: their words are the features, as with labelled text (see `words.py`);
---scale looks at each text by itself.
+these for learners of several labels; a line without it, or with null, is no example but a problem, unless examples may
+be without a label. --text declares fields, with commas between them, whose strings are texts: their words are the
+features, as with labelled text (see `words.py`); --scale looks at each text by itself.
 
 Lines are held to RFC 8259, strings to UTF-8. Beyond that: no half surrogate pairs (\\ud800), objects and lists up to 64
 deep, paths of up to 1000 bytes, numbers of size up to 1e15, one label. What comes twice is added up, and so is what has
