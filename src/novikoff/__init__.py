@@ -29,6 +29,7 @@ _HOME = {
     "LabelRanking": "wrap.label_ranking",
     "Hierarchical": "wrap.hierarchical",
     "QueryRanking": "wrap.query_ranking",
+    "MulticlassSVM": "wrap.multiclass_svm",
     "Ledger": "ledger",
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from novikoff.wrap.one_vs_all import OneVsAll as OneVsAll
     from novikoff.wrap.output_code import OutputCode as OutputCode
     from novikoff.wrap.query_ranking import QueryRanking as QueryRanking
+    from novikoff.wrap.multiclass_svm import MulticlassSVM as MulticlassSVM
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,6 @@ for it; everything else is here.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
@@ -314,22 +313,9 @@ class Learner(Estimator, ABC):
         )
 
     def _same_features(self, batch: door.Batch) -> None:
-        state, mine = self._fitted(), type(self).__name__
-        before = list(state.names.columns) if state.names is not None else None
-        if before is not None and batch.names is not None and before != batch.names:
-            raise InputError(door.why_names_differ(before, batch.names))
-        if batch.features != state.features:
-            raise InputError(
-                f"X has {batch.features} features, but {mine} is expecting {state.features} features as input:"
-                " bring the same columns as before."
-            )
-        if before is None and batch.names is not None:
-            warnings.warn(
-                f"X has feature names, but {mine} was fitted without feature names", UserWarning, stacklevel=4
-            )
-        if before is not None and batch.names is None:
-            message = f"X does not have valid feature names, but {mine} was fitted with feature names"
-            warnings.warn(message, UserWarning, stacklevel=4)
+        state = self._fitted()
+        names = list(state.names.columns) if state.names is not None else None
+        door.same_features(type(self).__name__, state.features, names, batch, stacklevel=5)
 
     # --- Predicting ---
 

@@ -210,6 +210,23 @@ def outside(rows: Rows, i: int, least: float, most: float) -> tuple[int, float]:
     return int(columns[bad][0]), float(values[bad][0])
 
 
+def same_features(mine: str, features: int, before: list[str] | None, batch: Batch, *, stacklevel: int = 4) -> None:
+    """InputError where the columns are not those that `mine` has learned with, which had these names."""
+    if before is not None and batch.names is not None and before != batch.names:
+        raise InputError(why_names_differ(before, batch.names))
+    if batch.features != features:
+        raise InputError(
+            f"X has {batch.features} features, but {mine} is expecting {features} features as input:"
+            " bring the same columns as before."
+        )
+    if before is None and batch.names is not None:
+        message = f"X has feature names, but {mine} was fitted without feature names"
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+    if before is not None and batch.names is None:
+        message = f"X does not have valid feature names, but {mine} was fitted with feature names"
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+
+
 def why_names_differ(before: list[str], now: list[str]) -> str:
     lines = ["The feature names should match those that were passed during fit."]
     unseen, missing = sorted(set(now) - set(before)), sorted(set(before) - set(now))

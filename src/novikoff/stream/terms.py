@@ -79,6 +79,15 @@ def tidied(rows: Rows, start: int, stop: int, features: int) -> Sparse:
     return without_zeros(part)
 
 
+def packed(rows: Rows, features: int) -> Rows:
+    """Rows for those who look at them again and again: no feature twice, and no more zeros than other terms. Only those
+    before the first that names a column past the features."""
+    if isinstance(rows, Dense):
+        return rows if 2 * np.count_nonzero(rows.values) >= rows.values.size else without_zeros(rows)
+    count = how_many(rows)
+    return rows if first_that_falls(rows, count, features + 1) == count else tidied(rows, 0, count, features)
+
+
 def without_zeros(rows: Rows) -> Sparse:
     count = how_many(rows)
     terms = int(last(rows, count - 1) - first(rows, 0))
