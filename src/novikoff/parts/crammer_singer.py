@@ -5,8 +5,8 @@
                αᵢ_{yᵢ} ≤ C_i  and  αᵢ_c ≤ 0 for c ≠ yᵢ
     Gap        P(w) − D(α) ≥ 0 for any such w and α, and 0 at the optimum: no w is better by more than the gap
     Pass       each example once, in random order: D is made as large as the multipliers of this one example can make it
-    Resting    an example whose step was nothing k times in a row sits out k passes; whenever the gap is measured, all
-               examples come back
+    Resting    an example whose step was nothing k times in a row sits out k passes, but not more than 32; all come back
+               whenever the gap is measured, and when those that did not sit out had nothing to do either
     Source     Crammer, Singer: On the algorithmic implementation of multiclass kernel-based vector machines, 2001.
                Keerthi, Sundararajan, Chang, Hsieh, Lin: A sequential dual method for large scale multi-class linear
                SVMs, 2008: Algorithm 1, with the step of its section 3.1 (see `dual_step.py`)
@@ -26,6 +26,7 @@ from novikoff.parts.classes import add, dots, measure_sizes, room
 from novikoff.parts.dual_step import step
 from novikoff.stream.rows import Rows
 
+LONGEST_REST = 32  # passes
 SELDOM = 0.1  # the gap is measured whenever the search has become longer by this share, and once for each full pass
 
 
@@ -93,8 +94,10 @@ def solve(problem: Problem, point: Point, passes: int, *, tolerance: float = 0.0
     visits = measured_at = 0
     for now in range(passes):
         order = random.permutation(np.flatnonzero(due <= now))
-        sweep(problem, point, order, now, idle, due, scratch)
+        moved = sweep(problem, point, order, now, idle, due, scratch)
         visits += len(order)
+        if not moved:
+            due[:] = 0
         if visits - measured_at >= max(examples, SELDOM * visits):
             measured_at = visits
             due[:] = 0
@@ -142,9 +145,10 @@ def sweep(
     idle: NDArray[np.int64],
     due: NDArray[np.int64],
     scratch: NDArray[np.float64],
-) -> None:
-    """A step for each example of `order`. `idle` counts how often in a row an example's step was nothing, `due` is the
-    pass in which it comes next."""
+) -> int:
+    """A step for each example of `order`; returns how many were not nothing. `idle` counts how often in a row an
+    example's step was nothing, `due` is the pass in which it comes next."""
+    moved = 0
     scores, sums, near = scratch[0], scratch[1], scratch[2]
     for at in range(len(order)):
         i = order[at]
@@ -153,9 +157,11 @@ def sweep(
         if step(problem.classes, problem.labels[i], limit, size, point.duals[i], scores, sums, near):
             add(problem.rows, i, scores, problem.bias, point.weights)
             idle[i] = 0
+            moved += 1
         else:
             idle[i] += 1
-        due[i] = now + 1 + idle[i]
+        due[i] = now + 1 + min(idle[i], LONGEST_REST)
+    return moved
 
 
 @compiled

@@ -49,7 +49,7 @@ class MulticlassSVM(Estimator):
     the weights that `coef_` and `intercept_` show.
 
     This learner learns from all examples at once: there is no `partial_fit`. With two classes w_0 = −w_1, and it is the
-    ordinary linear support vector machine with C/2 in place of C. With one class only, that one is predicted.
+    ordinary linear support vector machine with 2C in place of C. With one class only, that one is predicted.
 
     Parameters
     ----------
