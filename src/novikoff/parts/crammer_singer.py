@@ -133,7 +133,7 @@ def rebuilt(problem: Problem, point: Point) -> Reached:
 
 
 def _scratch(point: Point) -> NDArray[np.float64]:
-    return np.zeros((3, point.weights.shape[1]))
+    return np.zeros((2, point.weights.shape[1]))
 
 
 @compiled
@@ -149,12 +149,12 @@ def sweep(
     """A step for each example of `order`; returns how many were not nothing. `idle` counts how often in a row an
     example's step was nothing, `due` is the pass in which it comes next."""
     moved = 0
-    scores, sums, near = scratch[0], scratch[1], scratch[2]
+    scores, sums = scratch[0], scratch[1]
     for at in range(len(order)):
         i = order[at]
         dots(problem.rows, i, point.weights, problem.bias, scores)
         limit, size = problem.limits[i], problem.sizes[i]
-        if step(problem.classes, problem.labels[i], limit, size, point.duals[i], scores, sums, near):
+        if step(problem.classes, problem.labels[i], limit, size, point.duals[i], scores, sums):
             add(problem.rows, i, scores, problem.bias, point.weights)
             idle[i] = 0
             moved += 1

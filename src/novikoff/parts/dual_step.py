@@ -28,10 +28,9 @@ def step(
     duals: NDArray[np.float64],
     scores: NDArray[np.float64],
     sums: NDArray[np.float64],
-    near: NDArray[np.float64],
 ) -> bool:
     """Puts the best multipliers of an example of class y into `duals`, and their changes into `scores`, where w_c·x
-    was; whether there are any. `size` is ‖x‖², `limit` is C; `sums` and `near` are scratch room."""
+    was; whether there are any. `size` is ‖x‖², `limit` is C; `sums` is scratch room."""
     size = max(size, TINY)
     before = duals[y]
     duals[y] -= limit
@@ -41,8 +40,7 @@ def step(
     for c in range(classes, len(sums)):
         sums[c] = -np.inf
     _shortfalls(sums, 1.0 / size)
-    t = _at_most(sums, duals, limit)
-    t = _threshold(near, _nearer(sums, t, near), limit, t)
+    t = _threshold(sums, limit, _at_most(sums, duals, limit))
     for c in range(len(sums)):
         above = t - sums[c]
         new = -above if above > 0.0 else 0.0
@@ -88,27 +86,20 @@ def _at_most(shortfalls: NDArray[np.float64], duals: NDArray[np.float64], limit:
 
 
 @compiled
-def _nearer(shortfalls: NDArray[np.float64], t: float, near: NDArray[np.float64]) -> int:
-    """Copies those below t, which are few; returns how many they are."""
-    count = 0
-    for k in range(len(shortfalls)):
-        e = element(shortfalls, k)
-        near[count] = e  # written in any case: a jump could not be foreseen
-        count += e < t
-    return count
-
-
-@compiled
-def _threshold(near: NDArray[np.float64], count: int, limit: float, t: float) -> float:
+def _threshold(shortfalls: NDArray[np.float64], limit: float, t: float) -> float:
     """The t with Σ max(0, t − e) = limit, by Newton's method from above: the sum is convex in t, so that no step goes
     too far, each but the last leaves classes behind, and the last is exact."""
     while True:
-        total, below = limit, 0
-        for k in range(count):
-            e = near[k]
-            total += e if e < t else 0.0
-            below += e < t
-        better = total / max(below, 1)
+        a, b, c, d, count = limit, 0.0, 0.0, 0.0, 0
+        for k in range(0, len(shortfalls), 4):
+            e, f = element(shortfalls, k), element(shortfalls, k + 1)
+            g, h = element(shortfalls, k + 2), element(shortfalls, k + 3)
+            a += e if e < t else 0.0
+            b += f if f < t else 0.0
+            c += g if g < t else 0.0
+            d += h if h < t else 0.0
+            count += (e < t) + (f < t) + (g < t) + (h < t)
+        better = ((a + b) + (c + d)) / max(count, 1)
         if not better < t:
             return t
         t = better
