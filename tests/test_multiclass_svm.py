@@ -21,6 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from novikoff import InputError, LabelError, MulticlassSVM, OverflowRefused
+from novikoff.parts.classes import room
 from novikoff.parts.crammer_singer import Point, Problem, fit_limits, measured, origin, posed, rebuilt, solve, sweep
 from novikoff.stream.rows import Dense
 
@@ -88,7 +89,7 @@ def step_by_sorting(scores: Any, y: int, limit: float, size: float, duals: Any) 
 @given(cases())
 def test_a_pass_is_that_of_the_naive_twin(case: Case) -> None:
     problem, n = case.problem(), len(case.y)
-    point, scratch = origin(problem, case.X.shape[1]), np.zeros((3, 16 if case.classes > 8 else 8))
+    point, scratch = origin(problem, case.X.shape[1]), np.zeros((2, room(case.classes)))
     idle, due = np.zeros(n, np.int64), np.zeros(n, np.int64)
     order = np.random.default_rng(0).permutation(n)
     sweep(problem, point, order, 0, idle, due, scratch)

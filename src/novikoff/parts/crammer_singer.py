@@ -6,7 +6,7 @@
     Gap        P(w) − D(α) ≥ 0 for any such w and α, and 0 at the optimum: no w is better by more than the gap
     Pass       each example once, in random order: D is made as large as the multipliers of this one example can make it
     Resting    an example whose step was nothing k times in a row sits out k passes, but not more than 32; all come back
-               whenever the gap is measured, and when those that did not sit out had nothing to do either
+               when those that did not sit out had nothing to do either
     Source     Crammer, Singer: On the algorithmic implementation of multiclass kernel-based vector machines, 2001.
                Keerthi, Sundararajan, Chang, Hsieh, Lin: A sequential dual method for large scale multi-class linear
                SVMs, 2008: Algorithm 1, with the step of its section 3.1 (see `dual_step.py`)
@@ -100,7 +100,6 @@ def solve(problem: Problem, point: Point, passes: int, *, tolerance: float = 0.0
             due[:] = 0
         if visits - measured_at >= max(examples, SELDOM * visits):
             measured_at = visits
-            due[:] = 0
             if measured(problem, point).within(tolerance) and rebuilt(problem, point).within(tolerance):
                 return measured(problem, point)._replace(passes=now + 1, visits=visits)
     return rebuilt(problem, point)._replace(passes=passes, visits=visits)

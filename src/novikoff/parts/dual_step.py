@@ -81,7 +81,7 @@ def _at_most(shortfalls: NDArray[np.float64], duals: NDArray[np.float64], limit:
         b += element(shortfalls, k + 1) if in_b else 0.0
         c += element(shortfalls, k + 2) if in_c else 0.0
         d += element(shortfalls, k + 3) if in_d else 0.0
-        count += in_a + in_b + in_c + in_d
+        count = count + in_a + in_b + in_c + in_d
     return min(limit, ((a + b) + (c + d)) / max(count, 1))
 
 
@@ -98,7 +98,7 @@ def _threshold(shortfalls: NDArray[np.float64], limit: float, t: float) -> float
             b += f if f < t else 0.0
             c += g if g < t else 0.0
             d += h if h < t else 0.0
-            count += (e < t) + (f < t) + (g < t) + (h < t)
+            count = count + (e < t) + (f < t) + (g < t) + (h < t)
         better = ((a + b) + (c + d)) / max(count, 1)
         if not better < t:
             return t
