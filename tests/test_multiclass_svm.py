@@ -322,6 +322,15 @@ def test_the_seed_settles_everything() -> None:
     assert (first.coef_ != other.coef_).any()
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_settings_changed_after_fit_change_no_prediction(bias: bool) -> None:
+    X, y = blobs()
+    model = MulticlassSVM(C=0.1, bias=bias).fit(X, y)
+    before = model.decision_function(X)
+    assert (model.set_params(bias=not bias).decision_function(X) == before).all()
+    assert model.intercept_.any() == bias
+
+
 def test_a_weight_is_so_many_examples() -> None:
     X, y = blobs()
     weights = np.arange(len(y)) % 3

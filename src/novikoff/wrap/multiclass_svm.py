@@ -190,7 +190,7 @@ class MulticlassSVM(Estimator):
         weights = np.zeros((state.features + 1, room(classes)))
         weights[:, :classes] = state.weights
         scores = np.empty((how_many(rows), room(classes)))
-        score_rows(rows, weights, float(self.bias), scores)
+        score_rows(rows, weights, 1.0, scores)  # without a bias its weights are 0
         return scores[:, :classes]
 
     # --- What was learned ---
