@@ -125,6 +125,16 @@ def lowest_bits(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(exponent - 53 + lowest, np.int64)
 
 
+def whole_numbers(table: NDArray[np.float64]) -> NDArray[Any]:
+    """All numbers multiplied by the one power of two that makes them whole."""
+    used = table[table != 0.0]
+    shift = int(lowest_bits(used).min(initial=2**20))
+    whole = np.zeros(table.shape, object)
+    for place in zip(*np.nonzero(table), strict=True):
+        whole[place] = int(Fraction(float(table[place])) / Fraction(2) ** shift)
+    return whole
+
+
 def _matrix(rows: Rows, count: int, features: int, bias: bool) -> Any:
     """CSR in double precision, columns growing, no zeros, the bias first."""
     from scipy.sparse import csr_matrix, hstack

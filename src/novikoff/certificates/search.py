@@ -20,11 +20,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates import cycling, gordan, linear, simplex
-from novikoff.certificates.examples import Examples
+from novikoff.certificates import cycling, gordan, linear
+from novikoff.certificates.examples import Examples, whole_numbers
 from novikoff.certificates.proofs import About, NotSeparable, Separable, Undecided
 from novikoff.certificates.shortening import shortest, unscaled
 from novikoff.errors import InputError, OverflowRefused
+from novikoff.theory import simplex
 
 EXACTLY = 30_000
 """Values up to which the simplex method without rounding is tried where floating point does not tell."""
@@ -187,7 +188,7 @@ class Search:
         self._now(f"the simplex method without rounding on {len(active):,} rows")
         part = self.examples.scaled[active].multiply(self.examples.signs[active][:, None]).tocsr()
         columns = np.unique(part.indices)
-        decided = simplex.decide(simplex.whole_numbers(part[:, columns].T.toarray()), self.until)
+        decided = simplex.decide(whole_numbers(part[:, columns].T.toarray()), self.until)
         if decided is None:
             return None, None
         if decided.weights is not None:

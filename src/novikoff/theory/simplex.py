@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.examples import lowest_bits
-
 
 class Decided(NamedTuple):
     """One of the two."""
@@ -25,16 +23,6 @@ class Decided(NamedTuple):
     """λ."""
     separator: list[Fraction] | None
     """u."""
-
-
-def whole_numbers(table: NDArray[np.float64]) -> NDArray[Any]:
-    """All numbers multiplied by the one power of two that makes them whole."""
-    used = table[table != 0.0]
-    shift = int(lowest_bits(used).min(initial=2**20))
-    whole = np.zeros(table.shape, object)
-    for place in zip(*np.nonzero(table), strict=True):
-        whole[place] = int(Fraction(float(table[place])) / Fraction(2) ** shift)
-    return whole
 
 
 def decide(columns: NDArray[Any], until: float) -> Decided | None:
