@@ -1,0 +1,135 @@
+"""The error of one hypothesis from its mistakes on m independent examples, exactly: Clopper and Pearson (1934).
+
+If the true error is p, at most k mistakes in m are made with probability Σ_{i≤k} C(m, i)·p^i·(1−p)^(m−i). The largest p
+for which this is not below δ is an upper end that holds with probability 1 − δ; no method that looks at k and m only
+has a smaller one for every k. It needs no inequality, and is never above Hoeffding's p̂ + √(ln(1/δ)/(2m)).
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from fractions import Fraction
+from math import comb
+
+from novikoff.errors import InputError
+from novikoff.theory import sensible
+from novikoff.theory.factorials import ln_factorial
+from novikoff.theory.outward import (
+    DOWN,
+    UP,
+    Number,
+    above,
+    below,
+    float_above,
+    largest_float,
+    least_float,
+    ln_above,
+    ln_below,
+)
+
+NEGLIGIBLE = Decimal("1e-25")
+"""Of the sum so far: the terms from there on are bounded as a whole."""
+COUNTED = 2000
+"""Bits of the fractions that are summed as such."""
+MOST = 10**8
+"""Examples: beyond, the sums become long, and Hoeffding's inequality tells nearly as much."""
+
+
+def upper(*, mistakes: int, examples: int, delta: Number) -> float:
+    """The least p with Pr[at most k mistakes in m] ≤ δ: the true error is not above it, with probability 1 − δ.
+
+    >>> round(upper(mistakes=0, examples=10, delta=0.025), 4), round(upper(mistakes=10, examples=100, delta=0.025), 4)
+    (0.3085, 0.1762)
+    """
+    k, many, failed = *_counts(mistakes, examples), sensible.delta(delta)
+    limit = DOWN.divide(failed.numerator, failed.denominator)
+    return least_float(lambda p: _at_most(k, many, p) <= limit)
+
+
+def lower(*, mistakes: int, examples: int, delta: Number) -> float:
+    """The largest p with Pr[at least k mistakes in m] ≤ δ: the true error is not below it, with probability 1 − δ.
+
+    >>> round(lower(mistakes=10, examples=100, delta=0.025), 4)
+    0.049
+    """
+    k, many, failed = *_counts(mistakes, examples), sensible.delta(delta)
+    limit = DOWN.divide(failed.numerator, failed.denominator)
+    # Mistakes and right answers change places.
+    return largest_float(lambda p: _at_most(many - k, many, 1 - p) <= limit) if k else 0.0
+
+
+def failure(*, mistakes: int, examples: int, epsilon: Number) -> float:
+    """δ = Pr[at most k mistakes in m] for an error of ε.
+
+    >>> failure(mistakes=0, examples=3, epsilon=0.5)
+    0.125
+    """
+    k, many, wrong = *_counts(mistakes, examples), sensible.epsilon(epsilon)
+    return min(1.0, float_above(_at_most(k, many, wrong)))
+
+
+def examples(*, mistakes: int, epsilon: Number, delta: Number) -> int:
+    """The least m for which k mistakes show that the error is at most ε, with probability 1 − δ.
+
+    >>> examples(mistakes=0, epsilon=0.05, delta=0.05), examples(mistakes=1, epsilon=0.05, delta=0.05)
+    (59, 93)
+    """
+    k = sensible.count("k, the number of mistakes,", mistakes, 0, MOST)
+    wrong, failed = sensible.epsilon(epsilon), sensible.delta(delta)
+    limit = DOWN.divide(failed.numerator, failed.denominator)
+
+    def holds(many: int) -> bool:
+        return many > k and _at_most(k, many, wrong) <= limit
+
+    high = k + 1
+    while not holds(high):
+        high *= 2
+        if high > MOST:
+            raise InputError(f"That would be more than {MOST:,} examples: ask for a larger ε or δ.")
+    low = k
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _counts(mistakes: int, examples: int) -> tuple[int, int]:
+    many = sensible.count("m, the number of examples,", examples, 1, MOST)
+    return sensible.count("k, the number of mistakes,", mistakes, 0, many), many
+
+
+def _at_most(k: int, many: int, p: Fraction) -> Decimal:
+    """Pr[at most k of m], rounded up. Above the mean it is what the other tail leaves."""
+    if k >= many:
+        return Decimal(1)
+    if many * p.denominator.bit_length() <= COUNTED:
+        return above(sum((comb(many, i) * p**i * (1 - p) ** (many - i) for i in range(k + 1)), Fraction(0)))
+    if k <= p * many:
+        return _falling(k, many, p, UP)
+    return UP.subtract(1, _falling(many - k - 1, many, 1 - p, DOWN))
+
+
+def _falling(k: int, many: int, p: Fraction, side: Context) -> Decimal:
+    """Pr[at most k of m], k not above the mean: its terms from the largest on, which fall like a geometric series."""
+    odds = above((1 - p) / p) if side is UP else below((1 - p) / p)
+    term = total = _term(k, many, p, side)
+    for i in range(k, 0, -1):
+        ratio = side.divide(side.multiply(odds, i), many - i + 1)
+        term = side.multiply(term, ratio)
+        total = side.add(total, term)
+        if ratio < 1 and term < side.multiply(total, NEGLIGIBLE):
+            rest = UP.divide(UP.multiply(term, ratio), DOWN.subtract(1, ratio))
+            return UP.add(total, rest) if side is UP else total
+    return total
+
+
+def _term(k: int, many: int, p: Fraction, side: Context) -> Decimal:
+    """C(m, k)·p^k·(1 − p)^(m − k)."""
+    every, some, others = (ln_factorial(n) for n in (many, k, many - k))
+    if side is UP:
+        ln = UP.subtract(UP.subtract(every.high, some.low), others.low)
+        ln = UP.add(ln, UP.multiply(k, ln_above(p)))
+        return UP.next_plus(UP.exp(UP.add(ln, UP.multiply(many - k, ln_above(1 - p)))))
+    ln = DOWN.subtract(DOWN.subtract(every.low, some.high), others.high)
+    ln = DOWN.add(ln, DOWN.multiply(k, ln_below(p)))
+    return DOWN.next_minus(DOWN.exp(DOWN.add(ln, DOWN.multiply(many - k, ln_below(1 - p)))))

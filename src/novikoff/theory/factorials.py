@@ -1,0 +1,62 @@
+"""ln n! between two decimals, for n of any length.
+
+Small factorials are counted. For large ones Stirling's series envelops the truth: its terms alternate, and what is left
+out lies between 0 and the first term that is left out (DLMF 5.11.1 and 5.11(ii)).
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import NamedTuple
+
+from novikoff.theory.outward import DOWN, UP, above, below, ln_above, ln_below
+
+COUNTED = 200
+TERMS = tuple(
+    Fraction(*pair)
+    for pair in (
+        (1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156), (-3617, 122400),
+        (43867, 244188), (-174611, 125400), (77683, 5796), (-236364091, 1506960),
+    )
+)  # fmt: skip
+"""B_2k/(2k(2k−1)): the coefficients of 1/n, 1/n³, 1/n⁵ …; the last one is only a bound of what is left out."""
+
+
+class Between(NamedTuple):
+    low: Decimal
+    high: Decimal
+
+
+@cache
+def ln_factorial(n: int) -> Between:
+    """
+    >>> low, high = ln_factorial(1000)
+    >>> round(low, 10) == round(high, 10)
+    True
+    >>> round(high, 6)
+    Decimal('5912.128178')
+    """
+    if n < 2:
+        return Between(Decimal(0), Decimal(0))
+    if n <= COUNTED:
+        product = Fraction(math.factorial(n))
+        return Between(ln_below(product), ln_above(product))
+    series = sum((term / n ** (2 * k + 1) for k, term in enumerate(TERMS[:-1])), Fraction(0))
+    rest = TERMS[-1] / n ** (2 * len(TERMS) - 1)
+    low, high = sorted((series, series + rest))
+    return Between(_main(n, low, up=False), _main(n, high, up=True))
+
+
+def _main(n: int, series: Fraction, *, up: bool) -> Decimal:
+    """(n + ½)·ln n − n + ½·ln 2π + the series."""
+    side, ln, whole = (UP, ln_above, above) if up else (DOWN, ln_below, below)
+    head = side.multiply(whole(Fraction(2 * n + 1, 2)), ln(Fraction(n)))
+    half_ln_two_pi = side.multiply(Decimal("0.5"), ln(2 * (_PI_HIGH if up else _PI_LOW)))
+    return side.add(side.subtract(side.add(head, half_ln_two_pi), n), whole(series))
+
+
+_PI_LOW = Fraction("3.14159265358979323846264338327950288419716939937510582097494459230781640628")
+_PI_HIGH = _PI_LOW + Fraction(1, 10**70)
