@@ -44,9 +44,11 @@ _HOME = {
     "OverflowRefused": "errors",
     "RangeRefused": "errors",
 }
-__all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names are the keys above
+_MODULES = ("theory",)
+__all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604 - the names are the keys above
 
 if TYPE_CHECKING:
+    from novikoff import theory as theory
     from novikoff.certificates.certificate import certify as certify
     from novikoff.certificates.separability import separable as separable
     from novikoff.certificates.verify import verify as verify
@@ -84,8 +86,10 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"novikoff.{_HOME[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"novikoff.{name}")
     raise AttributeError(f"module 'novikoff' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, *_MODULES])
