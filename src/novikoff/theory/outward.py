@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, DivisionByZero, InvalidOperation
 from fractions import Fraction
 
 from novikoff.errors import InputError
@@ -18,8 +18,10 @@ from novikoff.errors import InputError
 DIGITS = 60
 LONGEST = 10_000
 """Digits of a number of examples; more have no use."""
-UP = Context(prec=DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
-DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
+TRAPS = [DivisionByZero, InvalidOperation]
+"""What is too large becomes infinity, which is true of an upper bound."""
+UP = Context(prec=DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=TRAPS)
+DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=TRAPS)
 
 Number = int | float | Fraction | Decimal
 
@@ -67,7 +69,7 @@ def root_above(x: Decimal) -> Decimal:
 
 def whole_above(x: Decimal) -> int:
     """The least whole number that is not below x."""
-    if x.adjusted() > LONGEST:
+    if not x.is_finite() or x.adjusted() > LONGEST:
         raise InputError(
             f"That would be more than 10^{LONGEST:,} examples: no such number is written out; choose a smaller class."
         )
