@@ -30,6 +30,7 @@ COMMANDS = {
     "verify": "check a certificate against its data",
     "separable": "separable or not, with a proof",
     "generate": "make a stream from a concept class, or the worst one for a learner",
+    "theory": "how many examples, what error, which dimension, how many mistakes: by computation",
     "lab": "see theorems at work: an experiment with its plots and bounds",
     "warm-up": "compile everything for this machine now",
     "completion": "print shell completion",
