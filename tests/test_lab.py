@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -25,6 +26,7 @@ from novikoff.report.page import page
 
 SMALL: dict[str, dict[str, Any]] = {
     "irrelevant-attributes": {"attributes": 1000},
+    "irrelevant-dimensions": {"attributes": 100, "examples": 300},
     "drift": {"attributes": 64, "drift": 30, "examples": 3000},
     "margin": {"margin": 0.03, "examples": 300},
     "noise": {"attributes": 50, "relevant": 2, "examples": 1500},
@@ -82,6 +84,16 @@ def test_winnow_grows_like_the_logarithm_and_the_perceptron_clearly_faster(monke
     assert points[-1]["perceptron"] > 1000 * points[0]["perceptron"]
     for found in result.fits[2:]:
         assert found.slope > 0.9 if found.of == "perceptron" else found.largest_residual < 15
+
+
+def test_dimensions_of_noise_shrink_the_ratio_and_not_the_margin() -> None:
+    """γ/R falls like 1/√N, the bound grows like N, and the mistakes grow."""
+    ratios, counted = (one.points() for one in experiment("irrelevant-dimensions")(examples=2000).panels)
+    assert all(later["ratio"] < earlier["ratio"] for earlier, later in itertools.pairwise(ratios))
+    for point, count in zip(ratios, counted, strict=True):
+        assert point["ratio"] == pytest.approx(0.2 / math.sqrt(1 + point["n"] / 5), rel=0.01)
+        assert count["perceptron_allowed"] == pytest.approx(1 / point["ratio"] ** 2)
+    assert counted[-1]["perceptron"] > 10 * counted[0]["perceptron"]
 
 
 def test_winnow_suffers_from_drift_and_winnow_r_does_not() -> None:
@@ -222,6 +234,7 @@ def test_the_text_says_what_was_made_and_allowed_and_progress_what_is_done(tmp_p
         (["margin", "--margin", "0"], "between 0 and 1"),
         (["irrelevant-attributes", "--relevant", "0"], "at least 1"),
         (["irrelevant-attributes", "--attributes", "100"], "at least 200"),
+        (["irrelevant-dimensions", "--margin", "2"], "between 0 and 1"),
         (["noise", "--report", "no-such-folder/r.html"], "No such file or directory"),
     ],
 )

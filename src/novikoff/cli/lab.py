@@ -24,6 +24,7 @@ NAME, and what it shows:
 
 and what it may be told, beside --seed:
   irrelevant-attributes  --attributes --relevant
+  irrelevant-dimensions  --attributes --relevant --margin --examples
   drift                  --attributes --relevant --drift --examples
   margin                 --attributes --margin --epsilon --examples
   noise                  --attributes --relevant --noise --examples
@@ -41,14 +42,15 @@ WIDTH = 110
 """Of the lines that are wrapped."""
 
 OPTIONS = (
-    ("attributes", "N", int, "how many attributes, or the most of them (default: 100000; drift 1024, margin 20,"
-     " noise 1000)"),
+    ("attributes", "N", int, "how many attributes, or the most of them (default: 100000; irrelevant-dimensions"
+     " and noise 1000, drift 1024, margin 20)"),
     ("relevant", "K", int, "how many of them matter (default: 5)"),
     ("drift", "C", int, "the largest number of changes (default: 256, or a quarter of the attributes)"),
-    ("margin", "G", float, "the smallest margin (default: 0.003)"),
+    ("margin", "G", float, "the margin, or the smallest one (default: irrelevant-dimensions 0.2, margin 0.003)"),
     ("epsilon", "E", float, "the share of the margin that the Margin Perceptron may give up, beside ½ (default: 0.1)"),
     ("noise", "P", float, "the largest share of labels that are flipped (default: 0.3)"),
-    ("examples", "M", int, "how many examples (default: drift 100000, margin 4000, noise 20000)"),
+    ("examples", "M", int, "how many examples (default: irrelevant-dimensions 5000, drift 100000, margin 4000,"
+     " noise 20000)"),
     ("seed", "S", int, "another number gives other streams (default: 0)"),
 )  # fmt: skip
 

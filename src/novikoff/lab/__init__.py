@@ -10,6 +10,7 @@ from typing import Any
 
 LABS = {
     "irrelevant-attributes": "Perceptron against Winnow, as irrelevant attributes are added",
+    "irrelevant-dimensions": "the margin beside ‖x‖, as dimensions of noise are added",
     "drift": "Winnow against Winnow-R, as a disjunction changes",
     "margin": "Perceptron against Margin Perceptron, as the margin shrinks",
     "noise": "Perceptron, Winnow and Balanced Winnow, averaged and not, as labels are flipped",

@@ -61,3 +61,9 @@ BALANCED = Theorem(
     " γ > η/2, where L = Σ max(0, γ − y·u·x); n counts the bias feature too.",
     "attributes from −1 to 1. L is measured here with the true separator; γ is its margin and α = e^γ.",
 )
+NOISE_LENGTH = Theorem(
+    "the length of noise",
+    "γ/√(1 + N/k)",
+    "γ/R is at least γ/√(1 + N/k): ‖x‖² is at most 1, and N/k is added to it.",
+    "‖x‖ ≤ 1 in k dimensions, and N coordinates of length 1/√k are added, as they are here.",
+)
