@@ -9,10 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-from novikoff.errors import InputError
 from novikoff.theory import sensible
 from novikoff.theory.outward import (
-    LONGEST,
     UP,
     Number,
     above,
@@ -21,32 +19,26 @@ from novikoff.theory.outward import (
     float_above,
     ln_above,
     root_above,
+    whole_above,
 )
 
 
 def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
     """The least m with m ≥ (8/ε²)·ln(4((2m)^d + 1)/δ).
 
-    Below the one m at which it begins to hold it never does: the right side starts above 8, and grows ever slower.
+    The right side put in for m, from m = 1 on, again and again: as it grows with m, this never passes the least m, and
+    as it grows less than a third as fast there, it is soon reached.
 
     >>> examples(dimension=3, epsilon=0.1, delta=0.1)  # "N ≈ 30,000": the book's Example 2.6
     29300
     """
     d, gap, failed = _dimension(dimension), sensible.epsilon(epsilon), sensible.delta(delta)
-
-    def holds(many: int) -> bool:
-        return UP.multiply(above(8 / gap**2), UP.add(_ln_four_growth(d, many), ln_above(1 / failed))) <= many
-
-    high = 1
-    while not holds(high):
-        high *= 2
-        if high.bit_length() > 3 * LONGEST:
-            raise InputError(f"That would be more than 10^{LONGEST:,} examples: choose a smaller class.")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    factor, failing = above(8 / gap**2), ln_above(1 / failed)
+    found, needed = 0, 1
+    while needed > found:
+        found = needed
+        needed = whole_above(UP.multiply(factor, UP.add(_ln_four_growth(d, found), failing)))
+    return found
 
 
 def error(*, dimension: int, examples: int, delta: Number) -> float:

@@ -57,7 +57,10 @@ def add_capacity(parser: argparse.ArgumentParser) -> None:
 def power(text: str) -> Size:
     """59049, or 3^10."""
     base, caret, exponent = text.replace(",", "").replace("**", "^").partition("^")
-    return sizes.power(int(base), int(exponent)) if caret else sizes.of(int(base))
+    try:
+        return sizes.power(int(base), int(exponent)) if caret else sizes.of(int(base))
+    except InputError as problem:  # a ValueError too, of which argparse would not tell the sentence
+        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 power.__name__ = "whole number or power"  # what argparse calls it in its message
