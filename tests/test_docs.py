@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from novikoff.cli.main import main
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -58,6 +60,7 @@ def test_the_shell_of_the_readme() -> None:
         "docs/labs.md",
         "docs/certificates.md",
         "docs/separable.md",
+        "docs/theory.md",
     ],
 )
 def test_the_python_of_the_guides(page: str) -> None:
@@ -67,7 +70,15 @@ def test_the_python_of_the_guides(page: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["docs/reading.md", "docs/concepts.md", "docs/labs.md", "docs/certificates.md", "docs/separable.md"]
+    "page",
+    [
+        "docs/reading.md",
+        "docs/concepts.md",
+        "docs/labs.md",
+        "docs/certificates.md",
+        "docs/separable.md",
+        "docs/theory.md",
+    ],
 )
 def test_the_shell_of_the_pages(page: str) -> None:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -76,8 +87,16 @@ def test_the_shell_of_the_pages(page: str) -> None:
         assert done.returncode == 0, (script, done.stderr)
 
 
+def test_the_theory_page_shows_what_is_printed() -> None:
+    first = blocks("docs/theory.md", "sh")[0].split()[1:]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main(first) == 0
+    assert printed.getvalue() == blocks("docs/theory.md", "text")[0]
+
+
 def test_the_pages_name_only_what_is_there() -> None:
-    pages = ("guide", "reading", "concepts", "labs", "separable")
+    pages = ("guide", "reading", "concepts", "labs", "separable", "theory")
     for page in ("README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in pages)):
         for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
             assert ((ROOT / page).parent / link).exists(), (page, link)
