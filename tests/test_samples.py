@@ -304,6 +304,7 @@ def test_absurd_classes_are_refused() -> None:
             ask("consistent", hypotheses=size, **two)  # type: ignore[arg-type]
     for call in (
         lambda: ask("vc", dimension=1),
+        lambda: check("vc", dimension=1, examples=0, epsilon=0.1, delta=0.1),
         lambda: ask("vc", dimension=1, epsilon=0.1),
         lambda: ask("vc", dimension=1, epsilon=0.1, delta=0.1, examples=3),
         lambda: binomial.upper(mistakes=11, examples=10, delta=0.1),
@@ -320,6 +321,7 @@ def test_the_answer_in_words() -> None:
     assert answer.filled == "m ≥ (1/0.1)·(10.99 + ln(1/0.05)), so m = 140"
     assert "Mitchell" in str(answer)
     assert answer.as_dict()["value"] == 140
+    assert "at most 0.12345678 on" in ask("vc", dimension=1, epsilon=0.12345678, delta=0.1).sentence
     assert ask("vc", dimension=0, examples=1, delta=0.5).sentence.endswith("there are too few examples.")
     assert "0.9999" in ask("hoeffding", examples=10, delta=1e-4).sentence
     assert table("consistent", delta=0.05, hypotheses=3**10)[2] == (0.1, 140)

@@ -27,12 +27,12 @@ def filled(formula: str, numbers: Mapping[str, str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A number that was given, or one that needs no care."""
+    """A number as it was given, all its digits."""
     if isinstance(value, Size):
         return value.formula
     if isinstance(value, int):
         return whole(value)
-    return f"{value:,.0f}" if math.isfinite(value) and value == int(value) and abs(value) < WRITTEN else f"{value:g}"
+    return f"{value:,.0f}" if math.isfinite(value) and value == int(value) and abs(value) < WRITTEN else f"{value:.15g}"
 
 
 def whole(value: int) -> str:

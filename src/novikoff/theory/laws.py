@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from novikoff.errors import InputError
-from novikoff.theory import agnostic, capacity, consistent, deviation, hoeffding, lower
+from novikoff.theory import agnostic, capacity, consistent, deviation, hoeffding, lower, sensible
 from novikoff.theory.filling import at_least, at_most, filled, power_of_ten, shown, whole
 from novikoff.theory.outward import DOWN, exact, float_above
 from novikoff.theory.size import Hypotheses, Size, of
@@ -250,7 +250,7 @@ def check(law: str, *, examples: int, epsilon: float, delta: float, **more: Any)
     100 examples are not enough for ε = 0.1 and δ = 0.05: 140 are needed.
     """
     needed = int(ask(law, epsilon=epsilon, delta=delta, **more).value)
-    enough = examples >= needed
+    enough = sensible.examples(examples) >= needed
     verdict = f"are {'' if enough else 'not '}enough" if not LAWS[law].necessary else "may do" if enough else "can't do"
     ends = f"{whole(needed)} {'were' if enough else 'are'} needed"
     sentence = f"{whole(examples)} examples {verdict} for ε = {shown(epsilon)} and δ = {shown(delta)}: {ends}."
