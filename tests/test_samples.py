@@ -33,9 +33,12 @@ def test_mitchells_conjunctions_of_ten_variables() -> None:
 
 def test_the_vc_bound_of_learning_from_data() -> None:
     """Abu-Mostafa, Magdon-Ismail, Lin (2012): Example 2.6 (about 30,000), Exercise 2.5 (709, so nothing is said), and
-    the homework of their course (d = 10, ε = δ = 0.05: 452,957)."""
+    the homework of their course (d = 10, ε = δ = 0.05: of 400,000, 420,000 … 480,000 the nearest is 460,000)."""
+    from scipy.optimize import brentq
+
+    root = brentq(lambda m: m - 8 / 0.05**2 * (math.log(4 / 0.05) + 10 * math.log(2 * m)), 1e4, 1e7)
     assert 29_000 < deviation.examples(dimension=3, epsilon=0.1, delta=0.1) < 30_000
-    assert deviation.examples(dimension=10, epsilon=0.05, delta=0.05) == 452_957
+    assert deviation.examples(dimension=10, epsilon=0.05, delta=0.05) == math.ceil(root) == 452_957
     assert 4 * 201 * math.exp(-(0.1**2) * 100 / 8) == pytest.approx(709.5, abs=0.1)
     assert deviation.failure(dimension=1, examples=100, epsilon=0.1) == 1.0
 
@@ -45,14 +48,15 @@ def test_the_vc_bound_of_learning_from_data() -> None:
     [(0, 10, 0.0, 0.3085), (1, 10, 0.0025, 0.4450), (5, 10, 0.1871, 0.8129), (10, 10, 0.6915, 1.0),
      (10, 100, 0.0490, 0.1762), (0, 100, 0.0, 0.0362)],
 )  # fmt: skip
-def test_exact_limits_as_statistical_tables_have_them(mistakes: int, many: int, low: float, high: float) -> None:
-    """The 95 % limits of Clopper and Pearson (1934) as in Geigy's scientific tables."""
+def test_exact_limits_as_tables_have_them(mistakes: int, many: int, low: float, high: float) -> None:
+    """The 95 % limits of Clopper and Pearson (1934), as they are widely tabulated; SciPy's are below."""
     assert binomial.lower(mistakes=mistakes, examples=many, delta=0.025) == pytest.approx(low, abs=5e-5)
     assert binomial.upper(mistakes=mistakes, examples=many, delta=0.025) == pytest.approx(high, abs=5e-5)
 
 
-def test_the_attribute_sampling_tables() -> None:
-    """Successes in a row that show 95 % reliability with 95 % confidence: 59; with one failure 93, with two 124."""
+def test_the_sizes_of_reliability_demonstrations() -> None:
+    """95 % reliability with 95 % confidence: 59 trials without a failure (n = ln 0.05/ln 0.95), 93 with one, 124 with
+    two."""
     assert [binomial.examples(mistakes=k, epsilon=0.05, delta=0.05) for k in range(3)] == [59, 93, 124]
 
 
