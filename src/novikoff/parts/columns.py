@@ -87,7 +87,8 @@ def _(
         move_columns(geometry, rows, i, across, columns, signals, times)
         return
     for c in range(columns):
-        signals[c] = pull(geometry, signals[c], times[c])
+        if signals[c] != 0.0:  # a column that has learned nothing yet is at step 0, which has no length
+            signals[c] = pull(geometry, signals[c], times[c])
     for k in range(first(rows, i), last(rows, i)):
         x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
         for c in range(columns):
