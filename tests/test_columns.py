@@ -1,4 +1,4 @@
-"""Sums for several columns at once against the sum of each column alone, lengths around the group of eight above all."""
+"""Sums for several columns at once against the sum of each alone, lengths around the group of eight above all."""
 
 from __future__ import annotations
 

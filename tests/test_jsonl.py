@@ -37,7 +37,7 @@ def flat(value: Any, fmt: Any, path: str | None = None, own: str = "") -> Iterat
         for name, inner in value:
             below = name if path is None else f"{path}.{name}"
             yield from flat(inner, fmt, below, below)
-    elif isinstance(value, list):
+    elif isinstance(value, list) and path != fmt.label:
         for k, inner in enumerate(value):
             yield from flat(inner, fmt, f"{path}.{k}", str(path))
     elif isinstance(value, str) and own in fmt.texts:
@@ -253,7 +253,8 @@ BAD = {
     b"{}": ("no label", "has no field 'label' with a label, or it is null"),
     b'{"label":null}': ("no label", "has no field 'label'"),
     b'{"x":{"label":1}}': ("no label", "has no field 'label'"),
-    b'{"label":[1]}': ("label", "the label must be a number, a string, true or false, but '[1]}' came at byte 10"),
+    b'{"label":[1,{}]}': ("label", "the label must be a number, a string, true or false, but '{}]}' came at byte 13"),
+    b'{"label":[1 2]}': ("syntax", "expected a comma or the end of the object or list, but '2]}' came at byte 13"),
     b'{"label":{}}': ("label", "the label must be"),
     b'{"label":1,"label":1}': ("label", "the label comes a second time"),
     b'{"label":"a","label":"a"}': ("label", "the label comes a second time"),

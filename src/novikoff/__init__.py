@@ -77,10 +77,10 @@ if TYPE_CHECKING:
     from novikoff.wrap.kesler import Kesler as Kesler
     from novikoff.wrap.label_ranking import LabelRanking as LabelRanking
     from novikoff.wrap.multi_label import MultiLabel as MultiLabel
+    from novikoff.wrap.multiclass_svm import MulticlassSVM as MulticlassSVM
     from novikoff.wrap.one_vs_all import OneVsAll as OneVsAll
     from novikoff.wrap.output_code import OutputCode as OutputCode
     from novikoff.wrap.query_ranking import QueryRanking as QueryRanking
-    from novikoff.wrap.multiclass_svm import MulticlassSVM as MulticlassSVM
 
 
 def __getattr__(name: str) -> Any:

@@ -389,7 +389,7 @@ class Svmlight(Format):
 
 
 def has_sets(head: bytes) -> bool:
-    """Whether the first lines have several labels: a tenth of them at least, for a single one may be a mistake."""
+    """Whether the first lines have several labels: two of them and a tenth at least, for a few may be mistakes."""
     lines = [line.split(b"#", 1)[0].split(None, 1) for line in head.split(b"\n")[:LOOKED_AT]]
     several = sum(bool(parts) and b"," in parts[0] for parts in lines)
-    return several > 0 and 10 * several >= sum(map(bool, lines))
+    return several > 1 and 10 * several >= sum(map(bool, lines))
