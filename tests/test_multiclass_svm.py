@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from novikoff import InputError, LabelError, MulticlassSVM, OverflowRefused
+from novikoff import InputError, LabelError, ModelFileError, MulticlassSVM, OverflowRefused, load, save
 from novikoff.parts.classes import room
 from novikoff.parts.crammer_singer import Point, Problem, fit_limits, measured, origin, posed, rebuilt, solve, sweep
 from novikoff.stream.rows import Dense
@@ -426,3 +426,17 @@ def test_accuracy_on_letters_is_that_of_liblinear() -> None:
     X = StandardScaler().fit(X[:16000]).transform(X)
     mine, other = beside(X[:16000], y[:16000], 0.1)
     assert abs(mine.score(X[16000:], y[16000:]) - other.score(X[16000:], y[16000:])) <= 0.003
+
+
+def test_a_file_holds_all_of_it(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = MulticlassSVM(C=0.01).fit(X, y)
+    save(model, tmp_path / "iris.model")
+    again = load(tmp_path / "iris.model")
+    assert again.get_params() == model.get_params()
+    assert np.array_equal(again.decision_function(X), model.decision_function(X))
+    assert (again.gap_, again.objective_, again.passes_) == (model.gap_, model.objective_, model.passes_)
+    content = (tmp_path / "iris.model").read_bytes()
+    (tmp_path / "iris.model").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(ModelFileError, match="checksum"):
+        load(tmp_path / "iris.model")

@@ -29,12 +29,13 @@ from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
 from novikoff.parts.geometry import arrays
 from novikoff.stream.names import Names
 from novikoff.wrap import model_class
+from novikoff.wrap.solved import Solved
 
 FORMAT = 1
 NO_CHECKSUM = "0" * 64
 
 
-def save(model: Learner, path: str | os.PathLike[str]) -> None:
+def save(model: Learner | Solved, path: str | os.PathLike[str]) -> None:
     """Writes the model to a file; a file that was there is replaced only when the new one is safe on the disk.
 
     >>> import tempfile, os
@@ -56,9 +57,24 @@ def load(path: str | os.PathLike[str]) -> Any:
     return from_bytes(content, str(path))
 
 
-def to_bytes(model: Learner) -> bytes:
+def to_bytes(model: Learner | Solved) -> bytes:
     from safetensors.numpy import save as serialise
 
+    header, tensors = model.file_parts() if isinstance(model, Solved) else _parts(model)
+    header = {
+        "checksum": NO_CHECKSUM,  # first, so that it is the first place where these digits can stand
+        "format": FORMAT,
+        "learner": name_of(type(model)),
+        "settings": model.plain_settings(),
+        **header,
+    }
+    content = serialise(tensors, {"novikoff": json.dumps(header)})
+    digest = hashlib.sha256(content).hexdigest()
+    return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
+
+
+def _parts(model: Learner) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What a file holds of a learner's run."""
     state = model._run_so_far()
     book = state.ledger.book
     tensors = {f"geometry.{name}": _whole(a) for name, a in arrays(model._compact(state)).items()}
@@ -68,10 +84,6 @@ def to_bytes(model: Learner) -> bytes:
     if state.names is not None:
         tensors["names"] = _as_text(list(state.names.columns))
     header = {
-        "checksum": NO_CHECKSUM,  # first, so that it is the first place where these digits can stand
-        "format": FORMAT,
-        "learner": name_of(type(model)),
-        "settings": model.plain_settings(),
         "labels": state.labels.listed(),
         "features": state.features,
         "precision": state.kind.name,
@@ -83,9 +95,7 @@ def to_bytes(model: Learner) -> bytes:
         header["reading"] = state.reading
     if state.slot_names:
         tensors["slot_names"] = _as_text(sorted(state.slot_names.items()))
-    content = serialise(tensors, {"novikoff": json.dumps(header)})
-    digest = hashlib.sha256(content).hexdigest()
-    return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
+    return header, tensors
 
 
 def from_bytes(content: bytes, origin: str) -> Any:
@@ -100,6 +110,9 @@ def from_bytes(content: bytes, origin: str) -> Any:
         )
     try:
         model = kind.from_settings(header["settings"])
+        if isinstance(model, Solved):
+            model.adopt_parts(header, tensors)
+            return model
         model._adopt(_state(model, header, tensors))
     except (KeyError, TypeError, ValueError) as problem:
         raise ModelFileError(

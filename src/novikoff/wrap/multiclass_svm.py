@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError, OverflowRefused, not_fitted
-from novikoff.learners.estimator import Estimator, positive, truth, whole
+from novikoff.learners.estimator import positive, truth, whole
 from novikoff.parts.classes import room, score_rows
 from novikoff.parts.crammer_singer import Reached, origin, posed, solve
 from novikoff.stream import door
 from novikoff.stream.labels import distinct
 from novikoff.stream.rows import Rows, how_many
 from novikoff.stream.terms import packed
+from novikoff.wrap.solved import Solved
 
 __all__ = ["MulticlassSVM"]
 
@@ -32,7 +33,7 @@ class State(NamedTuple):
     reached: Reached
 
 
-class MulticlassSVM(Estimator):
+class MulticlassSVM(Solved):
     """Support vector machine for any number of classes, with all of them in one problem (Crammer and Singer).
 
     The weights w_c of the classes c minimise
@@ -153,6 +154,25 @@ class MulticlassSVM(Estimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    # --- Files ---
+
+    def file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        state = self._state
+        if state is None:
+            raise not_fitted(type(self).__name__)
+        header = {
+            "labels": state.labels,
+            "features": state.features,
+            "names": state.names,
+            "precision": np.dtype(state.kind).name,
+            "reached": list(state.reached),
+        }
+        return header, {"weights": state.weights}
+
+    def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
+        names, kind, reached = header["names"], np.dtype(header["precision"]), Reached(*header["reached"])
+        self._state = State(tensors["weights"], header["labels"], header["features"], names, kind, reached)
 
     # --- Predicting ---
 
