@@ -83,6 +83,12 @@ def above_one(**settings: float) -> None:
             raise InputError(f"{name} must be a number above 1, but is {value!r}.")
 
 
+def within(least: float, most: float, **settings: float) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and least <= value <= most):
+            raise InputError(f"{name} must be a number from {least:g} to {most:g}, but is {value!r}.")
+
+
 def one_of(choices: tuple[str, ...], **settings: str) -> None:
     for name, value in settings.items():
         if value not in choices:

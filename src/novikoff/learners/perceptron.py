@@ -2,7 +2,8 @@
 
 Predict   sign(w·x), from w = 0; what a score of exactly 0 predicts is the setting `tie`
 Update    on a mistake: w += r·y·x; with a functional margin g also where y·w·x < g (thick separator)
-Average   predict with the mean of all hypotheses, each weighed by the examples it survived (Freund and Schapire 1999)
+Average   predict with the mean of all hypotheses, each weighed by the examples it survived (Freund and Schapire 1999);
+          with a tail p the one after example t counts t^p − (t−1)^p
 Bound     M ≤ (R/γ)²                        separable by γ (Novikoff 1962)
           M ≤ (a + 2L + √(a² + 4aL))/2      any u; a = R²‖u‖², L its hinge loss
           M ≤ ((R + D₂)/γ)²                 any unit u, any γ (Freund and Schapire 1999)
@@ -19,9 +20,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
-from novikoff.learners.estimator import not_negative, one_of, positive
+from novikoff.learners.estimator import not_negative, one_of, positive, within
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.additive import Additive, Averaged, additive
+from novikoff.parts.averages import LONGEST
 from novikoff.parts.rules import Mistake
 from novikoff.parts.schedules import Schedule
 from novikoff.theory import mistakes
@@ -45,6 +47,9 @@ class Perceptron(Weighed):
         g, the functional margin: update also where y·w·x < g.
     average : bool
         Predict with the average of all hypotheses instead of the last one.
+    tail : float
+        p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
+        forget the first steps.
     tie : str
         What a score of exactly 0 predicts: positive or negative.
     bias : bool
@@ -68,6 +73,7 @@ class Perceptron(Weighed):
         rate: float = 1.0,
         margin: float = 0.0,
         average: bool = False,
+        tail: float = 1.0,
         tie: Literal["positive", "negative"] = "positive",
         bias: bool = True,
         passes: int = 1,
@@ -75,6 +81,7 @@ class Perceptron(Weighed):
         self.rate = rate
         self.margin = margin
         self.average = average
+        self.tail = tail
         self.tie = tie
         self.bias = bias
         self.passes = passes
@@ -82,13 +89,15 @@ class Perceptron(Weighed):
     def _check_settings(self) -> None:
         positive(rate=self.rate)
         not_negative(margin=self.margin)
+        within(1.0, LONGEST, tail=self.tail)
         one_of(("positive", "negative"), tie=self.tie)
 
     def _rule(self) -> Mistake:
         return Mistake(self._width())
 
     def _geometry(self, slots: int, kind: Any) -> Additive | Averaged:
-        return additive(slots, kind, bias=self.bias, schedule=Schedule(1.0, 0.0), average=self.average)
+        schedule, tail = Schedule(1.0, 0.0), float(self.tail)
+        return additive(slots, kind, bias=self.bias, schedule=schedule, average=self.average, tail=tail)
 
     def _scale(self) -> float:
         return float(self.rate)

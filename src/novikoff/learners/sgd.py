@@ -5,6 +5,8 @@ Update    w −= r_t·∇ℓ_t(w):  squared   w += r_t·(y − w·x)·x
                              hinge     where y·w·x ≤ 1: w += r_t·y·x
                              logistic  w += r_t·y·x / (1 + exp(y·w·x))
           r_t = r, r/√t or r/t; or AdaGrad: w_j −= r·g_j/√G_j, G_j = Σ g_j² up to and including t
+Average   predict with the mean of all hypotheses, the one after example t weighed by t^p − (t−1)^p, p = 1 by default
+          (p > 1: compare the polynomial decay of Shamir and Zhang 2013)
 Penalty   each step descends on ℓ_t(w) + l1·‖w‖₁ + (l2/2)·‖w‖², truncating exactly at 0: over m examples this is
           J(w) = Σ ℓ_t(w) + λ·R(w) with λ = m·l1 or m·l2 (ridge, LASSO, SVM, elastic net). The bias is a feature like
           any other and pays like any other
@@ -22,10 +24,11 @@ from typing import Any, Literal, final
 import numpy as np
 
 from novikoff.errors import InputError
-from novikoff.learners.estimator import not_negative, one_of, positive
+from novikoff.learners.estimator import not_negative, one_of, positive, within
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.adagrad import REACH, adagrad
 from novikoff.parts.additive import additive
+from novikoff.parts.averages import LONGEST
 from novikoff.parts.decayed import decayed
 from novikoff.parts.rules import Hinge, Logistic, Squared
 from novikoff.parts.schedules import POWERS, Schedule
@@ -61,6 +64,9 @@ class SGD(Weighed):
         Strength of the L2 penalty, per example.
     average : bool
         Predict with the average of all hypotheses (not together with l1: averages are not sparse).
+    tail : float
+        p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
+        forget the first steps (not together with l2).
     tie : str
         What a score of exactly 0 predicts: positive or negative.
     bias : bool
@@ -87,6 +93,7 @@ class SGD(Weighed):
         l1: float = 0.0,
         l2: float = 0.0,
         average: bool = False,
+        tail: float = 1.0,
         tie: Literal["positive", "negative"] = "positive",
         bias: bool = True,
         passes: int = 1,
@@ -97,6 +104,7 @@ class SGD(Weighed):
         self.l1 = l1
         self.l2 = l2
         self.average = average
+        self.tail = tail
         self.tie = tie
         self.bias = bias
         self.passes = passes
@@ -111,17 +119,23 @@ class SGD(Weighed):
         not_negative(l1=self.l1, l2=self.l2)
         if self.average and self.l1 > 0.0:
             raise InputError("average and l1 exclude each other: an average of sparse weights is not sparse. Drop one.")
+        within(1.0, LONGEST, tail=self.tail)
+        if self.average and self.l2 > 0.0 and self.tail != 1.0:
+            raise InputError(
+                f"tail must be 1 with average and l2, but is {self.tail!r}: decaying weights are averaged evenly."
+                " Drop one."
+            )
 
     def _rule(self) -> Any:
         return LOSSES[self.loss]()
 
     def _geometry(self, slots: int, kind: Any) -> Any:
-        rate, l1, l2 = float(self.rate), float(self.l1), float(self.l2)
+        rate, l1, l2, tail = float(self.rate), float(self.l1), float(self.l2), float(self.tail)
         if self.schedule == "adagrad":
-            return adagrad(slots, kind, bias=self.bias, rate=rate, average=self.average, l1=l1, l2=l2)
+            return adagrad(slots, kind, bias=self.bias, rate=rate, average=self.average, l1=l1, l2=l2, tail=tail)
         schedule = Schedule(rate, POWERS[self.schedule])
         if l1 == l2 == 0.0:
-            return additive(slots, kind, bias=self.bias, schedule=schedule, average=self.average)
+            return additive(slots, kind, bias=self.bias, schedule=schedule, average=self.average, tail=tail)
         return decayed(slots, kind, bias=self.bias, schedule=schedule, average=self.average, l1=l1, l2=l2)
 
     def bounds(self) -> Sequence[Bound]:

@@ -5,6 +5,9 @@ w_j ← soft(w_j − ρ·g_j, ρ·l1) / (1 + ρ·l2). Between two touches ρ doe
 are made up for in closed form: with a = 1/(1 + ρ·l2), n missed steps turn |w| into aⁿ·|w| − (l1/l2)·(1 − aⁿ), stopping
 at 0 (for l2 = 0: |w| − n·ρ·l1). A weight whose G_j is 0 never moved and stays 0.
 
+The mean of all hypotheses is kept by changes where there are no penalties (parts/averages.py); with penalties the sum
+of the hypotheses is made up for likewise.
+
 (w, G) stand side by side in one array of two columns: an update touches one cache line, not two.
 """
 
@@ -17,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
+from novikoff._machine import element
 from novikoff._steps import dense_steps, sparse_steps
+from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import finished, limit, move, read, settle, tick, update
 from novikoff.stream.rows import Column, Rows, Sparse, first, last, origin, slot, squared
 
@@ -25,7 +30,8 @@ REACH, STEPS = 0, 1
 
 
 class AdaGrad(NamedTuple):
-    """`sums` holds Σ w_{t+1} up to step `seen`; `scalars` the largest |w_j| there ever was, and the steps done."""
+    """`seen` is empty without penalties. `sums` holds Σ (t−1)^p·δ then, with penalties Σ w_{t+1} up to step `seen`.
+    `scalars` are the largest |w_j| there ever was, and the steps done."""
 
     slots: NDArray[np.floating]
     seen: NDArray[np.float64]
@@ -35,10 +41,14 @@ class AdaGrad(NamedTuple):
     rate: float
     l1: float
     l2: float
+    tail: float
 
 
-def adagrad(slots: int, kind: Any, *, bias: bool, rate: float, average: bool, l1: float, l2: float) -> AdaGrad:
-    lazy = average or l1 > 0.0 or l2 > 0.0
+def adagrad(
+    slots: int, kind: Any, *, bias: bool, rate: float, average: bool, l1: float, l2: float, tail: float = 1.0
+) -> AdaGrad:
+    """`tail` is for averages without penalties."""
+    lazy = l1 > 0.0 or l2 > 0.0
     return AdaGrad(
         slots=np.zeros((slots, 2), kind),
         seen=np.zeros(slots if lazy else 0),
@@ -48,6 +58,7 @@ def adagrad(slots: int, kind: Any, *, bias: bool, rate: float, average: bool, l1
         rate=rate,
         l1=l1,
         l2=l2,
+        tail=tail,
     )
 
 
@@ -69,12 +80,10 @@ def shrunk(geometry: AdaGrad, j: int, missed: float) -> float:
 
 @compiled
 def summed(geometry: AdaGrad, j: int, missed: float) -> float:
-    """What those steps add to the sum of the hypotheses (without L1)."""
+    """What those steps add to the sum of the hypotheses (with L2 alone)."""
     w = np.float64(geometry.slots[j, 0])
     if w == 0.0 or missed == 0.0:
         return 0.0
-    if geometry.l2 == 0.0:
-        return missed * w
     rho = geometry.rate / math.sqrt(np.float64(geometry.slots[j, 1]))
     return -w * math.expm1(-missed * math.log1p(rho * geometry.l2)) / (rho * geometry.l2)
 
@@ -115,9 +124,28 @@ def one_step(slots: NDArray[np.floating], j: int, g: float, rate: float) -> floa
     return abs(w)
 
 
+@compiled
+def by_changes(geometry: AdaGrad) -> bool:
+    """Whether `sums` are kept by the changes of the weights."""
+    return len(geometry.sums) > 0 and len(geometry.seen) == 0
+
+
+@compiled
+def summed_step(geometry: AdaGrad, j: int, g: float, past: float) -> float:
+    """`one_step`, with the change times `past` added to the sum."""
+    before = np.float64(geometry.slots[j, 0])
+    reach = one_step(geometry.slots, j, g, geometry.rate)
+    geometry.sums[j] += past * (np.float64(geometry.slots[j, 0]) - before)
+    return reach
+
+
 @move.of(AdaGrad)
 def _(geometry: AdaGrad, j: int, x: float, pulled: float, t: int) -> None:
-    geometry.scalars[REACH] = max(geometry.scalars[REACH], one_step(geometry.slots, j, pulled * x, geometry.rate))
+    if by_changes(geometry):
+        reach = summed_step(geometry, j, pulled * x, raised(t - 1, geometry.tail))
+    else:
+        reach = one_step(geometry.slots, j, pulled * x, geometry.rate)
+    geometry.scalars[REACH] = max(geometry.scalars[REACH], reach)
 
 
 @generic
@@ -143,7 +171,13 @@ def _(rows: Column, i: int, slots: NDArray[np.floating], pulled: float, rate: fl
 
 @update.of(AdaGrad)
 def _(geometry: AdaGrad, rows: Rows, i: int, signal: float, t: int) -> None:
-    reach = steps(rows, i, geometry.slots, signal, geometry.rate)
+    if by_changes(geometry):
+        reach, past = 0.0, raised(t - 1, geometry.tail)
+        for k in range(first(rows, i), last(rows, i)):
+            g = signal * np.float64(element(rows.values, k))
+            reach = max(reach, summed_step(geometry, slot(rows, i, k), g, past))
+    else:
+        reach = steps(rows, i, geometry.slots, signal, geometry.rate)
     geometry.scalars[REACH] = max(geometry.scalars[REACH], reach)
     if geometry.bias != 0.0:
         move(geometry, origin(rows), geometry.bias, signal, t)
@@ -157,7 +191,8 @@ def _(geometry: AdaGrad, t: int) -> None:
 @read.of(AdaGrad)
 def _(geometry: AdaGrad, j: int, t: int) -> float:
     if len(geometry.seen) == 0:
-        return np.float64(geometry.slots[j, 0])
+        w = np.float64(geometry.slots[j, 0])
+        return mean(w, geometry.sums[j], t, geometry.tail) if len(geometry.sums) > 0 else w
     missed = geometry.scalars[STEPS] - geometry.seen[j]
     if len(geometry.sums) > 0:
         return (geometry.sums[j] + summed(geometry, j, missed)) / max(t, 1)

@@ -1,4 +1,4 @@
-"""The additive geometry, w += r_t·g·x, plain or with the running average of the weights kept lazily."""
+"""The additive geometry, w += r_t·g·x, plain or with the mean of all hypotheses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._machine import element, put
+from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import move, pull, read
 from novikoff.parts.schedules import Schedule, step_length
 
@@ -19,22 +20,21 @@ class Additive(NamedTuple):
 
 
 class Averaged(NamedTuple):
-    """Predicts with w̄ = (1/T) Σ w_{t+1}: each hypothesis weighs as many steps as it survived.
-
-    A change δ at step t is part of the hypotheses of steps t … T, so Σ w_{t+1} = T·w − Σ (t−1)·δ: only the weights that
-    move are touched, and `sums` holds the second term.
-    """
+    """Predicts with the mean of all hypotheses: see parts/averages.py."""
 
     slots: NDArray[np.floating]
     sums: NDArray[np.float64]
     bias: float
     schedule: Schedule
+    tail: float
 
 
-def additive(slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: bool) -> Additive | Averaged:
+def additive(
+    slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: bool, tail: float = 1.0
+) -> Additive | Averaged:
     zeros = np.zeros(slots, kind)
     if average:
-        return Averaged(zeros, np.zeros(slots), float(bias), schedule)
+        return Averaged(zeros, np.zeros(slots), float(bias), schedule, tail)
     return Additive(zeros, float(bias), schedule)
 
 
@@ -58,9 +58,9 @@ def _(geometry: Averaged, j: int, x: float, pulled: float, t: int) -> None:
     before = np.float64(element(geometry.slots, j))
     put(geometry.slots, j, before + pulled * x)
     change = np.float64(element(geometry.slots, j)) - before  # as it was stored, rounding included
-    put(geometry.sums, j, element(geometry.sums, j) + (t - 1) * change)
+    put(geometry.sums, j, element(geometry.sums, j) + raised(t - 1, geometry.tail) * change)
 
 
 @read.of(Averaged)
 def _(geometry: Averaged, j: int, t: int) -> float:
-    return np.float64(geometry.slots[j]) - geometry.sums[j] / max(t, 1)
+    return mean(np.float64(geometry.slots[j]), geometry.sums[j], t, geometry.tail)

@@ -16,8 +16,9 @@ from novikoff._columns import BLOCK
 from novikoff._jit import compiled, generic
 from novikoff._machine import element, put
 from novikoff._steps import dense_steps
-from novikoff.parts.adagrad import REACH, AdaGrad
+from novikoff.parts.adagrad import REACH, AdaGrad, by_changes
 from novikoff.parts.additive import Additive
+from novikoff.parts.averages import raised
 from novikoff.parts.geometry import PER_SLOT, finished, move, pull, read, read_constant, settle, update
 from novikoff.stream.rows import Column, Rows, first, last, proper, slot, squared, sum_columns
 
@@ -42,10 +43,14 @@ def update_columns(
     i: int,
     across: int,
     columns: int,
+    whole: bool,
     signals: NDArray[np.float64],
     times: NDArray[np.int64],
+    spare: NDArray[np.float64],
 ) -> None:
-    """Moves the weights that row i touches in every column whose signal is not 0; `times` has each column's step."""
+    """Moves the weights that row i touches in every column whose signal is not 0. `times` has each column's step,
+    `whole` says that all columns are one long vector and their signals one update, `spare` is room for two numbers a
+    column. Signals and spare are used up."""
     move_columns(geometry, rows, i, across, columns, signals, times)
 
 
@@ -80,8 +85,10 @@ def _(
     i: int,
     across: int,
     columns: int,
+    whole: bool,
     signals: NDArray[np.float64],
     times: NDArray[np.int64],
+    spare: NDArray[np.float64],
 ) -> None:
     if not many(signals, columns):
         move_columns(geometry, rows, i, across, columns, signals, times)
@@ -105,17 +112,28 @@ def _(
     i: int,
     across: int,
     columns: int,
+    whole: bool,
     signals: NDArray[np.float64],
     times: NDArray[np.int64],
+    spare: NDArray[np.float64],
 ) -> None:
     if not many(signals, columns):
         move_columns(geometry, rows, i, across, columns, signals, times)
         return
-    reach = geometry.scalars[REACH]
+    reach, averaged = geometry.scalars[REACH], by_changes(geometry)
+    pasts, before = spare[:columns], spare[columns : 2 * columns]
+    for c in range(columns):
+        pasts[c] = raised(times[c] - 1, geometry.tail) if averaged else 0.0
     for k in range(first(rows, i), last(rows, i)):
-        # A step is the same whichever of its two factors is the value and whichever the signal.
         x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
+        if averaged:
+            for c in range(columns):
+                before[c] = np.float64(geometry.slots[base + c, 0])
+        # A step is the same whichever of its two factors is the value and whichever the signal.
         reach = max(reach, dense_steps(signals, 0, columns, geometry.slots[base - 1 :], x, geometry.rate))
+        if averaged:
+            for c in range(columns):
+                geometry.sums[base + c] += pasts[c] * (np.float64(geometry.slots[base + c, 0]) - before[c])
     geometry.scalars[REACH] = reach
     if geometry.bias != 0.0:
         for c in range(columns):

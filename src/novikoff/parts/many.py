@@ -25,6 +25,7 @@ from novikoff.parts.schemes import (
     misses,
     sides_of,
     stretch,
+    together,
 )
 from novikoff.stream.rows import Rows, ask_ahead, proper, squared
 
@@ -148,7 +149,8 @@ def step(
     if moves:
         book.counts[UPDATES] += 1
         book.sums[ENERGY] += energy * square
-        update_columns(geometry, rows, i, across, columns, room.signals, tally.times)
+        whole = together(scheme)
+        update_columns(geometry, rows, i, across, columns, whole, room.signals, tally.times, room.spare)
     tick(geometry, book.counts[EXAMPLES])
     return True
 

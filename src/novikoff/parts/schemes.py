@@ -154,6 +154,33 @@ def _(scheme: Tree, known: int) -> int:
     return scheme.columns[known]
 
 
+@generic
+def together(scheme: Any) -> bool:
+    """Whether all columns are one long vector, and what an example asks of them one example of the learner's; in
+    reductions each column is a learner of its own."""
+    return False
+
+
+@together.of(Rivals)
+def _(scheme: Rivals) -> bool:
+    return True
+
+
+@together.of(Chosen)
+def _(scheme: Chosen) -> bool:
+    return True
+
+
+@together.of(Ranked)
+def _(scheme: Ranked) -> bool:
+    return True
+
+
+@together.of(Tree)
+def _(scheme: Tree) -> bool:
+    return True
+
+
 # --- Reductions: which side of a column's problem a class is on ---
 
 

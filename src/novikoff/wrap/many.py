@@ -389,14 +389,10 @@ def side_by_side(stack: Many, *, own_time: bool = False) -> None:
     if inner.tabular != "each" or getattr(inner, "negations", False):
         raise InputError(
             f"{mine} takes learners whose weights depend on nothing but their own examples, such as Perceptron, SGD,"
-            f" Winnow, BalancedWinnow and PNormPerceptron, but {inner!r} came."
+            f" AROW, Winnow, BalancedWinnow and PNormPerceptron, but {inner!r} came."
         )
-    if own_time and len(getattr(inner._geometry(2, np.float64), "scalars", ())) > 0 and _penalised(inner):
+    if own_time and any(getattr(inner, name, 0.0) > 0.0 for name in ("l1", "l2")):
         raise InputError(
-            f"In {mine} each column learns from some examples only, and penalties and averages of {inner!r} follow the"
-            " time of all: leave l1, l2 and average out, or use OneVsAll."
+            f"In {mine} each column learns from some examples only, and penalties of {inner!r} follow the time of all:"
+            " leave l1 and l2 out, or use OneVsAll."
         )
-
-
-def _penalised(inner: Any) -> bool:
-    return any(bool(getattr(inner, name, 0)) for name in ("l1", "l2", "average"))

@@ -76,7 +76,7 @@ def takes_preferences(stack: Stack, update: str) -> None:
     if inner.tabular == "no" or low != -high or getattr(inner, "threshold", 0.0) != 0.0:
         raise InputError(
             f"{mine} takes learners for examples of either sign and without a threshold, such as Perceptron,"
-            f" MarginPerceptron, SGD, PNormPerceptron and BalancedWinnow, but {inner!r} came."
+            f" MarginPerceptron, SGD, AROW, PNormPerceptron and BalancedWinnow, but {inner!r} came."
         )
     if update == "proportional" and asked(inner._rule()) == np.inf:
         raise InputError(
