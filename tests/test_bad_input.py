@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from novikoff import SGD, InputError, LabelError, OverflowRefused, Perceptron, PNormPerceptron
+from novikoff import AROW, SGD, InputError, LabelError, OverflowRefused, Perceptron, PNormPerceptron
 from novikoff.store import to_bytes
 from tests.learners import ALL, EVERY, fresh, suited
 from tests.streams import csr, real
@@ -353,7 +353,11 @@ def test_a_refused_first_example_leaves_the_learner_unfitted() -> None:
         (SGD(loss="l0"), "loss must be one of hinge, logistic, squared"),  # type: ignore[arg-type]
         (SGD(schedule="never"), "schedule must be one of"),  # type: ignore[arg-type]
         (SGD(average=True, l1=0.1), "average and l1 exclude each other"),
+        (SGD(average=True, l2=0.1, tail=2.0), "tail must be 1 with average and l2, but is 2.0"),
         (SGD(l2=-1.0), "l2 must be"),
+        (Perceptron(tail=0.5), "tail must be a number from 1 to 20, but is 0.5"),
+        (AROW(tail=21.0), "tail must be a number from 1 to 20"),
+        (AROW(r=0.0), "r must be a number from 1e-09 to 1e\\+09, but is 0.0"),
         (PNormPerceptron(p="3"), "p must be a number"),  # type: ignore[arg-type]
         (Perceptron(bias="no"), "bias must be True or False"),  # type: ignore[arg-type]
         (SGD(average="no"), "average must be True or False"),  # type: ignore[arg-type]

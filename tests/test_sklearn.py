@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from novikoff import (
+    AROW,
     SGD,
     BalancedWinnow,
     Elimination,
@@ -90,7 +91,7 @@ def expected_failures(model: Any) -> dict[str, str]:
 
 
 @parametrize_with_checks(
-    [Perceptron(), Perceptron(average=True), MarginPerceptron(), VotedPerceptron(), PNormPerceptron(), SGD(),
+    [Perceptron(), Perceptron(average=True), MarginPerceptron(), VotedPerceptron(), PNormPerceptron(), SGD(), AROW(),
      SGD(loss="hinge", schedule="sqrt", l2=0.01), SGD(schedule="sqrt", l1=0.01), Halving(), Rectangle(),
      SqueezedWinnow(threshold=1.0), SqueezedWinnow(negations=True), SqueezedBalancedWinnow(), SqueezedElimination(),
      SqueezedElimination(k=2), SqueezedHalving(hypotheses="conjunctions")],

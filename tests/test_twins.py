@@ -29,10 +29,11 @@ def dot(a: Any, b: Any) -> float:
 
 
 class Twin:
-    """Weights w (bias last), steps t, mistakes, and the sum of all hypotheses."""
+    """Weights w (bias last), steps t, mistakes, and the sum of all hypotheses, the one after step t counted
+    t^p − (t−1)^p times."""
 
     def __init__(self, model: Any, columns: int) -> None:
-        self.s, self.n = model, columns
+        self.s, self.n, self.p = model, columns, getattr(model, "tail", 1.0)
         self.w, self.total, self.G, self.theta = ([0.0] * (columns + 1) for _ in range(4))
         self.t = self.mistakes = self.updates = 0
         self.votes: list[tuple[list[float], int]] = [([0.0] * (columns + 1), 0)]
@@ -52,12 +53,16 @@ class Twin:
             wrong = positive != (label > 0)
             self.mistakes += wrong
             self.learn([*x, float(self.s.bias)], float(label), s, wrong)
-            self.total = [a + w for a, w in zip(self.total, self.w, strict=True)]
+            counts = self.t**self.p - (self.t - 1) ** self.p
+            self.total = [a + counts * w for a, w in zip(self.total, self.w, strict=True)]
             last = self.votes[-1]
             self.votes[-1] = (last[0], last[1] + 1) if last[0] == self.w else last
             if last[0] != self.w:
                 self.votes.append((list(self.w), 1))
         return self
+
+    def mean(self) -> list[float]:
+        return [a / self.t**self.p for a in self.total]
 
 
 class PerceptronTwin(Twin):
@@ -132,16 +137,38 @@ class SGDTwin(Twin):
             self.w[j] = w / (1 + r * self.s.l2)
 
 
-class LazyAverageTwin(PerceptronTwin):
-    """The same with the average kept as T·w − Σ (t−1)·δ, as the compiled loop keeps it."""
+class AROWTwin(Twin):
+    def __init__(self, model: Any, columns: int) -> None:
+        super().__init__(model, columns)
+        self.variances = [1.0] * (columns + 1)
 
     def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
-        before = self.w
-        super().learn(x, y, s, wrong)
-        self.G = [u + (self.t - 1) * (w - b) for u, w, b in zip(self.G, self.w, before, strict=True)]
+        short = 1 - y * s
+        if short > 0:
+            self.updates += 1
+            v = 0.0
+            for a, variance in zip(x, self.variances, strict=True):
+                v += a * a * variance
+            beta = 1 / (v + self.s.r)
+            for j, a in enumerate(x):
+                reach = self.variances[j] * a
+                self.w[j] += beta * (y * short) * reach
+                self.variances[j] = max(0.0, self.variances[j] - beta * (reach * reach))
 
-    def average(self) -> list[float]:
-        return [w - u / self.t for w, u in zip(self.w, self.G, strict=True)]
+
+def by_changes(twin: Any, X: Any, y: Any) -> list[float]:
+    """The mean of all hypotheses as w − Σ (t−1)^p·δ/T^p, as the compiled loop keeps it."""
+    sums, learn = [0.0] * (twin.n + 1), twin.learn
+
+    def learn_and_sum(*args: Any) -> None:
+        before = list(twin.w)
+        learn(*args)
+        for j, (w, b) in enumerate(zip(twin.w, before, strict=True)):
+            sums[j] += float(twin.t - 1) ** twin.p * (w - b)
+
+    twin.learn = learn_and_sum
+    twin.run(X, y)
+    return [w - u / float(twin.t) ** twin.p for w, u in zip(twin.w, sums, strict=True)]
 
 
 class LazyDecayTwin(SGDTwin):
@@ -232,6 +259,7 @@ TWINS = {
     "VotedPerceptron": VotedTwin,
     "PNormPerceptron": PNormTwin,
     "SGD": SGDTwin,
+    "AROW": AROWTwin,
 }
 
 
@@ -273,12 +301,13 @@ def test_lazy_loops_equal_their_twins_to_the_last_bit(name: str, stream: Any, fo
         assert model.ledger_.mistakes == twin.mistakes
 
 
-def test_the_lazy_average_equals_its_twin_to_the_last_bit() -> None:
+@pytest.mark.parametrize("form", [np.asarray, csr])
+@pytest.mark.parametrize("name", [name for name in AVERAGED if name not in PENALISED])
+def test_averages_by_changes_equal_their_twins_to_the_last_bit(name: str, form: Any) -> None:
     X, y = real(3, rows=200)
-    model = fresh("perceptron-averaged").fit(X, y)
-    twin = LazyAverageTwin(model, X.shape[1])
-    twin.run(X, y)
-    assert weights(model) == twin.average()
+    model = fresh(name).fit(form(X), y)
+    expected = by_changes(twin_of(model, X.shape[1]), X, y)
+    assert weights(model) == [w * model._scale() for w in expected]
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
@@ -296,7 +325,7 @@ def test_lazy_penalties_equal_those_paid_at_every_step(name: str) -> None:
         X, y = real(seed, rows=400)
         model = fresh(name, passes=2).fit(X, y)
         twin = twin_of(model, X.shape[1]).run(np.vstack([X, X]), np.concatenate([y, y]))
-        expected = [a / twin.t for a in twin.total] if model.average else twin.w
+        expected = twin.mean() if model.average else twin.w
         assert weights(model) == pytest.approx(expected, rel=1e-7, abs=1e-10)
         assert model.ledger_.mistakes == twin.mistakes
 
@@ -306,7 +335,7 @@ def test_lazy_averages_equal_the_mean_of_all_hypotheses(name: str) -> None:
     X, y = real(7, rows=300)
     model = fresh(name).fit(X, y)
     twin = twin_of(model, X.shape[1]).run(X, y)
-    expected = [a / twin.t * model._scale() for a in twin.total]
+    expected = [w * model._scale() for w in twin.mean()]
     assert weights(model) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
@@ -328,5 +357,5 @@ def test_long_decay_is_renewed_without_changing_the_weights() -> None:
     for changes in ({"average": True}, {"l1": 0.001}):
         model = fresh("sgd-logistic-sqrt-ridge", l2=40.0, schedule="constant", **changes).fit(X, y)
         twin = twin_of(model, X.shape[1]).run(X, y)
-        expected = [a / twin.t for a in twin.total] if model.average else twin.w
+        expected = twin.mean() if model.average else twin.w
         assert weights(model) == pytest.approx(expected, rel=1e-7, abs=1e-12)

@@ -16,6 +16,7 @@ _HOME = {
     "VotedPerceptron": "learners.voted_perceptron",
     "PNormPerceptron": "learners.p_norm_perceptron",
     "SGD": "learners.sgd",
+    "AROW": "learners.arow",
     "Winnow": "learners.winnow",
     "BalancedWinnow": "learners.balanced_winnow",
     "Elimination": "learners.elimination",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from novikoff.errors import NovikoffError as NovikoffError
     from novikoff.errors import OverflowRefused as OverflowRefused
     from novikoff.errors import RangeRefused as RangeRefused
+    from novikoff.learners.arow import AROW as AROW
     from novikoff.learners.balanced_winnow import BalancedWinnow as BalancedWinnow
     from novikoff.learners.elimination import Elimination as Elimination
     from novikoff.learners.halving import Halving as Halving

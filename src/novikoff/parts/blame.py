@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
-from novikoff.parts.rules import Hinge, Mistake, signal
+from novikoff.parts.rules import Hinge, Mistake, Shortfall, signal
 
 UPDATES = ("top", "uniform", "proportional")
 TOP, UNIFORM, PROPORTIONAL = 0, 1, 2
@@ -38,6 +38,11 @@ def _(rule: Mistake) -> float:
 
 @asked.of(Hinge)
 def _(rule: Hinge) -> float:
+    return 1.0
+
+
+@asked.of(Shortfall)
+def _(rule: Shortfall) -> float:
     return 1.0
 
 

@@ -19,6 +19,7 @@ from novikoff._steps import dense_steps
 from novikoff.parts.adagrad import REACH, AdaGrad, by_changes
 from novikoff.parts.additive import Additive
 from novikoff.parts.averages import raised
+from novikoff.parts.confident import Confident, refine, refine_all, spread
 from novikoff.parts.geometry import PER_SLOT, finished, move, pull, read, read_constant, settle, update
 from novikoff.stream.rows import Column, Rows, first, last, proper, slot, squared, sum_columns
 
@@ -138,6 +139,87 @@ def _(
     if geometry.bias != 0.0:
         for c in range(columns):
             move(geometry, c, geometry.bias, signals[c], times[c])
+
+
+@update_columns.of(Confident)
+def _(
+    geometry: Confident,
+    rows: Rows,
+    i: int,
+    across: int,
+    columns: int,
+    whole: bool,
+    signals: NDArray[np.float64],
+    times: NDArray[np.int64],
+    spare: NDArray[np.float64],
+) -> None:
+    if whole:
+        refine_whole(geometry, rows, i, across, columns, signals, times, spare)
+    elif many(signals, columns):
+        refine_columns(geometry, rows, i, across, columns, signals, times, spare)
+    else:
+        move_columns(geometry, rows, i, across, columns, signals, times)
+
+
+@compiled
+def refine_whole(
+    geometry: Confident,
+    rows: Rows,
+    i: int,
+    across: int,
+    columns: int,
+    signals: NDArray[np.float64],
+    times: NDArray[np.int64],
+    spare: NDArray[np.float64],
+) -> None:
+    """One step along x', which has (signal of c)/G·x in block c, with the signal G, the largest of all: v is the sum
+    over all blocks."""
+    largest, v = 0.0, 0.0
+    for c in range(columns):
+        largest = max(largest, abs(signals[c]))
+    for c in range(columns):
+        if signals[c] != 0.0:
+            share = signals[c] / largest
+            v += share * share * spread(geometry, Column(rows, rows.values, across, c, spare), i)
+    beta = 1.0 / (v + geometry.r)
+    for c in range(columns):
+        if signals[c] != 0.0:
+            share = signals[c] / largest
+            column = Column(rows, rows.values, across, c, spare)
+            refine_all(geometry, column, i, beta * signals[c], beta * (share * share), times[c])
+
+
+@compiled
+def refine_columns(
+    geometry: Confident,
+    rows: Rows,
+    i: int,
+    across: int,
+    columns: int,
+    signals: NDArray[np.float64],
+    times: NDArray[np.int64],
+    spare: NDArray[np.float64],
+) -> None:
+    """Each column's own step, all of a feature's at once."""
+    betas, pasts = spare[:columns], spare[columns : 2 * columns]
+    for c in range(columns):
+        betas[c] = 0.0
+        pasts[c] = raised(times[c] - 1, geometry.tail)
+    for k in range(first(rows, i), last(rows, i)):
+        x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
+        for c in range(columns):
+            betas[c] += x * x * np.float64(geometry.slots[base + c, 1])
+    for c in range(columns):
+        v = betas[c] + geometry.bias * geometry.bias * np.float64(geometry.slots[c, 1])
+        betas[c] = 1.0 / (v + geometry.r) if signals[c] != 0.0 else 0.0
+        signals[c] *= betas[c]
+    for k in range(first(rows, i), last(rows, i)):
+        x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
+        for c in range(columns):
+            refine(geometry, base + c, x, signals[c], betas[c], pasts[c])
+    if geometry.bias != 0.0:
+        for c in range(columns):
+            refine(geometry, c, geometry.bias, signals[c], betas[c], pasts[c])
 
 
 @compiled

@@ -31,6 +31,10 @@ class Hinge(NamedTuple):
     """ℓ = max(0, 1 − y·s), the loss of the support vector machine."""
 
 
+class Shortfall(NamedTuple):
+    """Update where y·s < 1, as hard as it falls short of 1: by the hinge loss ℓ, the slope of ½ℓ²."""
+
+
 class Logistic(NamedTuple):
     """ℓ = ln(1 + exp(−y·s)), the loss of logistic regression."""
 
@@ -73,6 +77,16 @@ def _(rule: Hinge, score: float, y: float, wrong: bool, norm: float) -> float:
 
 @loss.of(Hinge)
 def _(rule: Hinge, score: float, y: float) -> float:
+    return max(0.0, 1.0 - y * score)
+
+
+@signal.of(Shortfall)
+def _(rule: Shortfall, score: float, y: float, wrong: bool, norm: float) -> float:
+    return y * max(0.0, 1.0 - y * score)
+
+
+@loss.of(Shortfall)
+def _(rule: Shortfall, score: float, y: float) -> float:
     return max(0.0, 1.0 - y * score)
 
 
