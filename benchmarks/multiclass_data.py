@@ -57,12 +57,12 @@ def letter() -> Split:
     return Split((X - mean) / spread, y[:16_000], (X_test - mean) / spread, y[16_000:])
 
 
-def trec_coarse() -> Split:
-    return _trec(lambda label: label.partition(":")[0])
+def trec_coarse(word: str = r"\w+") -> Split:
+    return _trec(lambda label: label.partition(":")[0], word)
 
 
-def trec_fine() -> Split:
-    return _trec(lambda label: label)
+def trec_fine(word: str = r"\w+") -> Split:
+    return _trec(lambda label: label, word)
 
 
 def reuters() -> Split:
@@ -120,14 +120,14 @@ def _digits(part: str) -> tuple[Any, Any]:
     return X, np.frombuffer(labels, np.uint8, offset=8).astype(np.int64)
 
 
-def _trec(level: Callable[[str], str]) -> Split:
+def _trec(level: Callable[[str], str], word: str) -> Split:
     """Words and pairs of words that follow each other, lower case, counted, rows of length 1."""
     lines = [_open(f"trec_questions.{part}.txt.gz").read().splitlines() for part in ("train", "test")]
     labels = [[level(line.partition(" ")[0]) for line in part] for part in lines]
     names = {name: k for k, name in enumerate(sorted({*labels[0], *labels[1]}))}
     y, y_test = (np.array([names[label] for label in part]) for part in labels)
     texts = [[line.partition(" ")[2] for line in part] for part in lines]
-    X, X_test = _words(*texts, r"\w+", ngram_range=(1, 2), use_idf=False)
+    X, X_test = _words(*texts, word, ngram_range=(1, 2), use_idf=False)
     return Split(X, y, X_test, y_test)
 
 
