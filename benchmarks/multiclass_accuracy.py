@@ -48,6 +48,16 @@ def ours_for_sets() -> dict[str, Callable[[], Any]]:
     }
 
 
+def ours_for_queries() -> dict[str, Any]:
+    from novikoff import AROW, Perceptron, QueryRanking
+
+    return {
+        "QueryRanking(Perceptron(average=True))": QueryRanking(Perceptron(average=True)),
+        "QueryRanking(AROW(r=1, tail=4))": QueryRanking(AROW(r=1.0, tail=4.0)),
+        "QueryRanking(AROW())": QueryRanking(AROW()),
+    }
+
+
 def peers(passes: int = 1) -> dict[str, Callable[[], Any]]:
     """scikit-learn's learners, in the order given."""
     from sklearn.linear_model import Perceptron, SGDClassifier
@@ -112,6 +122,11 @@ def of_queries(folds: list[data.Ranking]) -> Iterator[tuple[str, dict[str, float
 
 def _ranked(fold: data.Ranking, seed: int) -> Iterator[tuple[str, Any]]:
     """Learners that take whole queries go before the differences, which are made for those that don't."""
+    rng = np.random.default_rng(seed)
+    order = np.concatenate([np.flatnonzero(fold.groups == query) for query in rng.permutation(np.unique(fold.groups))])
+    for name, model in ours_for_queries().items():
+        model.fit(fold.X[order], fold.grades[order], fold.groups[order])
+        yield name, model.predict(fold.X_test)
     X, y = differences(fold, np.random.default_rng(seed))
     for name, make in peers().items():
         yield name, make().set_params(fit_intercept=False).fit(X, y).decision_function(fold.X_test)

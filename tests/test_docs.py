@@ -61,6 +61,7 @@ def test_the_shell_of_the_readme() -> None:
         "docs/certificates.md",
         "docs/separable.md",
         "docs/theory.md",
+        "docs/multiclass.md",
     ],
 )
 def test_the_python_of_the_guides(page: str) -> None:
@@ -78,6 +79,7 @@ def test_the_python_of_the_guides(page: str) -> None:
         "docs/certificates.md",
         "docs/separable.md",
         "docs/theory.md",
+        "docs/multiclass.md",
     ],
 )
 def test_the_shell_of_the_pages(page: str) -> None:
@@ -96,7 +98,7 @@ def test_the_theory_page_shows_what_is_printed() -> None:
 
 
 def test_the_pages_name_only_what_is_there() -> None:
-    pages = ("guide", "reading", "concepts", "labs", "separable", "theory")
+    pages = ("guide", "reading", "concepts", "labs", "separable", "theory", "multiclass")
     for page in ("README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in pages)):
         for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
             assert ((ROOT / page).parent / link).exists(), (page, link)
