@@ -7,7 +7,17 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import certifying, from_text, growth, in_memory, loading, per_event, start_up, whole_process
+from benchmarks import (
+    certifying,
+    from_text,
+    growth,
+    in_memory,
+    loading,
+    per_event,
+    start_up,
+    twenty_classes,
+    whole_process,
+)
 from benchmarks.measure import show
 
 TABLES = {
@@ -16,6 +26,8 @@ TABLES = {
     "start-up": ("Start-up, second run", "novikoff", "numba + kernel", start_up.run),
     "from-text-quick": ("From text, training, 50k and 100k rows", "novikoff", "vw", from_text.quick),
     "from-text": ("From text, training, 500k and 1M rows", "novikoff", "vw", from_text.run),
+    "classes-quick": ("Twenty classes, 20k rows", "novikoff", "peer", twenty_classes.quick),
+    "classes": ("Twenty classes, 200k rows", "novikoff", "peer", twenty_classes.run),
     "loading": ("Loading text", "novikoff", "peer", loading.run),
     "whole-process": ("From text, whole process", "novikoff", "vw", whole_process.run),
     "cache": ("From the binary cache", "novikoff", "vw", whole_process.cache),
@@ -23,7 +35,7 @@ TABLES = {
     "certifying": ("What a certificate costs", "certify", "learn", certifying.run),
     "growth": ("Growth: at most", "smaller", "larger", growth.run),
 }
-QUICK = ("in-memory", "per-event", "start-up", "from-text-quick", "certifying-quick")
+QUICK = ("in-memory", "per-event", "start-up", "from-text-quick", "classes-quick", "certifying-quick")
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description="novikoff beside its peers.")
 parser.add_argument("tables", metavar="TABLE", nargs="*", help=", ".join(TABLES))

@@ -42,9 +42,13 @@ def novikoff(file: Path, *options: str) -> Run:
 
 def vw(file: Path, *options: str, cached: tuple[str, ...] = ()) -> Run:
     """`cached` are options that a run on one line must not have. Eighteen bits are vw's default."""
-    one = python("-m", "vowpalwabbit", "-d", texts.path("one.vw"), "--binary", *options)
+    return vw_training(file, texts.path("one.vw"), "--binary", *options, cached=cached)
+
+
+def vw_training(file: Path, single: Path, *options: str, cached: tuple[str, ...] = ()) -> Run:
+    one = python("-m", "vowpalwabbit", "-d", single, *options)
     warm(file)
-    child = python("-m", "vowpalwabbit", "-d", file, "--binary", *options, *cached)
+    child = python("-m", "vowpalwabbit", "-d", file, *options, *cached)
     found = re.search(r"average loss = (\S+)", child.err + child.out)
     assert found, child.err
     return Run(child.seconds, child.seconds - one.seconds, float(found[1]), 0.0)

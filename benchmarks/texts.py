@@ -6,6 +6,8 @@ They are kept in the folder that NOVIKOFF_BENCH names, or else in `novikoff-benc
   reads no svmlight. `wide` is the same with ten times the features; `small` its first 1,000 rows.
 - click: rows × 25 tokens of eight hexadecimal digits, drawn with skew; in one namespace, each token after its column
   (`-1 | a=3f09c1d2 b=...`), or in 25 (`-1 |a 3f09c1d2 |b ...`).
+- mc20: rows × 60,000 features, 89 non-zeros, labels from 1 to 20; a class has words of its own, a tenth of the labels is
+  noise.
 - dense: rows × 100 numbers as CSV without a header, the label first.
 
 Labels are noisy planes. Rows come in blocks, each with a seed of its own: a shorter file is the beginning of a longer.
@@ -27,6 +29,7 @@ BLOCK = 10_000  # rows made at a time
 TERMS, FEATURES = 75, 47_236
 COLUMNS, VOCABULARY = 25, 20_000
 DENSE = 100
+WORDS, WORDS_IN_ROW, CLASSES = 60_000, 89, 20
 
 
 class Text(NamedTuple):
@@ -93,6 +96,27 @@ def _rcv(block: int, mark: bytes, features: int = FEATURES) -> Any:
         axis=2,
     )
     return _lines(_labels(scores), _constant(mark, (BLOCK,)), tokens)
+
+
+def _mc20(block: int, mark: bytes) -> Any:
+    """Words of all classes, and some of a class's own: every 20th word is its."""
+    places = np.random.default_rng(6).permutation(WORDS)
+    rng = np.random.default_rng([7, block])
+    step = np.arange(WORDS_IN_ROW)
+    y = rng.integers(0, CLASSES, BLOCK)
+    drawn = _ranks(rng, np.arange(1, WORDS - 2 * WORDS_IN_ROW + 1) ** -0.9, (BLOCK, WORDS_IN_ROW))
+    own = rng.random((BLOCK, WORDS_IN_ROW)) < 0.15
+    drawn = np.sort(np.where(own, drawn // CLASSES * CLASSES + y[:, None], drawn), axis=1)
+    distinct = np.maximum.accumulate(drawn - step, axis=1) + step
+    indices = np.sort(places[distinct.clip(max=WORDS - 1)], axis=1)
+    values = rng.random((BLOCK, WORDS_IN_ROW)) + 1e-4
+    values /= np.sqrt((values**2).sum(axis=1, keepdims=True))
+    labels = np.where(rng.random(BLOCK) < 0.1, rng.integers(0, CLASSES, BLOCK), y) + 1
+    shape = indices.shape
+    tokens = np.concatenate(
+        [_constant(b" ", shape), _whole(WORDS + 1)[indices + 1], _constant(b":", shape), six(values)], axis=2
+    )
+    return _lines(_whole(CLASSES + 1)[labels], _constant(mark, (BLOCK,)), tokens)
 
 
 def _click(block: int, *, namespaces: bool) -> Any:
@@ -178,6 +202,10 @@ TEXTS = {
     "rcv.vw": Text(500_000, _VW),
     "click.vw": Text(1_000_000, _ONE),
     "click25.vw": Text(1_000_000, _MANY),
+    "mc20.svm": Text(200_000, partial(_mc20, mark=b"")),
+    "mc20.vw": Text(200_000, partial(_mc20, mark=b" |")),
+    "mc20-20k.svm": Text(20_000, partial(_mc20, mark=b"")),
+    "mc20-20k.vw": Text(20_000, partial(_mc20, mark=b" |")),
     "dense.csv": Text(1_000_000, _dense),
     "wide.svm": Text(500_000, partial(_rcv, mark=b"", features=10 * FEATURES)),
     "rcv-100MB.svm": Text(90_000, _SVM),
@@ -190,6 +218,8 @@ TEXTS = {
     "small-click.vw": Text(1_000, _ONE),
     "small.csv": Text(1_000, _dense),
     "ten.svm": Text(10, _SVM),
+    "ten20.svm": Text(10, partial(_mc20, mark=b"")),
+    "one20.vw": Text(1, partial(_mc20, mark=b" |")),
     "ten.vw": Text(10, _ONE),
     "ten.csv": Text(10, _dense),
     "one.vw": Text(1, _VW),
