@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates.measure import margins, power_sums
-from novikoff.certificates.witness import Sample, lowest
+from novikoff.certificates.witness import Sample, length_of, lowest
 from novikoff.stream.rows import how_many
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -64,11 +64,12 @@ class Guess:
         self.least = float(reached[sample.labels != 0].min(initial=math.inf))
         self.share = sample.total / max(1, len(self.margins))
         self.sample, self.direction, self.bias, self.target = sample, direction, bias, target
+        self.norm = length_of(direction)
         self.powers: dict[float, float] = {}
 
     def evidence(self, length: float, widths: tuple[float, ...] = ()) -> Evidence:
         u, reached = self.direction * length, self.margins * length
-        norm = float(np.linalg.norm(u))
+        norm = self.norm * length
         return Evidence(
             radius=self.radius_p(2.0),
             radius_p=self.radius_p,
@@ -94,7 +95,7 @@ class Guess:
     def width(self) -> float:
         """The γ·‖u‖ for which ((R + D₂)/γ)² is smallest, at length 1; at others it is so many times as long."""
         reached = self.margins
-        r = self.radius_p(2.0) * float(np.linalg.norm(self.direction))
+        r = self.radius_p(2.0) * self.norm
 
         def bound(logarithm: float) -> float:
             width = math.exp(logarithm)
@@ -116,9 +117,9 @@ def chosen(
     """For each bound the witness that makes it smallest; one witness may serve several."""
     radius = math.sqrt(power_sums(sample.rows, sample.labels, 2.0, float(bias)))
     guesses = {
-        name: Guess(sample, direction / (float(np.linalg.norm(direction)) * radius), bias=bias, target=target)
+        name: Guess(sample, direction / (length_of(direction) * radius), bias=bias, target=target)
         for name, direction in directions.items()
-        if radius > 0.0 and SHORTEST < float(np.linalg.norm(direction)) < math.inf
+        if radius > 0.0 and SHORTEST < length_of(direction) < math.inf
     }
     found: dict[str, Found] = {}
     taken: list[tuple[str, float]] = []

@@ -11,7 +11,7 @@ The budget is a number of terms to be looked at, not a time: the same data give 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -131,7 +131,7 @@ def directions(sample: Sample, features: int, *, bias: bool, budget: int) -> dic
     share, limit = sample.share(), 1.0 / radius**2
     for _ in range(8):
         machine.solve(limit, budget // 16)
-        r = radius * float(np.linalg.norm(machine.w))
+        r = radius * length_of(machine.w)
         loss = share * float(np.maximum(0.0, 1.0 - machine.margins()).sum())
         better = limit_for(r * r, loss, radius) * share
         settled, limit = abs(better - limit) < 0.02 * limit, better
@@ -139,7 +139,7 @@ def directions(sample: Sample, features: int, *, bias: bool, budget: int) -> dic
             break
     machine.solve(limit, budget // 3, small=SMALL / 10.0)
     found = {"hinge": machine.w.copy()}
-    wide = _widest(machine, radius)
+    wide = widest(machine, radius)
     return found if wide is None else {**found, "margin": wide}
 
 
@@ -151,6 +151,11 @@ def limit_for(a: float, loss: float, radius: float) -> float:
     by_loss = 1.0 + a / root
     by_a = 0.5 * (1.0 + (a + 2.0 * loss) / root)
     return by_loss / (2.0 * radius**2 * by_a)
+
+
+def length_of(u: NDArray[np.float64]) -> float:
+    """‖u‖, always in the same order of summation: BLAS, behind NumPy's own norm, has one for each number of threads."""
+    return math.sqrt(float(np.square(u).sum()))
 
 
 def lowest(function: Callable[[float], float], low: float, high: float, steps: int = 60) -> float:
@@ -171,13 +176,13 @@ def lowest(function: Callable[[float], float], low: float, high: float, steps: i
     return (a + b) / 2.0
 
 
-def _widest(machine: Machine, radius: float) -> NDArray[np.float64] | None:
+def widest(machine: Machine, radius: float) -> NDArray[np.float64] | None:
     """The direction of the largest margin, found with larger and larger limits; None where nothing separates."""
     limit, best, witness = 100.0 / radius**2, 0.0, None
     share = machine.budget // 6
     while machine.budget > 0:
         machine.solve(limit, share)
-        reached, size = machine.margins(), float(np.linalg.norm(machine.w))
+        reached, size = machine.margins(), length_of(machine.w)
         least = float(reached.min()) / size
         if least > best:
             grown = least > best * 1.001
@@ -190,7 +195,7 @@ def _widest(machine: Machine, radius: float) -> NDArray[np.float64] | None:
     return witness
 
 
-def joined(parts: list[tuple[Rows, NDArray[np.int8]]]) -> tuple[Sparse, NDArray[np.int8]]:
+def joined(parts: Sequence[tuple[Rows, NDArray[np.int8]]]) -> tuple[Sparse, NDArray[np.int8]]:
     """Batches as one."""
     pieces = [without_zeros(rows) for rows, _ in parts]
     lengths = np.concatenate([np.diff(piece.starts) for piece in pieces])
