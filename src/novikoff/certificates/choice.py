@@ -68,13 +68,13 @@ class Guess:
         self.powers: dict[float, float] = {}
 
     def evidence(self, length: float, widths: tuple[float, ...] = ()) -> Evidence:
-        u, reached = self.direction * length, self.margins * length
+        reached = self.margins * length
         norm = self.norm * length
         return Evidence(
             radius=self.radius_p(2.0),
             radius_p=self.radius_p,
             norm=norm,
-            norm_q=lambda q: float(np.linalg.norm(u, q)),
+            norm_q=lambda q: length * float(np.linalg.norm(self.direction, q)),
             margin=self.least * length,
             losses=_Losses(reached, self.share),
             slack=lambda gamma: math.sqrt(self.share * float((np.maximum(0.0, gamma - reached / norm) ** 2).sum())),
