@@ -6,7 +6,7 @@ They are kept in the folder that NOVIKOFF_BENCH names, or else in `novikoff-benc
   reads no svmlight. `wide` is the same with ten times the features; `small` its first 1,000 rows.
 - click: rows × 25 tokens of eight hexadecimal digits, drawn with skew; in one namespace, each token after its column
   (`-1 | a=3f09c1d2 b=...`), or in 25 (`-1 |a 3f09c1d2 |b ...`).
-- mc20: rows × 60,000 features, 89 non-zeros, labels from 1 to 20; a class has words of its own, a tenth of the labels is
+- mc20: rows × 60,000 features, 89 non-zeros, labels from 1 to 20; a class has words of its own, a tenth of labels is
   noise.
 - dense: rows × 100 numbers as CSV without a header, the label first.
 

@@ -18,11 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff import __version__
-from novikoff.certificates import targets, witness
+from novikoff.certificates import targets
 from novikoff.certificates.choice import Found, chosen, own_direction
 from novikoff.certificates.measure import OUTWARD, UNIT, Batch, Batches, Measured, evidence, measure
 from novikoff.certificates.sample import Gatherer
 from novikoff.certificates.source import Arrays, Source
+from novikoff.certificates.spool import Spool
+from novikoff.certificates.streaming import Searched, searched
+from novikoff.certificates.witness import Sample
 from novikoff.errors import InputError
 from novikoff.learners import learner_class, name_of
 from novikoff.learners.learner import Learner
@@ -31,6 +34,7 @@ from novikoff.theory.bounds import Bound, Evidence
 
 FORMAT = 1
 LEAST_BUDGET = 60_000_000  # terms that the search for witnesses looks at: a fraction of a second
+SAMPLE_ONLY = 0.1  # a budget below that is for a sample of a long stream, and no temporary file is made
 NOTHING = "nothing of the data; the theorem is about exact arithmetic, and what this run made is compared with it"
 IID = "the examples are drawn independently from one distribution, and so is new data"
 
@@ -88,53 +92,53 @@ def make(
     model: Learner, source: Source, *, passes: int, confidence: float = 0.95, budget: float = 1.0
 ) -> tuple[Certificate, Learner]:
     """The certificate of a fresh learner on a stream, and the learner after it."""
-    gatherer = Gatherer()
-    first = source.learn(model, passes, gatherer.add)
-    sample = gatherer.sample()
-    if sample is None:
-        raise InputError("There are no examples to certify anything about.")
-    directions = _directions(model, sample, effort(sample, budget))
-    found = _witnesses(model, sample, directions)
+    with Spool() as spool:
+        gatherer = Gatherer(spool if budget >= SAMPLE_ONLY else None)
+        first = source.learn(model, passes, gatherer.add)
+        sample = gatherer.sample()
+        if sample is None:
+            raise InputError("There are no examples to certify anything about.")
+        search = _search(model, sample, spool, effort(sample, budget))
+    found = _witnesses(model, search)
     target = _target(model, sample, passes)
     return Certificate(_document(model, source, found, target, first, passes, confidence)), model
 
 
-def _target(model: Learner, sample: witness.Sample | None, passes: int) -> Mapping[str, float]:
+def _target(model: Learner, sample: Sample | None, passes: int) -> Mapping[str, float]:
     """What is shown of a target, where a theorem asks for one."""
     if sample is None or not any(bound.by_target for bound in model.bounds()):
         return {}
     return targets.known(model, sample, model._fitted().features, passes)
 
 
-def effort(sample: witness.Sample, budget: float) -> int:
+def effort(sample: Sample, budget: float) -> int:
     """How many terms the search for witnesses may look at."""
     terms = int(sample.share() * len(sample.rows.values))
     return int(budget * max(LEAST_BUDGET, 3 * terms))
 
 
-def _directions(model: Learner, sample: witness.Sample, budget: int) -> Mapping[str, NDArray[np.float64]]:
+def _search(model: Learner, sample: Sample, spool: Spool, budget: int) -> Searched:
     if all(bound.by_target for bound in model.bounds()):
-        return {}
-    return witness.directions(sample, model._fitted().features, bias=bool(model.bias), budget=budget)
+        return Searched({}, sample)
+    return searched(sample, spool, model._fitted().features, bias=bool(model.bias), budget=budget)
 
 
-def _witnesses(model: Learner, sample: witness.Sample, directions: Mapping[str, NDArray[np.float64]]) -> list[Found]:
+def _witnesses(model: Learner, search: Searched) -> list[Found]:
     bounds, bias = [bound for bound in model.bounds() if not bound.by_target], bool(model.bias)
     own = own_direction(model, bias) if bounds else None
-    if own is not None:
-        directions = {**directions, "own": own}
-    return chosen(bounds, directions, sample, bias=bias, target={})
+    directions = search.directions if own is None else {**search.directions, "own": own}
+    return chosen(bounds, directions, search.judge, bias=bias, target={})
 
 
 def bounds_of(
     model: Learner,
-    sample: witness.Sample,
-    directions: Mapping[str, NDArray[np.float64]],
+    sample: Sample,
+    search: Searched,
     stream: Batches,
     passes: int,
 ) -> list[dict[str, Any]]:
-    """What the theorems say of a model after its run, with the best of these directions and its own."""
-    found, target = _witnesses(model, sample, directions), _target(model, sample, passes)
+    """What the theorems say of a model after its run, with the best of the directions found and its own."""
+    found, target = _witnesses(model, search), _target(model, sample, passes)
     _, facts = _facts(model, found, target, stream, passes)
     return [_judged(bound, facts, model.ledger_) for bound in model.bounds()]
 

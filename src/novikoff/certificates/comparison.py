@@ -7,17 +7,18 @@ through once more to measure them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from novikoff.certificates import certificate, witness
+from novikoff.certificates import certificate
 from novikoff.certificates.choice import Guess
 from novikoff.certificates.measure import Batch
 from novikoff.certificates.sample import gathered
 from novikoff.certificates.source import Files
+from novikoff.certificates.spool import Spool
+from novikoff.certificates.streaming import Searched, searched
 from novikoff.errors import InputError, NovikoffError
 from novikoff.learners import learner_class, names, variant_settings
 from novikoff.learners.following import Following
@@ -122,11 +123,12 @@ def _judged(
     def stream() -> Iterator[Batch]:
         return Files(titles, options).batches(first.labels, features)
 
-    sample = gathered(stream())
-    if sample is None:
-        raise InputError("There are no examples to compare learners on.")
-    effort = certificate.effort(sample, 1.0)
-    sides = {bias: witness.directions(sample, features, bias=bias, budget=effort // 2) for bias in (False, True)}
+    with Spool() as spool:
+        sample = gathered(stream(), spool)
+        if sample is None:
+            raise InputError("There are no examples to compare learners on.")
+        effort = certificate.effort(sample, 1.0)
+        sides = {bias: searched(sample, spool, features, bias=bias, budget=effort // 2) for bias in (False, True)}
     entries = []
     for name, model in models.items():
         bounds = certificate.bounds_of(model, sample, sides[bool(model.bias)], stream, passes)
@@ -134,16 +136,14 @@ def _judged(
         best = min(shown, key=lambda b: float(b["allowed"]), default=None)
         entries.append(Entry(name, model, seconds[name], best))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
-    return Comparison(entries, left_out, *_kinds(sides[True], sample, features))
+    return Comparison(entries, left_out, *_kinds(sides[True], features))
 
 
-def _kinds(
-    directions: Mapping[str, NDArray[np.float64]], sample: witness.Sample, features: int
-) -> tuple[float | None, float | None]:
+def _kinds(search: Searched, features: int) -> tuple[float | None, float | None]:
     """(M_p, M_w) for the directions that suit each best."""
     additive, multiplicative = [], []
-    for direction in directions.values():
-        e = Guess(sample, direction, bias=True, target={}).evidence(1.0)
+    for direction in search.directions.values():
+        e = Guess(search.judge, direction, bias=True, target={}).evidence(1.0)
         if e.margin > 0.0:
             additive.append(mistakes.additive(norm2=e.norm, radius2=e.radius, margin=e.margin))
             multiplicative.append(

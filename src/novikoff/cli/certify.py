@@ -45,7 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 def add_certifying(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--confidence", metavar="P", type=float, help="of the error on new data (default: 0.95)")
     parser.add_argument(
-        "--budget", metavar="TIMES", type=float, help="how hard to look for witnesses (default: 1, a few passes)"
+        "--budget",
+        metavar="TIMES",
+        type=float,
+        help="how hard to look for witnesses (default: 1, a few passes; below 0.1 a sample of a long stream is enough)",
     )
 
 

@@ -1,0 +1,232 @@
+"""Witnesses for streams that don't fit in memory: nearly as good as if they did, the same however the stream comes."""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+import tracemalloc
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from novikoff import InputError, Perceptron
+from novikoff._jit import DISABLED
+from novikoff.certificates import certificate, sample, spool
+from novikoff.certificates.certificate import make
+from novikoff.certificates.sample import Gatherer, gathered, halves
+from novikoff.certificates.source import Arrays, Files
+from novikoff.certificates.spool import Spool
+from novikoff.certificates.streaming import searched
+from novikoff.certificates.verify import differences, verify
+from novikoff.stream.reading import Options
+from novikoff.stream.rows import Dense, Sparse, how_many
+
+ROWS, TERMS, FEATURES = (600, 8, 60) if DISABLED else (6000, 12, 400)
+
+
+def planes(order: str, noise: float, rows: int = ROWS) -> tuple[Any, Any]:
+    """Sparse rows with labels by a plane; with no noise, only those that keep away from it."""
+    rng = np.random.default_rng(0)
+    columns = np.sort(rng.random((2 * rows, FEATURES)).argsort(axis=1)[:, :TERMS], axis=1)
+    values = rng.standard_normal(columns.shape).astype(np.float32)
+    scores = (values * rng.standard_normal(FEATURES)[columns]).sum(axis=1)
+    far = np.flatnonzero(np.abs(scores) > 1.0)[:rows] if noise == 0.0 else np.arange(rows)
+    y = np.where(scores[far] + noise * rng.standard_normal(len(far)) > 0, 1, -1)
+    if order == "sorted":
+        far, y = far[np.argsort(y)], np.sort(y)
+    starts = np.arange(len(far) + 1) * TERMS
+    return sp.csr_matrix((values[far].ravel(), columns[far].ravel(), starts), (len(far), FEATURES)), y
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for an eighth of the examples, and a budget as long streams have it."""
+    monkeypatch.setattr(sample, "ROOM", ROWS * TERMS // 8)
+    monkeypatch.setattr(sample, "PIECE", 16)
+    monkeypatch.setattr(spool, "HAND", ROWS * TERMS // 8)
+    monkeypatch.setattr(certificate, "LEAST_BUDGET", 0)
+
+
+def allowed(X: Any, y: Any, theorem: str, budget: float = 1.0) -> float:
+    found, _ = make(Perceptron(), Arrays(X, y), passes=1, budget=budget)
+    assert verify(found, X, y) == []
+    return float({b["name"]: b for b in found.bounds}[theorem]["allowed"])
+
+
+@pytest.mark.parametrize("order", ["mixed", "sorted"])
+def test_nearly_as_good_as_in_memory(order: str, narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = planes(order, noise=1.0)
+    streamed, longer = allowed(X, y, "hinge"), allowed(X, y, "hinge", budget=8.0)
+    sampled = allowed(X, y, "hinge", budget=0.09)
+    monkeypatch.setattr(sample, "ROOM", 1 << 30)
+    whole = allowed(X, y, "hinge", budget=30.0)
+    assert whole <= streamed <= 1.05 * whole
+    assert longer <= 1.01 * whole
+    assert streamed < sampled
+
+
+@pytest.mark.skipif(DISABLED, reason="takes many passes")
+def test_the_largest_margin_is_found_too(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = planes("mixed", noise=0.0)
+    streamed = allowed(X, y, "novikoff", budget=1000.0)
+    monkeypatch.setattr(sample, "ROOM", 1 << 30)
+    assert streamed <= 1.03 * allowed(X, y, "novikoff", budget=1000.0)
+
+
+@pytest.mark.parametrize(("block", "threads"), [(1 << 10, 1), (1 << 12, 2), (1 << 20, 3)])
+def test_the_same_bytes_however_it_is_read(block: int, threads: int, narrow: None, tmp_path: Path) -> None:
+    X, y = planes("mixed", noise=1.0, rows=ROWS // 4)
+    path = tmp_path / "data.svm"
+    lines = [
+        " ".join([str(label), *(f"{j + 1}:{v:.4f}" for j, v in zip(x.indices, x.data, strict=True))])
+        for x, label in zip(X, y, strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    usual, _ = make(Perceptron(), Files([str(path)], Options()), passes=1)
+    other, _ = make(Perceptron(), Files([str(path)], Options(block=block, threads=threads)), passes=1)
+    assert other.as_json() == usual.as_json()
+    assert differences(other.document, Files([str(path)], Options())) == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(cuts=st.lists(st.integers(1, 299), unique=True), dense=st.booleans())
+def test_pieces_don_t_depend_on_batches(cuts: list[int], dense: bool) -> None:
+    X = np.random.default_rng(0).integers(0, 3, (300, 5)).astype(np.float32)
+    y = np.where(X[:, 0] > 1, 1, -1).astype(np.int8)
+    edges = [0, *sorted(cuts), 300]
+    parts = [(_rows(X[a:b], dense), y[a:b]) for a, b in pairwise(edges)]
+    with pytest.MonkeyPatch.context() as patch, Spool() as whole, Spool() as cut:
+        patch.setattr(sample, "ROOM", 200)
+        patch.setattr(sample, "PIECE", 8)
+        one, other = gathered([(_rows(X, True), y)], whole), gathered(parts, cut)
+        assert one is not None
+        assert other is not None
+        _same(one.rows, other.rows)
+        assert whole.index == cut.index
+        for a, b in zip(*(s.hands(np.random.default_rng(1), 1.0) for s in (whole, cut)), strict=True):
+            _same(a.rows, b.rows)
+            np.testing.assert_array_equal(a.labels, b.labels)
+
+
+def _rows(X: Any, dense: bool) -> Any:
+    if dense:
+        return Dense(np.ascontiguousarray(X).ravel(), X.shape[1])
+    table = sp.csr_matrix(X)
+    return Sparse(table.indptr.astype(np.int64), table.indices.astype(np.uint32), table.data)
+
+
+def _same(a: Sparse, b: Sparse) -> None:
+    for one, other in zip(a, b, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def numbered(count: int, kind: Any = np.float32) -> Any:
+    """Pieces of four rows of two terms, all of which say which row they are."""
+    for start in range(0, count, 4):
+        number = np.arange(start, start + 4)
+        yield (
+            Sparse(np.arange(5) * 2, np.repeat(number, 2).astype(np.uint32), np.repeat(number + 0.5, 2).astype(kind)),
+            np.ones(4, np.int8),
+        )
+
+
+@pytest.mark.parametrize("most", [1 << 20, 100])
+def test_a_spool_deals_every_piece_once_and_keeps_multipliers(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "HAND", 40)
+    monkeypatch.setattr(spool, "MOST", most)
+    with Spool() as pieces:
+        for piece in numbered(400):
+            pieces.add(*piece)
+            assert pieces.terms <= most
+            assert pieces.file.seek(0, 2) == 17 * pieces.rows + 8 * pieces.terms
+        seen = []
+        for tour in range(3):
+            came = []
+            for hand in pieces.hands(np.random.default_rng(tour), 0.5):
+                first = hand.rows.indices[hand.rows.starts[:-1]]
+                assert (np.diff(hand.rows.starts) == 2).all()
+                np.testing.assert_array_equal(hand.rows.values, hand.rows.indices + np.float32(0.5))
+                np.testing.assert_array_equal(hand.multipliers, 0.5 * first * (tour > 0) * 0.5 ** (tour - 1))
+                hand.multipliers[:] = first if tour == 0 else hand.multipliers
+                came += first.tolist()
+            seen.append(came)
+        kept = sorted(seen[0])
+        assert kept == sorted(seen[1]) == sorted(seen[2])
+        assert seen[0] != seen[1]
+        assert pieces.rows == len(kept)
+        assert kept == list(range(400)) if most > 800 else np.ptp(np.diff(kept[::4])) == 0
+
+
+def test_few_features_need_no_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "ENOUGH", 2)
+    monkeypatch.setattr(spool, "LEAST", 80)
+    with Spool() as pieces:
+        for rows, labels in numbered(4000):
+            pieces.add(rows._replace(indices=rows.indices % 50), labels)
+            assert pieces.rows <= max(2 * pieces.features, 40)
+        assert pieces.rows >= 50
+
+
+def test_kinds_of_values_may_differ() -> None:
+    with Spool() as pieces:
+        for piece in (*numbered(8), *numbered(8, np.float64)):
+            pieces.add(*piece)
+        (hand,) = pieces.hands(np.random.default_rng(0), 1.0)
+        assert hand.rows.values.dtype == np.float64
+        np.testing.assert_array_equal(hand.rows.values, hand.rows.indices + 0.5)
+
+
+def test_half_a_sample_judges_the_other(narrow: None) -> None:
+    X, y = planes("mixed", noise=1.0)
+    part = gathered(Arrays(X, y).batches(Perceptron().fit(X, y)._fitted().labels, FEATURES))
+    assert part is not None
+    assert part.share() > 4
+    one, other = halves(part)
+    assert how_many(one.rows) + how_many(other.rows) == how_many(part.rows)
+    assert one.total == other.total == ROWS
+
+
+def test_streams_that_fit_make_no_temporary_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", None)
+    X, y = planes("mixed", noise=1.0, rows=100)
+    assert allowed(X, y, "hinge", budget=1e-3 if DISABLED else 1.0) > 0.0
+
+
+def test_a_full_disk_is_told(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(spool.os, "pwritev", full)
+    X, y = planes("mixed", noise=1.0)
+    with pytest.raises(InputError, match=r"No space left on device.*TMPDIR"):
+        make(Perceptron(), Arrays(X, y), passes=1)
+    assert allowed(X, y, "hinge", budget=0.09) > 0.0
+
+
+@pytest.mark.skipif(DISABLED, reason="what is compiled takes no memory")
+def test_memory_does_not_grow_with_the_stream(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample, "PIECE", 128)
+    X, y = planes("mixed", noise=1.0)
+    table, signs = _rows(X.toarray(), False), y.astype(np.int8)
+
+    def peak(times: int) -> int:
+        tracemalloc.start()
+        with Spool() as pieces:
+            gatherer = Gatherer(pieces)
+            for _ in range(times):
+                gatherer.add(table, signs)
+            part = gatherer.sample()
+            assert part is not None
+            searched(part, pieces, FEATURES, bias=True, budget=5 * TERMS * part.total)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(1)
+    assert peak(16) < 1.25 * peak(2)
