@@ -1,4 +1,4 @@
-"""Every scheme for many outcomes, with streams that suit it, and those quick enough to be compiled each time."""
+"""Every scheme for many outcomes, streams that suit it, and what is quick enough to be compiled each time."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def suited(inner: Any, X: Any) -> Any:
 
 
 def examples(seed: int, rows: int = 60, columns: int = 7, classes: int = 5, kind: Any = np.float64) -> tuple[Any, Any]:
-    """Real values, some of them 0, and the number of the class: what a table of weights with noise says. Classes come
-    one after another, some of them two at a time."""
+    """Real values, some of them 0, and the number of the class, as a table of weights with noise says. Classes come one
+    after another, as the stream goes on."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns))
     X[:, ::3] *= rng.random((rows, len(range(0, columns, 3)))) < 0.4

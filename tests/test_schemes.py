@@ -104,8 +104,8 @@ class InLargeSpace:
 
 
 BY_SCORE = ("sgd-logistic-adagrad", "sgd-squared-sqrt")
-"""Each preference pulls as hard as its score says: only `top` has one example in the large space, whose score is a sum
-in another order."""
+"""Each preference pulls as hard as its score says: only `top` has one example in the large space, and the score is a
+sum in another order."""
 PENALISED = ("sgd-hinge-adagrad-elastic", "sgd-logistic-sqrt-ridge")
 """Penalties that were put off are paid in other portions."""
 QUICK_IN_KESLER = ("perceptron", "perceptron-averaged", "sgd-hinge-adagrad", "balanced-winnow")
@@ -219,7 +219,7 @@ class Apart:
         self.updates += moved
 
     def score(self, learner: Any, x: Any) -> float:
-        """As the loop sees it: a Perceptron's rate comes in when scores are shown, and changes no prediction."""
+        """As the loop sees it: the rate of a Perceptron is multiplied in when scores are shown."""
         return float(learner.decision_function(x)[0]) / learner._scale() if learner._state else 0.0
 
     def choose(self, scores: list[float]) -> int:
