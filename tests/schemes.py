@@ -74,6 +74,10 @@ def slow_unless(quick: bool) -> Any:
     return () if quick or DISABLED else (pytest.mark.slow,)
 
 
+def compiled_in_the_slow_set(test: Any) -> Any:
+    return test if DISABLED else pytest.mark.slow(test)
+
+
 def suited(inner: Any, X: Any) -> Any:
     least, most = (inner or Perceptron())._range()
     return X if least == -np.inf else np.clip(X if least < 0 else np.abs(X), least, most)

@@ -32,7 +32,17 @@ from novikoff import (
 )
 from novikoff._jit import DISABLED
 from novikoff.store import from_bytes, to_bytes
-from tests.schemes import ONE_LABEL, PATHS, SCHEMES, WORDS, examples, scheme, slow_unless, told
+from tests.schemes import (
+    ONE_LABEL,
+    PATHS,
+    SCHEMES,
+    WORDS,
+    compiled_in_the_slow_set,
+    examples,
+    scheme,
+    slow_unless,
+    told,
+)
 from tests.streams import csr
 
 EVERY = pytest.mark.parametrize("name", SCHEMES)
@@ -207,6 +217,7 @@ def test_examples_that_say_nothing(name: str) -> None:
     assert to_bytes(one_by_one(scheme(name), X, y)) == to_bytes(chunks(scheme(name), csr(X), y, [1, 5]))
 
 
+@compiled_in_the_slow_set
 def test_time_goes_on_where_an_example_says_nothing() -> None:
     """Averages are over all examples, those before the first label included."""
     X = csr(np.ones((4, 1)))
@@ -338,6 +349,7 @@ def test_a_refused_first_example_is_no_beginning() -> None:
 
 
 @OVERFLOWS
+@compiled_in_the_slow_set
 def test_weights_that_run_away_are_refused() -> None:
     model = Kesler(SGD(loss="squared", schedule="constant", rate=1e9))
     X = csr(np.full((60, 2), 1e20))
@@ -445,6 +457,7 @@ def test_an_exhaustive_code_has_room_for_eleven_classes() -> None:
     assert to_bytes(model) == before
 
 
+@compiled_in_the_slow_set
 def test_values_out_of_range_are_named() -> None:
     model = OneVsAll(BalancedWinnow()).partial_fit(csr(np.eye(3)), ["a", "b", "c"])
     with pytest.raises(InputError, match="row 1, column 2 has 3"):
@@ -497,6 +510,7 @@ def test_trees() -> None:
     assert set(PATHS) >= set(scheme("hierarchical").fit(*told("hierarchical", 0, classes=7)).classes_.tolist())
 
 
+@compiled_in_the_slow_set
 @pytest.mark.parametrize("p", [None, 4.0])
 def test_p_norm_inside(p: float | None) -> None:
     if p is None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from novikoff import AllVsAll, OneVsAll, OutputCode, Perceptron
 from novikoff.learners.learner import Learner
 from novikoff.parts.schemes import Pairs, aim
-from tests.schemes import INNER, WORDS, examples, scheme, slow_unless, suited, told
+from tests.schemes import INNER, WORDS, compiled_in_the_slow_set, examples, scheme, slow_unless, suited, told
 from tests.streams import csr
 from tests.test_twins import dot
 
@@ -108,7 +108,7 @@ BY_SCORE = ("sgd-logistic-adagrad", "sgd-squared-sqrt")
 sum in another order."""
 PENALISED = ("sgd-hinge-adagrad-elastic", "sgd-logistic-sqrt-ridge")
 """Penalties that were put off are paid in other portions."""
-QUICK_IN_KESLER = ("perceptron", "perceptron-averaged", "sgd-hinge-adagrad", "balanced-winnow")
+QUICK_IN_KESLER = ("perceptron", "perceptron-averaged", "balanced-winnow")
 
 
 def in_kesler() -> Any:
@@ -171,6 +171,7 @@ def test_kesler_follows_the_mean_loss_of_all_preferences(name: str, loss_slope: 
     assert model.ledger_.updates == len(y)
 
 
+@compiled_in_the_slow_set
 def test_a_preference_to_both_sides_alike_is_no_step_of_adagrad() -> None:
     """Three labels and three others pull the threshold equally to both sides; what is left is nothing, not rounding."""
     words = WORDS[:6]
@@ -327,9 +328,20 @@ def test_any_stream_and_learner(name: str, inner: str, seed: int, rows: int, col
     equal_apart(name, inner, *examples(seed, rows, columns, classes))
 
 
-@pytest.mark.parametrize("kind", [pytest.param(np.float32), pytest.param(np.float64, marks=slow_unless(False))])
-@pytest.mark.parametrize("form", [np.asarray, csr])
-@pytest.mark.parametrize("inner", ["sgd-logistic-adagrad", pytest.param("balanced-winnow", marks=slow_unless(False))])
+QUICK_FORM = ("sgd-logistic-adagrad", csr, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("inner", "form", "kind"),
+    [
+        *(
+            pytest.param(inner, form, kind, marks=slow_unless((inner, form, kind) == QUICK_FORM))
+            for inner in ("perceptron", "sgd-logistic-adagrad", "balanced-winnow")
+            for form in (np.asarray, csr)
+            for kind in (np.float32, np.float64)
+        ),
+    ],
+)
 def test_one_vs_all_in_either_precision_and_form(inner: str, form: Any, kind: Any) -> None:
     X, y = examples(4, columns=21, kind=kind)
     X = suited(INNER[inner], X)
@@ -396,9 +408,8 @@ def test_decisions_are_those_of_naive_code(name: str, changes: dict[str, Any], t
     assert winners.tolist() == shown.argmax(axis=1).tolist() == expected
 
 
-@pytest.mark.parametrize(
-    "inner", [pytest.param("sgd-logistic-adagrad"), pytest.param("sgd-squared-sqrt", marks=slow_unless(False))]
-)
+@compiled_in_the_slow_set
+@pytest.mark.parametrize("inner", ["sgd-logistic-adagrad", "sgd-squared-sqrt"])
 def test_decoding_by_the_loss_of_the_learner(inner: str) -> None:
     """A bit of 0 costs what a score of 0 costs, whatever the score is (Allwein, Schapire and Singer)."""
     X, y = examples(8)
