@@ -334,12 +334,10 @@ QUICK_FORM = ("sgd-logistic-adagrad", csr, np.float32)
 @pytest.mark.parametrize(
     ("inner", "form", "kind"),
     [
-        *(
-            pytest.param(inner, form, kind, marks=slow_unless((inner, form, kind) == QUICK_FORM))
-            for inner in ("perceptron", "sgd-logistic-adagrad", "balanced-winnow")
-            for form in (np.asarray, csr)
-            for kind in (np.float32, np.float64)
-        ),
+        pytest.param(inner, form, kind, marks=slow_unless((inner, form, kind) == QUICK_FORM))
+        for inner in ("perceptron", "sgd-logistic-adagrad", "balanced-winnow")
+        for form in (np.asarray, csr)
+        for kind in (np.float32, np.float64)
     ],
 )
 def test_one_vs_all_in_either_precision_and_form(inner: str, form: Any, kind: Any) -> None:
