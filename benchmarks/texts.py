@@ -105,7 +105,7 @@ def _mc20(block: int, mark: bytes) -> Any:
     step = np.arange(WORDS_IN_ROW)
     y = rng.integers(0, CLASSES, BLOCK)
     drawn = _ranks(rng, np.arange(1, WORDS - 2 * WORDS_IN_ROW + 1) ** -0.9, (BLOCK, WORDS_IN_ROW))
-    own = rng.random((BLOCK, WORDS_IN_ROW)) < 0.15
+    own = rng.random((BLOCK, WORDS_IN_ROW)) < 0.2
     drawn = np.sort(np.where(own, drawn // CLASSES * CLASSES + y[:, None], drawn), axis=1)
     distinct = np.maximum.accumulate(drawn - step, axis=1) + step
     indices = np.sort(places[distinct.clip(max=WORDS - 1)], axis=1)

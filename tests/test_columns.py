@@ -12,6 +12,7 @@ from novikoff import _columns, _machine
 from novikoff._columns import BLOCK
 from novikoff._jit import compiled
 from novikoff.parts.columns import wide_enough
+from novikoff.stream.rows import Dense, Sparse, sum_columns
 
 LENGTHS = range(41)
 KINDS = pytest.mark.parametrize(
@@ -31,13 +32,13 @@ def call_dense(values: Any, start: int, count: int, slots: Any, width: int, at: 
 
 
 @compiled
-def call_square(values: Any, start: int, count: int) -> float:
-    return _columns.square(values, start, count)
+def call_all(rows: Any, slots: Any, width: int, columns: int, out: Any) -> None:
+    sum_columns(rows, 0, slots, width, columns, out)
 
 
 @compiled
-def call_ask(indices: Any, start: int, count: int, slots: Any, width: int) -> None:
-    _columns.ask(indices, start, count, slots, width)
+def call_square(values: Any, start: int, count: int) -> float:
+    return _columns.square(values, start, count)
 
 
 def alone(x: Any, at: Any, slots: Any, width: int, column: int) -> float:
@@ -85,9 +86,25 @@ def test_compiled_sums_are_what_their_python_means(value_kind: Any, slot_kind: A
         got, meant = np.zeros((2, 8)), np.zeros((2, 8))
         call_dense(values, 1, count, slots, 8, 4, got[0])
         call_sparse(values, indices, 1, count, slots, 8, 4, got[1])
-        _columns._dense_columns(values, 1, count, slots, 8, 4, meant[0])
-        _columns._sparse_columns(values, indices, 1, count, slots, 8, 4, meant[1])
+        _columns._dense_columns(1)(values, 1, count, slots, 8, 4, meant[0])
+        _columns._sparse_columns(1)(values, indices, 1, count, slots, 8, 4, meant[1])
         assert got.tobytes() == meant.tobytes()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_sums_of_all_columns_are_those_of_each_alone(kind: Any) -> None:
+    """Whatever blocks they are done in."""
+    rng = np.random.default_rng(3)
+    for columns in range(1, 31):
+        count, width = int(rng.integers(0, 41)), wide_enough(columns) + BLOCK * int(rng.integers(2))
+        slots = table(rng, kind, 51, width, pairs=bool(columns % 2))
+        values, indices = rng.standard_normal(count).astype(kind), rng.integers(0, 50, count).astype(np.uint32)
+        got, every = np.zeros((2, width)), np.arange(count, dtype=np.uint32)
+        call_all(Sparse(np.array([0, count]), indices, values), slots, width, columns, got[0])
+        call_all(Dense(values, count), slots, width, columns, got[1])
+        for c in range(columns):
+            assert got[0, c] == alone(values, indices, slots, width, c)
+            assert got[1, c] == alone(values, every, slots, width, c)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -107,13 +124,6 @@ def test_squares(kind: Any) -> None:
                 got = call_square(changed, 2, count)
                 assert math.isnan(got) == (value == 0 or bool(np.isnan(value)))
                 np.testing.assert_equal(got, _columns._square(changed, 2, count))
-
-
-def test_asking_memory_changes_nothing() -> None:
-    slots = np.arange(40.0)
-    call_ask(np.array([0, 3, 2**31, 2**32 - 1], np.uint32), 0, 4, slots, 4)
-    call_ask(np.array([1], np.uint32), 0, 1, slots.reshape(-1, 2), 4)
-    assert (slots == np.arange(40.0)).all()
 
 
 def test_tables_are_whole_blocks_wide() -> None:

@@ -181,7 +181,7 @@ def test_a_preference_to_both_sides_alike_is_no_step_of_adagrad() -> None:
         assert columns_of(model)[0] == [0.0, 0.0, 0.0]
     tree = scheme("hierarchical", fresh("sgd-hinge-adagrad"), update="uniform")
     tree.partial_fit([[1.0, 0.7]], ["a/0"], classes=[f"a/{c}" for c in range(10)])
-    assert dict(zip(tree.nodes(), columns_of(tree), strict=True))["a"] == [0.0, 0.0, 0.0]
+    assert dict(zip(tree.column_names(), columns_of(tree), strict=True))["a"] == [0.0, 0.0, 0.0]
 
 
 # --- Reductions: a binary learner for each column ---
@@ -564,7 +564,7 @@ def test_trees_equal_their_twin(update: str, margin: float) -> None:
     else:  # shares are summed up along a path: equal up to rounding
         assert columns_of(model) == pytest.approx(np.array(twin.w), rel=1e-9, abs=1e-12)
         assert model.ledger_.mistakes == twin.mistakes
-    assert model.nodes() == nodes
+    assert model.column_names() == nodes
     far = [len(set(edges[-1][known.index(a)]) ^ set(edges[-1][known.index(b)]))
            for a, b in zip(model.predict(X).tolist(), y, strict=True)]  # fmt: skip
     assert model.tree_loss(X, y) == np.mean(far)

@@ -31,8 +31,7 @@ def score_columns(geometry: Any, rows: Rows, i: int, across: int, columns: int, 
     """The scores of the first so many columns for row i, bias included."""
     for c in range(columns):
         settle(geometry, Column(rows, rows.values, across, c, scores), i)
-    for at in range(0, columns, BLOCK):
-        sum_columns(rows, i, geometry.slots, across, at, scores)
+    sum_columns(rows, i, geometry.slots, across, columns, scores)
     for c in range(columns):
         scores[c] = finished(geometry, scores[c], c)
 
@@ -268,8 +267,7 @@ def judge_columns(
         if not ((tidy or proper(rows, i, slots)) and squared(rows, i) < largest):
             return i
         here = out[i * across : (i + 1) * across]
-        for at in range(0, columns, BLOCK):
-            sum_columns(rows, i, weights, across, at, here)
+        sum_columns(rows, i, weights, across, columns, here)
         for c in range(columns):
             here[c] += bias * weights[c]
     return count

@@ -27,7 +27,7 @@ from novikoff.parts.schemes import (
     stretch,
     together,
 )
-from novikoff.stream.rows import Rows, ask_ahead, proper, squared
+from novikoff.stream.rows import Rows, proper, squared
 
 # Where each number lives in Tally.counts.
 KNOWN, NEW, UNMET = 0, 1, 2
@@ -176,8 +176,6 @@ def learn_many(
     for i in range(count):
         if not (tidy or proper(rows, i, slots)):
             return i
-        if i + 1 < count:
-            ask_ahead(rows, i + 1, geometry.slots, across)
         weight = 1.0
         if len(weights) > 0:
             weight = weights[i]

@@ -14,7 +14,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._columns import BLOCK, ask, dense_columns, sparse_columns, square
+from novikoff._columns import (
+    BLOCK,
+    dense_columns,
+    dense_columns_2,
+    dense_columns_3,
+    sparse_columns,
+    sparse_columns_2,
+    sparse_columns_3,
+    square,
+)
 from novikoff._jit import compiled, generic
 from novikoff._machine import dense_sums, element, grow, sparse_sums
 
@@ -138,27 +147,44 @@ def _(rows: Sparse, i: int) -> float:
 
 
 @generic
-def sum_columns(
-    rows: Rows, i: int, slots: NDArray[np.floating], across: int, at: int, out: NDArray[np.float64]
-) -> None:
+def sum_block(rows: Rows, i: int, slots: NDArray[np.floating], across: int, at: int, out: NDArray[np.float64]) -> None:
     """w·x of row i, the bias not counted, for the block of columns that begins at `at`."""
     dense_columns(rows.values, i * rows.width, rows.width, slots, across, at, out)  # type: ignore[union-attr]
 
 
-@sum_columns.of(Sparse)
+@generic
+def sum_columns(
+    rows: Rows, i: int, slots: NDArray[np.floating], across: int, columns: int, out: NDArray[np.float64]
+) -> None:
+    """w·x of row i, the bias not counted, for the first so many columns; whole blocks of them are written."""
+    start, count = i * rows.width, rows.width  # type: ignore[union-attr]
+    at = 0
+    while columns - at > 2 * BLOCK:
+        dense_columns_3(rows.values, start, count, slots, across, at, out)
+        at += 3 * BLOCK
+    if columns - at > BLOCK:
+        dense_columns_2(rows.values, start, count, slots, across, at, out)
+    elif columns > at:
+        dense_columns(rows.values, start, count, slots, across, at, out)
+
+
+@sum_block.of(Sparse)
 def _(rows: Sparse, i: int, slots: NDArray[np.floating], across: int, at: int, out: NDArray[np.float64]) -> None:
     start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
     sparse_columns(rows.values, rows.indices, start, count, slots, across, at, out)
 
 
-@generic
-def ask_ahead(rows: Rows, i: int, slots: NDArray[np.floating], across: int) -> None:
-    """Asks memory for the weights of row i; those of dense rows it brings by itself."""
-
-
-@ask_ahead.of(Sparse)
-def _(rows: Sparse, i: int, slots: NDArray[np.floating], across: int) -> None:
-    ask(rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots, across)
+@sum_columns.of(Sparse)
+def _(rows: Sparse, i: int, slots: NDArray[np.floating], across: int, columns: int, out: NDArray[np.float64]) -> None:
+    start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
+    at = 0
+    while columns - at > 2 * BLOCK:
+        sparse_columns_3(rows.values, rows.indices, start, count, slots, across, at, out)
+        at += 3 * BLOCK
+    if columns - at > BLOCK:
+        sparse_columns_2(rows.values, rows.indices, start, count, slots, across, at, out)
+    elif columns > at:
+        sparse_columns(rows.values, rows.indices, start, count, slots, across, at, out)
 
 
 @origin.of(Column)
@@ -189,7 +215,7 @@ def _(rows: Column, i: int) -> float:
 @measure.of(Column)
 def _(rows: Column, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     begin = rows.at - rows.at % BLOCK
-    sum_columns(rows.rows, i, slots, rows.across, begin, rows.sums)
+    sum_block(rows.rows, i, slots, rows.across, begin, rows.sums)
     return rows.sums[rows.at], squared(rows.rows, i)
 
 
