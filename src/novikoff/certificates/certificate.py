@@ -23,14 +23,16 @@ from novikoff.certificates.choice import Found, chosen, own_direction
 from novikoff.certificates.measure import OUTWARD, UNIT, Batch, Batches, Measured, evidence, measure
 from novikoff.certificates.sample import Gatherer
 from novikoff.certificates.source import Arrays, Source
+from novikoff.certificates.spaces import space_of
 from novikoff.certificates.spool import Spool
 from novikoff.certificates.streaming import Searched, searched
 from novikoff.certificates.witness import Sample
 from novikoff.errors import InputError
-from novikoff.learners import learner_class, name_of
+from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.theory import conversion
 from novikoff.theory.bounds import Bound, Evidence
+from novikoff.wrap import model_class
 
 FORMAT = 1
 LEAST_BUDGET = 60_000_000  # terms that the search for witnesses looks at: a fraction of a second
@@ -92,16 +94,33 @@ def make(
     model: Learner, source: Source, *, passes: int, confidence: float = 0.95, budget: float = 1.0
 ) -> tuple[Certificate, Learner]:
     """The certificate of a fresh learner on a stream, and the learner after it."""
+    space = space_of(model)
+    if space is not None:
+        gatherer = space.gatherer()
+        first = source.learn(model, passes, gatherer.add)
+        return _elsewhere(model, source, space, _some(gatherer.sample()), first, passes, confidence, budget), model
     with Spool() as spool:
         gatherer = Gatherer(spool if budget >= SAMPLE_ONLY else None)
         first = source.learn(model, passes, gatherer.add)
-        sample = gatherer.sample()
-        if sample is None:
-            raise InputError("There are no examples to certify anything about.")
+        sample = _some(gatherer.sample())
         search = _search(model, sample, spool, effort(sample, budget))
     found = _witnesses(model, search)
     target = _target(model, sample, passes)
     return Certificate(_document(model, source, found, target, first, passes, confidence)), model
+
+
+def _some(sample: Sample | None) -> Sample:
+    if sample is None:
+        raise InputError("There are no examples to certify anything about.")
+    return sample
+
+
+def _elsewhere(
+    model: Learner, source: Source, space: Any, sample: Any, first: int, passes: int, confidence: float, budget: float
+) -> Certificate:
+    """The certificate of a learner that works in a space of its own."""
+    found = space.witnesses(sample, effort(sample, budget))
+    return Certificate(_document(model, source, found, {}, first, passes, confidence))
 
 
 def _target(model: Learner, sample: Sample | None, passes: int) -> Mapping[str, float]:
@@ -147,6 +166,10 @@ def _facts(
     model: Learner, found: list[Found], target: Mapping[str, float], stream: Batches, passes: int
 ) -> tuple[list[Measured], dict[str, Evidence]]:
     """What is measured of each witness, and what the theorems are asked with."""
+    space = space_of(model)
+    if space is not None:
+        measured, known = space.facts(found, stream, passes)
+        return measured, dict(known)
     bias = bool(model.bias)
     measured = (
         measure(stream(), [f.witness for f in found], bias=bias, widths=[f.widths for f in found]) if found else []
@@ -157,8 +180,11 @@ def _facts(
     return measured, {**facts, "target": _only(target)} if target else facts
 
 
-def certify(model: Learner, X: Any, y: Any, *, confidence: float = 0.95, budget: float = 1.0) -> Certificate:
+def certify(
+    model: Learner, X: Any, y: Any, *, qid: Any = None, confidence: float = 0.95, budget: float = 1.0
+) -> Certificate:
     """The certificate of a fitted model for the data that it was fitted to: fit is replayed and must give this model.
+    `qid` names the query of each row, for rankings.
 
     >>> from novikoff import Perceptron, certify, verify
     >>> X, y = [[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"]
@@ -170,8 +196,10 @@ def certify(model: Learner, X: Any, y: Any, *, confidence: float = 0.95, budget:
     """
     from novikoff.store import to_bytes
 
-    fresh = type(model)(**model.get_params())
-    certificate, replayed = make(fresh, Arrays(X, y), passes=int(model.passes), confidence=confidence, budget=budget)
+    fresh = type(model).from_settings(model.plain_settings())
+    certificate, replayed = make(
+        fresh, Arrays(X, y, qid), passes=int(model.passes), confidence=confidence, budget=budget
+    )
     if to_bytes(replayed) != to_bytes(model):
         raise InputError("This model is not what fit gives for this data: certify what was fitted, in the same order.")
     return certificate
@@ -179,16 +207,34 @@ def certify(model: Learner, X: Any, y: Any, *, confidence: float = 0.95, budget:
 
 def again(document: dict[str, Any], source: Source) -> Certificate:
     """The certificate that this data, and what the document says of learner and witnesses, really give."""
-    model = learner_class(document["learner"])(**document["settings"])
+    model = _named(document)
     found = [_unpacked(name, packed) for name, packed in document["witnesses"].items()]
     confidence = document["new data"]["confidence"] if document["new data"] else 0.95
+    space = space_of(model)
+    if space is not None:
+        first = source.learn(model, document["passes"])
+        _fit(found, space.slots(), "feature and the bias in each column of weights")
+        return Certificate(_document(model, source, found, {}, first, document["passes"], confidence))
     gatherer = Gatherer()
     first = source.learn(model, document["passes"], gatherer.add)
     slots = model._fitted().features + 1
-    if any(len(f.witness) != slots for f in found):
-        raise InputError(f"a witness must have {slots} numbers, one for each feature and the bias")
+    _fit(found, slots, "feature and the bias")
     target = _target(model, gatherer.sample(), document["passes"])
     return Certificate(_document(model, source, found, target, first, document["passes"], confidence))
+
+
+def _named(document: dict[str, Any]) -> Learner:
+    """A fresh learner as the document says."""
+    try:
+        model: Learner = model_class(document["learner"]).from_settings(document["settings"])
+    except (AttributeError, ImportError, KeyError, TypeError, ValueError) as problem:
+        raise InputError(f"there is no learner with these settings ({problem})") from None
+    return model
+
+
+def _fit(found: list[Found], slots: int, what: str) -> None:
+    if any(len(f.witness) != slots for f in found):
+        raise InputError(f"a witness must have {slots} numbers, one for each {what}")
 
 
 def _document(
@@ -206,7 +252,7 @@ def _document(
     ledger = state.ledger
 
     def stream() -> Iterator[Batch]:
-        return source.batches(state.labels, state.features)
+        return source.batches(state.labels, state.features) if model.outcomes == "sides" else source.told(model)
 
     measured, facts = _facts(model, found, target, stream, passes)
     document = {
@@ -214,12 +260,12 @@ def _document(
         "novikoff": __version__,
         "data": source.about(),
         "learner": name_of(type(model)),
-        "settings": {k: v.item() if isinstance(v, np.generic) else v for k, v in model.get_params().items()},
+        "settings": model.plain_settings(),
         "passes": passes,
-        "labels": [state.labels.negative, state.labels.positive],
+        "labels": state.labels.listed(),
         "precision": state.kind.name,
         "model": hashlib.sha256(to_bytes(model)).hexdigest(),
-        "observed": {**ledger.as_dict(), "mistakes_of_first_pass": first},
+        "observed": {**ledger.as_dict(), **model.observed(), "mistakes_of_first_pass": first},
         "bounds": [_judged(bound, facts, ledger) for bound in model.bounds()],
         "target": dict(target),
         "new data": _new_data(first, ledger.examples // passes, confidence),

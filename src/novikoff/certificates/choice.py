@@ -58,14 +58,19 @@ class Guess:
         self, sample: Sample, direction: NDArray[np.float64], *, bias: bool, target: Mapping[str, float]
     ) -> None:
         stride = -(-how_many(sample.rows) // MOST)
-        reached = np.empty(len(sample.labels))
-        margins(sample.rows, sample.labels, direction, float(bias), reached)
+        reached = self._reached(sample, direction, bias=bias)
         self.margins = reached[sample.labels != 0][::stride]
         self.least = float(reached[sample.labels != 0].min(initial=math.inf))
         self.share = sample.total / max(1, len(self.margins))
         self.sample, self.direction, self.bias, self.target = sample, direction, bias, target
         self.norm = length_of(direction)
         self.powers: dict[float, float] = {}
+
+    def _reached(self, sample: Any, direction: NDArray[np.float64], *, bias: bool) -> NDArray[np.float64]:
+        """The margin of each example."""
+        reached = np.empty(len(sample.labels))
+        margins(sample.rows, sample.labels, direction, float(bias), reached)
+        return reached
 
     def evidence(self, length: float, widths: tuple[float, ...] = ()) -> Evidence:
         reached = self.margins * length
@@ -121,6 +126,11 @@ def chosen(
         for name, direction in directions.items()
         if radius > 0.0 and SHORTEST < length_of(direction) < math.inf
     }
+    return best_of(bounds, guesses)
+
+
+def best_of(bounds: Sequence[Bound], guesses: Mapping[str, Guess]) -> list[Found]:
+    """… among these directions."""
     found: dict[str, Found] = {}
     taken: list[tuple[str, float]] = []
     for bound in bounds:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled
 from novikoff._machine import element
 from novikoff.stream.rows import Rows, first, how_many, last, slot
-from novikoff.stream.terms import each
+from novikoff.stream.terms import parts
 from novikoff.theory.bounds import Evidence
 
 UNIT = 2.0**-52
@@ -123,21 +123,21 @@ def measure(
     batches: Iterable[Batch], witnesses: Sequence[NDArray[np.float32]], *, bias: bool, widths: Sequence[Sequence[float]]
 ) -> list[Measured]:
     """All witnesses in one pass; `widths` are the γ·‖u‖ for which squared slacks are wanted, by witness."""
-    sums = [_fresh(len(wanted)) for wanted in widths]
+    sums = [fresh_sums(len(wanted)) for wanted in widths]
     wide = [np.asarray(u, np.float64) for u in witnesses]
     for rows, labels in batches:
         for u, wanted, total in zip(wide, widths, sums, strict=True):
             weigh(rows, labels, u, float(bias), np.asarray(wanted, np.float64), total)
-    return [_result(*parts) for parts in zip(witnesses, widths, sums, strict=True)]
+    return [result(*parts) for parts in zip(witnesses, widths, sums, strict=True)]
 
 
-def _fresh(slacks: int) -> NDArray[np.float64]:
+def fresh_sums(slacks: int) -> NDArray[np.float64]:
     sums = np.zeros(FIRST_SLACK + slacks)
     sums[MARGIN] = math.inf
     return sums
 
 
-def _result(witness: NDArray[np.float32], widths: Sequence[float], sums: NDArray[np.float64]) -> Measured:
+def result(witness: NDArray[np.float32], widths: Sequence[float], sums: NDArray[np.float64]) -> Measured:
     raised = 1.0 + (sums[EXAMPLES] + 64.0) * UNIT
     slacks = {width: float(total * raised) for width, total in zip(widths, sums[FIRST_SLACK:], strict=True)}
     hinge, logistic, squared = (float(sums[k] * raised) for k in (HINGE, LOGISTIC, SQUARED))
@@ -214,11 +214,5 @@ def norm_down(norm: float) -> float:
 def tidy(batches: Iterable[Batch], features: int) -> Iterable[Batch]:
     """The same with zeros left out and features that come twice added up, as learners see them."""
     for rows, labels in batches:
-        parts: list[Batch] = []
-
-        def take(part: Rows, start: int, _: bool, labels: NDArray[np.int8] = labels, parts: list[Batch] = parts) -> int:
-            parts.append((part, labels[start : start + how_many(part)]))
-            return how_many(part)
-
-        each(rows, features, take)
-        yield from parts
+        for part, start in parts(rows, features):
+            yield part, labels[start : start + how_many(part)]

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from novikoff.certificates.measure import Batch, tidy
 from novikoff.errors import InputError
-from novikoff.learners.following import Following
 from novikoff.learners.learner import Learner
 from novikoff.stream import door
 from novikoff.stream.labels import Labels
@@ -26,7 +25,7 @@ from novikoff.stream.sides import Sides
 PIECE = 1 << 20  # bytes of a file that are hashed at once
 
 
-See = Callable[[Rows, NDArray[np.int8]], None]
+See = Callable[[Rows, Any], None]
 
 
 class Source(Protocol):
@@ -40,12 +39,15 @@ class Source(Protocol):
     def batches(self, labels: Labels, features: int) -> Iterator[Batch]:
         """The stream as the learner saw it, labels as −1 and +1."""
 
+    def told(self, model: Learner) -> Iterator[tuple[Rows, Any]]:
+        """The same for any learner, with what examples ask for as it takes that."""
+
 
 class Arrays:
-    """X and y, as `fit` takes them."""
+    """X and y, as `fit` takes them; `qid` for rankings."""
 
-    def __init__(self, X: Any, y: Any) -> None:
-        self.X, self.y = X, y
+    def __init__(self, X: Any, y: Any, qid: Any = None) -> None:
+        self.X, self.y, self.qid = X, y, qid
 
     def about(self) -> dict[str, Any]:
         batch = door.batch(self.X)
@@ -54,20 +56,24 @@ class Arrays:
             digest.update(
                 np.ascontiguousarray(array).tobytes() if isinstance(array, np.ndarray) else str(array).encode()
             )
-        digest.update(repr(door.label_array(self.y).tolist()).encode())
+        digest.update(repr(spelled_out(self.y)).encode())
+        if self.qid is not None:
+            digest.update(repr(door.label_array(self.qid).tolist()).encode())
         return {"arrays": {"rows": batch.examples, "columns": batch.features, "sha256": digest.hexdigest()}}
 
     def learn(self, model: Learner, passes: int, see: See | None = None) -> int:
-        labels = Labels.sorted(door.label_array(self.y)).known()
-        model.partial_fit(self.X, self.y, classes=labels)
+        more = {} if self.qid is None else {"qid": self.qid}
+        model.partial_fit(self.X, self.y, **model.beforehand(self.y), **more)
         first = model.ledger_.mistakes
         for _ in range(passes - 1):
-            model.partial_fit(self.X, self.y)
-        state = model._fitted()
+            model.partial_fit(self.X, self.y, **more)
         if see is not None:
-            for rows, signs in self.batches(state.labels, state.features):
-                see(rows, signs)
+            for rows, codes in self.told(model):
+                see(rows, codes)
         return first
+
+    def told(self, model: Learner) -> Iterator[tuple[Rows, Any]]:
+        yield from model.told_arrays(self.X, self.y, self.qid)
 
     def batches(self, labels: Labels, features: int) -> Iterator[Batch]:
         rows = door.batch(self.X).rows
@@ -100,12 +106,8 @@ class Files:
             if not is_builtin(title):
                 self._digest(title)
         reading = Reading(self.titles, self.options)
-        following = Following(model, reading, positive=self.positive)
-        for batch in reading.batches():
-            signs = following.take(batch)
-            if see is not None:
-                see(batch.rows, signs)
-        following.end()
+        following = model.following(reading, positive=self.positive)
+        following.shown(reading.batches(), see)
         first = model.ledger_.mistakes
         for _ in range(passes - 1):
             following.once()
@@ -118,6 +120,9 @@ class Files:
         for batch in reading.batches():
             yield batch.rows, sides.of(batch)
 
+    def told(self, model: Learner) -> Iterator[tuple[Rows, Any]]:
+        yield from model.told_files(Reading(self.titles, self.options))
+
     def _digest(self, title: str) -> Future[str]:
         """In a thread of its own: a file takes longer to hash than to learn."""
         if title not in self._digests:
@@ -125,6 +130,22 @@ class Files:
             self._digests[title] = Future()
             Thread(target=_hash_into, args=(title, self._digests[title]), daemon=True).start()
         return self._digests[title]
+
+
+def spelled_out(y: Any) -> Any:
+    """Labels, sets of labels or preferences as plain lists, always in the same order."""
+    some = y if isinstance(y, list) else [y]
+    if not any(isinstance(one, list | tuple | set | frozenset | dict) for one in some) and np.ndim(some[0]) < 2:
+        return door.label_array(y).tolist()
+    if hasattr(y, "toarray"):
+        y = y.toarray()
+    return [_ordered(one) for one in (y.tolist() if isinstance(y, np.ndarray) else y)]
+
+
+def _ordered(one: Any) -> Any:
+    if isinstance(one, set | frozenset):
+        return sorted(map(repr, one))
+    return list(one.items()) if isinstance(one, dict) else one
 
 
 def check_file(title: str) -> None:

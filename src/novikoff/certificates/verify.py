@@ -8,7 +8,7 @@ from typing import Any
 from novikoff.certificates.certificate import FORMAT, Certificate, again
 from novikoff.certificates.source import Arrays, Source
 from novikoff.errors import InputError, NovikoffError
-from novikoff.learners import names
+from novikoff.wrap import model_class
 
 NEEDED = ("data", "learner", "settings", "passes", "observed", "bounds", "new data", "witnesses")
 
@@ -23,7 +23,7 @@ def read(text: str, origin: str) -> dict[str, Any]:
         raise InputError(f"{origin}: is not a certificate.") from None
     if number != FORMAT:
         raise InputError(f"{origin}: has format {number}, but this novikoff reads format {FORMAT}.")
-    if missing or document["learner"] not in names():
+    if missing or model_class(str(document["learner"])) is None:
         raise InputError(
             f"{origin}: is not a whole certificate of a known learner ({', '.join(missing) or 'learner'})."
         )
@@ -61,7 +61,8 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def verify(certificate: Certificate | dict[str, Any], X: Any, y: Any) -> list[str]:
-    """What in a certificate is not as the data X, y say, in words; an empty list where it is verified."""
+def verify(certificate: Certificate | dict[str, Any], X: Any, y: Any, *, qid: Any = None) -> list[str]:
+    """What in a certificate is not as the data X, y say, in words; an empty list where it is verified. `qid` names the
+    query of each row, for rankings."""
     document = certificate.document if isinstance(certificate, Certificate) else certificate
-    return differences(document, Arrays(X, y))
+    return differences(document, Arrays(X, y, qid))

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         if path:
             check_writable(Path(path))
     source = Files(options.data, options_of(options), options.positive)
-    fresh = type(model)(**model.get_params())
+    fresh = type(model).from_settings(model.plain_settings())
     certificate, replayed = make(fresh, source, passes=options.passes, **chosen(options))
     if to_bytes(replayed) != to_bytes(model):
         raise InputError(

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from novikoff.learners.estimator import above_one, finite, not_negative
+from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.multiplicative import Multiplicative, multiplicative
 from novikoff.parts.rules import Mistake
@@ -98,9 +99,17 @@ class BalancedWinnow(Weighed):
 
     def bounds(self) -> Sequence[Bound]:
         state = self._run_so_far()
-        if state.ledger.weighted or self.threshold != 0.0 or self.margin > 0.0:
+        if state.ledger.weighted:
+            return ()
+        return self.column_theorems(state, variables=state.features + int(self.bias))
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        return self.column_theorems(state, variables=variables)
+
+    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
+        if self.threshold != 0.0 or self.margin > 0.0:
             return ()  # only the sign of w·x does not change when all weights are divided by their sum
-        variables, eta = state.features + int(self.bias), math.log(self.alpha)
+        eta = math.log(self.alpha)
 
         def bound(e: Evidence, margin: float, loss: float) -> float | None:
             norm1, reach = e.norm_q(1.0), e.radius_p(math.inf)

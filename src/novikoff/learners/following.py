@@ -57,6 +57,14 @@ class Following:
         are left out, of two."""
         return self._learn(self._ready(batch), batch, onlooker or Nobody())
 
+    def shown(self, batches: Iterable[Batch], see: Any) -> None:
+        """All of these examples, and each batch with its labels to `see`, where there is one."""
+        for batch in batches:
+            codes = self.take(batch)
+            if see is not None:
+                see(batch.rows, codes)
+        self.end()
+
     def end(self) -> None:
         """After the last of them."""
         state = self._begun()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,7 +26,7 @@ from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many, narrowed, width
 from novikoff.stream.sides import Sides
-from novikoff.stream.terms import each
+from novikoff.stream.terms import each, parts
 from novikoff.theory.bounds import Bound
 
 TIES = {"positive": 1.0, "negative": -1.0}
@@ -45,6 +45,9 @@ class Learner(Estimator, ABC):
 
     two_classes: ClassVar[bool] = True
     """Whether what is learned are labels, of which there must be two."""
+    outcomes: str = "sides"
+    """What examples are to the theorems: the two sides of a vector, preferences between columns of weights, a binary
+    problem for each column, or queries."""
 
     @property
     def inner(self) -> Any:
@@ -53,6 +56,29 @@ class Learner(Estimator, ABC):
 
     def about_scheme(self) -> dict[str, Any]:
         """What there is to say of how outcomes are made, where they are not two labels."""
+        return {}
+
+    def beforehand(self, y: Any) -> dict[str, Any]:
+        """What the first partial_fit must be told to be as fit is."""
+        _, labels = self._told(y, y.shape[0] if hasattr(y, "shape") else len(y))
+        return {"classes": labels.known()}
+
+    def told_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
+        """Rows as they were learned, and what each asks for, as the loop takes it."""
+        batch, state = door.batch(X), self._fitted()
+        codes, _ = self._told(y, batch.examples, state.labels)
+        for part, start in parts(batch.rows, state.features):
+            yield part, codes[start : start + how_many(part)]
+
+    def told_files(self, reading: Any) -> Iterator[tuple[Rows, Any]]:
+        """The same for files."""
+        skips = reading.options.bad_lines == "skip"
+        reader = self.label_reader(self._fitted().labels, reading.left_out if skips else None)
+        for batch in reading.batches():
+            yield batch.rows, reader.of(batch)
+
+    def observed(self) -> dict[str, Any]:
+        """What a certificate tells of the run beside the ledger."""
         return {}
 
     def following(self, reading: Any, *, positive: str | None = None) -> Following:
@@ -72,6 +98,15 @@ class Learner(Estimator, ABC):
     @abstractmethod
     def bounds(self) -> Sequence[Bound]:
         """The theorems that hold for the run so far, with these settings."""
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        """The theorems that hold in a space of so many variables where all examples are positive, and each is a mean of
+        preferences that the rule was not content with (parts/blame.py); `top`: always the one with the least score."""
+        return ()
+
+    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
+        """The theorems for one of many columns of weights that learns by itself; only what any order allows."""
+        return ()
 
     def _check_settings(self) -> None:
         """Raises InputError where a setting makes no sense; called before anything is learned."""

@@ -23,6 +23,7 @@ from novikoff._machine import element, put
 from novikoff.errors import InputError
 from novikoff.learners.estimator import positive
 from novikoff.learners.events import OneByOne
+from novikoff.learners.state import State
 from novikoff.parts.geometry import move, move_all, norm, update
 from novikoff.parts.rules import signal
 from novikoff.stream.rows import Rows
@@ -129,8 +130,9 @@ class MarginPerceptron(OneByOne):
         return Measured(np.zeros(slots, kind), np.zeros(2), float(self.bias))
 
     def bounds(self) -> Sequence[Bound]:
-        self._run_so_far()
+        return self.preference_theorems(self._run_so_far(), variables=0, top=True)
 
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
         def updates(e: Evidence) -> float | None:
             if e.geometric_margin < self.gamma:
                 return None

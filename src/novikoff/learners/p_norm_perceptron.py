@@ -23,6 +23,7 @@ from novikoff._jit import compiled
 from novikoff.errors import InputError
 from novikoff.learners.estimator import positive
 from novikoff.learners.events import OneByOne
+from novikoff.learners.state import State
 from novikoff.parts.geometry import finished, move, read
 from novikoff.parts.rules import Mistake
 from novikoff.theory import mistakes
@@ -116,7 +117,13 @@ class PNormPerceptron(OneByOne):
         return Power(np.zeros((slots, 2)), np.array([1.0, p]), float(self.bias))
 
     def bounds(self) -> Sequence[Bound]:
-        p = float(self._run_so_far().geometry.scalars[1])
+        return self.column_theorems(self._run_so_far(), variables=0)
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        return self.column_theorems(state, variables=variables)
+
+    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
+        p = float(state.geometry.scalars[1])
 
         def bound(e: Evidence) -> float | None:
             if not e.margin > 0.0:

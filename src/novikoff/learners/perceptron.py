@@ -17,10 +17,12 @@ the threshold g/r, and the weights are multiplied by r when they are shown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
 from novikoff.learners.estimator import not_negative, one_of, positive, within
+from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.additive import Additive, Averaged, additive
 from novikoff.parts.averages import LONGEST
@@ -109,6 +111,13 @@ class Perceptron(Weighed):
     def bounds(self) -> Sequence[Bound]:
         state = self._run_so_far()
         return () if state.ledger.weighted else perceptron_bounds(self._width(), state.ledger.energy)
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        # The proofs ask for u·x from below, w·x from above and ‖x‖ from above, and a mean has all three of its parts.
+        return perceptron_bounds(self._width(), state.ledger.energy)
+
+    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
+        return [bound for bound in perceptron_bounds(self._width(), math.inf) if bound.any_order]
 
 
 def perceptron_bounds(width: float, energy: float) -> Sequence[Bound]:

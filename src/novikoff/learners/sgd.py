@@ -25,6 +25,7 @@ import numpy as np
 
 from novikoff.errors import InputError
 from novikoff.learners.estimator import not_negative, one_of, positive, within
+from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.adagrad import REACH, adagrad
 from novikoff.parts.additive import additive
@@ -140,8 +141,13 @@ class SGD(Weighed):
 
     def bounds(self) -> Sequence[Bound]:
         state = self._run_so_far()
+        return () if state.ledger.weighted else self.preference_theorems(state, variables=0, top=True)
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        # Of several preferences the loss of the run is that of the one it steps along. In a mean of some, one that is
+        # not met may be made up for by others.
         penalised = self.l1 > 0.0 or self.l2 > 0.0
-        if penalised or state.ledger.weighted or self.schedule not in ("constant", "adagrad"):
+        if penalised or not top or self.schedule not in ("constant", "adagrad"):
             return ()
 
         def of_constant(e: Evidence) -> float:

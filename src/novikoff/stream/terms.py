@@ -49,6 +49,22 @@ def each(rows: Rows, features: int, take: Take, *, known: bool = False) -> int:
     return done
 
 
+def parts(rows: Rows, features: int) -> list[tuple[Rows, int]]:
+    """All rows in order, in parts, each with the number of its first row."""
+    found: list[tuple[Rows, int]] = []
+
+    def take(part: Rows, start: int, tidy: bool) -> int:
+        count = how_many(part)
+        if not tidy and isinstance(part, Sparse):
+            count = first_that_falls(part, count, features + 1)
+            part = cut(part, 0, count)
+        found.append((part, start))
+        return count
+
+    each(rows, features, take)
+    return found
+
+
 def is_tidy(rows: Rows, i: int, known: bool) -> bool:
     """Whether the loop takes row i as it lies, if its numbers are good."""
     if isinstance(rows, Dense):

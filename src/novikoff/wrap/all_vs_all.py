@@ -43,6 +43,8 @@ class AllVsAll(Many):
     ['up', 'right', 'left']
     """
 
+    outcomes = "columns"
+
     def __init__(
         self, learner: Learner | None = None, *, decision: Literal["majority", "tournament"] = "majority"
     ) -> None:

@@ -23,9 +23,12 @@ from novikoff.stream import door
 from novikoff.stream.classes import Classes
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import Many
+from novikoff.wrap.preferring import preference_bounds
 from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["Hierarchical"]
+
+BOUNDED = "it bounds labels that were not predicted whole, not the tree loss; ‖x_yj‖² ≤ 2·depth·‖x‖²"
 
 
 @final
@@ -52,6 +55,8 @@ class Hierarchical(Many):
     >>> model.predict([[1, 0, 1], [0, 1, 0]]).tolist(), model.tree_loss([[1, 0, 1]], ["wild/wolf"])
     (['pet/dog', 'wild/lynx'], 4.0)
     """
+
+    outcomes = "preferences"
 
     def __init__(
         self,
@@ -106,4 +111,4 @@ class Hierarchical(Many):
         return len(set(self.path(one)) ^ set(self.path(other)))
 
     def bounds(self) -> Sequence[Bound]:
-        return ()
+        return preference_bounds(self, BOUNDED)

@@ -22,9 +22,12 @@ from novikoff.parts.schemes import Rivals
 from novikoff.stream.classes import Classes
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import Many
+from novikoff.wrap.preferring import preference_bounds
 from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["Kesler"]
+
+BOUNDED = "every class but the right one is a preference x_yj, ‖x_yj‖² = 2‖x‖²"
 
 
 @final
@@ -51,6 +54,8 @@ class Kesler(Many):
     ['left', 'right', 'up', 'down']
     """
 
+    outcomes = "preferences"
+
     def __init__(
         self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "top"
     ) -> None:
@@ -67,4 +72,4 @@ class Kesler(Many):
         return Rivals(UPDATES.index(self.update))
 
     def bounds(self) -> Sequence[Bound]:
-        return ()
+        return preference_bounds(self, BOUNDED)

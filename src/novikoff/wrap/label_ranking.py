@@ -26,9 +26,12 @@ from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import Many
+from novikoff.wrap.preferring import preference_bounds
 from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["LabelRanking"]
+
+BOUNDED = "it bounds examples with a preference that is not met, not such preferences; ‖x_ij‖² = 2‖x‖²"
 
 Pairs = list[tuple[Any, Any]]
 
@@ -55,6 +58,8 @@ class LabelRanking(Many):
     >>> model.predict([[1, 0]]), model.predict_one({1: 1.0})[0]
     ([['tea', 'milk', 'wine']], 'wine')
     """
+
+    outcomes = "preferences"
 
     def __init__(
         self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
@@ -123,7 +128,7 @@ class LabelRanking(Many):
         return float(np.average(np.array(shares)[counts], weights=weights)) if counts.any() else np.nan
 
     def bounds(self) -> Sequence[Bound]:
-        return ()
+        return preference_bounds(self, BOUNDED)
 
 
 def spoken(one: Any) -> Pairs:

@@ -89,6 +89,10 @@ class Many(Stack, Learner):
     def about_scheme(self) -> dict[str, Any]:
         return {**super().about_scheme(), "classes": len(self._fitted().labels)}
 
+    def observed(self) -> dict[str, Any]:
+        state: Any = self._fitted()
+        return {"classes": len(state.labels), "new": state.new, "unmet": state.unmet}
+
     # --- Files ---
 
     def _compact(self, state: Any) -> Any:

@@ -29,9 +29,12 @@ from novikoff.stream.labels import plain
 from novikoff.stream.sides import SetsOfNumbers
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import Many, side_by_side
+from novikoff.wrap.preferring import preference_bounds
 from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["MultiLabel"]
+
+BOUNDED = "it bounds examples whose set is not predicted whole, not the Hamming loss; ‖x_ij‖² = 2‖x‖²"
 
 
 @final
@@ -126,8 +129,12 @@ class MultiLabel(Many):
         tags.classifier_tags.multi_label = True
         return tags
 
+    @property
+    def outcomes(self) -> str:  # type: ignore[override]
+        return "columns" if self.update == "each" else "preferences"
+
     def bounds(self) -> Sequence[Bound]:
-        return ()
+        return () if self.update == "each" else preference_bounds(self, BOUNDED)
 
 
 def label_sets(y: Any) -> list[list[Any]]:

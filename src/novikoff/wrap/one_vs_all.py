@@ -38,6 +38,8 @@ class OneVsAll(Many):
     ['up', 'right', 'left']
     """
 
+    outcomes = "columns"
+
     def __init__(self, learner: Learner | None = None) -> None:
         self.learner = learner
 

@@ -59,6 +59,8 @@ class OutputCode(Many):
     ['up', 'right', 'left']
     """
 
+    outcomes = "columns"
+
     def __init__(
         self,
         learner: Learner | None = None,

@@ -85,6 +85,7 @@ class QueryRanking(Stack, Learner):
 
     bias = False
     two_classes = False
+    outcomes = "queries"
 
     @property
     def passes(self) -> int:  # type: ignore[override]
