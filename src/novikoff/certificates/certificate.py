@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -164,12 +164,12 @@ def bounds_of(
 
 def _facts(
     model: Learner, found: list[Found], target: Mapping[str, float], stream: Batches, passes: int
-) -> tuple[list[Measured], dict[str, Evidence]]:
+) -> tuple[Sequence[Any], dict[str, Evidence]]:
     """What is measured of each witness, and what the theorems are asked with."""
     space = space_of(model)
     if space is not None:
-        measured, known = space.facts(found, stream, passes)
-        return measured, dict(known)
+        seen, known = space.facts(found, stream, passes)
+        return seen, dict(known)
     bias = bool(model.bias)
     measured = (
         measure(stream(), [f.witness for f in found], bias=bias, widths=[f.widths for f in found]) if found else []
@@ -348,8 +348,10 @@ def _new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any]
     }
 
 
-def _measured(found: Measured) -> dict[str, Any]:
-    """Of one pass; sums are rounded up, the margin down."""
+def _measured(found: Measured | list[Measured]) -> dict[str, Any]:
+    """Of one pass; sums are rounded up, the margin down. A list is of columns that learn by themselves."""
+    if isinstance(found, list):
+        return {"columns": [_measured(one) for one in found]}
     return {
         "examples": found.examples,
         "squared_radius": found.squared_radius,

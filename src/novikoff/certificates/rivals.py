@@ -1,9 +1,9 @@
 """Finds witnesses for classes that are rivals of each other: the machine of Crammer and Singer, as `witness.py` uses
 that for two classes.
 
-The machine's loss of an example is that of its worst preference, and R² = stretch·max‖x‖², so that the point of its path
-at which the sharper hinge bound is smallest is again the one with C = B_L/(2R²·B_a). For separable data C grows until
-the margin does not.
+The machine's loss of an example is that of its worst preference, and R² = stretch·max‖x‖², so that the point of its
+path at which the sharper hinge bound is smallest is again the one with C = B_L/(2R²·B_a). For separable data C grows
+until the margin does not.
 """
 
 from __future__ import annotations

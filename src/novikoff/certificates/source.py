@@ -11,7 +11,6 @@ from threading import Thread
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from novikoff.certificates.measure import Batch, tidy
 from novikoff.errors import InputError

@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from novikoff.certificates.choice import Found
-from novikoff.certificates.measure import Measured
 from novikoff.learners.learner import Learner
 from novikoff.stream.rows import Rows
 from novikoff.theory.bounds import Evidence
@@ -32,7 +31,7 @@ class Space(Protocol):
 
     def facts(
         self, found: Sequence[Found], stream: Stream, passes: int
-    ) -> tuple[list[Measured], Mapping[str, Evidence]]: ...
+    ) -> tuple[Sequence[Any], Mapping[str, Evidence]]: ...
 
 
 SPACES = {"preferences": "InPreferences", "columns": "InColumns", "queries": "InQueries"}

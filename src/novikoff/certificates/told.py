@@ -57,7 +57,7 @@ class Gatherer:
                 self._keep(cut(rows, start, stop), codes[start:stop])
 
     def _keep(self, rows: Rows, codes: Any) -> None:
-        piece = _rows_of([rows])
+        piece = rows_of([rows])
         self.kept.append((piece, together([codes])))
         self.terms += len(piece.values)
         if self.terms > ROOM and len(self.kept) > 1:
@@ -69,10 +69,10 @@ class Gatherer:
         if not self.kept:
             return None
         codes = together([codes for _, codes in self.kept])
-        return Sample(_rows_of([rows for rows, _ in self.kept]), kept(codes), codes, self.total)
+        return Sample(rows_of([rows for rows, _ in self.kept]), kept(codes), codes, self.total)
 
 
-def _rows_of(parts: Sequence[Rows]) -> Sparse:
+def rows_of(parts: Sequence[Rows]) -> Sparse:
     rows, _ = joined([(part, np.zeros(0, np.int8)) for part in parts])
     return rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Evidence(NamedTuple):
@@ -36,6 +36,8 @@ class Evidence(NamedTuple):
     (of a rectangle)."""
     gammas: tuple[float, ...] = ()
     """Margins γ for which the squared slack is worth asking."""
+    parts: tuple[Any, ...] = ()
+    """The same for each column of weights that learns by itself, where there are such."""
 
     @property
     def geometric_margin(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from novikoff import learners
 
-COMMON = ("many", "preferring", "solved", "stack", "table")
+COMMON = ("many", "preferring", "reducing", "solved", "stack", "table")
 
 
 def names() -> list[str]:

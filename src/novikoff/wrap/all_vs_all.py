@@ -9,15 +9,14 @@ Bound     M ≤ Σ M_ij: where the k − 1 learners of the right class are right
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, final
 
 from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.schemes import Pairs
 from novikoff.stream.classes import Classes
-from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import Many, side_by_side
+from novikoff.wrap.many import side_by_side
+from novikoff.wrap.reducing import Reduction
 
 __all__ = ["AllVsAll"]
 
@@ -25,7 +24,7 @@ DECISIONS = ("majority", "tournament")
 
 
 @final
-class AllVsAll(Many):
+class AllVsAll(Reduction):
     """For each pair of classes a binary learner that tells the two apart.
 
     Parameters
@@ -42,8 +41,6 @@ class AllVsAll(Many):
     >>> AllVsAll(Perceptron(passes=20)).fit(X, y).predict([[0, 5], [5, 0], [-5, 0]]).tolist()
     ['up', 'right', 'left']
     """
-
-    outcomes = "columns"
 
     def __init__(
         self, learner: Learner | None = None, *, decision: Literal["majority", "tournament"] = "majority"
@@ -63,6 +60,3 @@ class AllVsAll(Many):
     def column_names(self) -> list[str]:
         known = self._fitted().labels.known()
         return [f"{known[high]} not {known[low]}" for high in range(len(known)) for low in range(high)]
-
-    def bounds(self) -> Sequence[Bound]:
-        return ()

@@ -28,8 +28,9 @@ from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
 from novikoff.stream.sides import SetsOfNumbers
 from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import Many, side_by_side
+from novikoff.wrap.many import side_by_side
 from novikoff.wrap.preferring import preference_bounds
+from novikoff.wrap.reducing import Reduction
 from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["MultiLabel"]
@@ -38,7 +39,7 @@ BOUNDED = "it bounds examples whose set is not predicted whole, not the Hamming 
 
 
 @final
-class MultiLabel(Many):
+class MultiLabel(Reduction):
     """Any number of labels for an example, none included.
 
     y is a list of sets or lists of labels, one for each row, or a matrix of 0 and 1 with a column for each label.
@@ -134,7 +135,7 @@ class MultiLabel(Many):
         return "columns" if self.update == "each" else "preferences"
 
     def bounds(self) -> Sequence[Bound]:
-        return () if self.update == "each" else preference_bounds(self, BOUNDED)
+        return super().bounds() if self.update == "each" else preference_bounds(self, BOUNDED)
 
 
 def label_sets(y: Any) -> list[list[Any]]:

@@ -7,20 +7,19 @@ Bound     M ≤ Σ_c M_c: where every learner is right, the right class alone ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import final
 
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.schemes import Each
 from novikoff.stream.classes import Classes
-from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import Many, side_by_side
+from novikoff.wrap.many import side_by_side
+from novikoff.wrap.reducing import Reduction
 
 __all__ = ["OneVsAll"]
 
 
 @final
-class OneVsAll(Many):
+class OneVsAll(Reduction):
     """For each class a binary learner that tells it from all others; the highest score wins.
 
     All learners are done in one go, their weights side by side, and give the same bytes as if each stood alone.
@@ -38,8 +37,6 @@ class OneVsAll(Many):
     ['up', 'right', 'left']
     """
 
-    outcomes = "columns"
-
     def __init__(self, learner: Learner | None = None) -> None:
         self.learner = learner
 
@@ -48,6 +45,3 @@ class OneVsAll(Many):
 
     def _scheme(self, classes: Classes) -> Each:
         return Each(TIES[self.inner.tie])
-
-    def bounds(self) -> Sequence[Bound]:
-        return ()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any, Literal, final
 
 import numpy as np
@@ -22,8 +21,8 @@ from novikoff.learners.estimator import one_of, whole
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.schemes import Code
 from novikoff.stream.classes import Classes
-from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import Many, side_by_side
+from novikoff.wrap.many import side_by_side
+from novikoff.wrap.reducing import Reduction
 
 __all__ = ["OutputCode"]
 
@@ -33,7 +32,7 @@ TRIES = 64  # random words of which the one farthest from those before it is tak
 
 
 @final
-class OutputCode(Many):
+class OutputCode(Reduction):
     """Every class has a code word, and for each bit there is a binary learner.
 
     Parameters
@@ -58,8 +57,6 @@ class OutputCode(Many):
     >>> model.predict([[0, 5], [5, 0], [-5, 0]]).tolist()
     ['up', 'right', 'left']
     """
-
-    outcomes = "columns"
 
     def __init__(
         self,
@@ -116,11 +113,24 @@ class OutputCode(Many):
             return exhaustive(classes)
         return random(classes, int(self.length), int(self.seed), sparse=self.code == "sparse")
 
+    def _mistakes_per_column(self) -> tuple[float, str]:
+        state = self._fitted()
+        words = self.words(len(state.labels))[: len(state.labels)]
+        if self.decoding != "hamming" or not words.all() or len(words) < 2:
+            return 0.0, ""
+        # With all bits there from the beginning, it takes half of the least distance; where bits are added with
+        # classes, words of before differed in one bit at least.
+        apart = distances(words, words) + np.where(np.eye(len(words)), math.inf, 0.0)
+        least = float(apart.min()) if self._code() != "exhaustive" or self._all_told() else 1.0
+        return least / 2.0, f"a mistake takes {least:g}/2 wrong bits"
+
+    def _all_told(self) -> bool:
+        """Whether all classes were known before the first example."""
+        state: Any = self._fitted()
+        return bool(state.new == 0 and state.labels.told == len(state.labels))
+
     def column_names(self) -> list[str]:
         return [f"bit {c + 1}" for c in range(self._in_use(self._fitted()))]
-
-    def bounds(self) -> Sequence[Bound]:
-        return ()
 
 
 def given(code: Any) -> NDArray[np.int8]:

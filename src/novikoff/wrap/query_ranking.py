@@ -10,7 +10,7 @@ Source    Herbrich, Graepel and Obermayer 2000; Har-Peled, Roth and Zimak 2002
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, final
 
@@ -29,9 +29,12 @@ from novikoff.stream.queries import Documents, whole_queries
 from novikoff.stream.rows import Rows, Sparse, how_many
 from novikoff.stream.terms import tidied
 from novikoff.theory.bounds import Bound
+from novikoff.wrap.preferring import with_new
 from novikoff.wrap.stack import Stack, must_be_binary, takes_preferences
 
 __all__ = ["QueryRanking"]
+
+BOUNDED = "it bounds queries with a preference that is not met, not such preferences, NDCG or MAP"
 
 
 class Ranked(NamedTuple):
@@ -218,7 +221,28 @@ class QueryRanking(Stack, Learner):
         raise AttributeError("QueryRanking has grades, not classes.")
 
     def bounds(self) -> Sequence[Bound]:
-        return ()
+        state = self._run_so_far()
+        if state.ledger.weighted:
+            return ()
+        inner = self.inner.preference_theorems(state, variables=state.features, top=self.update == "top")
+        return tuple(with_new(bound, 0, BOUNDED) for bound in inner)
+
+    # --- What was learned from, for certificates ---
+
+    def beforehand(self, y: Any) -> dict[str, Any]:
+        return {}
+
+    def told_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
+        batch = door.batch(X)
+        grades, _ = self._graded(y, qid, batch.examples, None)
+        yield tidied(batch.rows, 0, batch.examples, self._fitted().features), grades
+
+    def told_files(self, reading: Any) -> Iterator[tuple[Rows, Any]]:
+        for documents in whole_queries(reading.batches()):
+            yield documents.rows, Grades(documents.starts, documents.grades)
+
+    def observed(self) -> dict[str, Any]:
+        return {"unmet": int(self._fitted().more["counts"][0])}
 
 
 class FollowingQueries(Following):
@@ -228,6 +252,12 @@ class FollowingQueries(Following):
         for documents in whole_queries(batches):
             self._take(documents)
             (onlooker or Nobody()).show(self.model.ledger_)
+
+    def shown(self, batches: Any, see: Any) -> None:
+        for documents in whole_queries(batches):
+            self._take(documents)
+            if see is not None:
+                see(documents.rows, Grades(documents.starts, documents.grades))
 
     def _take(self, documents: Documents) -> None:
         state = self.state
