@@ -162,6 +162,12 @@ def bounds_of(
     return [_judged(bound, facts, model.ledger_) for bound in model.bounds()]
 
 
+def judged(model: Learner, found: list[Found], stream: Any, passes: int) -> list[dict[str, Any]]:
+    """What the theorems say of a model after its run, with these witnesses."""
+    _, facts = _facts(model, found, {}, stream, passes)
+    return [_judged(bound, facts, model.ledger_) for bound in model.bounds()]
+
+
 def _facts(
     model: Learner, found: list[Found], target: Mapping[str, float], stream: Batches, passes: int
 ) -> tuple[Sequence[Any], dict[str, Evidence]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +18,17 @@ from novikoff.certificates.choice import Guess
 from novikoff.certificates.measure import Batch
 from novikoff.certificates.sample import gathered
 from novikoff.certificates.source import Files
+from novikoff.certificates.spaces import space_of
 from novikoff.certificates.spool import Spool
 from novikoff.certificates.streaming import Searched, searched
-from novikoff.errors import InputError, NovikoffError
+from novikoff.errors import InputError, NovikoffError, TooManyLabels
 from novikoff.learners import learner_class, names, variant_settings
-from novikoff.learners.following import Following
 from novikoff.stream.reading import Options, Reading
 from novikoff.theory import mistakes
+from novikoff.wrap import scheme_class
+
+DEFAULT = "perceptron"
+REDUCTIONS = ("one-vs-all", "all-vs-all", "output-code")
 
 
 class Entry(NamedTuple):
@@ -39,7 +44,7 @@ class Entry(NamedTuple):
         ledger = self.model.ledger_
         return {
             "learner": self.name,
-            "settings": {k: v for k, v in self.model.get_params().items() if k != "passes"},
+            "settings": {k: v for k, v in self.model.plain_settings().items() if k != "passes"},
             "mistakes": ledger.mistakes,
             "updates": ledger.updates,
             "error": ledger.error,
@@ -60,10 +65,14 @@ class Comparison(NamedTuple):
     """M_p of THEORY §5.7 for the best direction found; None where none separates."""
     multiplicative: float | None
     """M_w, likewise."""
+    many: bool = False
+    """Whether there are more than two classes, for which the theorems give no such advice."""
 
     @property
     def advice(self) -> str:
         best = f"{self.entries[0].name} made the fewest mistakes on this stream"
+        if self.many:
+            return f"{best}."
         if self.additive is None or self.multiplicative is None:
             return f"{best}. Nothing that separates it was found, so the theorems don't say which kind suits it better."
         kinds = ("additive", "multiplicative")
@@ -86,16 +95,31 @@ class Comparison(NamedTuple):
 def compare(
     titles: list[str], options: Options, *, positive: str | None = None, passes: int = 1, only: Sequence[str] = ()
 ) -> Comparison:
+    """All learners, or only these; where there are more than two labels, in schemes for that."""
     chosen = list(only) or names()
+    try:
+        return _compared(titles, options, {name: _fresh(name) for name in chosen}, positive, passes)
+    except TooManyLabels:
+        if positive is not None:
+            raise
+        return _compared(titles, options, stacked(chosen), None, passes)
+
+
+def _compared(
+    titles: list[str], options: Options, models: dict[str, Any], positive: str | None, passes: int
+) -> Comparison:
     reading = Reading(titles, options)
-    runs = {name: Following(_fresh(name), reading, positive=positive) for name in chosen}
-    seconds, left_out = dict.fromkeys(runs, 0.0), dict[str, str]()
+    left_out = _that_do_not_fit(models)
+    runs = {name: model.following(reading, positive=positive) for name, model in models.items() if name not in left_out}
+    seconds = dict.fromkeys(runs, 0.0)
     for _ in range(passes):
         for batch in reading.batches():
             for name in list(runs):
                 began = time.perf_counter()
                 try:
                     runs[name].take(batch)
+                except TooManyLabels:
+                    raise
                 except NovikoffError as problem:
                     left_out[name] = str(problem)
                     del runs[name]
@@ -106,11 +130,60 @@ def compare(
     if not runs:
         raise InputError(f"No learner takes this stream: {next(iter(left_out.values()))}")
     models = {name: run.model for name, run in runs.items()}
+    if all(model.outcomes != "sides" for model in models.values()):
+        return _judged_as_many(models, seconds, left_out, Files(titles, options), passes)
     return _judged(models, seconds, left_out, titles, options, passes)
 
 
 def _fresh(name: str) -> Any:
     return learner_class(name)(**variant_settings(name))
+
+
+def _that_do_not_fit(models: dict[str, Any]) -> dict[str, str]:
+    """Schemes that don't take the learner inside them, and why."""
+    found = {}
+    for name, model in models.items():
+        if model.outcomes != "sides":
+            try:
+                model._check_all()
+            except InputError as problem:
+                found[name] = str(problem)
+    return found
+
+
+def stacked(chosen: Sequence[str]) -> dict[str, Any]:
+    """These learners in schemes for more than two classes: each in Kesler's construction, the first in all others."""
+    first = DEFAULT if DEFAULT in chosen else chosen[0]
+    pairs = [("kesler", name) for name in chosen] + [(scheme, first) for scheme in REDUCTIONS]
+    return {f"{scheme}({name})": scheme_class(scheme)(_fresh(name)) for scheme, name in pairs}
+
+
+def _judged_as_many(
+    models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], source: Files, passes: int
+) -> Comparison:
+    entries = []
+    gatherer: Any = None
+    for name, model in models.items():
+        space = space_of(model)
+        if space is None:
+            continue
+        if gatherer is None:  # classes have the same numbers for all
+            gatherer = space.gatherer()
+            for rows, codes in source.told(model):
+                gatherer.add(rows, codes)
+        sample = gatherer.sample()
+        if sample is None:
+            raise InputError("There are no examples to compare learners on.")
+        found = space.witnesses(sample, certificate.effort(sample, 1.0) // 2)
+        bounds = certificate.judged(model, found, partial(source.told, model), passes)
+        entries.append(Entry(name, model, seconds[name], _tightest(bounds)))
+    entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
+    return Comparison(entries, left_out, None, None, many=True)
+
+
+def _tightest(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
+    shown = [b for b in bounds if "allowed" in b and b["any_order"]]
+    return min(shown, key=lambda b: float(b["allowed"]), default=None)
 
 
 def _judged(
@@ -132,9 +205,7 @@ def _judged(
     entries = []
     for name, model in models.items():
         bounds = certificate.bounds_of(model, sample, sides[bool(model.bias)], stream, passes)
-        shown = [b for b in bounds if "allowed" in b and b["any_order"]]
-        best = min(shown, key=lambda b: float(b["allowed"]), default=None)
-        entries.append(Entry(name, model, seconds[name], best))
+        entries.append(Entry(name, model, seconds[name], _tightest(bounds)))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
     return Comparison(entries, left_out, *_kinds(sides[True], features))
 

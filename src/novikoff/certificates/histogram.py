@@ -87,7 +87,7 @@ class Tally:
 
 def histograms(batches: Iterable[Batch], directions: Sequence[NDArray[np.floating]]) -> list[Histogram | None]:
     """One for each direction, whose first number is the bias's weight, in one pass; None for a direction of 0."""
-    wide = [_unit(np.asarray(u, np.float64)) for u in directions]
+    wide = [unit(np.asarray(u, np.float64)) for u in directions]
     tallies = [None if u is None else Tally() for u in wide]
     room = np.empty(0)
     for rows, labels in batches:
@@ -101,7 +101,7 @@ def histograms(batches: Iterable[Batch], directions: Sequence[NDArray[np.floatin
     return [tally.done() if tally is not None and tally.counts.any() else None for tally in tallies]
 
 
-def _unit(u: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def unit(u: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """u/‖u‖, also where squares of its numbers would overflow or vanish."""
     largest = float(np.abs(u).max(initial=0.0))
     if largest == 0.0 or not math.isfinite(largest):

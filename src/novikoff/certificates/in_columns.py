@@ -81,6 +81,9 @@ class InColumns:
         values = [value for bound in self.bounds if (value := bound.value(e)) is not None]
         return min(values, default=math.inf)
 
+    def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
+        return [None for _ in directions]
+
     def facts(self, found: Sequence[Found], stream: Stream, passes: int) -> tuple[list[Any], Mapping[str, Evidence]]:
         measured = [self._measured(f, stream) for f in found]
         return measured, {f.name: self._joint(f, m, stream, passes) for f, m in zip(found, measured, strict=True)}

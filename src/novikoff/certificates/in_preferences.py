@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from novikoff.certificates import rivals
 from novikoff.certificates.choice import SHORTEST, Found, Guess, best_of
+from novikoff.certificates.histogram import Tally, unit
 from novikoff.certificates.measure import OUTWARD, Batch, Measured, evidence, power_sums
 from novikoff.certificates.preferences import Meter, Told, desk_for, lanes, measure_preferences, worst_preferences
 from novikoff.certificates.spaces import Stream
@@ -116,6 +117,20 @@ class InPreferences:
             e = evidence(m, bias=self.bias, passes=passes, batches=sides)
             facts[f.name] = e._replace(radius_p=self._stretched(e.radius_p))
         return measured, facts
+
+    def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
+        """Of the margin of each example's worst preference."""
+        scaled = [unit(np.asarray(u, np.float64).reshape(-1)) for u in directions]
+        wide = [None if u is None or len(u) != self.slots() else lanes(u, self.columns) for u in scaled]
+        tallies = [Tally() for _ in wide]
+        desk = desk_for(self.columns)
+        for rows, codes in stream():
+            wants, there, out = self.model._wants(codes), kept(codes), np.empty(len(codes))
+            for u, tally in zip(wide, tallies, strict=True):
+                if u is not None:
+                    worst_preferences(self.scheme, wants, there, rows, u, float(self.bias), self.known, desk, out)
+                    tally.add(out)
+        return [tally.done() if tally.counts.any() else None for tally in tallies]
 
     def _stretched(self, radius_p: Any) -> Any:
         """‖x_ab‖_p from ‖x‖_p: x or −x stands in `stretch` columns at most."""

@@ -42,6 +42,9 @@ class InQueries:
             return []
         return best_of(bounds, {"own": _Guess(sample, own / (float(np.linalg.norm(own)) * radius))})
 
+    def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
+        return [None for _ in directions]
+
     def facts(
         self, found: Sequence[Found], stream: Stream, passes: int
     ) -> tuple[list[Measured], Mapping[str, Evidence]]:

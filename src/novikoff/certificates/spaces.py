@@ -33,6 +33,9 @@ class Space(Protocol):
         self, found: Sequence[Found], stream: Stream, passes: int
     ) -> tuple[Sequence[Any], Mapping[str, Evidence]]: ...
 
+    def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
+        """How clearly each of these tells examples apart; None where that can't be drawn."""
+
 
 SPACES = {"preferences": "InPreferences", "columns": "InColumns", "queries": "InQueries"}
 

@@ -74,14 +74,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _as_text(found: Comparison) -> str:
     titles = f"{'mistakes':>10}{'updates':>10}{'error':>9}{'allowed':>13}{'slack':>8}{'seconds':>10}   theorem"
-    lines = [f"{'learner':<20}{titles}"]
+    wide = max(20, *(len(name) + 2 for name in [*found.left_out, *(entry.name for entry in found.entries)]))
+    lines = [f"{'learner':<{wide}}{titles}"]
     for entry in found.entries:
         row = entry.as_dict()
         allowed = "" if row["bound"] is None else f"{row['bound']:,.0f}"
         slack = "" if row["slack"] is None else f"{row['slack']:.1f}"
         lines.append(
-            f"{row['learner']:<20}{row['mistakes']:>10,}{row['updates']:>10,}{row['error']:>9.4f}{allowed:>13}{slack:>8}"
+            f"{row['learner']:<{wide}}{row['mistakes']:>10,}{row['updates']:>10,}{row['error']:>9.4f}{allowed:>13}{slack:>8}"
             f"{row['seconds']:>10.3f}   {row['theorem'] or 'none shown'}"
         )
-    lines += [f"{name:<20}left out: {why}" for name, why in found.left_out.items()]
+    lines += [f"{name:<{wide}}left out: {why}" for name, why in found.left_out.items()]
     return "\n".join([*lines, "", found.advice])

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from novikoff.certificates.certificate import Certificate
 from novikoff.certificates.histogram import Histogram, histograms
 from novikoff.certificates.source import Source
+from novikoff.certificates.spaces import space_of
 from novikoff.learners.learner import Learner
 from novikoff.report import curves
 from novikoff.report.curves import Errors, Mistakes
-from novikoff.report.weights import Weight, largest
+from novikoff.report.weights import Weight, by_column, largest
 from novikoff.stream.reading import is_builtin
 
 TOP = 20
@@ -41,6 +42,8 @@ class Account(NamedTuple):
     """None where there is no single weight vector."""
     hypothesis: str | None
     """What was learned in words, where weights don't say it."""
+    outcomes: str = "sides"
+    """What examples are to the theorems."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -60,7 +63,7 @@ def account(certificate: Certificate, model: Learner, source: Source, titles: Se
     curve = curves.mistakes(state.ledger, first, passes)
     chosen = _witness(certificate)
     seen, reached = _margins(certificate, chosen, model, source)
-    weights = largest(model, TOP)
+    weights = largest(model, TOP) if model.outcomes == "sides" else by_column(model, TOP)
     return Account(
         certificate=certificate,
         titles=tuple(title if is_builtin(title) else Path(title).name for title in titles),
@@ -73,6 +76,7 @@ def account(certificate: Certificate, model: Learner, source: Source, titles: Se
         learned_margins=reached,
         weights=None if weights is None else tuple(weights),
         hypothesis=model.describe(),
+        outcomes=model.outcomes,
     )
 
 
@@ -96,6 +100,11 @@ def _margins(
     state = model._fitted()
     nothing: NDArray[np.floating] = np.zeros(1)
     witness = nothing if chosen is None else certificate.witness(chosen)
+    space = space_of(model)
+    if space is not None:
+        learned = np.vstack([model.intercept_, model.coef_.T])
+        seen, own = space.histograms([witness, learned], lambda: source.told(model))
+        return seen, own
     try:
         learned = np.concatenate([model.intercept_, model.coef_[0]])
     except AttributeError:

@@ -20,6 +20,7 @@ from novikoff.report.numbers import shown
 from novikoff.report.words import percent
 
 FILE = "certificate.json"
+MOST_LABELS = 50  # that are listed
 MARKS = {"holds": "✓", "broken": "✗", "not applicable": "–"}
 
 
@@ -115,7 +116,7 @@ def _bounds(account: Account) -> Iterator[str]:
         )
         yield "</tr>"
     yield "</tbody>\n</table>"
-    yield f"<p>{escape(words.LEGEND)}</p>\n</section>"
+    yield f"<p>{escape(words.legend(account))}</p>\n</section>"
 
 
 def _theorem(bound: dict[str, Any]) -> str:
@@ -142,11 +143,16 @@ def _margins(account: Account) -> Iterator[str]:
     both = account.witness_margins, account.learned_margins
     title = "How clearly examples are told apart"
     if both == (None, None):
-        yield f"<section>\n<h2>{title}</h2>\n<p>There is no weight vector, and no witness, that has margins.</p>"
+        why = "There is no weight vector, and no witness, that has margins."
+        if account.outcomes in ("columns", "queries"):
+            why = "It is made of many decisions; there is no one margin of an example."
+        yield f"<section>\n<h2>{title}</h2>\n<p>{why}</p>"
         yield "</section>"
         return
     described = "Histograms of the margins of the witness and of the learned weights."
     note = "y·u·x/‖u‖ is how far an example lies on the right side of u, the bias feature included; hatched bars are"
+    if account.outcomes == "preferences":
+        note = "(u_a·x − u_b·x)/‖u‖, for the preference a ≻ b of an example that u meets worst; hatched bars are"
     note += f" on the wrong side.{_told(both[0], 'The witness')}{_told(both[1], 'What was learned')}"
     if both[1] is None:
         note += " What was learned is no single weight vector, so it has no such margins."
@@ -176,8 +182,12 @@ def _weights(account: Account) -> Iterator[str]:
     described = "Bars of the largest weights by feature name; the table below has the same numbers."
     yield from frame.plot(3, title, described, charts.weights(account, "plot-3"), note)
     yield "<details>\n<summary>The same as a table</summary>\n<table>\n<thead><tr>"
-    yield '<th scope="col">feature</th><th scope="col">weight</th></tr></thead>\n<tbody>'
-    yield from (f'<tr><td class="name">{_data(w.feature)}</td><td>{w.weight:+.6g}</td></tr>' for w in account.weights)
+    many = account.weights[0].speaks_for is not None
+    column = '<th scope="col">of</th>' if many else ""
+    yield f'{column}<th scope="col">feature</th><th scope="col">weight</th></tr></thead>\n<tbody>'
+    for w in account.weights:
+        of = f'<td class="name">{_data(w.speaks_for)}</td>' if many else ""
+        yield f'<tr>{of}<td class="name">{_data(w.feature)}</td><td>{w.weight:+.6g}</td></tr>'
     yield "</tbody>\n</table>\n</details>"
 
 
@@ -217,7 +227,12 @@ def _data_facts(account: Account) -> Iterator[tuple[str, str]]:
     if account.weighted:
         yield "with a weight other than 1", shown(account.weighted)
     yield "features", shown(account.features)
-    yield "labels", f"−: {_data(document['labels'][0])}<br>+: {_data(document['labels'][1])}"
+    labels = document["labels"]
+    if account.outcomes == "sides":
+        yield "labels", f"−: {_data(labels[0])}<br>+: {_data(labels[1])}"
+    elif any(label is not None for label in labels):
+        more = f" and {len(labels) - MOST_LABELS:,} more" if len(labels) > MOST_LABELS else ""
+        yield f"{len(labels):,} labels", ", ".join(map(_data, labels[:MOST_LABELS])) + more
 
 
 def _learner_facts(account: Account) -> Iterator[tuple[str, str]]:
@@ -247,7 +262,8 @@ def _verifying(account: Account) -> Iterator[str]:
     if account.titles:
         command = f"novikoff verify {FILE} {' '.join(map(shlex.quote, account.titles))}"
     else:
-        command = f"novikoff.verify(json.load(open({FILE!r})), X, y)  # [] where all is right"
+        more = ", qid=qid" if account.outcomes == "queries" else ""
+        command = f"novikoff.verify(json.load(open({FILE!r})), X, y{more})  # [] where all is right"
     yield f"<pre><code>{escape(command)}</code></pre>"
     yield "<details>\n<summary>The certificate as JSON</summary>"
     yield f"<pre>{escape(_short(account.certificate.document))}</pre>\n</details>\n</section>"

@@ -13,6 +13,7 @@ from novikoff.report import drawing
 from novikoff.report.account import Account
 from novikoff.report.drawing import GREY, INK, LOOKS, literal
 from novikoff.report.numbers import shown
+from novikoff.report.weights import Weight
 
 RED, BLUE = LOOKS[0].colour, LOOKS[1].colour
 PALE = "rgba(0, 114, 178, 0.16)"
@@ -212,9 +213,9 @@ def _bars(histogram: Histogram, edges: tuple[float, float, float], suffix: str, 
 def weights(account: Account, place: str) -> str:
     """The largest weights as bars, by name."""
     listed = account.weights or ()
-    names = [literal(str(w.feature), LETTERS) for w in listed]
-    full = [literal(str(w.feature)) for w in listed]
-    negative, positive = account.document["labels"]
+    names = [literal(_titled(w), LETTERS) for w in listed]
+    full = [literal(_titled(w)) for w in listed]
+    negative, positive = _for_and_against(account)
     sides = ((negative, RED, "/", -1.0), (positive, BLUE, "", 1.0))
     traces: Traces = []
     for label, colour, pattern, sign in sides:
@@ -226,7 +227,7 @@ def weights(account: Account, place: str) -> str:
                     "orientation": "h",
                     "y": mine,
                     "x": [listed[k].weight for k in mine],
-                    "name": f"speaks for {literal(str(label), LETTERS)}",
+                    "name": label,
                     "marker": _filled(colour, pattern),
                     "hovertext": [f"{full[k]}: {listed[k].weight:+.4g}" for k in mine],
                     "hoverinfo": "text",
@@ -239,6 +240,18 @@ def weights(account: Account, place: str) -> str:
     layout["legend"] = ABOVE
     layout["margin"] = {**layout["margin"], "t": 40}
     return drawing.as_html(traces, layout, place)
+
+
+def _titled(weight: Weight) -> str:
+    return str(weight.feature) if weight.speaks_for is None else f"{weight.speaks_for}: {weight.feature}"
+
+
+def _for_and_against(account: Account) -> tuple[str, str]:
+    """What a negative weight means, and what a positive one."""
+    if account.outcomes == "sides":
+        negative, positive = (f"speaks for {literal(str(label), LETTERS)}" for label in account.document["labels"])
+        return negative, positive
+    return "speaks against it", "speaks for it"
 
 
 def _filled(colour: str, pattern: str) -> dict[str, Any]:

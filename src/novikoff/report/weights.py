@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +26,34 @@ def largest(model: Any, top: int) -> list[Weight] | None:
         weights = np.concatenate([model.intercept_[:, None], model.coef_], axis=1)
     except AttributeError:
         return None
+    many: list[str] | None = model.column_names() if hasattr(model, "column_names") else None
+    flat, width, name = weights.reshape(-1), weights.shape[1], _namer(model)
+    order = [int(j) for j in np.argsort(-np.abs(flat), kind="stable")[: max(top, 0)] if flat[j] != 0.0]
+    return [Weight(name(j % width), float(flat[j]), None if many is None else many[j // width]) for j in order]
+
+
+def by_column(model: Any, top: int) -> list[Weight]:
+    """The largest of each class, pair of classes or bit, about `top` in all, but two of each; where there are very many
+    columns, of the first ones only."""
+    if not hasattr(model, "column_names"):
+        return largest(model, top) or []
+    weights, name = np.concatenate([model.intercept_[:, None], model.coef_], axis=1), _namer(model)
+    titles, found = model.column_names(), list[Weight]()
+    for title, row in zip(titles[:top], weights, strict=False):
+        order = np.argsort(-np.abs(row), kind="stable")[: max(2, top // len(titles))]
+        found += [Weight(name(int(j)), float(row[j]), title) for j in order if row[j] != 0.0]
+    return found
+
+
+def _namer(model: Any) -> Callable[[int], str | int]:
+    """From slots to the names of features."""
     names: Names | None = model._state.names
     slots: dict[int, str] = model._state.slot_names or {}
     columns = None if names is None else list(names.columns)
-    many: list[str] | None = model.column_names() if hasattr(model, "column_names") else None
-    flat, width = weights.reshape(-1), weights.shape[1]
-    order = [int(j) for j in np.argsort(-np.abs(flat), kind="stable")[: max(top, 0)] if flat[j] != 0.0]
 
     def name(j: int) -> str | int:
         if j == 0:
             return BIAS
         return slots.get(j - 1, j - 1) if columns is None else columns[j - 1]
 
-    return [Weight(name(j % width), float(flat[j]), None if many is None else many[j // width]) for j in order]
+    return name

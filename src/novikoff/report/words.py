@@ -20,6 +20,17 @@ LEGEND = (
     " All numbers are rounded so that rounding only weakens what is said."
 )
 
+IN_PREFERENCES = (
+    " Here examples are preferences a ≻ b: u has a number for each feature in each column of weights, γ and L are those"
+    " of the preference that is met worst, and R is the largest length of a preference."
+)
+OF_COLUMNS = " Here each column of weights has a witness of its own, and R, ‖u‖ and L are of all of them together."
+
+
+def legend(account: Account) -> str:
+    more = {"preferences": IN_PREFERENCES, "queries": IN_PREFERENCES, "columns": OF_COLUMNS}
+    return LEGEND + more.get(account.outcomes, "")
+
 
 def times(slack: float) -> str:
     return f"{slack:.3g}" if slack < 1000.0 else shown(slack)

@@ -31,7 +31,7 @@ def with_new(bound: Bound, new: int, bounded: str) -> Bound:
     """The bound of updates as one of mistakes, where it is that."""
     if bound.counts != "mistakes":
         return bound._replace(statement=f"{bound.statement}; {bounded}")
-    more = "" if not new else f" + {new}, for the classes that came as new"
+    more = "" if not new else f"; and {new} more, for the classes that came as new"
 
     def value(evidence: Any) -> float | None:
         allowed = bound.value(evidence)
