@@ -236,8 +236,8 @@ def _square_code(numba: Any, *_: Any) -> Any:
 sparse_columns, sparse_columns_2, sparse_columns_3 = (
     primitive(_sparse_columns(n), _sparse_columns_code(n)) for n in (1, 2, 3)
 )
-"""out[at : at + n·BLOCK] = Σ x·w of these columns, n = 1, 2 or 3, over `count` values from `start` on with the slots that
-their indices name."""
+"""out[at : at + n·BLOCK] = Σ x·w of these columns, n = 1, 2 or 3, over `count` values from `start` on with the slots
+that their indices name."""
 
 dense_columns, dense_columns_2, dense_columns_3 = (
     primitive(_dense_columns(n), _dense_columns_code(n)) for n in (1, 2, 3)
