@@ -40,7 +40,7 @@ class Estimator:
 
     def __repr__(self) -> str:
         mine = self.get_params(deep=False).items()
-        changed = [f"{name}={value!r}" for name, value in mine if value is not self.settings()[name].default]
+        changed = [f"{name}={value!r}" for name, value in mine if not same(value, self.settings()[name].default)]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
@@ -52,6 +52,11 @@ class Estimator:
             classifier_tags=ClassifierTags(multi_class=False),
             input_tags=InputTags(sparse=True),
         )
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two settings are the same; those that can't be compared, such as arrays, are not."""
+    return a is b or (type(a) is type(b) and isinstance(a, bool | int | float | str) and a == b)
 
 
 def plain_setting(value: Any) -> Any:
