@@ -7,7 +7,7 @@ would if each stood alone.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,34 +36,28 @@ def score_columns(geometry: Any, rows: Rows, i: int, across: int, columns: int, 
         scores[c] = finished(geometry, scores[c], c)
 
 
+class Push(NamedTuple):
+    """What an example does to the columns."""
+
+    columns: int
+    whole: bool
+    """Whether all columns are one long vector, and their signals one update."""
+    signals: NDArray[np.float64]
+    times: NDArray[np.int64]
+    """Each column's step."""
+    spare: NDArray[np.float64]
+    """Room for two numbers a column."""
+
+
 @generic
-def update_columns(
-    geometry: Any,
-    rows: Rows,
-    i: int,
-    across: int,
-    columns: int,
-    whole: bool,
-    signals: NDArray[np.float64],
-    times: NDArray[np.int64],
-    spare: NDArray[np.float64],
-) -> None:
-    """Moves the weights that row i touches in every column whose signal is not 0. `times` has each column's step,
-    `whole` says that all columns are one long vector and their signals one update, `spare` is room for two numbers a
-    column. Signals and spare are used up."""
-    move_columns(geometry, rows, i, across, columns, signals, times)
+def update_columns(geometry: Any, rows: Rows, i: int, across: int, push: Push) -> None:
+    """Moves the weights that row i touches in every column whose signal is not 0. Signals and spare are used up."""
+    move_columns(geometry, rows, i, across, push)
 
 
 @compiled
-def move_columns(
-    geometry: Any,
-    rows: Rows,
-    i: int,
-    across: int,
-    columns: int,
-    signals: NDArray[np.float64],
-    times: NDArray[np.int64],
-) -> None:
+def move_columns(geometry: Any, rows: Rows, i: int, across: int, push: Push) -> None:
+    columns, _, signals, times, _ = push
     for c in range(columns):
         if signals[c] != 0.0:
             update(geometry, Column(rows, rows.values, across, c, signals), i, signals[c], times[c])
@@ -79,19 +73,10 @@ def many(signals: NDArray[np.float64], columns: int) -> bool:
 
 
 @update_columns.of(Additive)
-def _(
-    geometry: Additive,
-    rows: Rows,
-    i: int,
-    across: int,
-    columns: int,
-    whole: bool,
-    signals: NDArray[np.float64],
-    times: NDArray[np.int64],
-    spare: NDArray[np.float64],
-) -> None:
+def _(geometry: Additive, rows: Rows, i: int, across: int, push: Push) -> None:
+    columns, _, signals, times, _ = push
     if not many(signals, columns):
-        move_columns(geometry, rows, i, across, columns, signals, times)
+        move_columns(geometry, rows, i, across, push)
         return
     for c in range(columns):
         if signals[c] != 0.0:  # a column that has learned nothing yet is at step 0, which has no length
@@ -106,19 +91,10 @@ def _(
 
 
 @update_columns.of(AdaGrad)
-def _(
-    geometry: AdaGrad,
-    rows: Rows,
-    i: int,
-    across: int,
-    columns: int,
-    whole: bool,
-    signals: NDArray[np.float64],
-    times: NDArray[np.int64],
-    spare: NDArray[np.float64],
-) -> None:
+def _(geometry: AdaGrad, rows: Rows, i: int, across: int, push: Push) -> None:
+    columns, _, signals, times, spare = push
     if not many(signals, columns):
-        move_columns(geometry, rows, i, across, columns, signals, times)
+        move_columns(geometry, rows, i, across, push)
         return
     reach, averaged = geometry.scalars[REACH], by_changes(geometry)
     pasts, before = spare[:columns], spare[columns : 2 * columns]
@@ -141,38 +117,21 @@ def _(
 
 
 @update_columns.of(Confident)
-def _(
-    geometry: Confident,
-    rows: Rows,
-    i: int,
-    across: int,
-    columns: int,
-    whole: bool,
-    signals: NDArray[np.float64],
-    times: NDArray[np.int64],
-    spare: NDArray[np.float64],
-) -> None:
+def _(geometry: Confident, rows: Rows, i: int, across: int, push: Push) -> None:
+    columns, whole, signals, _, _ = push
     if whole:
-        refine_whole(geometry, rows, i, across, columns, signals, times, spare)
+        refine_whole(geometry, rows, i, across, push)
     elif many(signals, columns):
-        refine_columns(geometry, rows, i, across, columns, signals, times, spare)
+        refine_columns(geometry, rows, i, across, push)
     else:
-        move_columns(geometry, rows, i, across, columns, signals, times)
+        move_columns(geometry, rows, i, across, push)
 
 
 @compiled
-def refine_whole(
-    geometry: Confident,
-    rows: Rows,
-    i: int,
-    across: int,
-    columns: int,
-    signals: NDArray[np.float64],
-    times: NDArray[np.int64],
-    spare: NDArray[np.float64],
-) -> None:
+def refine_whole(geometry: Confident, rows: Rows, i: int, across: int, push: Push) -> None:
     """One step along x', which has (signal of c)/G·x in block c, with the signal G, the largest of all: v is the sum
     over all blocks."""
+    columns, _, signals, times, spare = push
     largest, v = 0.0, 0.0
     for c in range(columns):
         largest = max(largest, abs(signals[c]))
@@ -189,17 +148,9 @@ def refine_whole(
 
 
 @compiled
-def refine_columns(
-    geometry: Confident,
-    rows: Rows,
-    i: int,
-    across: int,
-    columns: int,
-    signals: NDArray[np.float64],
-    times: NDArray[np.int64],
-    spare: NDArray[np.float64],
-) -> None:
+def refine_columns(geometry: Confident, rows: Rows, i: int, across: int, push: Push) -> None:
     """Each column's own step, all of a feature's at once."""
+    columns, _, signals, times, spare = push
     betas, pasts = spare[:columns], spare[columns : 2 * columns]
     for c in range(columns):
         betas[c] = 0.0

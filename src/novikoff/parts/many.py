@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
-from novikoff.parts.columns import score_columns, update_columns
+from novikoff.parts.columns import Push, score_columns, update_columns
 from novikoff.parts.geometry import bias_square, fits, limit, norm, tick
 from novikoff.parts.rules import loss
 from novikoff.parts.schemes import (
@@ -17,6 +17,7 @@ from novikoff.parts.schemes import (
     Each,
     Pairs,
     Relevant,
+    Room,
     aim,
     blame,
     columns_for,
@@ -42,14 +43,6 @@ class Tally(NamedTuple):
     """Of each column: the examples that it has learned from."""
     mistakes: NDArray[np.int64]
     """Of each column of a reduction: its own mistakes."""
-
-
-class Room(NamedTuple):
-    """Scratch."""
-
-    scores: NDArray[np.float64]
-    signals: NDArray[np.float64]
-    spare: NDArray[np.float64]
 
 
 @generic
@@ -127,8 +120,8 @@ def step(
     columns = columns_for(scheme, known)
     score_columns(geometry, rows, i, across, columns, room.scores)
     # What is told now can't have been predicted: the prediction is that of the classes known before.
-    unmet = blame(scheme, wants, i, rule, norm(geometry), room.scores, known, room.spare, room.signals)
-    wrong = known > before or is_wrong(scheme, wants, i, rule, room.scores, before, unmet, room.spare)
+    unmet = blame(scheme, wants, i, rule, norm(geometry), known, room)
+    wrong = known > before or is_wrong(scheme, wants, i, rule, before, unmet, room)
     energy, moves = 0.0, False
     for c in range(columns):
         room.signals[c] *= weight
@@ -149,8 +142,8 @@ def step(
     if moves:
         book.counts[UPDATES] += 1
         book.sums[ENERGY] += energy * square
-        whole = together(scheme)
-        update_columns(geometry, rows, i, across, columns, whole, room.signals, tally.times, room.spare)
+        push = Push(columns, together(scheme), room.signals, tally.times, room.spare)
+        update_columns(geometry, rows, i, across, push)
     tick(geometry, book.counts[EXAMPLES])
     return True
 

@@ -51,6 +51,14 @@ class Preferences(NamedTuple):
     members: NDArray[np.int64]
 
 
+class Room(NamedTuple):
+    """Room to work on one example: a score and a signal for each column, and what a scheme needs beside them."""
+
+    scores: NDArray[np.float64]
+    signals: NDArray[np.float64]
+    spare: NDArray[np.float64]
+
+
 class Each(NamedTuple):
     tie: float
 
@@ -315,18 +323,9 @@ def weigh_all(
 
 
 @generic
-def blame(
-    scheme: Any,
-    wants: Any,
-    i: int,
-    rule: Any,
-    norm: float,
-    scores: NDArray[np.float64],
-    known: int,
-    room: NDArray[np.float64],
-    signals: NDArray[np.float64],
-) -> int:
+def blame(scheme: Any, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
     """The signal of each column, from the labels of example i; how many of its binary problems it gets wrong."""
+    scores, signals, _ = room
     y, unmet = wants.classes[i], 0
     for c in range(columns_for(scheme, known)):
         side, s = aim(scheme, y, c), scores[c]
@@ -337,22 +336,13 @@ def blame(
 
 
 @blame.of(Relevant)
-def _(
-    scheme: Relevant,
-    wants: Any,
-    i: int,
-    rule: Any,
-    norm: float,
-    scores: NDArray[np.float64],
-    known: int,
-    room: NDArray[np.float64],
-    signals: NDArray[np.float64],
-) -> int:
-    sides_of(wants, i, known, room)
+def _(scheme: Relevant, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+    scores, signals, spare = room
+    sides_of(wants, i, known, spare)
     unmet = 0
     for c in range(known):
-        wrong = misses(scheme, scores[c], room[c])
-        signals[c] = signal(rule, scores[c], room[c], wrong, norm)
+        wrong = misses(scheme, scores[c], spare[c])
+        signals[c] = signal(rule, scores[c], spare[c], wrong, norm)
         unmet += wrong
     return unmet
 
@@ -373,74 +363,38 @@ def misses(scheme: Relevant, s: float, side: float) -> bool:
 
 
 @blame.of(Rivals)
-def _(
-    scheme: Rivals,
-    wants: Any,
-    i: int,
-    rule: Any,
-    norm: float,
-    scores: NDArray[np.float64],
-    known: int,
-    room: NDArray[np.float64],
-    signals: NDArray[np.float64],
-) -> int:
+def _(scheme: Rivals, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+    scores, signals, _ = room
     return int(blame_rivals(scheme.update, rule, norm, scores, known, wants.classes[i], signals))
 
 
 @blame.of(Chosen)
-def _(
-    scheme: Chosen,
-    wants: Any,
-    i: int,
-    rule: Any,
-    norm: float,
-    scores: NDArray[np.float64],
-    known: int,
-    room: NDArray[np.float64],
-    signals: NDArray[np.float64],
-) -> int:
+def _(scheme: Chosen, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+    scores, signals, spare = room
     for c in range(known + 1):
-        room[c] = 0.0
-    room[0] = 1.0
+        spare[c] = 0.0
+    spare[0] = 1.0
     for k in range(wants.starts[i], wants.starts[i + 1]):
-        room[wants.members[k] + 1] = 2.0
-    return blame_pairs(scheme.update, rule, norm, scores, ByGrade(room), known + 1, signals)
+        spare[wants.members[k] + 1] = 2.0
+    return blame_pairs(scheme.update, rule, norm, scores, ByGrade(spare), known + 1, signals)
 
 
 @blame.of(Ranked)
-def _(
-    scheme: Ranked,
-    wants: Any,
-    i: int,
-    rule: Any,
-    norm: float,
-    scores: NDArray[np.float64],
-    known: int,
-    room: NDArray[np.float64],
-    signals: NDArray[np.float64],
-) -> int:
+def _(scheme: Ranked, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+    scores, signals, spare = room
     for k in range(known * known):
-        room[k] = 0.0
+        spare[k] = 0.0
     for k in range(wants.starts[i], wants.starts[i + 1], 2):
-        room[wants.members[k] * known + wants.members[k + 1]] = 1.0
-    return blame_pairs(scheme.update, rule, norm, scores, Listed(room, known), known, signals)
+        spare[wants.members[k] * known + wants.members[k + 1]] = 1.0
+    return blame_pairs(scheme.update, rule, norm, scores, Listed(spare, known), known, signals)
 
 
 @blame.of(Tree)
-def _(
-    scheme: Tree,
-    wants: Any,
-    i: int,
-    rule: Any,
-    norm: float,
-    scores: NDArray[np.float64],
-    known: int,
-    room: NDArray[np.float64],
-    signals: NDArray[np.float64],
-) -> int:
-    weigh(scheme, rule, scores, known, room)
-    asks, y = room[known:], wants.classes[i]
-    unmet = blame_rivals(scheme.update, rule, norm, room, known, y, asks)
+def _(scheme: Tree, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+    scores, signals, spare = room
+    weigh(scheme, rule, scores, known, spare)
+    asks, y = spare[known:], wants.classes[i]
+    unmet = blame_rivals(scheme.update, rule, norm, spare, known, y, asks)
     for c in range(columns_for(scheme, known)):
         signals[c] = 0.0
     for c in range(known):
@@ -464,67 +418,33 @@ def _(
 
 
 @generic
-def is_wrong(
-    scheme: Any,
-    wants: Any,
-    i: int,
-    rule: Any,
-    scores: NDArray[np.float64],
-    known: int,
-    unmet: int,
-    room: NDArray[np.float64],
-) -> bool:
+def is_wrong(scheme: Any, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
     """Whether the example was not predicted as it is labelled."""
-    return decide(scheme, rule, scores, known, room) != wants.classes[i]
+    scores, _, spare = room
+    return decide(scheme, rule, scores, known, spare) != wants.classes[i]
 
 
 @is_wrong.of(Ranked)
-def _(
-    scheme: Ranked,
-    wants: Any,
-    i: int,
-    rule: Any,
-    scores: NDArray[np.float64],
-    known: int,
-    unmet: int,
-    room: NDArray[np.float64],
-) -> bool:
+def _(scheme: Ranked, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
     return unmet > 0
 
 
 @is_wrong.of(Relevant)
-def _(
-    scheme: Relevant,
-    wants: Any,
-    i: int,
-    rule: Any,
-    scores: NDArray[np.float64],
-    known: int,
-    unmet: int,
-    room: NDArray[np.float64],
-) -> bool:
+def _(scheme: Relevant, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
     return unmet > 0
 
 
 @is_wrong.of(Chosen)
-def _(
-    scheme: Chosen,
-    wants: Any,
-    i: int,
-    rule: Any,
-    scores: NDArray[np.float64],
-    known: int,
-    unmet: int,
-    room: NDArray[np.float64],
-) -> bool:
+def _(scheme: Chosen, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
+    scores, _, spare = room
     for c in range(known):
-        room[c] = scores[c + 1] > scores[0]
+        spare[c] = scores[c + 1] > scores[0]
     for k in range(wants.starts[i], wants.starts[i + 1]):
         if wants.members[k] < known:
-            room[wants.members[k]] -= 1.0
+            spare[wants.members[k]] -= 1.0
     differs = False
     for c in range(known):
-        differs |= room[c] != 0.0
+        differs |= spare[c] != 0.0
     return differs
 
 
