@@ -55,7 +55,7 @@ class InPreferences:
 
     def witnesses(self, sample: Sample, budget: int) -> list[Found]:
         bounds = self.model.bounds()
-        if not bounds:
+        if not bounds or not self.known:
             return []
         found = {**self._directions(sample, budget), "own": self._own()}
         radius = math.sqrt(power_sums(sample.rows, sample.labels, 2.0, float(self.bias)))

@@ -61,7 +61,7 @@ class Learner(Estimator, ABC):
     def beforehand(self, y: Any) -> dict[str, Any]:
         """What the first partial_fit must be told to be as fit is."""
         _, labels = self._told(y, y.shape[0] if hasattr(y, "shape") else len(y))
-        return {"classes": labels.known()}
+        return {"classes": labels.known()} if len(labels) else {}
 
     def told_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
         """Rows as they were learned, and what each asks for, as the loop takes it."""
