@@ -23,7 +23,7 @@ from novikoff.certificates.choice import Found, chosen, own_direction
 from novikoff.certificates.measure import OUTWARD, UNIT, Batch, Batches, Measured, evidence, measure
 from novikoff.certificates.sample import Gatherer
 from novikoff.certificates.source import Arrays, Source
-from novikoff.certificates.spaces import space_of
+from novikoff.certificates.spaces import Space, space_of
 from novikoff.certificates.spool import Spool
 from novikoff.certificates.streaming import Searched, searched
 from novikoff.certificates.witness import Sample
@@ -96,31 +96,34 @@ def make(
     """The certificate of a fresh learner on a stream, and the learner after it."""
     space = space_of(model)
     if space is not None:
-        gatherer = space.gatherer()
-        first = source.learn(model, passes, gatherer.add)
-        return _elsewhere(model, source, space, _some(gatherer.sample()), first, passes, confidence, budget), model
+        return _made_in(space, model, source, passes, confidence, budget), model
     with Spool() as spool:
         gatherer = Gatherer(spool if budget >= SAMPLE_ONLY else None)
         first = source.learn(model, passes, gatherer.add)
-        sample = _some(gatherer.sample())
+        sample = gatherer.sample()
+        if sample is None:
+            raise no_examples()
         search = _search(model, sample, spool, effort(sample, budget))
     found = _witnesses(model, search)
     target = _target(model, sample, passes)
     return Certificate(_document(model, source, found, target, first, passes, confidence)), model
 
 
-def _some(sample: Sample | None) -> Sample:
-    if sample is None:
-        raise InputError("There are no examples to certify anything about.")
-    return sample
-
-
-def _elsewhere(
-    model: Learner, source: Source, space: Any, sample: Any, first: int, passes: int, confidence: float, budget: float
+def _made_in(
+    space: Space, model: Learner, source: Source, passes: int, confidence: float, budget: float
 ) -> Certificate:
-    """The certificate of a learner that works in a space of its own."""
+    """The same for a learner of many outcomes."""
+    gatherer = space.gatherer()
+    first = source.learn(model, passes, gatherer.add)
+    sample = gatherer.sample()
+    if sample is None:
+        raise no_examples()
     found = space.witnesses(sample, effort(sample, budget))
     return Certificate(_document(model, source, found, {}, first, passes, confidence))
+
+
+def no_examples() -> InputError:
+    return InputError("There are no examples to certify anything about.")
 
 
 def _target(model: Learner, sample: Sample | None, passes: int) -> Mapping[str, float]:

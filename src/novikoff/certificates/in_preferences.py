@@ -60,9 +60,9 @@ class InPreferences:
         found = {**self._directions(sample, budget), "own": self._own()}
         radius = math.sqrt(power_sums(sample.rows, sample.labels, 2.0, float(self.bias)))
         guesses = {
-            name: _Guess(self, sample, u.reshape(-1) / (float(np.linalg.norm(u)) * radius))
+            name: _Guess(self, sample, u.reshape(-1) / (_length(u) * radius))
             for name, u in found.items()
-            if radius > 0.0 and SHORTEST < float(np.linalg.norm(u)) < math.inf
+            if radius > 0.0 and SHORTEST < _length(u) < math.inf
         }
         return best_of(bounds, guesses)
 
@@ -79,7 +79,7 @@ class InPreferences:
             paths[c, self.scheme.nodes[self.scheme.starts[c] : self.scheme.starts[c + 1]]] = 1.0
         # The shortest weights of nodes whose sums along the paths are those of the classes.
         onto = np.linalg.pinv(paths)
-        return {name: u @ onto.T for name, u in found.items()}
+        return {name: np.einsum("jc,nc->jn", u, onto) for name, u in found.items()}
 
     def _own(self) -> NDArray[np.float64]:
         """What the learner itself has found."""
@@ -135,6 +135,11 @@ class InPreferences:
     def _stretched(self, radius_p: Any) -> Any:
         """‖x_ab‖_p from ‖x‖_p: x or −x stands in `stretch` columns at most."""
         return lambda p: radius_p(p) * (1.0 if p == math.inf else self.stretch ** (1.0 / p) * (1.0 + OUTWARD))
+
+
+def _length(u: NDArray[np.float64]) -> float:
+    """‖u‖, the same to the last bit however many threads there are."""
+    return float(np.sqrt(np.square(u).sum()))
 
 
 class _Guess(Guess):

@@ -37,10 +37,11 @@ class InQueries:
     def witnesses(self, sample: Sample, budget: int) -> list[Found]:
         """What the learner itself has found, at its best length."""
         bounds, own = self.model.bounds(), own_direction(self.model, False)
+        length = 0.0 if own is None else float(np.sqrt(np.square(own).sum()))
         radius = math.sqrt(power_sums(sample.rows, sample.labels, 2.0, 0.0))
-        if not bounds or own is None or radius == 0.0 or not SHORTEST < float(np.linalg.norm(own)) < math.inf:
+        if not bounds or own is None or radius == 0.0 or not SHORTEST < length < math.inf:
             return []
-        return best_of(bounds, {"own": _Guess(sample, own / (float(np.linalg.norm(own)) * radius))})
+        return best_of(bounds, {"own": _Guess(sample, own / (length * radius))})
 
     def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
         return [None for _ in directions]
