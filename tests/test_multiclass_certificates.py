@@ -157,10 +157,11 @@ def reduced(name: str, seed: int) -> int:
     X, y = small(name, seed)
     model = scheme(name, Perceptron(bias=bool(seed % 2), tie=("positive", "negative")[seed // 2 % 2])).fit(X, y)
     document = certify(model, X, y, budget=1e-3).document
-    for bound in document["bounds"]:
+    stated = [bound for bound in document["bounds"] if "allowed" in bound]
+    for bound in stated:
         assert bound["verdict"] == "holds"
         assert bound["made"] <= bound["allowed"]
-    return len(document["bounds"])
+    return len(stated)
 
 
 @pytest.mark.parametrize("name", REDUCING)
@@ -296,8 +297,8 @@ def changed(value: Any) -> Any:
 def test_any_change_of_the_certificate_is_found(name: str) -> None:
     X, y = told(name, 5, rows=20, classes=3, columns=3)
     certificate = certify(scheme(name, Perceptron()).fit(X, y), X, y)
-    # A confidence is a question, not an answer: a little more of it may have the same answer.
-    every = [leaf for leaf in leaves(certificate.document) if leaf[0] != ("new data", "confidence")]
+    # Confidence and widths are questions, not answers: a little more of one may have the same answer.
+    every = [leaf for leaf in leaves(certificate.document) if not {"confidence", "widths"} & set(leaf[0])]
     for path, value in every[:: 10 if DISABLED else 1]:
         document = copy.deepcopy(certificate.document)
         place = document
@@ -321,7 +322,7 @@ def test_any_change_of_the_data_is_found(name: str, change: str) -> None:
     if change == "value":
         other[17, 1] = np.nextafter(other[17, 1], 10.0)
     if change == "label":
-        labels[9] = next(one for one in y if len(one) != len(labels[9]))
+        labels[9] = next(one for one in y if set(one) != set(labels[9]))
     if change == "order":
         other[[3, 4]], labels[3], labels[4] = other[[4, 3]], labels[4], labels[3]
     if change == "fewer":
