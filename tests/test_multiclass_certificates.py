@@ -171,8 +171,8 @@ def test_sums_over_columns_hold(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REDUCING)
-def test_sums_over_columns_hold_on_thousands_of_streams(name: str) -> None:
-    assert sum(reduced(name, seed) for seed in range(10, 1000)) > 0
+def test_sums_over_columns_hold_on_many_streams(name: str) -> None:
+    assert sum(reduced(name, seed) for seed in range(10, 300)) > 0
 
 
 # --- Kesler's construction, written out ---
