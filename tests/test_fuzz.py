@@ -488,7 +488,8 @@ def labels_of(parsed: Parsed) -> list[Any]:
     for i in range(len(parsed.keys)):
         try:
             label = parsed.label(i)
-            assert label is None or isinstance(label, bool | int | str)
+            each = label if isinstance(label, list) else [label]
+        assert label is None or all(isinstance(one, bool | int | str) for one in each)
             told.append(label)
         except LabelError:
             told.append(float(parsed.keys[i : i + 1].view(np.float64)[0]))

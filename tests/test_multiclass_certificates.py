@@ -77,6 +77,11 @@ def stretch(name: str, labels: list[Any]) -> int:
     return 2 * max(label.count("/") + 1 for label in labels) if name == "hierarchical" else 2
 
 
+def slow(name: str) -> Any:
+    """For the slow set: what it has compiled is for this scheme alone."""
+    return pytest.param(name, marks=pytest.mark.slow)
+
+
 class Truth:
     """What is measured of u, exactly."""
 
@@ -293,7 +298,7 @@ def changed(value: Any) -> Any:
     return value[:-2] + ("A" if value[-2:-1] != "A" else "B") + value[-1:] if len(value) > 2 else value + "x"
 
 
-@pytest.mark.parametrize("name", ["kesler", "one-vs-all", "multi-label-uniform", "hierarchical"])
+@pytest.mark.parametrize("name", ["kesler", "one-vs-all", *map(slow, ("multi-label-uniform", "hierarchical"))])
 def test_any_change_of_the_certificate_is_found(name: str) -> None:
     X, y = told(name, 5, rows=20, classes=3, columns=3)
     certificate = certify(scheme(name, Perceptron()).fit(X, y), X, y)
@@ -314,7 +319,7 @@ def test_any_change_of_the_certificate_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("change", ["value", "label", "order", "fewer"])
-@pytest.mark.parametrize("name", ["kesler", "multi-label", "label-ranking"])
+@pytest.mark.parametrize("name", ["kesler", *map(slow, ("multi-label", "label-ranking"))])
 def test_any_change_of_the_data_is_found(name: str, change: str) -> None:
     X, y = told(name, 6, rows=30, columns=4)
     certificate = certify(scheme(name).fit(X, y), X, y)
@@ -419,6 +424,7 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_classes_that_come_as_new_are_allowed_for(data: Path) -> None:
     source = Files([str(data)], Options())
     certificate, model = make(Kesler(Perceptron()), source, passes=2)
@@ -431,7 +437,7 @@ def test_classes_that_come_as_new_are_allowed_for(data: Path) -> None:
     assert [b.name for b in model.bounds()] == [b["name"] for b in certificate.bounds]
 
 
-@pytest.mark.parametrize("name", ["kesler", "ova"])
+@pytest.mark.parametrize("name", ["kesler", slow("ova")])
 def test_certify_and_verify_from_the_command_line(
     name: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -454,6 +460,7 @@ def test_certify_and_verify_from_the_command_line(
     assert "other data" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_trees_sets_and_queries_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(0)
     X = [" ".join(f"{j + 1}:{v:.3f}" for j, v in enumerate(rng.standard_normal(4))) for _ in range(60)]
@@ -488,6 +495,7 @@ def test_a_page_for_many_classes() -> None:
         assert "speaks against it" in text
 
 
+@pytest.mark.slow
 def test_learners_are_compared_on_many_classes(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = compare([str(data)], Options(), only=["perceptron", "winnow"])
     assert {e.name for e in found.entries} == {

@@ -78,7 +78,9 @@ def test_bad_lines_are_counted_once(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_a_label_that_is_spelled_as_the_rest_is_a_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("mail.txt").write_text("not spam\thello you\nspam\twin money\nham\tgood day\n")
-    assert "mail.txt:3: Only binary classification" in refused(capsys, "learn", "mail.txt", "--format", "text")
+    assert "mail.txt:3: Only binary classification" in refused(
+        capsys, "learn", "mail.txt", "--format", "text", "--scheme", "binary"
+    )
     assert main(["learn", "mail.txt", "--format", "text", "--positive", "spam", "--save", "m", "--quiet"]) == 0
     assert novikoff.load("m").classes_.tolist() == ["not spam", "spam"]
     assert main(["learn", "mail.txt", "--resume", "m", "--quiet"]) == 0

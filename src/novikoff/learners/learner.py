@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError, OverflowRefused, RangeRefused, not_fitted
 from novikoff.learners.estimator import Estimator, truth, whole
-from novikoff.learners.following import Following
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import loop
@@ -25,7 +24,6 @@ from novikoff.stream import door
 from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many, narrowed, width
-from novikoff.stream.sides import Sides
 from novikoff.stream.terms import each, parts
 from novikoff.theory.bounds import Bound
 
@@ -81,8 +79,10 @@ class Learner(Estimator, ABC):
         """What a certificate tells of the run beside the ledger."""
         return {}
 
-    def following(self, reading: Any, *, positive: str | None = None) -> Following:
+    def following(self, reading: Any, *, positive: str | None = None) -> Any:
         """A run of this model over some files."""
+        from novikoff.learners.following import Following
+
         return Following(self, reading, positive=positive)
 
     # --- What a learner's file provides ---
@@ -205,6 +205,8 @@ class Learner(Estimator, ABC):
 
     def label_reader(self, labels: Any, left_out: Any) -> Any:
         """What makes codes of the labels in files; `left_out` counts examples without a label that can be learned."""
+        from novikoff.stream.sides import Sides
+
         return Sides(labels, leave_out=left_out)
 
     def learn_rows(

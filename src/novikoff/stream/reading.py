@@ -226,6 +226,9 @@ class Reading:
                 "--cache is for files whose features are hashed or have numbers: leave it out for standard input, with"
                 " --bits 0 or --keep-names, and for several labels."
             )
+        if getattr(settled, "several", False):  # found, not asked for: a cache has one label for each example
+            yield from self._text(feed, settled, lines)
+            return
         how = {**settled.settings(), "unlabelled": self.options.unlabelled}
         stamp = cache.Stamp.of(feed.status, how)
         already = 0

@@ -27,7 +27,6 @@ from novikoff.stream.classes import Classes
 from novikoff.stream.labels import distinct
 from novikoff.stream.names import Names, numbers
 from novikoff.stream.rows import Rows, Sparse
-from novikoff.stream.sides import Numbers
 from novikoff.wrap.stack import Stack, must_be_binary
 from novikoff.wrap.table import Table
 
@@ -128,6 +127,8 @@ class Many(Stack, Learner):
         return One(codes)
 
     def label_reader(self, labels: Any, left_out: Any) -> Any:
+        from novikoff.stream.sides import Numbers
+
         return Numbers(labels, leave_out=left_out)
 
     # --- Learning ---

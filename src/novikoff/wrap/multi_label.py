@@ -26,7 +26,6 @@ from novikoff.parts.schemes import Chosen, Relevant, Sets
 from novikoff.stream import door
 from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
-from novikoff.stream.sides import SetsOfNumbers
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import side_by_side
 from novikoff.wrap.preferring import preference_bounds
@@ -88,7 +87,9 @@ class MultiLabel(Reduction):
     def _told_one(self, y: Any, known: Classes) -> tuple[LabelSets, Classes]:
         return known.coded_sets([one_set(y)])
 
-    def label_reader(self, labels: Any, left_out: Any) -> SetsOfNumbers:
+    def label_reader(self, labels: Any, left_out: Any) -> Any:
+        from novikoff.stream.sides import SetsOfNumbers
+
         return SetsOfNumbers(labels, leave_out=left_out)
 
     def _wants(self, codes: Any) -> Sets:
