@@ -489,7 +489,7 @@ def labels_of(parsed: Parsed) -> list[Any]:
         try:
             label = parsed.label(i)
             each = label if isinstance(label, list) else [label]
-        assert label is None or all(isinstance(one, bool | int | str) for one in each)
+            assert label is None or all(isinstance(one, bool | int | str) for one in each)
             told.append(label)
         except LabelError:
             told.append(float(parsed.keys[i : i + 1].view(np.float64)[0]))
