@@ -401,9 +401,6 @@ def test_sample_weights() -> None:
         (Kesler(SGD(), update="proportional"), "content at some score"),
         (Kesler(MarginPerceptron(), update="proportional"), "content at some score"),
         (Kesler(update="most"), "update must be one of"),
-        (Kesler(Perceptron), "such as Perceptron"),  # type: ignore[arg-type]
-        (Kesler(OneVsAll()), "such as Perceptron"),
-        (Kesler("perceptron"), "such as Perceptron"),  # type: ignore[arg-type]
         (Kesler(Perceptron(rate=-1.0)), "rate must be"),
         (Kesler(Perceptron(passes=0)), "passes must be"),
         (OneVsAll(MarginPerceptron()), "nothing but their own examples"),
@@ -440,6 +437,15 @@ def test_what_does_not_fit_is_refused_with_a_sentence(model: Any, message: str) 
     ):
         with pytest.raises(InputError, match=message):
             refused()
+
+
+@pytest.mark.parametrize("scheme", [Kesler, OneVsAll, AllVsAll, OutputCode, MultiLabel, LabelRanking, Hierarchical])
+@pytest.mark.parametrize("learner", [Perceptron, OneVsAll(), "perceptron"], ids=["class", "stack", "text"])
+def test_a_stack_is_refused_when_it_is_built_of_something_else(scheme: Any, learner: Any) -> None:
+    with pytest.raises(InputError, match="such as Perceptron"):
+        scheme(learner)
+    with pytest.raises(InputError, match="such as Perceptron"):
+        scheme().set_params(learner=learner).fit([[1.0], [2.0]], ["a", "b"])
 
 
 def test_an_exhaustive_code_has_room_for_eleven_classes() -> None:

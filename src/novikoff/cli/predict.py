@@ -101,7 +101,8 @@ class _Compared:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.ranks = hasattr(model, "rank")
-        self.labelled = self.wrong = 0
+        self.edges = getattr(model, "edges", None)
+        self.labelled = self.wrong = self.apart = 0
         self.queries: list[tuple[Any, Any, Any]] = []
 
     def add(self, batch: Batch, spelled: list[str], scores: Any) -> None:
@@ -121,6 +122,7 @@ class _Compared:
             if label is not None:
                 self.labelled += 1
                 self.wrong += label != guess
+                self.apart += self.edges(label, guess) if self.edges is not None and label else 0
 
     def _told(self, batch: Batch, i: int) -> str | None:
         """The label of an example as predictions are spelled; one that can't be a class is like none of them."""
@@ -134,7 +136,8 @@ class _Compared:
         found = self.ranking()
         if found is not None:
             return found
-        return {"labelled": self.labelled, "errors": self.wrong, "error": self.share}
+        told = {"labelled": self.labelled, "errors": self.wrong, "error": self.share}
+        return told if self.edges is None or not self.labelled else {**told, "tree_loss": self.apart / self.labelled}
 
     @property
     def share(self) -> float | None:
@@ -159,7 +162,8 @@ class _Compared:
             return f"{found['queries']:,} queries, NDCG@10 {found['ndcg']:.4f}, MAP {found['map']:.4f}"
         if self.share is None:
             return "no labels to compare with"
-        return f"{self.wrong:,} predicted otherwise than labelled ({self.share:.4f})"
+        tree = "" if self.edges is None else f", tree loss {self.apart / self.labelled:.4f}"
+        return f"{self.wrong:,} predicted otherwise than labelled ({self.share:.4f}){tree}"
 
 
 def _lines(spelled: list[str], scores: Any) -> str:

@@ -17,6 +17,7 @@ from novikoff.parts.schemes import Pairs
 from novikoff.stream.classes import Classes
 from novikoff.wrap.many import side_by_side
 from novikoff.wrap.reducing import Reduction
+from novikoff.wrap.stack import binary
 
 __all__ = ["AllVsAll"]
 
@@ -45,7 +46,7 @@ class AllVsAll(Reduction):
     def __init__(
         self, learner: Learner | None = None, *, decision: Literal["majority", "tournament"] = "majority"
     ) -> None:
-        self.learner = learner
+        self.learner = binary(learner, type(self).__name__)
         self.decision = decision
 
     def _check_settings(self) -> None:

@@ -24,7 +24,7 @@ from novikoff.stream.classes import Classes
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import Many
 from novikoff.wrap.preferring import preference_bounds
-from novikoff.wrap.stack import takes_preferences
+from novikoff.wrap.stack import binary, takes_preferences
 
 __all__ = ["Hierarchical"]
 
@@ -65,7 +65,7 @@ class Hierarchical(Many):
         separator: str = "/",
         update: Literal["top", "uniform", "proportional"] = "top",
     ) -> None:
-        self.learner = learner
+        self.learner = binary(learner, type(self).__name__)
         self.separator = separator
         self.update = update
 
@@ -105,9 +105,10 @@ class Hierarchical(Many):
         """The mean number of edges between the label that is predicted and the right one."""
         predicted = self.predict(X)
         told = door.label_array(y, len(predicted))
-        return float(np.mean([self._edges(a, b) for a, b in zip(predicted, told, strict=True)]))
+        return float(np.mean([self.edges(a, b) for a, b in zip(predicted, told, strict=True)]))
 
-    def _edges(self, one: Any, other: Any) -> int:
+    def edges(self, one: Any, other: Any) -> int:
+        """How many edges of the tree are between two labels."""
         return len(set(self.path(one)) ^ set(self.path(other)))
 
     def bounds(self) -> Sequence[Bound]:

@@ -27,7 +27,7 @@ from novikoff.stream.classes import Classes
 from novikoff.stream.labels import distinct
 from novikoff.stream.names import Names, numbers
 from novikoff.stream.rows import Rows, Sparse
-from novikoff.wrap.stack import Stack, must_be_binary
+from novikoff.wrap.stack import Stack, binary
 from novikoff.wrap.table import Table
 
 
@@ -56,7 +56,7 @@ class Many(Stack, Learner):
         return int(self.inner.passes)
 
     def _check_all(self) -> None:
-        must_be_binary(self.learner, type(self).__name__)
+        binary(self.learner, type(self).__name__)
         self.inner._check_all()
         self._check_settings()
         self._check_learner()

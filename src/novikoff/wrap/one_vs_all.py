@@ -14,6 +14,7 @@ from novikoff.parts.schemes import Each
 from novikoff.stream.classes import Classes
 from novikoff.wrap.many import side_by_side
 from novikoff.wrap.reducing import Reduction
+from novikoff.wrap.stack import binary
 
 __all__ = ["OneVsAll"]
 
@@ -38,7 +39,7 @@ class OneVsAll(Reduction):
     """
 
     def __init__(self, learner: Learner | None = None) -> None:
-        self.learner = learner
+        self.learner = binary(learner, type(self).__name__)
 
     def _check_learner(self) -> None:
         side_by_side(self)

@@ -30,7 +30,7 @@ from novikoff.stream.rows import Rows, Sparse, how_many
 from novikoff.stream.terms import tidied
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.preferring import with_new
-from novikoff.wrap.stack import Stack, must_be_binary, takes_preferences
+from novikoff.wrap.stack import Stack, binary, takes_preferences
 
 __all__ = ["QueryRanking"]
 
@@ -81,7 +81,7 @@ class QueryRanking(Stack, Learner):
     def __init__(
         self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
     ) -> None:
-        self.learner = learner
+        self.learner = binary(learner, type(self).__name__)
         self.update = update
 
     # --- What the learner inside provides ---
@@ -95,7 +95,7 @@ class QueryRanking(Stack, Learner):
         return int(self.inner.passes)
 
     def _check_all(self) -> None:
-        must_be_binary(self.learner, type(self).__name__)
+        binary(self.learner, type(self).__name__)
         self.inner._check_all()
         one_of(UPDATES, update=self.update)
         takes_preferences(self, self.update)

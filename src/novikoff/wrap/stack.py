@@ -61,12 +61,13 @@ class Stack(Estimator):
         return type(self)(**{**super().get_params(deep=False), "learner": learner})
 
 
-def must_be_binary(learner: Any, scheme: str) -> None:
-    """Raises InputError for anything but a binary learner of this package."""
+def binary(learner: Any, scheme: str) -> Any:
+    """The learner, as it is; InputError for anything but a binary learner of this package, or None."""
     if learner is not None and not (isinstance(learner, Learner) and not isinstance(learner, Stack)):
         raise InputError(
             f"{scheme} is made of a binary learner of this package, such as Perceptron(), but {learner!r} came."
         )
+    return learner
 
 
 def takes_preferences(stack: Stack, update: str) -> None:
