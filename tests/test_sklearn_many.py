@@ -19,11 +19,16 @@ from tests.streams import csr
 from tests.test_sklearn import WEIGHTS
 
 
-@parametrize_with_checks(
-    [Kesler(Perceptron()), OneVsAll(Perceptron()), AllVsAll(Perceptron(passes=3)), OutputCode(Perceptron(passes=3))],
-    expected_failed_checks=lambda _: WEIGHTS,
-)
+@parametrize_with_checks([Kesler(Perceptron()), OneVsAll(Perceptron())], expected_failed_checks=lambda _: WEIGHTS)
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [AllVsAll(Perceptron(passes=3)), OutputCode(Perceptron(passes=3))], expected_failed_checks=lambda _: WEIGHTS
+)
+def test_scikit_learn_checks_of_pairs_and_codes(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
