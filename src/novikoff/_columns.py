@@ -165,7 +165,7 @@ def _sums(  # noqa: PLR0915 - one piece of machine code
         j = b.zext(b.load(step(pointer(*indices), later)), i64)
         first = b.gep(w_base, [b.mul(b.add(j, number(1)), row)])
         end = b.gep(first, [b.sub(row, number(1))])
-        for line in (first, b.gep(first, [number(LINE // (4 if align == 4 else 8))]), end):
+        for line in (first, end):
             b.call(prefetch, [b.bitcast(line, byte), *(ir.Constant(i32, n) for n in (0, 3, 1))])
 
     def add(totals: Any, x: Any, k: Any) -> None:

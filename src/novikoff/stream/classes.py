@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import LabelError
-from novikoff.stream.labels import plain
+from novikoff.stream.labels import arranged, plain
 
 NUMBERS = "biuf"
 
@@ -63,7 +63,7 @@ class Classes:
             raise LabelError("Unknown label type: complex. Labels must be classes.")
         known = self.copy()
         try:
-            values, first, inverse = np.unique(y, return_index=True, return_inverse=True)
+            values, first, inverse = arranged(y)
         except TypeError:
             raise LabelError("Labels must be of one type: all texts or all numbers.") from None
         numbers: NDArray[np.int64] = np.zeros(len(values), np.int64)

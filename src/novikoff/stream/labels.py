@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from novikoff.errors import LabelError, TooManyLabels
 
+NEAR = 1 << 16  # labels
+
 
 class Labels:
     """The two labels of a binary learner, as they become known: `negative` or `positive` may still be missing."""
@@ -137,9 +139,26 @@ def distinct(y: NDArray[Any]) -> list[Any]:
         if not others.any():
             return [plain(y[0])]
     try:
-        return [plain(v) for v in np.unique(y)]
+        return [plain(v) for v in arranged(y)[0]]
     except TypeError:
         raise LabelError("Labels must be of one type: all texts or all numbers.") from None
+
+
+def arranged(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """The different labels in their order, where each came first, and the place among them of each label of y: as
+    `np.unique` finds them, but whole numbers that lie near each other without sorting."""
+    if y.dtype.kind in "iu" and y.size:
+        low, high = int(y.min()), int(y.max())
+        if high - low < NEAR and low >= -(2**62) and high < 2**62:
+            places = np.subtract(y, low, dtype=np.int64, casting="unsafe")
+            first = np.full(high - low + 1, y.size, np.int64)
+            first[places[::-1]] = np.arange(y.size - 1, -1, -1)  # of several, the last one that is written stays
+            found = np.flatnonzero(first < y.size)
+            numbers = np.zeros(len(first), np.int64)
+            numbers[found] = np.arange(len(found))
+            return (found + low).astype(y.dtype), first[found], numbers[places]
+    values, first, inverse = np.unique(y, return_index=True, return_inverse=True)
+    return values, first, inverse
 
 
 def plain(label: Any) -> Any:
