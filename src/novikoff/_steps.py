@@ -187,8 +187,11 @@ def _multiplicative(pulled: Any, lowest: Any, table: Any, middle: Any) -> Any:
     return step
 
 
-def _steps(target: Any, builder: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any, step: Any) -> Any:
-    """LLVM code: whole groups of eight, then the rest one by one; the largest of what the steps return last."""
+def _steps(  # noqa: PLR0915 - one piece of machine code
+    target: Any, builder: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any, step: Any
+) -> Any:
+    """LLVM code: whole groups of eight, one of four where there are as many left, then the rest one by one; the largest
+    of what the steps return last."""
     from llvmlite import ir
     from numba.core import cgutils
 
@@ -204,7 +207,7 @@ def _steps(target: Any, builder: Any, values: Any, indices: Any, start: Any, cou
     i_base = None if indices is None else b.gep(pointer(*indices), [start], inbounds=True)
     w_base = pointer(*slots)
     kind = w_base.type.pointee
-    one, eight = _Code(b, kind, 1), _Code(b, kind, LANES)
+    one, four, eight = _Code(b, kind, 1), _Code(b, kind, LANES // 2), _Code(b, kind, LANES)
 
     def place(k: Any) -> Any:
         """The address of the pair of term k."""
@@ -212,25 +215,48 @@ def _steps(target: Any, builder: Any, values: Any, indices: Any, start: Any, cou
         return b.gep(w_base, [b.mul(b.add(j, number(1)), number(2))], inbounds=True)
 
     reach = cgutils.alloca_once_value(b, ir.Constant(ir.DoubleType(), 0.0))
-    reaches = cgutils.alloca_once_value(b, ir.Constant(eight.double, [0.0] * LANES))
-    whole = b.and_(count, number(-LANES))
     pair = ir.VectorType(kind, 2)
     align = 4 if isinstance(kind, ir.FloatType) else 8
-    with cgutils.for_range_slice(b, number(0), whole, number(LANES), i64) as (k, _):
-        row = b.bitcast(b.gep(x_base, [k], inbounds=True), ir.VectorType(x_base.type.pointee, LANES).as_pointer())
-        x = b.load(row, align=4 if isinstance(x_base.type.pointee, ir.FloatType) else 8)
-        places = [b.bitcast(place(b.add(k, number(lane))), pair.as_pointer()) for lane in range(LANES)]
+    x_align = 4 if isinstance(x_base.type.pointee, ir.FloatType) else 8
+
+    def group(code: _Code, k: Any, reaches: Any) -> None:
+        """As many terms from k on as the code is wide, at once."""
+        width = code.width
+        row = b.bitcast(b.gep(x_base, [k], inbounds=True), ir.VectorType(x_base.type.pointee, width).as_pointer())
+        x = b.load(row, align=x_align)
+        if i_base is None:  # neighbours: all pairs at once
+            here = b.bitcast(place(k), ir.VectorType(kind, 2 * width).as_pointer())
+            both, order = b.load(here, align=align), ir.VectorType(i32, width)
+            w = b.shuffle_vector(both, both, ir.Constant(order, [2 * lane for lane in range(width)]))
+            total = b.shuffle_vector(both, both, ir.Constant(order, [2 * lane + 1 for lane in range(width)]))
+            w, total, far = step(code, x, w, total)
+            turns = [lane + width * second for lane in range(width) for second in (0, 1)]
+            b.store(b.shuffle_vector(w, total, ir.Constant(ir.VectorType(i32, 2 * width), turns)), here, align=align)
+            b.store(code.larger(far, b.load(reaches)), reaches)
+            return
+        places = [b.bitcast(place(b.add(k, number(lane))), pair.as_pointer()) for lane in range(width)]
         pairs = [b.load(p, align=align) for p in places]
-        w, total = (ir.Constant(eight.stored, ir.Undefined) for _ in range(2))
+        w, total = (ir.Constant(code.stored, ir.Undefined) for _ in range(2))
         for lane, both in enumerate(pairs):
             w = b.insert_element(w, b.extract_element(both, ir.Constant(i32, 0)), ir.Constant(i32, lane))
             total = b.insert_element(total, b.extract_element(both, ir.Constant(i32, 1)), ir.Constant(i32, lane))
-        w, total, far = step(eight, x, w, total)
+        w, total, far = step(code, x, w, total)
         for lane, p in enumerate(places):
-            chosen = ir.Constant(ir.VectorType(i32, 2), [lane, LANES + lane])
+            chosen = ir.Constant(ir.VectorType(i32, 2), [lane, width + lane])
             b.store(b.shuffle_vector(w, total, chosen), p, align=align)
-        b.store(eight.larger(far, b.load(reaches)), reaches)
-    with cgutils.for_range_slice(b, whole, count, number(1), i64) as (k, _):
+        b.store(code.larger(far, b.load(reaches)), reaches)
+
+    def none(code: _Code) -> Any:
+        return cgutils.alloca_once_value(b, ir.Constant(code.double, [0.0] * code.width))
+
+    reaches, reaches_of_four = none(eight), none(four)
+    whole = b.and_(count, number(-LANES))
+    with cgutils.for_range_slice(b, number(0), whole, number(LANES), i64) as (k, _):
+        group(eight, k, reaches)
+    rest = b.and_(count, number(-four.width))
+    with b.if_then(b.icmp_signed(">", rest, whole)):
+        group(four, whole, reaches_of_four)
+    with cgutils.for_range_slice(b, rest, count, number(1), i64) as (k, _):
         at = place(k)
         beside = b.gep(at, [number(1)], inbounds=True)
         x = b.load(b.gep(x_base, [k], inbounds=True))
@@ -238,10 +264,10 @@ def _steps(target: Any, builder: Any, values: Any, indices: Any, start: Any, cou
         b.store(w, at)
         b.store(total, beside)
         b.store(one.larger(far, b.load(reach)), reach)
-    lanes = b.load(reaches)
-    for lane in range(LANES):
-        far = b.extract_element(lanes, ir.Constant(i32, lane))
-        b.store(one.larger(far, b.load(reach)), reach)
+    for lanes in (b.load(reaches), b.load(reaches_of_four)):
+        for lane in range(lanes.type.count):
+            far = b.extract_element(lanes, ir.Constant(i32, lane))
+            b.store(one.larger(far, b.load(reach)), reach)
     return b.load(reach)
 
 
