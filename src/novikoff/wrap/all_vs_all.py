@@ -17,7 +17,6 @@ from novikoff.parts.schemes import Pairs
 from novikoff.stream.classes import Classes
 from novikoff.wrap.many import side_by_side
 from novikoff.wrap.reducing import Reduction
-from novikoff.wrap.stack import binary
 
 __all__ = ["AllVsAll"]
 
@@ -46,7 +45,7 @@ class AllVsAll(Reduction):
     def __init__(
         self, learner: Learner | None = None, *, decision: Literal["majority", "tournament"] = "majority"
     ) -> None:
-        self.learner = binary(learner, type(self).__name__)
+        self.learner = learner
         self.decision = decision
 
     def _check_settings(self) -> None:

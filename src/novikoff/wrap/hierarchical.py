@@ -24,7 +24,7 @@ from novikoff.stream.classes import Classes
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import Many
 from novikoff.wrap.preferring import preference_bounds
-from novikoff.wrap.stack import binary, takes_preferences
+from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["Hierarchical"]
 
@@ -65,7 +65,7 @@ class Hierarchical(Many):
         separator: str = "/",
         update: Literal["top", "uniform", "proportional"] = "top",
     ) -> None:
-        self.learner = binary(learner, type(self).__name__)
+        self.learner = learner
         self.separator = separator
         self.update = update
 

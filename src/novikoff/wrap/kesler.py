@@ -23,7 +23,7 @@ from novikoff.stream.classes import Classes
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import Many
 from novikoff.wrap.preferring import preference_bounds
-from novikoff.wrap.stack import binary, takes_preferences
+from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["Kesler"]
 
@@ -59,7 +59,7 @@ class Kesler(Many):
     def __init__(
         self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "top"
     ) -> None:
-        self.learner = binary(learner, type(self).__name__)
+        self.learner = learner
         self.update = update
 
     def _check_settings(self) -> None:

@@ -30,7 +30,7 @@ from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import side_by_side
 from novikoff.wrap.preferring import preference_bounds
 from novikoff.wrap.reducing import Reduction
-from novikoff.wrap.stack import binary, takes_preferences
+from novikoff.wrap.stack import takes_preferences
 
 __all__ = ["MultiLabel"]
 
@@ -62,7 +62,7 @@ class MultiLabel(Reduction):
     def __init__(
         self, learner: Learner | None = None, *, update: Literal["each", "top", "uniform", "proportional"] = "each"
     ) -> None:
-        self.learner = binary(learner, type(self).__name__)
+        self.learner = learner
         self.update = update
 
     def _check_settings(self) -> None:

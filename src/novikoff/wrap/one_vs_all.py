@@ -14,7 +14,6 @@ from novikoff.parts.schemes import Each
 from novikoff.stream.classes import Classes
 from novikoff.wrap.many import side_by_side
 from novikoff.wrap.reducing import Reduction
-from novikoff.wrap.stack import binary
 
 __all__ = ["OneVsAll"]
 
@@ -39,7 +38,7 @@ class OneVsAll(Reduction):
     """
 
     def __init__(self, learner: Learner | None = None) -> None:
-        self.learner = binary(learner, type(self).__name__)
+        self.learner = learner
 
     def _check_learner(self) -> None:
         side_by_side(self)

@@ -23,7 +23,6 @@ from novikoff.parts.schemes import Code
 from novikoff.stream.classes import Classes
 from novikoff.wrap.many import side_by_side
 from novikoff.wrap.reducing import Reduction
-from novikoff.wrap.stack import binary
 
 __all__ = ["OutputCode"]
 
@@ -68,7 +67,7 @@ class OutputCode(Reduction):
         length: int = 48,
         seed: int = 0,
     ) -> None:
-        self.learner = binary(learner, type(self).__name__)
+        self.learner = learner
         self.code = code
         self.decoding = decoding
         self.length = length

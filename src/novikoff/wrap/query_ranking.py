@@ -81,7 +81,7 @@ class QueryRanking(Stack, Learner):
     def __init__(
         self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
     ) -> None:
-        self.learner = binary(learner, type(self).__name__)
+        self.learner = learner
         self.update = update
 
     # --- What the learner inside provides ---
