@@ -32,6 +32,7 @@ bench: .venv/bench
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python -m compileall -q src  # as pip does with what it copies: the first start need not
 	@touch $@
 
 .venv/developer: .venv/installed

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from novikoff import AROW, SGD, AllVsAll, Hierarchical, Kesler, MultiLabel, OneVsAll
 from novikoff.parts.schemes import Chosen, Code, Each, Pairs, Ranked, Relevant, Rivals, Tree, together
+from tests.schemes import compiled_in_the_slow_set, slow_unless
 from tests.streams import csr
 
 CLASSES = 7
@@ -33,7 +34,7 @@ def weights(model: Any) -> NDArray[np.float64]:
     return np.hstack([model.coef_, model.intercept_[:, None]])
 
 
-@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("average", [pytest.param(True, marks=slow_unless(False)), False])
 def test_kesler_is_one_long_learner(average: bool) -> None:
     """The top preference of each example, built in full and learned by a binary AROW without a bias."""
     X, y = stream(1)
@@ -63,7 +64,14 @@ def test_several_preferences_are_one_update_along_their_mean(update: Any) -> Non
     assert variances == pytest.approx(1.0 - np.outer([1.0, 0.25, 0.25], step * x * x))
 
 
-@pytest.mark.parametrize("learner", [AROW(), AROW(average=False, bias=False), SGD(average=True, tail=3.0)])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        AROW(),
+        pytest.param(AROW(average=False, bias=False), marks=slow_unless(False)),
+        pytest.param(SGD(average=True, tail=3.0), marks=slow_unless(False)),
+    ],
+)
 def test_one_vs_all_is_many_learners_to_the_last_bit(learner: Any) -> None:
     X, y = stream(2)
     model = OneVsAll(learner).fit(csr(X), y)
@@ -73,6 +81,7 @@ def test_one_vs_all_is_many_learners_to_the_last_bit(learner: Any) -> None:
         assert model.intercept_[c] == alone.intercept_[0]
 
 
+@compiled_in_the_slow_set
 def test_label_sets_are_many_learners_to_the_last_bit() -> None:
     X, y = stream(3)
     sets = np.eye(CLASSES, dtype=int)[y] | np.eye(CLASSES, dtype=int)[(y + X[:, 0].astype(int)) % CLASSES]
@@ -81,6 +90,7 @@ def test_label_sets_are_many_learners_to_the_last_bit() -> None:
         assert model.coef_[c].tolist() == AROW().fit(csr(X), 2 * sets[:, c] - 1).coef_[0].tolist()
 
 
+@compiled_in_the_slow_set
 def test_pairs_average_over_their_own_examples() -> None:
     X, y = stream(4)
     model = AllVsAll(SGD(average=True, tail=2.0)).fit(csr(X), y)

@@ -328,13 +328,14 @@ def test_numbers_as_people_read_them() -> None:
     assert rows[-1][0] == "3,000"
 
 
-def test_the_plots_are_drawn_in_a_real_browser(tmp_path: Path) -> None:
+@pytest.mark.parametrize("labs", [LABS[::3], pytest.param(LABS, marks=pytest.mark.slow)], ids=["some", "all"])
+def test_the_plots_are_drawn_in_a_real_browser(labs: list[str], tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
     if not os.access(CHROMIUM, os.X_OK):
         pytest.skip(f"there is no {CHROMIUM}: install Debian's package chromium")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for name in LABS:
+        for name in labs:
             result, path = small(name), tmp_path / f"{name}.html"
             path.write_text(page(result))
             window = browser.new_page(viewport={"width": 1200, "height": 900})

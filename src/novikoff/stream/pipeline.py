@@ -2,23 +2,27 @@
 
 Each thread takes the next block under a lock (reading is quick), parses it while others do theirs, and puts it into its
 place in the queue. A block and its parser are used again when the consumer is done with them, so that memory stays the
-same however much there is to read.
+same however much there is to read. A consumer who would have to wait lends a hand instead: as many threads as there are
+processors are then busy all the time, whether parsing or learning takes longer.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
 
 
-def in_order(places: list[Work], take: Callable[[Work], bool], do: Callable[[Work], Result]) -> Iterator[Result]:
+def in_order(
+    places: list[Work], take: Callable[[Work], bool], do: Callable[[Work], Result], *, patient: bool = False
+) -> Iterator[Result]:
     """`take` puts the next piece of work into a place (False: there is none), `do` does it there. With one place that
-    happens right here; with more, there is a thread for each but one, which the consumer has.
+    happens right here; with more, one thread fewer than there are places works, the consumer's among them. A patient
+    consumer only waits: where `take` may have to wait for a pipe, what is done already must not wait with it.
 
     A result may be looked at until the next one is asked for. What `take` or `do` raises is raised here, in its turn.
     """
@@ -26,7 +30,7 @@ def in_order(places: list[Work], take: Callable[[Work], bool], do: Callable[[Wor
         while take(places[0]):
             yield do(places[0])
         return
-    pool = _Pool(places, take, do)
+    pool = _Pool(places, take, do, patient=patient)
     try:
         yield from pool.results()
     finally:
@@ -34,8 +38,10 @@ def in_order(places: list[Work], take: Callable[[Work], bool], do: Callable[[Wor
 
 
 class _Pool(Generic[Work, Result]):
-    def __init__(self, places: list[Work], take: Callable[[Work], bool], do: Callable[[Work], Result]) -> None:
-        self.take, self.do = take, do
+    def __init__(
+        self, places: list[Work], take: Callable[[Work], bool], do: Callable[[Work], Result], *, patient: bool
+    ) -> None:
+        self.take, self.do, self.patient = take, do, patient
         self.free: SimpleQueue[Work | None] = SimpleQueue()
         for place in places:
             self.free.put(place)
@@ -46,33 +52,49 @@ class _Pool(Generic[Work, Result]):
         self.total: int | None = None
         """How many pieces of work there are, once that is known."""
         self.stopped = False
-        self.threads = [threading.Thread(target=self._work, daemon=True) for _ in places[1:]]
+        workers = len(places) - (1 if patient else 2)
+        self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
         for thread in self.threads:
             thread.start()
 
     def _work(self) -> None:
         while True:
             place = self.free.get()
-            if place is None or self.stopped:
+            if place is None or self.stopped or not self._one(place):
                 return
-            with self.taking:
-                if self.total is not None:
-                    return
-                number = self.taken
-                try:
-                    more = self.take(place)
-                except BaseException as problem:
-                    self._finish(number, place, problem, last=number + 1)
-                    return
-                if not more:
-                    self._end(number)
-                    return
-                self.taken += 1
-            try:
-                result: Result | BaseException = self.do(place)
-            except BaseException as problem:
-                result = problem
-            self._finish(number, place, result)
+
+    def _one(self, place: Work, *, at_once: bool = False) -> bool:
+        """Does the next piece of work; False if there is none, or none will be any more, or another thread is taking
+        one and this one is not to wait for it."""
+        if not self.taking.acquire(blocking=not at_once):
+            self.free.put(place)
+            return False
+        try:
+            number = self.taken
+            if not self._took(place, number):
+                return False
+        finally:
+            self.taking.release()
+        try:
+            result: Result | BaseException = self.do(place)
+        except BaseException as problem:
+            result = problem
+        self._finish(number, place, result)
+        return True
+
+    def _took(self, place: Work, number: int) -> bool:
+        if self.total is not None:
+            return False
+        try:
+            more = self.take(place)
+        except BaseException as problem:
+            self._finish(number, place, problem, last=number + 1)
+            return False
+        if more:
+            self.taken += 1
+        else:
+            self._end(number)
+        return more
 
     def _finish(self, number: int, place: Work, result: Result | BaseException, last: int | None = None) -> None:
         with self.done:
@@ -88,18 +110,36 @@ class _Pool(Generic[Work, Result]):
 
     def results(self) -> Iterator[Result]:
         number = 0
-        while True:
-            with self.done:
-                while number not in self.finished and (self.total is None or number < self.total):
-                    self.done.wait()
-                if number not in self.finished:
-                    return
-                place, result = self.finished.pop(number)
+        while (found := self._result(number)) is not None:
+            place, result = found
             if isinstance(result, BaseException):
                 raise result
             yield result
             self.free.put(place)
             number += 1
+
+    def _result(self, number: int) -> tuple[Work, Result | BaseException] | None:
+        """The result of that number, with its place; None where there are not so many."""
+        while True:
+            with self.done:
+                if number in self.finished:
+                    return self.finished.pop(number)
+                if self.total is not None and number >= self.total:
+                    return None
+            if not self._helped():
+                with self.done:
+                    while number not in self.finished and (self.total is None or number < self.total):
+                        self.done.wait()
+
+    def _helped(self) -> bool:
+        """Whether there was something to do, which is done now."""
+        if self.patient or self.total is not None:
+            return False
+        try:
+            place = self.free.get_nowait()
+        except Empty:
+            return False
+        return place is not None and self._one(place, at_once=True)
 
     def stop(self) -> None:
         """Threads that wait for a place are sent home; one that waits for a pipe goes when the pipe gives something."""

@@ -212,7 +212,7 @@ class Reading:
         def do(place: Place) -> tuple[Block, Parsed]:
             return place.block, place.parser.parse(place.block)
 
-        for block, parsed in in_order(self._places(settled), take, do):
+        for block, parsed in in_order(self._places(settled), take, do, patient=feed.status is None):
             self._judge(parsed.problems, feed.title, lines)
             if len(parsed.keys):
                 yield self._batch(settled, block, parsed, feed.title, lines)

@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +21,7 @@ SEVERAL = "there must be one label: sets of labels are for MultiLabel (--scheme 
 L = TypeVar("L", Labels, Classes)
 
 
-class _Told(Generic[L]):
+class _Told(ABC, Generic[L]):
     """Labels become known in the order in which they come; several keys may spell one label.
 
     `leave_out` counts examples whose label can't be a class, which are left out then; without it, an error.
@@ -75,8 +76,9 @@ class _Told(Generic[L]):
         except LabelError as problem:
             raise type(problem)(f"{batch.where(i)}: {problem}") from None
 
+    @abstractmethod
     def _number(self, label: Any) -> int:
-        raise NotImplementedError
+        """The code of a label."""
 
 
 class Sides(_Told[Labels]):

@@ -1,0 +1,96 @@
+"""Results in order, whatever the number of threads and however long each piece of work takes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from novikoff.stream.pipeline import in_order
+
+
+class Place:
+    number = -1
+
+
+def counting(stop: int, wrong: int = -1) -> Callable[[Place], bool]:
+    numbers = iter(range(stop))
+
+    def take(place: Place) -> bool:
+        place.number = next(numbers, -1)
+        if place.number >= 0 and place.number == wrong:
+            raise ValueError(f"can't take {wrong}")
+        return place.number >= 0
+
+    return take
+
+
+def places(count: int) -> list[Place]:
+    return [Place() for _ in range(count)]
+
+
+@given(st.integers(1, 5), st.booleans(), st.lists(st.integers(0, 2), max_size=30))
+def test_results_come_in_order(count: int, patient: bool, pauses: list[int]) -> None:
+    def do(place: Place) -> int:
+        time.sleep(pauses[place.number] / 2000)
+        return place.number
+
+    before = threading.active_count()
+    assert list(in_order(places(count), counting(len(pauses)), do, patient=patient)) == list(range(len(pauses)))
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("patient", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@pytest.mark.parametrize("taking", [True, False])
+def test_what_is_raised_is_raised_in_its_turn(count: int, patient: bool, taking: bool) -> None:
+    def do(place: Place) -> int:
+        if place.number == 5 and not taking:
+            raise ValueError("can't do 5")
+        return place.number
+
+    results = in_order(places(count), counting(9, 5 if taking else -1), do, patient=patient)
+    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match=r"can't (take|do) 5"):
+        next(results)
+
+
+def test_a_place_is_not_used_again_while_its_result_is_looked_at() -> None:
+    results: Iterator[Place] = in_order(places(3), counting(40), lambda place: place)
+    for number, place in enumerate(results):
+        time.sleep(0.001)
+        assert place.number == number
+
+
+def test_a_consumer_who_need_not_be_patient_does_some_of_the_work() -> None:
+    here, working = threading.get_ident(), set()
+
+    def do(place: Place) -> int:
+        working.add(threading.get_ident())
+        time.sleep(0.002)
+        return place.number
+
+    assert list(in_order(places(3), counting(30), do)) == list(range(30))
+    assert here in working
+    assert len(working) == 2  # as many threads as are asked for, one fewer than there are places
+
+
+def test_a_patient_consumer_gets_what_is_done_while_nothing_more_has_come() -> None:
+    more = threading.Event()
+    numbers = iter(range(2))
+
+    def take(place: Place) -> bool:
+        place.number = next(numbers, -1)
+        if place.number == 1:
+            assert more.wait(20)
+        return place.number >= 0
+
+    with closing(in_order(places(3), take, lambda place: place.number, patient=True)) as results:
+        assert next(results) == 0  # the second has not come yet
+        more.set()
+        assert list(results) == [1]
