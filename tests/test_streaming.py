@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novikoff import InputError, Perceptron
+from novikoff import InputError, Perceptron, PNormPerceptron
 from novikoff._jit import DISABLED
 from novikoff.certificates import certificate, sample, spool
 from novikoff.certificates.certificate import make
@@ -57,6 +57,18 @@ def allowed(X: Any, y: Any, theorem: str, budget: float = 1.0) -> float:
     found, _ = make(Perceptron(), Arrays(X, y), passes=1, budget=budget)
     assert verify(found, X, y) == []
     return float({b["name"]: b for b in found.bounds}[theorem]["allowed"])
+
+
+@pytest.mark.parametrize("learner", [Perceptron, lambda: PNormPerceptron(p=3.0)])
+def test_what_is_measured_in_the_file_is_what_the_data_says(learner: Any, narrow: None) -> None:
+    """Zeros are not written to the file; that they are there, or a feature twice, must not show."""
+    X, y = planes("mixed", noise=1.0)
+    table = X.toarray()[: ROWS // 4, : FEATURES // 2]
+    twice = sp.csr_matrix((X.data, X.indices // 2, X.indptr), X.shape)
+    for data in (table, sp.csr_matrix(table), twice):
+        labels = y[: data.shape[0]]
+        found, _ = make(learner(), Arrays(data, labels), passes=1)
+        assert verify(found, data, labels) == []
 
 
 @pytest.mark.parametrize("order", ["mixed", "sorted"])

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from novikoff import __version__
 from novikoff.certificates import targets
 from novikoff.certificates.choice import Found, chosen, own_direction
-from novikoff.certificates.measure import OUTWARD, UNIT, Batch, Batches, Measured, evidence, measure
+from novikoff.certificates.measure import OUTWARD, UNIT, Batches, Measured, evidence, measure
 from novikoff.certificates.sample import Gatherer
 from novikoff.certificates.source import Arrays, Source
 from novikoff.certificates.spaces import Space, space_of
@@ -103,10 +103,11 @@ def make(
         sample = gatherer.sample()
         if sample is None:
             raise no_examples()
-        search = _search(model, sample, spool, effort(sample, budget))
-    found = _witnesses(model, search)
-    target = _target(model, sample, passes)
-    return Certificate(_document(model, source, found, target, first, passes, confidence)), model
+        found = _witnesses(model, _search(model, sample, spool, effort(sample, budget)))
+        target = _target(model, sample, passes)
+        # What lies in the file is there to be measured at once: a text would have to be parsed again.
+        stream = spool.in_order if spool.rows == sample.total else _stream(model, source)
+        return Certificate(_document(model, source, stream, found, target, first, passes, confidence)), model
 
 
 def _made_in(
@@ -119,7 +120,15 @@ def _made_in(
     if sample is None:
         raise no_examples()
     found = space.witnesses(sample, effort(sample, budget))
-    return Certificate(_document(model, source, found, {}, first, passes, confidence))
+    return Certificate(_document(model, source, _stream(model, source), found, {}, first, passes, confidence))
+
+
+def _stream(model: Learner, source: Source) -> Batches:
+    """The stream once more, as theorems are asked about it."""
+    state = model._fitted()
+    if model.outcomes == "sides":
+        return lambda: source.batches(state.labels, state.features)
+    return lambda: source.told(model)
 
 
 def no_examples() -> InputError:
@@ -223,13 +232,15 @@ def again(document: dict[str, Any], source: Source) -> Certificate:
     if space is not None:
         first = source.learn(model, document["passes"])
         _fit(found, space.slots(), "feature and the bias in each column of weights")
-        return Certificate(_document(model, source, found, {}, first, document["passes"], confidence))
+        stream = _stream(model, source)
+        return Certificate(_document(model, source, stream, found, {}, first, document["passes"], confidence))
     gatherer = Gatherer()
     first = source.learn(model, document["passes"], gatherer.add)
     slots = model._fitted().features + 1
     _fit(found, slots, "feature and the bias")
     target = _target(model, gatherer.sample(), document["passes"])
-    return Certificate(_document(model, source, found, target, first, document["passes"], confidence))
+    stream = _stream(model, source)
+    return Certificate(_document(model, source, stream, found, target, first, document["passes"], confidence))
 
 
 def _named(document: dict[str, Any]) -> Learner:
@@ -249,6 +260,7 @@ def _fit(found: list[Found], slots: int, what: str) -> None:
 def _document(
     model: Learner,
     source: Source,
+    stream: Batches,
     found: list[Found],
     target: Mapping[str, float],
     first: int,
@@ -259,10 +271,6 @@ def _document(
 
     state = model._fitted()
     ledger = state.ledger
-
-    def stream() -> Iterator[Batch]:
-        return source.batches(state.labels, state.features) if model.outcomes == "sides" else source.told(model)
-
     measured, facts = _facts(model, found, target, stream, passes)
     document = {
         "certificate": FORMAT,

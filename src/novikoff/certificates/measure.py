@@ -61,16 +61,17 @@ def weigh(
         if y == 0.0:
             continue
         dot, size, square, largest = bias * witness[0], abs(bias * witness[0]), bias, 0.0
-        start, stop = first(rows, i), last(rows, i)
-        for k in range(start, stop):
+        count = 8
+        for k in range(first(rows, i), last(rows, i)):
             x, j = np.float64(element(rows.values, k)), slot(rows, i, k)
+            count += x != 0.0  # nothing is rounded where nothing is added
             if j < len(witness):
                 product = x * element(witness, j)
                 dot += product
                 size += abs(product)
             square += x * x
             largest = max(largest, abs(x))
-        terms = np.float64(stop - start + 8)
+        terms = np.float64(count)
         error = size * terms * UNIT
         low, high = y * dot - error, y * dot + error
         sums[EXAMPLES] += 1.0
@@ -106,10 +107,12 @@ def power_sums(rows: Rows, labels: NDArray[np.int8], p: float, bias: float) -> f
     largest = 0.0
     for i in range(len(labels)):
         if labels[i] != 0:
-            total = bias
+            total, terms = bias, 16.0
             for k in range(first(rows, i), last(rows, i)):
-                total += abs(np.float64(element(rows.values, k))) ** p
-            largest = max(largest, total * (1.0 + np.float64(last(rows, i) - first(rows, i) + 16) * UNIT))
+                size = abs(np.float64(element(rows.values, k)))
+                total += size**p
+                terms += size != 0.0
+            largest = max(largest, total * (1.0 + terms * UNIT))
     return largest
 
 

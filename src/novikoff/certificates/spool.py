@@ -93,7 +93,20 @@ class Spool:
 
     def hands(self, random: np.random.Generator, factor: float) -> Iterator[Hand]:
         """All pieces once, in a random order, their multipliers times a factor."""
-        places = random.permutation(self.places())
+        for hand, dealt in self._deal(random.permutation(self.places())):
+            hand.multipliers[:] *= factor
+            yield hand
+            i = 0
+            for place in dealt:
+                self._write(place.at, [hand.multipliers[i : i + place.rows]])
+                i += place.rows
+
+    def in_order(self) -> Iterator[tuple[Sparse, NDArray[np.int8]]]:
+        """All pieces in the order of the stream; rows and labels may be looked at until more are asked for."""
+        for hand, _ in self._deal(self.places()):
+            yield hand.rows, hand.labels
+
+    def _deal(self, places: NDArray[np.int64]) -> Iterator[tuple[Hand, list[_Place]]]:
         edges = _dealt(places[:, 2].tolist())
         rows, terms = (int(np.add.reduceat(places[:, k], edges[:-1]).max()) for k in (1, 2))
         room = Hand(
@@ -103,13 +116,7 @@ class Spool:
         )
         for begin, end in pairwise(edges):
             dealt = [_Place(*numbers) for numbers in places[begin:end].tolist()]
-            hand = self._filled(room, dealt)
-            hand.multipliers[:] *= factor
-            yield hand
-            i = 0
-            for place in dealt:
-                self._write(place.at, [hand.multipliers[i : i + place.rows]])
-                i += place.rows
+            yield self._filled(room, dealt), dealt
 
     def _filled(self, room: Hand, dealt: Sequence[_Place]) -> Hand:
         """The beginning of the room, with these pieces read into it."""
