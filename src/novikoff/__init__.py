@@ -31,6 +31,7 @@ _HOME = {
     "Hierarchical": "wrap.hierarchical",
     "QueryRanking": "wrap.query_ranking",
     "MulticlassSVM": "wrap.multiclass_svm",
+    "FeatureMap": "mapping",
     "Ledger": "ledger",
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from novikoff.learners.voted_perceptron import VotedPerceptron as VotedPerceptron
     from novikoff.learners.winnow import Winnow as Winnow
     from novikoff.ledger import Ledger as Ledger
+    from novikoff.mapping import FeatureMap as FeatureMap
     from novikoff.store import load as load
     from novikoff.store import save as save
     from novikoff.stream.batches import read as read

@@ -15,7 +15,7 @@ from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, LabelError, RangeRefused
 from novikoff.stream.labels import plain
 from novikoff.stream.reading import Batch, Reading
-from novikoff.stream.rows import Dense, Rows
+from novikoff.stream.rows import Rows
 
 EPILOG = f"""\
 {DATA}
@@ -89,9 +89,7 @@ def _same_columns(model: Any, reading: Reading, batch: Batch, options: argparse.
     names = model._state.names
     columns = list(reading.names.columns) if reading.names is not None else reading.columns(options.data)
     known = None if names is None else list(names.columns)
-    if (reading.names is None and columns != known) or (
-        isinstance(batch.rows, Dense) and batch.features != model._state.features
-    ):
+    if (reading.names is None and columns != known) or (batch.table and batch.features != model._state.features):
         raise InputError(f"{options.data}: its columns are not those that {options.model} has learned.")
 
 

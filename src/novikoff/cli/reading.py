@@ -44,6 +44,19 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="vw: pair the features of namespaces A and B; ABC for three",
     )
+    group.add_argument(
+        "--map",
+        metavar="MAP",
+        help="learn from more than the features: poly:2 (all products of up to two), products:2 (of different ones),"
+        " powers:3, conjunctions:2 (of features that are 0 or 1)",
+    )
+    group.add_argument(
+        "--map-bits",
+        metavar="B",
+        type=int,
+        help="hash the products of --map to 2^B slots (default: columns of their"
+        " own, or as many bits as the names have)",
+    )
     group.add_argument("--words", metavar="N", type=int, help="text: runs of up to N words are features (default: 1)")
     group.add_argument("--letters", metavar="N", type=int, help="text: runs of N letters are features, too")
     group.add_argument("--case", action="store_true", help="text: keep capital letters as they are")
@@ -81,6 +94,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
         threads=arguments.threads,
         cache=arguments.cache,
         keep_names=getattr(arguments, "keep_names", None) or 0,
+        map=arguments.map,
+        map_bits=arguments.map_bits,
     )
     return checked(options)
 
@@ -98,6 +113,7 @@ def reading_for(titles: list[str], options: Options, state: Any) -> Reading:
         return reading
     if state.reading is not None:
         reading.format = as_before(state.reading, options)
+        options.map, options.map_bits = state.reading.get("map"), state.reading.get("map_bits")
     elif state.names is not None and options.bits is None:
         options.bits = 0
     if state.names is not None and (reading.format is None or reading.format.bits_used == 0):
@@ -107,18 +123,22 @@ def reading_for(titles: list[str], options: Options, state: Any) -> Reading:
     return reading
 
 
-def as_before(settings: dict[str, Any], options: Options) -> Format:
-    """The format that a model was learned with; InputError where the user wants another."""
-    before = dict(settings)
-    name = before.pop("format")
+def as_before(settings: dict[str, Any], options: Options) -> Format | None:
+    """The format that a model was learned with, where it was learned from files; InputError where the user wants
+    another."""
+    before = {name: value for name, value in settings.items() if name not in ("map", "map_bits")}
+    name = before.pop("format", None)
     unsaid = asdict(Options())
     said = {f.name for f in fields(Options) if getattr(options, f.name) != unsaid[f.name]} - set(HOW_NOT_WHAT)
     different = sorted(key for key in said if _plain(key, getattr(options, key)) != _plain(key, settings.get(key)))
     if different:
         flags = ", ".join(FLAGS.get(key, "--" + key.replace("_", "-")) for key in different)
         raise InputError(
-            f"The model was learned from {name} data read in its own way, and goes on so: leave out {flags}."
+            f"The model was learned from {name or 'built-in'} data read in its own way, and goes on so: leave out"
+            f" {flags}."
         )
+    if name is None:
+        return None
     restored: Format = formats.format_class(name).restored(before)
     return restored
 

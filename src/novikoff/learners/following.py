@@ -14,7 +14,7 @@ from novikoff.ledger import Ledger
 from novikoff.stream.labels import one_against_the_rest
 from novikoff.stream.names import Names
 from novikoff.stream.reading import Batch, Reading
-from novikoff.stream.rows import Dense, Rows, cut
+from novikoff.stream.rows import Rows, cut
 
 
 class Onlooker(Protocol):
@@ -87,7 +87,7 @@ class Following:
         if self.state is None:
             labels = self.model._no_labels() if self.positive is None else one_against_the_rest(self.positive)
             # How many features a first batch of sparse rows has says nothing: it depends on where the batch ends.
-            width = batch.features if isinstance(batch.rows, Dense) else 0
+            width = batch.features if batch.table else 0
             self.state = self.model.fresh_state(width, batch.rows.values.dtype, columns, labels)
         state = self.state
         if self.sides is None:
@@ -97,9 +97,9 @@ class Following:
             state.names = self.reading.names
         elif columns != (None if state.names is None else list(state.names.columns)):
             raise self._other_columns(batch.title, state.names, columns)
-        if state.reading is None and self.reading.format is not None:
-            state.reading = self.reading.format.settings()
-        if isinstance(batch.rows, Dense) and state.features and batch.features != state.features:
+        if state.reading is None:
+            state.reading = self.reading.settings()
+        if batch.table and state.features and batch.features != state.features:
             raise InputError(
                 f"{batch.title}: has {batch.features} columns of features, but the model has {state.features}."
             )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from novikoff.stream.maps import Map
 from novikoff.stream.names import Names
 
 BIAS = "(bias)"
@@ -45,15 +46,25 @@ def by_column(model: Any, top: int) -> list[Weight]:
     return found
 
 
+def _products(reading: dict[str, Any] | None) -> Map | None:
+    """The map of features that have numbers; hashed ones have no names."""
+    if reading is None or reading.get("map") is None or reading["map_bits"] or reading.get("bits"):
+        return None
+    return Map.spelled(reading["map"])
+
+
 def _namer(model: Any) -> Callable[[int], str | int]:
     """From slots to the names of features."""
     names: Names | None = model._state.names
     slots: dict[int, str] = model._state.slot_names or {}
     columns = None if names is None else list(names.columns)
+    products = _products(model._state.reading) if columns is None else None
 
     def name(j: int) -> str | int:
         if j == 0:
             return BIAS
+        if products is not None:
+            return products.name(j - 1)
         return slots.get(j - 1, j - 1) if columns is None else columns[j - 1]
 
     return name

@@ -56,7 +56,7 @@ class Files:
     def _width(self, reading: Reading, batch: Batch) -> int:
         """The number of columns: that of the table or of the slots, or else found by reading the files once before."""
         settled = reading.format
-        if isinstance(batch.rows, Dense) or (settled is not None and settled.bits_used):
+        if batch.table or self.options.map_bits or (settled is not None and settled.bits_used):
             return batch.features
         if any(not is_builtin(t) and not Path(t).is_file() for t in self.titles):
             raise InputError("features must be given where the data comes from a pipe: it can't be read twice.")
@@ -98,6 +98,8 @@ def read(
     letters: int | None = None,
     lower: bool = True,
     scale: str | None = None,
+    map: str | None = None,
+    map_bits: int | None = None,
     bad_lines: str = "error",
     threads: int | None = None,
     block: int = BLOCK,
@@ -139,6 +141,8 @@ def read(
         letters=letters,
         lower=lower,
         scale=scale,
+        map=map,
+        map_bits=map_bits,
         bad_lines=bad_lines,
         threads=threads,
         block=block,

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,11 @@ from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem
 from novikoff.stream.hashing import MOST_BITS
 from novikoff.stream.names import Names
 from novikoff.stream.pipeline import in_order
-from novikoff.stream.rows import Rows, Sparse, cut
+from novikoff.stream.rows import Dense, Rows, Sparse, cut
 from novikoff.stream.terms import tidied
+
+if TYPE_CHECKING:
+    from novikoff.stream.maps import Map, Mapper
 
 MOST_THREADS = 8
 NAME_OVERHEAD = 100  # bytes that a kept name takes besides its letters
@@ -61,6 +64,10 @@ class Options:
     """`largest`, where the format knows of it."""
     keep_names: int = 0
     """Up to how many MB of names of hashed features are kept."""
+    map: str | None = None
+    """What is made of the features, such as poly:2: see `stream/maps`."""
+    map_bits: int | None = None
+    """Into how many bits their products are hashed; None for as many as the features, or for columns of their own."""
 
 
 def checked(options: Options) -> Options:
@@ -71,6 +78,12 @@ def checked(options: Options) -> Options:
         number = getattr(options, name)
         if number is not None and number < least:
             raise InputError(f"{name} must be at least {least}, but is {number}.")
+    if options.map is not None:
+        from novikoff.stream.maps import Map
+
+        Map.spelled(options.map, options.map_bits)
+    elif options.map_bits is not None:
+        raise InputError("--map-bits is for the products of a --map: leave it out.")
     if options.bad_lines not in ("error", "skip"):
         raise InputError(f"bad_lines must be error or skip, but is {options.bad_lines!r}.")
     return options
@@ -87,26 +100,29 @@ class Batch:
     features: int
     size: int = 0
     """Of the text, in bytes."""
+    table: bool = False
+    """Whether every row has the same columns, and these are all."""
 
     def __len__(self) -> int:
         return len(self.parsed.keys)
 
-    def after(self, count: int) -> Batch:
-        """The examples but for the first so many."""
-        if count == 0:
+    def part(self, start: int, stop: int, rows: Rows | None = None) -> Batch:
+        """Some of the examples, with their rows or with others in place of them."""
+        if (start, stop, rows) == (0, len(self), None):
             return self
-        parsed, rest = self.parsed, slice(count, None)
-        rows = cut(self.rows, count, len(self))
-        late = parsed._replace(
+        parsed, some = self.parsed, slice(start, stop)
+        rows = cut(self.rows, start, stop) if rows is None else rows
+        of_some = parsed._replace(
             rows=rows,
-            keys=parsed.keys[rest],
-            label=lambda i: parsed.label(i + count),
-            weights=parsed.weights[rest],
-            line_of=parsed.line_of[rest],
-            numbers=None if parsed.numbers is None else parsed.numbers[rest],
-            groups=None if parsed.groups is None else parsed.groups[rest],
+            keys=parsed.keys[some],
+            label=lambda i: parsed.label(i + start),
+            weights=parsed.weights[some],
+            line_of=parsed.line_of[some],
+            sets=None if parsed.sets is None else (parsed.sets[0][start : stop + 1], parsed.sets[1]),
+            numbers=None if parsed.numbers is None else parsed.numbers[some],
+            groups=None if parsed.groups is None else parsed.groups[some],
         )
-        return Batch(rows, late, self.title, self.lines_before, self.features, self.size)
+        return replace(self, rows=rows, parsed=of_some)
 
     def where(self, i: int) -> str:
         """file:line of example i."""
@@ -145,6 +161,7 @@ class Reading:
     _shared: bool = False
     _kept_bytes: int = 0
     _cached_in: list[cache.Place] = field(default_factory=list)
+    _mapper: Mapper | None = None
     _looked_through: set[tuple[int, ...]] = field(default_factory=set)
     """The caches whose checksums are known to be right."""
 
@@ -153,16 +170,57 @@ class Reading:
         self.bad.clear()
         self.left_out.clear()
         for title in self.titles:
-            if is_builtin(title):
-                yield _builtin(title)
-            else:
-                yield from self._file(title)
+            batches = [_builtin(title)] if is_builtin(title) else self._file(title)
+            yield from batches if self.options.map is None else self._mapped(batches)
 
     def columns(self, title: str) -> list[str] | None:
         """The names of a table's columns, where it has any."""
-        if is_builtin(title):
-            return builtin.STREAMS[title].names
-        return self.format.columns if self.format is not None else None
+        settled = self.format.columns if self.format is not None else None
+        names = builtin.STREAMS[title].names if is_builtin(title) else settled
+        chosen = self.map()
+        if chosen is None or names is None:
+            return names
+        return None if chosen.bits else [chosen.name(j, names) for j in range(chosen.columns(len(names)))]
+
+    def settings(self) -> dict[str, Any] | None:
+        """For the model file: how other data is to be read, once that is settled."""
+        settled = {} if self.format is None else self.format.settings()
+        if self.options.map is not None:
+            settled |= {"map": self.options.map, "map_bits": self.options.map_bits}
+        return settled or None
+
+    def map(self) -> Map | None:
+        """What is made of the features, once the format is settled."""
+        if self.options.map is None:
+            return None
+        bits = self.format.bits_used if self.format is not None else None
+        if bits == 0 or self.options.keep_names:
+            raise InputError("--map has no names for its products: leave out --bits 0 and --keep-names.")
+        from novikoff.stream.maps import Map
+
+        return Map.spelled(self.options.map, self.options.map_bits or bits)
+
+    def _mapped(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        from novikoff.stream.maps import Mapper, Unsuitable
+
+        for batch in batches:
+            if self._mapper is None:
+                chosen = self.map()
+                assert chosen is not None  # noqa: S101 - asked for only where there is one
+                self._mapper = Mapper(chosen)
+            features = self._mapper.map.columns(batch.features)
+            start = 0
+            while start < len(batch):
+                rest = batch.part(start, len(batch))
+                try:
+                    for rows, begin, end in self._mapper.pieces(rest.rows, batch.features):
+                        yield replace(rest.part(begin, end, rows), features=features)
+                    break
+                except Unsuitable as problem:
+                    if self.options.bad_lines != "skip":
+                        raise InputError(f"{rest.where(problem.row)}: {problem}") from None
+                    self.bad["map"] += 1
+                    start += problem.row + 1
 
     def keep(self, names: dict[int, str]) -> None:
         """Names of slots that are kept already."""
@@ -250,7 +308,8 @@ class Reading:
             return found.parsed(place, known=known)
 
         for parsed in in_order(self._cache_places(), found.take, do):
-            yield Batch(parsed.rows, parsed, title, lines, parsed.features)
+            table = isinstance(parsed.rows, Dense)
+            yield Batch(parsed.rows, parsed, title, lines, parsed.features, table=table)
             lines += parsed.lines
         self._looked_through.add(found.state)
         self.bad.update(found.bad)
@@ -280,7 +339,7 @@ class Reading:
                 writer.add(batch.rows, late, batch.features)
                 lines += late.lines
                 if already < len(batch):
-                    yield batch.after(already)
+                    yield batch.part(already, len(batch))
                 already = max(0, already - len(batch))
             complete = True
         finally:
@@ -336,7 +395,7 @@ class Reading:
                 features = len(self.names or ())
             else:
                 self._keep_names(settled, block, parsed, rows, used)
-        return Batch(rows, parsed, title, lines, features, block.stop - PADDING)
+        return Batch(rows, parsed, title, lines, features, block.stop - PADDING, isinstance(rows, Dense))
 
     def _by_name(
         self, settled: Format, block: Block, parsed: Parsed, rows: Sparse, hashes: NDArray[np.uint64]
@@ -439,4 +498,4 @@ def _builtin(title: str) -> Batch:
         hashes=np.zeros(0, np.uint64),
         spans=np.zeros((0, 4), np.int64),
     )
-    return Batch(rows, parsed, title, 0, width)
+    return Batch(rows, parsed, title, 0, width, table=True)

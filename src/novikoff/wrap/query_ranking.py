@@ -263,8 +263,8 @@ class FollowingQueries(Following):
         state = self.state
         if state is None:
             state = self.model.fresh_state(0, documents.rows.values.dtype, None, self.model._no_labels())
-        if state.reading is None and self.reading.format is not None:
-            state.reading = self.reading.format.settings()
+        if state.reading is None:
+            state.reading = self.reading.settings()
         self.state = state
         self.model._make_room(state, documents.features)
         grades = Grades(documents.starts, documents.grades)
