@@ -32,6 +32,7 @@ _HOME = {
     "QueryRanking": "wrap.query_ranking",
     "MulticlassSVM": "wrap.multiclass_svm",
     "FeatureMap": "mapping",
+    "OnlineToBatch": "wrap.online_to_batch",
     "Ledger": "ledger",
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from novikoff.wrap.multi_label import MultiLabel as MultiLabel
     from novikoff.wrap.multiclass_svm import MulticlassSVM as MulticlassSVM
     from novikoff.wrap.one_vs_all import OneVsAll as OneVsAll
+    from novikoff.wrap.online_to_batch import OnlineToBatch as OnlineToBatch
     from novikoff.wrap.output_code import OutputCode as OutputCode
     from novikoff.wrap.query_ranking import QueryRanking as QueryRanking
 

@@ -20,21 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
+from novikoff.learners.consistent import Consistent, taken_wrongly
 from novikoff.learners.estimator import whole
 from novikoff.learners.events import OneByOne
-from novikoff.learners.judged import Judged
 from novikoff.learners.state import State
 from novikoff.parts import clauses as k_cnf
 from novikoff.parts import literals as conjunction
 from novikoff.parts.rules import Missed
-from novikoff.theory import concepts
+from novikoff.theory import classes, concepts
 from novikoff.theory.bounds import Bound, Evidence
 
 __all__ = ["Elimination"]
 
 
 @final
-class Elimination(Judged):
+class Elimination(Consistent):
     """Elimination: the longest conjunction that no positive example has contradicted.
 
     Features are 0 or 1. With k = 1 the target is a conjunction of features and negated features: at most n + 1
@@ -104,6 +104,14 @@ class Elimination(Judged):
 
     def describe(self) -> str:
         return self.formula_
+
+    def _class(self) -> tuple[str, dict[str, Any], str]:
+        n, k = self._fitted().features, int(self.k)
+        size = classes.conjunctions_or_never(variables=max(1, n)) if k == 1 else classes.k_cnf(variables=n, k=k)
+        return "consistent", {"hypotheses": size}, f"{'conjunctions' if k == 1 else f'{k}-CNF'} of {n:,} features"
+
+    def _contradicted(self) -> str | None:
+        return taken_wrongly(self._fitted().ledger)
 
     def bounds(self) -> Sequence[Bound]:
         features = self._run_so_far().features

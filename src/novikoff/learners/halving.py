@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
+from novikoff.learners.consistent import Consistent
 from novikoff.learners.estimator import finite, one_of, whole
-from novikoff.learners.judged import Judged, own_scratch
+from novikoff.learners.judged import own_scratch
 from novikoff.learners.state import State
 from novikoff.parts.geometry import resized
 from novikoff.parts.loop import first_refused, judge
@@ -37,7 +38,7 @@ Predictor = Any
 
 
 @final
-class Halving(Judged):
+class Halving(Consistent):
     """Halving: the majority vote of all hypotheses of a finite class that have made no error yet.
 
     At most log₂|H| mistakes where one of them never errs. `decision_function` gives the votes for classes_[1] less
@@ -196,6 +197,15 @@ class Halving(Judged):
 
     def describe(self) -> str:
         return f"{self.hypotheses_left_:,} of {self.size_:,} hypotheses are left; {self.restarts_:,} restarts."
+
+    def _class(self) -> tuple[str, dict[str, Any], str]:
+        return "consistent", {"hypotheses": self.size_}, f"{self.size_:,} hypotheses"
+
+    def _contradicted(self) -> str | None:
+        return "every one of its class has erred" if self.restarts_ else None
+
+    def _parts(self) -> int:
+        return 2 if self.hypotheses_left_ > 1 else 1
 
     def bounds(self) -> Sequence[Bound]:
         size = len(self._run_so_far().geometry.version)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled
-from novikoff.learners.judged import Judged
+from novikoff.learners.consistent import Consistent, taken_wrongly
 from novikoff.learners.state import State
 from novikoff.parts.geometry import limit, score, update
 from novikoff.parts.rules import Missed
@@ -78,7 +78,7 @@ def _(geometry: Box, rows: Rows, i: int, signal: float, t: int) -> None:
 
 
 @final
-class Rectangle(Judged):
+class Rectangle(Consistent):
     """The tightest axis-parallel box around the positive examples.
 
     `decision_function` says how far an example is inside, along the feature where it is least so.
@@ -121,6 +121,13 @@ class Rectangle(Judged):
         state = self._fitted()
         names = [str(j) for j in range(state.features)] if state.names is None else list(state.names.columns)
         return "\n".join(f"{low:g} ≤ {name} ≤ {high:g}" for name, (low, high) in zip(names, self.box_, strict=True))
+
+    def _class(self) -> tuple[str, dict[str, Any], str]:
+        n = self._fitted().features
+        return "vc", {"dimension": 2 * n}, f"boxes of {n:,} features, of VC dimension {2 * n:,}"
+
+    def _contradicted(self) -> str | None:
+        return taken_wrongly(self._fitted().ledger)
 
     def bounds(self) -> Sequence[Bound]:
         self._run_so_far()

@@ -1,8 +1,8 @@
 """Pure formulas: named numbers in, a number out; and what is decided by exact computation.
 
 Mistakes: `mistakes`, `winnow`, `concepts`, `regret`, and by name `mistake_laws`. From a stream to new data:
-`conversion`. Sample sizes: `consistent`, `agnostic`, `capacity`, `deviation`, `lower`, `hoeffding`, `binomial`, and by
-name `laws`. Sizes of classes: `classes`, `dimensions`. Shattering: `vc`, `radon`.
+`conversion`, and in words `promise`. Sample sizes: `consistent`, `agnostic`, `capacity`, `deviation`, `lower`,
+`hoeffding`, `binomial`, and by name `laws`. Sizes of classes: `classes`, `dimensions`. Shattering: `vc`, `radon`.
 
 Modules are imported when they are first used.
 """
@@ -28,6 +28,7 @@ MODULES = (
     "lower",
     "mistake_laws",
     "mistakes",
+    "promise",
     "radon",
     "regret",
     "vc",

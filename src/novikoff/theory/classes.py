@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 from novikoff.errors import InputError
 from novikoff.theory import concepts, sensible
 from novikoff.theory import size as sizes
 from novikoff.theory.factorials import ln_factorial
+from novikoff.theory.outward import UP, above
 from novikoff.theory.size import Size
 
 WORK = 10**7
@@ -41,6 +43,18 @@ def conjunctions(*, variables: int) -> Size:
     """
     n = sensible.variables(variables)
     return sizes.power(3, n)
+
+
+def conjunctions_or_never(*, variables: int) -> Size:
+    """3^n + 1: with the function that is never true.
+
+    >>> conjunctions_or_never(variables=10).exact
+    59050
+    """
+    size = conjunctions(variables=variables)
+    more = above(Fraction(1, 3 ** min(variables, 200)))  # ln(a + 1) ≤ ln a + 1/a
+    exact = None if size.exact is None else size.exact + 1
+    return Size(UP.add(size.ln, more), exact, f"{size.formula} + 1")
 
 
 def disjunctions(*, variables: int) -> Size:

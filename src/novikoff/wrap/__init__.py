@@ -8,7 +8,7 @@ from typing import Any
 
 from novikoff import learners
 
-COMMON = ("many", "preferring", "reducing", "solved", "stack", "table")
+COMMON = ("around", "choosing", "many", "preferring", "promises", "reducing", "solved", "stack", "table", "taking")
 
 
 def names() -> list[str]:

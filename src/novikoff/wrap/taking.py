@@ -1,0 +1,217 @@
+"""How `OnlineToBatch` learns: the learner's own steps, with an eye on what its method wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.learners.learner import TIES, Learner
+from novikoff.ledger import Ledger
+from novikoff.parts import loop
+from novikoff.parts.geometry import first_outside
+from novikoff.parts.stretches import (
+    KEPT,
+    NUMBER,
+    PASSED,
+    Changes,
+    learn_changes,
+    learn_stretches,
+    pick,
+    try_all,
+)
+from novikoff.stream.rows import Rows, cut, first, last
+from novikoff.theory import conversion
+from novikoff.wrap.choosing import (
+    CHANGES_MADE,
+    CHOSEN,
+    LATER,
+    LATER_MISTAKES,
+    NEXT,
+    STOPPED,
+    TEST_PASSED,
+    Choosing,
+    copied,
+)
+from novikoff.wrap.promises import most_changes
+
+TABLE = 64  # stretches whose tests are made ready at once
+BLOCK = 4096  # rows between two looks at the room for changes
+
+
+class Part(NamedTuple):
+    """Some rows, as the loop takes them."""
+
+    rows: Rows
+    signs: NDArray[np.int8]
+    weights: NDArray[np.float64]
+    """Empty, or 0 for rows that are left out and 1 for the others."""
+    tidy: bool
+
+    def piece(self, start: int, stop: int) -> Part:
+        stop = min(stop, len(self.signs))
+        return Part(cut(self.rows, start, stop), self.signs[start:stop], self.weights[start:stop], self.tidy)
+
+
+def take_all(model: Any, state: Choosing, part: Part) -> int:
+    """All rows; returns how many were taken, as all of these do."""
+    return Learner._take(model, state, part.rows, part.signs, part.weights, part.tidy)
+
+
+def take_until_drawn(model: Any, state: Choosing, part: Part) -> int:
+    """In pieces that end where the hypothesis of the moment is to be kept: before the example that was drawn."""
+    done, count = 0, len(part.signs)
+    while done < count:
+        now = state.ledger.examples + 1
+        if now == state.counts[NEXT]:
+            state.choose()
+            state.counts[CHOSEN] = now
+            state.next_time(int(model.seed))
+        stop = min(count, done + int(state.counts[NEXT]) - now)
+        done += take_all(model, state, part.piece(done, stop))
+        if done < stop:
+            break
+    return done
+
+
+# --- Stretches ---
+
+
+def first_target(model: Any) -> int:
+    """How many right answers in a row the test of the first stretch asks for."""
+    both = {"epsilon": model.epsilon, "delta": model.delta}
+    if model.method == "next-stretch":
+        return conversion.stretch_length(changes=most_changes(model), **both)
+    return conversion.trial_length(stretch=0, **both)
+
+
+@lru_cache(maxsize=1000)
+def _trials(block: int, epsilon: float, delta: float) -> NDArray[np.int64]:
+    """The same for a block of stretches, in controlled testing."""
+    numbers = range(block * TABLE, (block + 1) * TABLE)
+    return np.array([conversion.trial_length(stretch=i, epsilon=epsilon, delta=delta) for i in numbers])
+
+
+def take_stretches(model: Any, state: Choosing, part: Part) -> int:
+    done, count, most = 0, len(part.signs), 0
+    if model.method == "next-stretch":
+        most = most_changes(model)
+    while done < count and not state.counts[STOPPED]:
+        number = int(state.stretch[NUMBER])
+        taken = _learned(model, state, part.piece(done, count), _coming(model, number, most))
+        done += taken
+        if state.stretch[PASSED]:
+            state.stretch[PASSED] = 0
+            if model.method != "longest-survivor":
+                state.counts[STOPPED] = TEST_PASSED
+            else:
+                state.choose()
+                state.counts[CHOSEN] = state.stretch[NUMBER]
+        elif most and state.stretch[NUMBER] >= most:
+            state.counts[STOPPED] = CHANGES_MADE
+        elif taken == 0:  # the row is refused
+            return done
+    return done + _watched(model, state, part.piece(done, count)) if done < count else done
+
+
+def _coming(model: Any, number: int, most: int) -> NDArray[np.int64]:
+    """The targets of the next stretches; none where no stretch has one of its own, and nothing ends with any."""
+    if model.method == "controlled-testing":
+        block, at = divmod(number + 1, TABLE)
+        return _trials(block, float(model.epsilon), float(model.delta))[at:]
+    return np.zeros(min(TABLE, most - number) if most else 0, np.int64)
+
+
+def _learned(model: Any, state: Choosing, part: Part, coming: NDArray[np.int64]) -> int:
+    return learn_stretches(
+        model._rule(),
+        state.geometry,
+        part.rows,
+        part.signs,
+        part.weights,
+        state.features + 1,
+        TIES[model.tie],
+        state.ledger.book,
+        part.tidy,
+        state.stretch,
+        coming,
+    )
+
+
+def _watched(model: Any, state: Choosing, part: Part) -> int:
+    """After it stopped nothing is learned; how often the chosen hypothesis is wrong is counted."""
+    scores = np.empty(len(part.signs))
+    good = loop.judge(copied(state.geometry), part.rows, state.features + 1, part.tidy, scores)
+    good = first_outside(part.rows, good, *model._range())
+    scores, signs = scores[:good], part.signs[:good]
+    wrong = (scores * signs < 0.0) | ((scores == 0.0) & (signs * TIES[model.tie] < 0.0))
+    told = np.ones(good, bool) if not len(part.weights) else part.weights[:good] != 0.0
+    state.counts[LATER] += np.count_nonzero(told)
+    state.counts[LATER_MISTAKES] += np.count_nonzero(wrong & told)
+    return good
+
+
+# --- Changes ---
+
+
+def take_changes(model: Any, state: Choosing, part: Part) -> int:
+    """Block by block: room is made for the changes of one block."""
+    for start in range(0, len(part.signs), BLOCK):
+        block = part.piece(start, start + BLOCK)
+        count = len(block.signs)
+        state.reserve(count, int(last(block.rows, count - 1) - first(block.rows, 0)))
+        changes, time = cast(Changes, state.changes), state.ledger.examples
+        kept = int(changes.sizes[KEPT])
+        taken = learn_changes(
+            model._rule(),
+            state.geometry,
+            block.rows,
+            block.signs,
+            block.weights,
+            state.features + 1,
+            TIES[model.tie],
+            state.ledger.book,
+            block.tidy,
+            changes,
+        )
+        if model.method == "penalised":
+            _try(model, state, changes, block.piece(0, taken), time, kept)
+        if taken < count:
+            return start + taken
+    return len(part.signs)
+
+
+def _try(model: Any, state: Choosing, changes: Changes, part: Part, time: int, kept: int) -> None:
+    """All hypotheses that are tried, on these rows, which were learned after `time` examples and `kept` changes."""
+    room, before = min(int(model.hypotheses), int(changes.sizes[KEPT]) + 1), len(state.picked)
+    picked, mistakes = np.zeros(room, np.int64), np.zeros(room, np.int64)
+    picked[:before], mistakes[:before] = state.picked, state.mistakes
+    count = pick(changes, kept, picked, mistakes, before)
+    state.picked, state.mistakes = picked[:count], mistakes[:count]
+    try_all(
+        model._rule(),
+        model.begun(state),
+        changes,
+        part.rows,
+        part.signs,
+        part.weights,
+        TIES[model.tie],
+        Ledger().book,
+        time,
+        state.picked,
+        state.mistakes,
+    )
+
+
+WAYS: dict[str, Callable[[Any, Choosing, Part], int]] = {
+    "random-stopping": take_until_drawn,
+    "controlled-testing": take_stretches,
+    "next-stretch": take_stretches,
+    "longest-survivor": take_stretches,
+    "penalised": take_changes,
+    "average": take_all,
+    "vote": take_changes,
+}
