@@ -32,6 +32,7 @@ from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.theory import conversion
 from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.promise import nothing
 from novikoff.wrap import model_class
 
 FORMAT = 1
@@ -87,6 +88,8 @@ class Certificate:
                 f"  on new data: mean error of the hypotheses used at most {error['progressive']:.4f}"
                 f" with confidence {error['confidence']:g}, if {IID}"
             )
+        if "hypothesis" in self.document:
+            lines.append(f"  {self.document['hypothesis']['sentence']}")
         return "\n".join(lines)
 
 
@@ -285,11 +288,35 @@ def _document(
         "observed": {**ledger.as_dict(), **model.observed(), "mistakes_of_first_pass": first},
         "bounds": [_judged(bound, facts, ledger) for bound in model.bounds()],
         "target": dict(target),
-        "new data": _new_data(first, ledger.examples // passes, confidence),
+        "new data": _new_data(first, ledger.examples // passes if model.fixed_length else 0, confidence),
+        **_promised(model, source, passes, confidence),
         "witnesses": {f.name: {**_packed(f), "measured": _measured(m)} for f, m in zip(found, measured, strict=True)},
     }
     plain: dict[str, Any] = json.loads(json.dumps(document))  # as it will be read again
     return plain
+
+
+def _promised(model: Learner, source: Source, passes: int, confidence: float) -> dict[str, Any]:
+    """What is guaranteed of the hypothesis that predicts. That it agrees with its examples is measured."""
+    promised = model.promised(model.ledger_.examples // passes, 1.0 - confidence)
+    if promised is None:
+        return {}
+    if promised.get("consistent"):
+        wrong = _wrong(model, source)
+        if wrong:
+            why = f"it is wrong on {wrong:,} of its examples"
+            return {"hypothesis": {**promised, "consistent": False, **nothing("this hypothesis", why).as_dict()}}
+    return {"hypothesis": promised}
+
+
+def _wrong(model: Learner, source: Source) -> int:
+    """On how many examples the hypothesis of the end is wrong."""
+    state, score, wrong = model._fitted(), model.scorer(known=True), 0
+    for rows, labels in source.batches(state.labels, state.features):
+        told = labels != 0
+        signs = np.where(score(rows) >= 0.0, 1, -1)
+        wrong += int(np.count_nonzero(told & (signs != labels)))
+    return wrong
 
 
 def _only(target: Mapping[str, float]) -> Evidence:

@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from novikoff import learners
+from novikoff.cli import output
+from novikoff.errors import InputError
 
 MOST_LABELS = 20
 EPILOG = """\
+Elimination, Halving and Rectangle tell what a hypothesis without a mistake promises for new data, and with --epsilon
+whether it has seen enough examples for that.
+
 examples:
   novikoff inspect spam.model
+  novikoff inspect rule.model --epsilon 0.05 --delta 0.01
   novikoff inspect spam.model --top 50 --json
 """
 
@@ -21,6 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
     parser.add_argument(
         "--top", metavar="N", type=int, default=20, help="how many weights, the largest first (default: 20)"
+    )
+    parser.add_argument("--epsilon", metavar="E", type=float, help="ε, the error that is asked for")
+    parser.add_argument(
+        "--delta", metavar="P", type=float, default=0.05, help="δ, the probability to fail (default: 0.05)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
 
@@ -38,9 +48,21 @@ def run(options: argparse.Namespace) -> int:
         "ledger": model.ledger_.as_dict(),
         "weights": _weights(model, options.top),
         "hypothesis": model.describe(),
+        **_promised(model, options),
     }
     print(json.dumps(description, ensure_ascii=False) if options.json else _as_text(description))
     return 0
+
+
+def _promised(model: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """What the hypothesis promises, and whether it has seen enough, where that can be said."""
+    promised = None if "output_hypothesis" in model.about_scheme() else model.promised(delta=options.delta)
+    found = {} if promised is None else {"promised": promised}
+    if options.epsilon is None:
+        return found
+    if not hasattr(model, "sample_check"):
+        raise InputError("--epsilon is for hypotheses without a mistake: of elimination, halving and rectangle.")
+    return {**found, "sample_check": model.sample_check(epsilon=options.epsilon, delta=options.delta)._asdict()}
 
 
 def _weights(model: Any, top: int) -> list[dict[str, Any]] | None:
@@ -75,6 +97,7 @@ def _as_text(description: dict[str, Any]) -> str:
         f"examples    {ledger['examples']:,}   mistakes {ledger['mistakes']:,}   updates {ledger['updates']:,}",
         f"error       {ledger['error']:.4f}",
         f"radius      {ledger['radius']:.6g}",
+        *_about_promise(description),
         "",
     ]
     if description["weights"] is None:
@@ -87,6 +110,13 @@ def _as_text(description: dict[str, Any]) -> str:
         lines.append(f"{w['feature']!s:<{width}}   {weight:<12}   {w['speaks_for']}" if many
                      else f"{w['feature']!s:<{width}}   {weight}")  # fmt: skip
     return "\n".join(lines)
+
+
+def _about_promise(description: dict[str, Any]) -> list[str]:
+    promised = description.get("output_hypothesis", description.get("promised"))
+    rows = [] if promised is None else output.lines(promised)
+    rows += [("enough", description["sample_check"]["sentence"])] if "sample_check" in description else []
+    return [f"{title:<12}{text}" for title, text in rows]
 
 
 def _about_labels(description: dict[str, Any]) -> list[str]:

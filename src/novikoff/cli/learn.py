@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learners
-from novikoff.cli import interrupt, scheme, settings
+from novikoff.cli import interrupt, output, scheme, settings
 from novikoff.cli.certify import add_certifying, chosen
 from novikoff.cli.progress import Progress
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
@@ -37,6 +37,7 @@ examples:
   novikoff learn digits --scheme ova --learner sgd --save digits.model
   novikoff learn digits --positive 3 --json
   novikoff learn train.svm --certificate spam.certificate --report spam.html
+  novikoff learn train.svm --output-hypothesis controlled-testing --epsilon 0.05 --delta 0.01 --save spam.model
   zcat *.svm.gz | novikoff learn - --average
 """
 
@@ -61,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     add_reading(parser)
     for name in learners.names() if arguments is None else [settings.chosen_learner(arguments)]:
         settings.add_settings(parser, name)
+    output.add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -94,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any, Reading]:
     """The model after all passes. Where two labels turn out to be more, files are begun anew with a scheme for that."""
-    name = "resumed" if options.resume else "binary" if options.positive else scheme.named(options)
+    name = "resumed" if options.resume else "binary" if _for_two(options) else scheme.named(options)
     try:
         return _passes(learner, name, passes, options)
     except TooManyLabels as problem:
@@ -104,6 +106,13 @@ def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[An
         if not options.quiet:
             print(f"{problem}\nIt begins anew, with --scheme kesler.", file=sys.stderr)
         return _passes(type(learner)(**learner.get_params()), "kesler", passes, options)
+
+
+def _for_two(options: argparse.Namespace) -> bool:
+    """Whether there can only be two labels."""
+    if options.output_hypothesis and scheme.named(options) not in (None, "binary"):
+        raise InputError(f"--output-hypothesis is for two labels: leave out --scheme {options.scheme}.")
+    return bool(options.positive or options.output_hypothesis)
 
 
 def _passes(learner: Any, name: str | None, passes: int, options: argparse.Namespace) -> tuple[Any, Reading]:
@@ -157,7 +166,7 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
     if not options.resume:
         name = options.learner or settings.DEFAULT_LEARNER
         model = learners.learner_class(name)(**{**learners.variant_settings(name), **given})
-        return model, model.passes
+        return output.wrapped(model, options), model.passes
     from novikoff.store import load
 
     model = load(options.resume)
@@ -166,7 +175,7 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
     name = learners.name_of(type(inner))
     wanted = {**learners.variant_settings(options.learner or name), **given}
     changed = {k: v for k, v in wanted.items() if v != getattr(inner, k, None)}
-    changed |= scheme.different(model, options)
+    changed |= scheme.different(model, options) | output.different(model, options)
     if options.positive not in (None, getattr(model._state.labels, "positive", None)):
         changed["positive"] = options.positive
     kind = learners.learner_class(options.learner or name)
@@ -232,8 +241,8 @@ def _allowed(document: dict[str, Any]) -> str:
 
 
 def _more(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is worth saying about how the data was read."""
-    rows = []
+    """What is worth saying about the hypothesis, and about how the data was read."""
+    rows = output.lines(report["output_hypothesis"]) if "output_hypothesis" in report else []
     if "certificate" in report:
         rows.append(("allowed", _allowed(report["certificate"])))
     if "slots" in report:

@@ -30,7 +30,7 @@ class Consistent(Judged):
 
     @abstractmethod
     def _class(self) -> tuple[str, dict[str, Any], str]:
-        """The law (theory/laws.py) for a consistent hypothesis, what it is told of the class, and the class in words."""
+        """The law (theory/laws.py) for a consistent hypothesis, what it is told of the class, and that in words."""
 
     @abstractmethod
     def _contradicted(self) -> str | None:

@@ -43,6 +43,8 @@ class Learner(Estimator, ABC):
 
     two_classes: ClassVar[bool] = True
     """Whether what is learned are labels, of which there must be two."""
+    fixed_length: bool = True
+    """Whether how many examples were learned from has nothing to do with what happened on them."""
     outcomes: str = "sides"
     """What examples are to the theorems: the two sides of a vector, preferences between columns of weights, a binary
     problem for each column, or queries."""

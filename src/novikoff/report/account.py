@@ -70,7 +70,7 @@ def account(certificate: Certificate, model: Learner, source: Source, titles: Se
         features=state.features,
         weighted=state.ledger.weighted,
         mistakes=curve,
-        errors=curves.errors(curve, state.ledger.examples // passes, _confidence(document)),
+        errors=_errors(curves.errors(curve, state.ledger.examples // passes, _confidence(document)), document),
         witness=chosen,
         witness_margins=seen,
         learned_margins=reached,
@@ -78,6 +78,11 @@ def account(certificate: Certificate, model: Learner, source: Source, titles: Se
         hypothesis=model.describe(),
         outcomes=model.outcomes,
     )
+
+
+def _errors(found: Errors, document: dict[str, Any]) -> Errors:
+    """Without a band where nothing is said of new data: a run that ended by itself has no error that is typical."""
+    return found if document["new data"] else found._replace(band=())
 
 
 def _confidence(document: dict[str, Any]) -> float:

@@ -26,7 +26,7 @@ MARKS = {"holds": "✓", "broken": "✗", "not applicable": "–"}
 
 def page(account: Account) -> str:
     parts = [*_head(account), *_tiles(account), *_broken(account), *_mistakes(account), *_errors(account)]
-    parts += [*_bounds(account), *_margins(account), *_weights(account), *_new_data(account)]
+    parts += [*_bounds(account), *_margins(account), *_weights(account), *_promised(account), *_new_data(account)]
     text = "\n".join([*parts, *_run(account), *_verifying(account), *frame.foot(account.certificate.as_json())])
     return text.encode("utf-8", "replace").decode()  # a name may hold what UTF-8 can't
 
@@ -44,7 +44,7 @@ def _head(account: Account) -> Iterator[str]:
     yield from frame.head(f"{learner} on {named} – novikoff certificate")
     yield f'<header>\n<p class="lab">novikoff {escape(document["novikoff"])} certificate</p>'
     yield f"<h1>{escape(learner)} on {_data(named)}</h1>"
-    for text in (words.made(account), words.allowed(account), words.new_data(account)):
+    for text in (words.made(account), words.allowed(account), words.promised(account), words.new_data(account)):
         if text:
             yield f'<p class="question">{escape(text)}</p>'
     yield f"</header>\n{frame.NO_SCRIPT}"
@@ -189,6 +189,28 @@ def _weights(account: Account) -> Iterator[str]:
         of = f'<td class="name">{_data(w.speaks_for)}</td>' if many else ""
         yield f'<tr>{of}<td class="name">{_data(w.feature)}</td><td>{w.weight:+.6g}</td></tr>'
     yield "</tbody>\n</table>\n</details>"
+
+
+def _promised(account: Account) -> Iterator[str]:
+    """What is guaranteed of the hypothesis that predicts, where a theorem speaks of that one."""
+    promised = account.document.get("hypothesis")
+    if promised is None:
+        return
+    yield f"<section>\n<h2>The hypothesis that predicts</h2>\n<p>{escape(promised['sentence'])}</p>"
+    facts = {"method": promised["method"], "chosen": promised.get("chosen"), "why": promised.get("why")}
+    if promised["bound"] is not None:
+        facts |= {"error at most": words.at_most(promised["bound"]) if promised["bound"] < 1.0 else "says nothing"}
+        facts |= {"confidence": None if promised["delta"] is None else percent(1.0 - promised["delta"])}
+        facts |= {"formula": promised["statement"], "assumes": promised["assumes"]}
+    facts |= {"examples used": shown(promised["examples_used"])}
+    if promised.get("later"):
+        facts["wrong after it stopped"] = f"{promised['later_mistakes']:,} of {promised['later']:,}"
+    yield '<table class="facts">\n<tbody>'
+    for name, value in {**facts, **promised["numbers"]}.items():
+        if value is not None:
+            cell = shown(value) if isinstance(value, int | float) else escape(str(value))
+            yield f'<tr><th scope="row">{escape(str(name))}</th><td>{cell}</td></tr>'
+    yield "</tbody>\n</table>\n</section>"
 
 
 def _new_data(account: Account) -> Iterator[str]:

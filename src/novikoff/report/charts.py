@@ -102,6 +102,7 @@ def errors(account: Account, place: str) -> str:
             legendrank=1,
         ),
     ]
+    traces = traces if found.band else traces[2:]
     log = found.examples[-1] >= 100
     x = drawing.log_axis("examples") if log else drawing.axis("examples", **_whole(found.examples[-1]))
     y = drawing.axis("error", range=[0, _top(account)], tickformat=".0%" if _top(account) > 0.1 else ".1%")

@@ -99,6 +99,12 @@ def _no_bound(account: Account) -> str:
     return "There is no theorem for this learner with these settings."
 
 
+def promised(account: Account) -> str:
+    """Of the hypothesis that predicts, where a theorem speaks of that one."""
+    said = account.document.get("hypothesis")
+    return f"{said['sentence']} That is if {said['assumes']}." if said and said["bound"] is not None else ""
+
+
 def new_data(account: Account) -> str:
     new = account.document["new data"]
     if new is None:
@@ -133,7 +139,9 @@ def mistakes_note(account: Account) -> str:
 
 def errors_note(account: Account) -> str:
     new = account.document["new data"]
-    sure = f"{new['confidence']:g}" if new else "?"
+    if new is None:
+        return "Mistakes per example so far."
+    sure = f"{new['confidence']:g}"
     text = (
         "Mistakes per example so far. The band is where the mean error on new data of the hypotheses used so far lies,"
         f" if examples are i.i.d.: each end, at each point taken by itself, with confidence {sure}"

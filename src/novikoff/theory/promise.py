@@ -10,6 +10,11 @@ from novikoff.theory.laws import shown_rest
 IID = "the examples are drawn independently from one distribution, and so is new data"
 
 
+def nothing(about: str, why: str) -> Promise:
+    """Where there is nothing to promise."""
+    return Promise(about, None, None, why, {}, IID)
+
+
 class Promise(NamedTuple):
     about: str
     """Which hypothesis."""

@@ -37,7 +37,7 @@ from novikoff.parts.stretches import TARGET, Changes, replay, vote_all
 from novikoff.stream.rows import Rows, cut
 from novikoff.theory import sensible
 from novikoff.theory.bounds import Bound
-from novikoff.theory.promise import Promise
+from novikoff.theory.promise import Promise, nothing
 from novikoff.wrap import promises, taking
 from novikoff.wrap.around import Around
 from novikoff.wrap.choosing import Choosing, copied
@@ -73,11 +73,11 @@ class OnlineToBatch(Around):
         δ, the probability with which the guarantee may fail. Between 0 and 1.
     most_mistakes : int
         M, for next-stretch: the most mistakes (changes, where it changes more often) that the learner can make.
-    radius : float
-        R = max‖x‖, bias included; with `margin` it gives M = (R/γ)² for the Perceptron.
-    margin : float
+    stream_radius : float
+        R = max‖x‖, bias included; with `stream_margin` it gives M = (R/γ)² for the Perceptron.
+    stream_margin : float
         γ, the margin of the distribution.
-    hypotheses : int
+    most_hypotheses : int
         The most that penalised tries; where there are more, those that lasted longest.
     seed : int
         For random-stopping: another number draws another time.
@@ -110,9 +110,9 @@ class OnlineToBatch(Around):
         epsilon: float = 0.1,
         delta: float = 0.05,
         most_mistakes: int | None = None,
-        radius: float | None = None,
-        margin: float | None = None,
-        hypotheses: int = 1000,
+        stream_radius: float | None = None,
+        stream_margin: float | None = None,
+        most_hypotheses: int = 1000,
         seed: int = 0,
     ) -> None:
         self.learner = learner
@@ -120,9 +120,9 @@ class OnlineToBatch(Around):
         self.epsilon = epsilon
         self.delta = delta
         self.most_mistakes = most_mistakes
-        self.radius = radius
-        self.margin = margin
-        self.hypotheses = hypotheses
+        self.stream_radius = stream_radius
+        self.stream_margin = stream_margin
+        self.most_hypotheses = most_hypotheses
         self.seed = seed
 
     # --- What the learner inside provides ---
@@ -157,7 +157,7 @@ class OnlineToBatch(Around):
     def _check_settings(self) -> None:
         sensible.epsilon(self.epsilon)
         sensible.delta(self.delta)
-        sensible.count("hypotheses, the most that are tried,", self.hypotheses, 2, 10**6)
+        sensible.count("most_hypotheses", self.most_hypotheses, 2, 10**6)
         sensible.count("seed", self.seed, 0)
         if self.most_mistakes is not None:
             sensible.count("most_mistakes", self.most_mistakes, 1, 2**40)
@@ -188,6 +188,7 @@ class OnlineToBatch(Around):
     # --- Learning ---
 
     def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Any) -> Choosing:
+        self._check_all()  # whoever makes a run of settings from a document may not have done so
         state = Choosing(**vars(super().fresh_state(features, kind, names, labels)))
         if self.method in ("controlled-testing", "next-stretch"):
             state.stretch[TARGET] = taking.first_target(self)
@@ -270,16 +271,21 @@ class OnlineToBatch(Around):
         """How many examples were learned from, up to where it stopped."""
         return self._learned("examples_used_").ledger.examples
 
+    @property
+    def fixed_length(self) -> bool:  # type: ignore[override]
+        return not self._ended("fixed_length").stopped
+
     def _ended(self, name: str) -> promises.Ended:
         state: Any = self._learned(name)
         return promises.ended(self, state)
 
-    def promised(self, examples: int | None = None, confidence: float | None = None) -> dict[str, Any]:
+    def promised(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any]:
         state: Any = self._run_so_far()
-        end = promises.ended(self, state)
+        end, promise = promises.ended(self, state), promises.promised(self, state)
+        if examples not in (None, state.ledger.examples):
+            promise = nothing(end.about, "the examples came more than once")
         about = {"method": self.method, "chosen": end.about, "stopped": end.stopped, "why": end.why}
-        used = {"examples_used": state.ledger.examples, **promises.later(state)}
-        return {**about, **used, **promises.promised(self, state).as_dict()}
+        return {**about, "examples_used": state.ledger.examples, **promises.later(state), **promise.as_dict()}
 
     def bounds(self) -> Sequence[Bound]:
         """Those of the learner inside: its run is what it would be alone, up to where this one stops."""

@@ -11,8 +11,7 @@ from novikoff.errors import InputError
 from novikoff.learners.perceptron import Perceptron
 from novikoff.parts.stretches import KEPT, LENGTH, NUMBER, TARGET
 from novikoff.theory import conversion
-from novikoff.theory.outward import exact
-from novikoff.theory.promise import IID, Promise
+from novikoff.theory.promise import IID, Promise, nothing
 from novikoff.wrap.choosing import CHANGES_MADE, CHOSEN, LATER, LATER_MISTAKES, STOPPED, TEST_PASSED, Choosing
 
 FIXED = "; their number was fixed beforehand"
@@ -29,13 +28,13 @@ class Ended(NamedTuple):
 
 def most_changes(model: Any) -> int:
     """M: given, or (R/γ)² for the Perceptron."""
-    given, radius, margin = model.most_mistakes, model.radius, model.margin
+    given, radius, margin = model.most_mistakes, model.stream_radius, model.stream_margin
     if given is not None:
         return int(given)
     if radius is None or margin is None:
         raise InputError(
-            "next-stretch must know how often the learner can change: give most_mistakes, or radius and margin for"
-            " (R/γ)²."
+            "next-stretch must know how often the learner can change: give most_mistakes, or stream_radius and"
+            " stream_margin for (R/γ)²."
         )
     inner = model.inner
     if not isinstance(inner, Perceptron):
@@ -53,10 +52,6 @@ def promised(model: Any, state: Choosing) -> Promise:
     if not state.ledger.examples:
         return nothing(about, "there were no examples")
     return PROMISES[model.method](model, state, about)
-
-
-def nothing(about: str, why: str) -> Promise:
-    return Promise(about, None, None, why, {}, IID)
 
 
 # --- Random stopping ---
@@ -100,7 +95,7 @@ def _next_stretch(model: Any, state: Choosing, about: str) -> Promise:
     if not state.counts[STOPPED]:
         return nothing(about, _test_end(model, state).why)
     most = most_changes(model)
-    if model.radius is not None and exact(state.ledger.radius) > exact(model.radius) * (1 + exact(1e-12)):
+    if model.stream_radius is not None and state.ledger.radius > model.stream_radius * (1.0 + 1e-12):
         return nothing(about, f"an example has ‖x‖ = {state.ledger.radius:.6g}, more than the radius that was given")
     if state.counts[STOPPED] == CHANGES_MADE and state.counts[LATER_MISTAKES]:
         return nothing(about, f"it made a mistake after {most:,} changes, so that the bound M does not hold")

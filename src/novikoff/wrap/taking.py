@@ -186,7 +186,7 @@ def take_changes(model: Any, state: Choosing, part: Part) -> int:
 
 def _try(model: Any, state: Choosing, changes: Changes, part: Part, time: int, kept: int) -> None:
     """All hypotheses that are tried, on these rows, which were learned after `time` examples and `kept` changes."""
-    room, before = min(int(model.hypotheses), int(changes.sizes[KEPT]) + 1), len(state.picked)
+    room, before = min(int(model.most_hypotheses), int(changes.sizes[KEPT]) + 1), len(state.picked)
     picked, mistakes = np.zeros(room, np.int64), np.zeros(room, np.int64)
     picked[:before], mistakes[:before] = state.picked, state.mistakes
     count = pick(changes, kept, picked, mistakes, before)
