@@ -1,0 +1,90 @@
+"""Distributions on a few points, whose true errors are sums: what is promised for new data is tried on many streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import binom
+
+from novikoff import OnlineToBatch, Perceptron
+
+OWN_ERROR = 1e-6
+"""How likely a test fails though the guarantee holds, at most."""
+
+
+class World(NamedTuple):
+    """Points, their probabilities, and how likely each is labelled +1."""
+
+    points: Any
+    shares: Any
+    positive: Any
+
+    def stream(self, rng: Any, count: int) -> tuple[Any, Any]:
+        at = rng.choice(len(self.points), count, p=self.shares)
+        return self.points[at], np.where(rng.random(count) < self.positive[at], 1, -1)
+
+    def error(self, model: Any) -> float:
+        """The exact probability that the model is wrong on a new example."""
+        said = model.predict(self.points) > 0
+        return float(self.shares @ np.where(said, 1.0 - self.positive, self.positive))
+
+
+def corners(noise: float) -> World:
+    """The corners of a cube, all alike, told apart by a plane; some labels are flipped."""
+    points = np.array(list(product((-1.0, 1.0), repeat=4)))
+    target = points @ [3.0, 2.0, 2.0, -1.0] > 0.5
+    return World(points, np.full(16, 1 / 16), np.where(target, 1.0 - noise, noise))
+
+
+def rare(share: float) -> World:
+    """Directions that must be met to be learned, the rarest with this share: the tests have something to overlook."""
+    shares = np.array([0.3, 0.2, 0.1, 0.05, share])
+    shares = np.append(shares, 1.0 - shares.sum())
+    return World(np.eye(6) + 0.0, shares, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0]))
+
+
+WORLDS: dict[str, tuple[World, Any]] = {
+    "corners": (corners(0.0), Perceptron()),
+    "noisy corners": (corners(0.1), Perceptron()),
+    "rare": (rare(0.11), Perceptron(bias=False)),
+    "rarer": (rare(0.03), Perceptron(bias=False)),
+}
+METHODS: dict[str, dict[str, Any]] = {
+    "controlled-testing": {"epsilon": 0.1, "delta": 0.2},
+    "next-stretch": {"epsilon": 0.1, "delta": 0.2},
+    "longest-survivor": {"delta": 0.2},
+    "penalised": {"delta": 0.2},
+    "vote": {"delta": 0.2},
+}
+MOST: dict[str, dict[str, Any]] = {
+    "corners": {"stream_radius": 5**0.5, "stream_margin": 0.5 / 18.25**0.5},
+    "rare": {"most_mistakes": 4},
+    "rarer": {"most_mistakes": 4},
+}
+"""What next-stretch must know: R and γ with the bias, or one mistake for each direction that is negative."""
+
+
+def around(inner: Any, method: str, **settings: Any) -> OnlineToBatch:
+    """A new one, around a learner of its own."""
+    learner = None if inner is None else type(inner)(**inner.get_params())
+    return OnlineToBatch(learner, method=method, **settings)  # type: ignore[arg-type]
+
+
+def most_failures(runs: int, delta: float) -> int:
+    """The least k with Pr[more than k failures] ≤ OWN_ERROR, if each run fails with probability δ."""
+    return int(binom.isf(OWN_ERROR, runs, delta))
+
+
+def tried(world: World, make: Callable[[int], OnlineToBatch], runs: int, count: int, seed: int) -> Any:
+    """Of each run: the true error, and what was promised of it (NaN where nothing was)."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for run in range(runs):
+        X, y = world.stream(rng, count)
+        model = make(run).partial_fit(X, y, classes=[-1, 1])
+        promised = model.bound_
+        found.append((world.error(model), np.nan if promised is None else promised, model.ledger_.error))
+    return np.array(found).T
