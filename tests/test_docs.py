@@ -62,6 +62,7 @@ def test_the_shell_of_the_readme() -> None:
         "docs/separable.md",
         "docs/theory.md",
         "docs/multiclass.md",
+        "docs/online_to_batch.md",
     ],
 )
 def test_the_python_of_the_guides(page: str) -> None:
@@ -80,6 +81,7 @@ def test_the_python_of_the_guides(page: str) -> None:
         "docs/separable.md",
         "docs/theory.md",
         "docs/multiclass.md",
+        "docs/online_to_batch.md",
     ],
 )
 def test_the_shell_of_the_pages(page: str) -> None:
@@ -98,7 +100,7 @@ def test_the_theory_page_shows_what_is_printed() -> None:
 
 
 def test_the_pages_name_only_what_is_there() -> None:
-    pages = ("guide", "reading", "concepts", "labs", "separable", "theory", "multiclass")
+    pages = ("guide", "reading", "concepts", "labs", "separable", "theory", "multiclass", "online_to_batch")
     for page in ("README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in pages)):
         for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
             assert ((ROOT / page).parent / link).exists(), (page, link)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
+from decimal import Decimal
 from typing import NamedTuple
 
 from novikoff.errors import InputError
 from novikoff.theory import concepts, sensible
 from novikoff.theory import size as sizes
 from novikoff.theory.factorials import ln_factorial
-from novikoff.theory.outward import UP, above
+from novikoff.theory.outward import UP
 from novikoff.theory.size import Size
 
 WORK = 10**7
@@ -52,9 +52,9 @@ def conjunctions_or_never(*, variables: int) -> Size:
     59050
     """
     size = conjunctions(variables=variables)
-    more = above(Fraction(1, 3 ** min(variables, 200)))  # ln(a + 1) ≤ ln a + 1/a
-    exact = None if size.exact is None else size.exact + 1
-    return Size(UP.add(size.ln, more), exact, f"{size.formula} + 1")
+    if size.exact is not None:
+        return sizes.number(size.exact + 1, f"{size.formula} + 1")
+    return Size(UP.add(size.ln, Decimal("1e-1000")), None, f"{size.formula} + 1")  # ln(a + 1) ≤ ln a + 1/a
 
 
 def disjunctions(*, variables: int) -> Size:
