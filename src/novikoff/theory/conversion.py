@@ -129,7 +129,8 @@ def survivor(*, stretch: int, length: int, delta: Number) -> float:
     many = sensible.count("S, the length of the stretch,", length, 1)
     failed = sensible.delta(delta) / ((number + 1) * (number + 2))
     power = UP.divide(ln_above(1 / failed), below(Fraction(many)))
-    return min(1.0, float_above(UP.subtract(1, DOWN.next_minus(DOWN.exp(-power)))))
+    # For tiny powers the difference has no digits left, and 1 − e^(−x) ≤ x has all of them.
+    return min(1.0, float_above(min(power, UP.subtract(1, DOWN.next_minus(DOWN.exp(-power))))))
 
 
 # --- One of them, chosen by its mistakes later on ---
