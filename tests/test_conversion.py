@@ -49,6 +49,8 @@ def test_the_lengths_of_tests_are_just_enough(stretch: int, epsilon: float, delt
     length = conversion.trial_length(stretch=stretch, epsilon=epsilon, delta=delta)
     wanted = ((stretch + 2) ** 2 / d(delta)).ln() / d(epsilon)
     assert length - 1 < wanted <= length
+    both = conversion.trial_lengths(first=stretch, count=2, epsilon=epsilon, delta=delta)
+    assert both == [length, conversion.trial_length(stretch=stretch + 1, epsilon=epsilon, delta=delta)]
     changes = stretch + 1
     length = conversion.stretch_length(changes=changes, epsilon=epsilon, delta=delta)
     wanted = (changes / d(delta)).ln() / d(epsilon)

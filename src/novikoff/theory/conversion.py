@@ -75,6 +75,20 @@ def trial_length(*, stretch: int, epsilon: Number, delta: Number) -> int:
     return whole_above(UP.divide(ln_above((number + 2) ** 2 / failed), below(error)))
 
 
+def trial_lengths(*, first: int, count: int, epsilon: Number, delta: Number) -> list[int]:
+    """Those of many stretches, sooner: floating-point numbers decide where they are far enough from a whole one.
+
+    >>> trial_lengths(first=0, count=3, epsilon=0.1, delta=0.05)
+    [44, 52, 58]
+    """
+    error, failed, found = float(sensible.epsilon(epsilon)), float(sensible.delta(delta)), []
+    for i in range(first, first + count):
+        near = (2.0 * math.log(i + 2) - math.log(failed)) / error
+        clear = abs(near - round(near)) > 1e-12 * (1.0 + near) and failed > 1e-300 and error > 1e-300
+        found.append(math.ceil(near) if clear else trial_length(stretch=i, epsilon=epsilon, delta=delta))
+    return found
+
+
 def stretch_length(*, changes: int, epsilon: Number, delta: Number) -> int:
     """Next-stretch: (1/ε)·ln(M/δ) examples in a row without a mistake, for a learner that changes M times at most.
 

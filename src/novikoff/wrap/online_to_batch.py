@@ -223,9 +223,9 @@ class OnlineToBatch(Around):
 
     def begun(self, state: Choosing) -> Any:
         """The learner's first hypothesis, in arrays of its own."""
-        slots = len(state.geometry.slots)
-        if state.first is None or len(state.first.slots) != slots:
-            state.first = self._geometry(state.room + 1, state.kind)
+        if state.first is None or len(state.first.slots) != len(state.geometry.slots):
+            fixed = self._needs_all_features() is not None  # there may be more slots than features, but no room
+            state.first = self._geometry((state.features if fixed else state.room) + 1, state.kind)
         return copied(state.first)
 
     def _view(self, state: Any) -> State:

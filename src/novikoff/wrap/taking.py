@@ -28,6 +28,7 @@ from novikoff.theory import conversion
 from novikoff.wrap.choosing import (
     CHANGES_MADE,
     CHOSEN,
+    FAR,
     LATER,
     LATER_MISTAKES,
     NEXT,
@@ -38,7 +39,7 @@ from novikoff.wrap.choosing import (
 )
 from novikoff.wrap.promises import most_changes
 
-TABLE = 64  # stretches whose tests are made ready at once
+TABLE = 256  # stretches whose tests are made ready at once
 BLOCK = 4096  # rows between two looks at the room for changes
 
 
@@ -84,15 +85,15 @@ def first_target(model: Any) -> int:
     """How many right answers in a row the test of the first stretch asks for."""
     both = {"epsilon": model.epsilon, "delta": model.delta}
     if model.method == "next-stretch":
-        return conversion.stretch_length(changes=most_changes(model), **both)
-    return conversion.trial_length(stretch=0, **both)
+        return min(FAR, conversion.stretch_length(changes=most_changes(model), **both))
+    return min(FAR, conversion.trial_length(stretch=0, **both))
 
 
-@lru_cache(maxsize=1000)
+@lru_cache(maxsize=64)
 def _trials(block: int, epsilon: float, delta: float) -> NDArray[np.int64]:
     """The same for a block of stretches, in controlled testing."""
-    numbers = range(block * TABLE, (block + 1) * TABLE)
-    return np.array([conversion.trial_length(stretch=i, epsilon=epsilon, delta=delta) for i in numbers])
+    lengths = conversion.trial_lengths(first=block * TABLE, count=TABLE, epsilon=epsilon, delta=delta)
+    return np.array([min(FAR, length) for length in lengths])
 
 
 def take_stretches(model: Any, state: Choosing, part: Part) -> int:
