@@ -179,10 +179,10 @@ class OnlineToBatch(Around):
         if self.method == "average" and not hasattr(inner, "average"):
             raise InputError(f"method='average' needs a learner that averages, such as Perceptron, not {inner!r}.")
         fades = any(getattr(inner, name, 0.0) > 0.0 for name in ("l1", "l2"))
-        if fades and self.method not in ("random-stopping", "average"):
+        if fades and self.method != "average":
             raise InputError(
                 f"With l1 or l2 the hypothesis changes at every example, and {self.method} needs one that lasts: leave"
-                " them out, or use random-stopping."
+                " them out, or average."
             )
 
     # --- Learning ---
