@@ -362,24 +362,14 @@ def test_weights_are_refused() -> None:
 
 # --- scikit-learn ---
 
-NOT_THE_LAST = "the hypothesis that was drawn may be an early one"
 
-
-def expected_failures(model: Any) -> dict[str, str]:
-    early = {"check_classifiers_train": NOT_THE_LAST, "check_classifiers_classes": NOT_THE_LAST}
-    return early if model.method in ("random-stopping",) else {}
-
-
-@parametrize_with_checks([OnlineToBatch()], expected_failed_checks=expected_failures)
+@parametrize_with_checks([OnlineToBatch()])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(
-    [made(method, Perceptron()) for method in METHODS if method != "longest-survivor"],
-    expected_failed_checks=expected_failures,
-)
+@parametrize_with_checks([made(method, Perceptron()) for method in METHODS if method != "longest-survivor"])
 def test_scikit_learn_checks_of_other_methods(estimator: Any, check: Any) -> None:
     check(estimator)
 

@@ -51,7 +51,7 @@ def _head(account: Account) -> Iterator[str]:
 
 
 def _tiles(account: Account) -> Iterator[str]:
-    """The four numbers to take away."""
+    """The numbers to take away."""
     seen, new, best = account.document["observed"], account.document["new data"], words.best_bound(account)
     share = f"{percent(seen['error'])} of {seen['examples']:,} predictions"
     tiles = [("Mistakes made", shown(seen["mistakes"]), share)]
@@ -63,6 +63,10 @@ def _tiles(account: Account) -> Iterator[str]:
     if new is not None and new["progressive"] < 1.0:
         sure = f"confidence {percent(new['confidence'])}, assuming i.i.d."
         tiles.append(("Error on new data", f"≤ {words.at_most(new['progressive'])}", sure))
+    promised = account.document.get("hypothesis")
+    if promised is not None and promised["delta"] is not None and promised["bound"] < 1.0:
+        sure = f"confidence {percent(1.0 - promised['delta'])}, assuming i.i.d."
+        tiles.append(("Error of the hypothesis", f"≤ {words.at_most(promised['bound'])}", sure))
     yield '<dl class="tiles">'
     for title, number, note in tiles:
         yield f"<div><dt>{escape(title)}</dt><dd><b>{escape(number)}</b><span>{escape(note)}</span></dd></div>"
