@@ -29,6 +29,9 @@ Each learner has its own settings: novikoff learn --learner sgd --help shows tho
 The scheme follows from the labels: two of them are told apart by one learner, more by Kesler's construction; sets of
 labels (1,3,7 or a list) are multi-label, labels such as a/b/c hierarchical, data with qid is ranked.
 
+METHOD of --output-hypothesis, and what it promises of new data, if examples are drawn independently and come once:
+{output.ABOUT}
+
 examples:
   novikoff learn breast-cancer --passes 5
   novikoff learn train.svm --learner sgd --loss hinge --l2 0.001 --save spam.model

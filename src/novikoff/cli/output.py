@@ -16,6 +16,7 @@ METHODS = {
     "average": "the average of all: nothing is guaranteed",
     "vote": "the vote of all: error at most 2(M/m + √(ln(1/δ)/(2m)))",
 }
+ABOUT = "\n".join(f"  {name:<20}{text}" for name, text in METHODS.items())
 GIVEN = (
     "epsilon",
     "delta",
@@ -29,11 +30,10 @@ GIVEN = (
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """After the settings of the learner: a learner may have an ε of its own."""
-    said = "; ".join(f"{name}: {text}" for name, text in METHODS.items()).replace("%", "%%")
     group = parser.add_argument_group(
         "a hypothesis with a guarantee for new data, if examples are drawn independently (docs/online_to_batch.md)"
     )
-    group.add_argument("--output-hypothesis", metavar="METHOD", choices=tuple(METHODS), help=said)
+    group.add_argument("--output-hypothesis", metavar="METHOD", choices=tuple(METHODS), help="which one: see below")
     taken = "--epsilon" in parser._option_string_actions
     group.add_argument(
         *(["--output-epsilon"] if taken else ["--epsilon", "--output-epsilon"]),
