@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import chisquare
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -208,6 +210,18 @@ def same_in_every_way(method: str, name: str, seed: int) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_every_way_to_learn_gives_the_same_bytes(method: str) -> None:
     same_in_every_way(method, "perceptron", 11)
+
+
+@settings(max_examples=10)
+@given(cuts=st.lists(st.integers(0, 80), max_size=6).map(sorted), seed=st.integers(0, 1000))
+def test_any_cut(cuts: list[int], seed: int) -> None:
+    X, y = real(seed, rows=80, columns=4)
+    for method in METHODS:
+        model = made(method, seed=seed, most_hypotheses=5)
+        for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
+            if stop > start:
+                model.partial_fit(X[start:stop], y[start:stop], **BOTH)
+        assert to_bytes(model) == to_bytes(made(method, seed=seed, most_hypotheses=5).fit(X, y))
 
 
 @pytest.mark.slow

@@ -28,7 +28,8 @@ def _resumed_learner(path: str) -> str:
     from novikoff.store import load
 
     try:
-        return learners.name_of(type(load(path)))
+        model = load(path)
+        return learners.name_of(type(getattr(model, "inner", model)))
     except NovikoffError:  # to be said when the file is really needed
         return DEFAULT_LEARNER
 
