@@ -46,11 +46,18 @@ def rare(share: float) -> World:
     return World(np.eye(6) + 0.0, shares, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0]))
 
 
+def coin(share: float) -> World:
+    """One point, whose label nothing explains: every hypothesis is wrong that often at least, and every test that is
+    passed for less is a failure."""
+    return World(np.ones((1, 1)), np.ones(1), np.array([1.0 - share]))
+
+
 WORLDS: dict[str, tuple[World, Any]] = {
     "corners": (corners(0.0), Perceptron()),
     "noisy corners": (corners(0.1), Perceptron()),
     "rare": (rare(0.11), Perceptron(bias=False)),
     "rarer": (rare(0.03), Perceptron(bias=False)),
+    "coin": (coin(0.102), Perceptron(bias=False)),
 }
 METHODS: dict[str, dict[str, Any]] = {
     "controlled-testing": {"epsilon": 0.1, "delta": 0.2},

@@ -51,10 +51,15 @@ def test_guarantees_hold_on_some_streams(method: str) -> None:
 
 
 def test_a_bound_that_is_too_good_would_be_found_out() -> None:
-    """The trial itself is tried: half the bound of the longest survivor is broken too often on noisy labels."""
+    """The trial itself is tried: half the bound of the longest survivor is broken too often on noisy labels, and so is
+    ε after tests of half the length."""
     world, learner = WORLDS["noisy corners"]
     error, promised, _ = tried(world, lambda _: around(learner, "longest-survivor", delta=0.2), 200, 100, 3)
     assert (error > promised / 2).sum() > most_failures(200, 0.2)
+    world, learner = WORLDS["coin"]
+    short = lambda _: around(learner, "controlled-testing", epsilon=0.2, delta=0.2)  # noqa: E731 - half as long
+    error, promised, _ = tried(world, short, 200, 400, 3)
+    assert (error[~np.isnan(promised)] > 0.1).sum() > most_failures(200, 0.2)
 
 
 def consistent_runs(make: Callable[[], Any], world: World, count: int, runs: int) -> int:
