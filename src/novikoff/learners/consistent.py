@@ -82,4 +82,5 @@ class Consistent(Judged):
 def taken_wrongly(ledger: Ledger) -> str | None:
     """Of learners that change at missed positive examples only: the other mistakes contradict every hypothesis."""
     wrong = ledger.mistakes - ledger.updates
-    return f"{whole(wrong)} negative examples were predicted positive: none of its class does so" if wrong else None
+    agreed = "no hypothesis of its class agrees with every label"
+    return f"{whole(wrong)} negative examples were predicted positive, so that {agreed}" if wrong else None
