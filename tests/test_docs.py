@@ -82,6 +82,8 @@ def test_the_python_of_the_guides(page: str) -> None:
         "docs/theory.md",
         "docs/multiclass.md",
         "docs/online_to_batch.md",
+        "docs/ensembles.md",
+        "docs/network.md",
     ],
 )
 def test_the_shell_of_the_pages(page: str) -> None:
@@ -99,8 +101,17 @@ def test_the_theory_page_shows_what_is_printed() -> None:
     assert printed.getvalue() == blocks("docs/theory.md", "text")[0]
 
 
+@pytest.mark.parametrize("page", ["docs/ensembles.md", "docs/network.md"])
+def test_pages_show_what_is_printed(page: str) -> None:
+    names: dict[str, Any] = {}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for code in blocks(page, "python"):
+            exec(code, names)  # noqa: S102 - our own page
+    assert printed.getvalue() == "".join(blocks(page, "text"))
+
+
 def test_the_pages_name_only_what_is_there() -> None:
-    pages = ("guide", "reading", "concepts", "labs", "separable", "theory", "multiclass", "online_to_batch")
-    for page in ("README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in pages)):
+    for page in ("README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))):
         for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
             assert ((ROOT / page).parent / link).exists(), (page, link)

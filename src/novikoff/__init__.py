@@ -16,6 +16,7 @@ _HOME = {
     "VotedPerceptron": "learners.voted_perceptron",
     "PNormPerceptron": "learners.p_norm_perceptron",
     "SGD": "learners.sgd",
+    "MultilayerPerceptron": "learners.multilayer_perceptron",
     "AROW": "learners.arow",
     "Winnow": "learners.winnow",
     "BalancedWinnow": "learners.balanced_winnow",
@@ -33,6 +34,12 @@ _HOME = {
     "MulticlassSVM": "wrap.multiclass_svm",
     "FeatureMap": "mapping",
     "OnlineToBatch": "wrap.online_to_batch",
+    "AdaBoost": "wrap.adaboost",
+    "Bagging": "wrap.bagging",
+    "DecisionTree": "wrap.decision_tree",
+    "RandomForest": "wrap.random_forest",
+    "OnlineBagging": "wrap.online_bagging",
+    "OnlineBoosting": "wrap.online_boosting",
     "Ledger": "ledger",
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
@@ -66,6 +73,7 @@ if TYPE_CHECKING:
     from novikoff.learners.elimination import Elimination as Elimination
     from novikoff.learners.halving import Halving as Halving
     from novikoff.learners.margin_perceptron import MarginPerceptron as MarginPerceptron
+    from novikoff.learners.multilayer_perceptron import MultilayerPerceptron as MultilayerPerceptron
     from novikoff.learners.p_norm_perceptron import PNormPerceptron as PNormPerceptron
     from novikoff.learners.perceptron import Perceptron as Perceptron
     from novikoff.learners.rectangle import Rectangle as Rectangle
@@ -77,16 +85,22 @@ if TYPE_CHECKING:
     from novikoff.store import load as load
     from novikoff.store import save as save
     from novikoff.stream.batches import read as read
+    from novikoff.wrap.adaboost import AdaBoost as AdaBoost
     from novikoff.wrap.all_vs_all import AllVsAll as AllVsAll
+    from novikoff.wrap.bagging import Bagging as Bagging
+    from novikoff.wrap.decision_tree import DecisionTree as DecisionTree
     from novikoff.wrap.hierarchical import Hierarchical as Hierarchical
     from novikoff.wrap.kesler import Kesler as Kesler
     from novikoff.wrap.label_ranking import LabelRanking as LabelRanking
     from novikoff.wrap.multi_label import MultiLabel as MultiLabel
     from novikoff.wrap.multiclass_svm import MulticlassSVM as MulticlassSVM
     from novikoff.wrap.one_vs_all import OneVsAll as OneVsAll
+    from novikoff.wrap.online_bagging import OnlineBagging as OnlineBagging
+    from novikoff.wrap.online_boosting import OnlineBoosting as OnlineBoosting
     from novikoff.wrap.online_to_batch import OnlineToBatch as OnlineToBatch
     from novikoff.wrap.output_code import OutputCode as OutputCode
     from novikoff.wrap.query_ranking import QueryRanking as QueryRanking
+    from novikoff.wrap.random_forest import RandomForest as RandomForest
 
 
 def __getattr__(name: str) -> Any:

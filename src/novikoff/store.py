@@ -60,17 +60,27 @@ def load(path: str | os.PathLike[str]) -> Any:
 def to_bytes(model: Learner | Solved) -> bytes:
     from safetensors.numpy import save as serialise
 
-    header, tensors = model.file_parts() if isinstance(model, Solved) else _parts(model)
-    header = {
-        "checksum": NO_CHECKSUM,  # first, so that it is the first place where these digits can stand
-        "format": FORMAT,
-        "learner": name_of(type(model)),
-        "settings": model.plain_settings(),
-        **header,
-    }
+    header, tensors = _described(model)
+    # The checksum first, so that it is the first place where these digits can stand.
+    header = {"checksum": NO_CHECKSUM, "format": FORMAT, **header}
     content = serialise(tensors, {"novikoff": json.dumps(header)})
     digest = hashlib.sha256(content).hexdigest()
     return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
+
+
+def _described(model: Learner | Solved) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What a file holds of a model, and of all models that it is made of."""
+    about = {"learner": name_of(type(model)), "settings": model.plain_settings()}
+    if not isinstance(model, Solved):
+        header, tensors = _parts(model)
+        return {**about, **header}, tensors
+    header, tensors = model.file_parts()
+    inside = [_described(member) for member in model.made_of()]
+    if inside:
+        header["members"] = [described for described, _ in inside]
+    for k, (_, arrays_inside) in enumerate(inside):
+        tensors |= {f"member.{k}.{name}": array for name, array in arrays_inside.items()}
+    return {**about, **header}, tensors
 
 
 def _parts(model: Learner) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -102,22 +112,33 @@ def from_bytes(content: bytes, origin: str) -> Any:
     header = _checked_header(content, origin)
     from safetensors.numpy import load as deserialise
 
-    tensors = deserialise(content)
+    try:
+        return _model(header, deserialise(content), origin)
+    except (KeyError, TypeError, ValueError) as problem:
+        if isinstance(problem, ModelFileError):
+            raise
+        raise ModelFileError(
+            f"{origin}: does not hold what its learner needs ({problem}): save the model anew."
+        ) from None
+
+
+def _model(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str) -> Any:
     kind = model_class(header["learner"])
     if kind is None:
         raise ModelFileError(
             f"{origin}: holds a {header['learner']!r}, which this novikoff does not know: use the one that wrote it."
         )
-    try:
-        model = kind.from_settings(header["settings"])
-        if isinstance(model, Solved):
-            model.adopt_parts(header, tensors)
-            return model
+    model = kind.from_settings(header["settings"])
+    if isinstance(model, Solved):
+        model.adopt_parts(header, tensors)
+        if "members" in header:
+            inside: list[dict[str, NDArray[Any]]] = [{} for _ in header["members"]]
+            for name in [name for name in tensors if name.startswith("member.")]:
+                _, number, own = name.split(".", 2)
+                inside[int(number)][own] = tensors[name]
+            model.adopt_made_of([_model(h, t, origin) for h, t in zip(header["members"], inside, strict=True)])
+    else:
         model._adopt(_state(model, header, tensors))
-    except (KeyError, TypeError, ValueError) as problem:
-        raise ModelFileError(
-            f"{origin}: does not hold what its learner needs ({problem}): save the model anew."
-        ) from None
     return model
 
 

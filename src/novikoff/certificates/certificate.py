@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff import __version__
-from novikoff.certificates import targets
+from novikoff.certificates import solved, targets
 from novikoff.certificates.choice import Found, chosen, own_direction
 from novikoff.certificates.measure import OUTWARD, UNIT, Batches, Measured, evidence, measure
 from novikoff.certificates.sample import Gatherer
@@ -34,6 +34,7 @@ from novikoff.theory import conversion
 from novikoff.theory.bounds import Bound, Evidence
 from novikoff.theory.promise import nothing
 from novikoff.wrap import model_class
+from novikoff.wrap.solved import Solved
 
 FORMAT = 1
 LEAST_BUDGET = 60_000_000  # terms that the search for witnesses looks at: a fraction of a second
@@ -74,7 +75,13 @@ class Certificate:
 
     def __str__(self) -> str:
         seen, lines = self.document["observed"], []
-        lines.append(f"{seen['mistakes']:,} mistakes and {seen['updates']:,} updates on {seen['examples']:,} examples")
+        if "mistakes" in seen:
+            run = f"{seen['mistakes']:,} mistakes and {seen['updates']:,} updates"
+        elif "training_errors" in seen:
+            run = f"{seen['training_errors']:,} training errors"
+        else:
+            run = f"{seen['errors']:,} errors out of the bag"
+        lines.append(f"{run} on {seen['examples']:,} examples")
         for b in self.bounds:
             if b["verdict"] == "not applicable":
                 lines.append(f"  {b['name']}: not applicable, {b['why']}")
@@ -83,7 +90,12 @@ class Certificate:
                     f"  {b['name']}: at most {b['allowed']:,.1f} {b['counts']} ({b['verdict']}, {b['statement']})"
                 )
         error = self.document["new data"]
-        if error is not None:
+        if error is not None and "vote" in error:
+            lines.append(
+                f"  on new data: error of the vote at most {error['vote']:.4f} with confidence"
+                f" {error['confidence']:g}, if {error['assumes']}"
+            )
+        elif error is not None:
             lines.append(
                 f"  on new data: mean error of the hypotheses used at most {error['progressive']:.4f}"
                 f" with confidence {error['confidence']:g}, if {IID}"
@@ -94,9 +106,11 @@ class Certificate:
 
 
 def make(
-    model: Learner, source: Source, *, passes: int, confidence: float = 0.95, budget: float = 1.0
-) -> tuple[Certificate, Learner]:
+    model: Any, source: Source, *, passes: int, confidence: float = 0.95, budget: float = 1.0
+) -> tuple[Certificate, Any]:
     """The certificate of a fresh learner on a stream, and the learner after it."""
+    if isinstance(model, Solved):
+        return Certificate(solved.document(model, source, confidence, FORMAT)), model
     space = space_of(model)
     if space is not None:
         return _made_in(space, model, source, passes, confidence, budget), model
@@ -202,7 +216,7 @@ def _facts(
 
 
 def certify(
-    model: Learner, X: Any, y: Any, *, qid: Any = None, confidence: float = 0.95, budget: float = 1.0
+    model: Learner | Solved, X: Any, y: Any, *, qid: Any = None, confidence: float = 0.95, budget: float = 1.0
 ) -> Certificate:
     """The certificate of a fitted model for the data that it was fitted to: fit is replayed and must give this model.
     `qid` names the query of each row, for rankings.
@@ -218,9 +232,8 @@ def certify(
     from novikoff.store import to_bytes
 
     fresh = type(model).from_settings(model.plain_settings())
-    certificate, replayed = make(
-        fresh, Arrays(X, y, qid), passes=int(model.passes), confidence=confidence, budget=budget
-    )
+    passes = 1 if isinstance(model, Solved) else int(model.passes)
+    certificate, replayed = make(fresh, Arrays(X, y, qid), passes=passes, confidence=confidence, budget=budget)
     if to_bytes(replayed) != to_bytes(model):
         raise InputError("This model is not what fit gives for this data: certify what was fitted, in the same order.")
     return certificate
@@ -229,8 +242,10 @@ def certify(
 def again(document: dict[str, Any], source: Source) -> Certificate:
     """The certificate that this data, and what the document says of learner and witnesses, really give."""
     model = _named(document)
+    if isinstance(model, Solved):
+        return Certificate(solved.document(model, source, _confidence(document), FORMAT))
     found = [_unpacked(name, packed) for name, packed in document["witnesses"].items()]
-    confidence = document["new data"]["confidence"] if document["new data"] else 0.95
+    confidence = _confidence(document)
     space = space_of(model)
     if space is not None:
         first = source.learn(model, document["passes"])
@@ -246,10 +261,14 @@ def again(document: dict[str, Any], source: Source) -> Certificate:
     return Certificate(_document(model, source, stream, found, target, first, document["passes"], confidence))
 
 
-def _named(document: dict[str, Any]) -> Learner:
+def _confidence(document: dict[str, Any]) -> float:
+    return float(document["new data"]["confidence"]) if document["new data"] else 0.95
+
+
+def _named(document: dict[str, Any]) -> Any:
     """A fresh learner as the document says."""
     try:
-        model: Learner = model_class(document["learner"]).from_settings(document["settings"])
+        model = model_class(document["learner"]).from_settings(document["settings"])
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as problem:
         raise InputError(f"there is no learner with these settings ({problem})") from None
     return model

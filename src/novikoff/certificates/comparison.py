@@ -23,6 +23,7 @@ from novikoff.certificates.spool import Spool
 from novikoff.certificates.streaming import Searched, searched
 from novikoff.errors import InputError, NovikoffError, TooManyLabels
 from novikoff.learners import learner_class, names, variant_settings
+from novikoff.stream.labels import Labels
 from novikoff.stream.reading import Options, Reading
 from novikoff.theory import mistakes
 from novikoff.wrap import scheme_class
@@ -190,11 +191,11 @@ def _judged(
     models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], titles: list[str], options: Options,
     passes: int,
 ) -> Comparison:  # fmt: skip
-    first = next(iter(models.values()))._fitted()
+    labels = _two_labels(models)
     features = max(model._fitted().features for model in models.values())
 
     def stream() -> Iterator[Batch]:
-        return Files(titles, options).batches(first.labels, features)
+        return Files(titles, options).batches(labels, features)
 
     with Spool() as spool:
         sample = gathered(stream(), spool)
@@ -208,6 +209,14 @@ def _judged(
         entries.append(Entry(name, model, seconds[name], _tightest(bounds)))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
     return Comparison(entries, left_out, *_kinds(sides[True], features))
+
+
+def _two_labels(models: dict[str, Any]) -> Labels:
+    known: list[Any] = [model._fitted().labels for model in models.values()]
+    found = next((labels for labels in known if isinstance(labels, Labels)), None)
+    if found is None and len(known[0]) > 2:
+        raise InputError("These learners take any number of classes: compare them one by one with learn.")
+    return Labels.sorted(known[0].known()) if found is None else found
 
 
 def _kinds(search: Searched, features: int) -> tuple[float | None, float | None]:

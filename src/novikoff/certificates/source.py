@@ -20,6 +20,8 @@ from novikoff.stream.labels import Labels
 from novikoff.stream.reading import Options, Reading, is_builtin
 from novikoff.stream.rows import Rows
 from novikoff.stream.sides import Sides
+from novikoff.stream.whole import gathered
+from novikoff.wrap.solved import Solved
 
 PIECE = 1 << 20  # bytes of a file that are hashed at once
 
@@ -37,6 +39,9 @@ class Source(Protocol):
 
     def batches(self, labels: Labels, features: int) -> Iterator[Batch]:
         """The stream as the learner saw it, labels as −1 and +1."""
+
+    def solve(self, model: Solved) -> None:
+        """Has a model that needs all examples at once learn them."""
 
     def told(self, model: Learner) -> Iterator[tuple[Rows, Any]]:
         """The same for any learner, with what examples ask for as it takes that."""
@@ -70,6 +75,9 @@ class Arrays:
             for rows, codes in self.told(model):
                 see(rows, codes)
         return first
+
+    def solve(self, model: Any) -> None:
+        model.fit(self.X, self.y)
 
     def told(self, model: Learner) -> Iterator[tuple[Rows, Any]]:
         yield from model.told_arrays(self.X, self.y, self.qid)
@@ -111,6 +119,9 @@ class Files:
         for _ in range(passes - 1):
             following.once()
         return first
+
+    def solve(self, model: Solved) -> None:
+        model.fit_whole(gathered(Reading(self.titles, self.options), positive=self.positive))
 
     def batches(self, labels: Labels, features: int) -> Iterator[Batch]:
         reading = Reading(self.titles, self.options)

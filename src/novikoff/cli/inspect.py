@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         "settings": {**model.inner.plain_settings(), **_scheme_settings(model)},
         "labels": _labels(model),
         "features": model.n_features_in_,
-        "ledger": model.ledger_.as_dict(),
+        "ledger": model.ledger_.as_dict() if hasattr(model, "ledger_") else None,
         "weights": _weights(model, options.top),
         "hypothesis": model.describe(),
         **_promised(model, options),
@@ -94,9 +94,7 @@ def _as_text(description: dict[str, Any]) -> str:
         "settings    " + ", ".join(f"{k}={v}" for k, v in description["settings"].items()),
         *_about_labels(description),
         f"features    {description['features']:,}",
-        f"examples    {ledger['examples']:,}   mistakes {ledger['mistakes']:,}   updates {ledger['updates']:,}",
-        f"error       {ledger['error']:.4f}",
-        f"radius      {ledger['radius']:.6g}",
+        *_about_run(ledger),
         *_about_promise(description),
         "",
     ]
@@ -117,6 +115,16 @@ def _about_promise(description: dict[str, Any]) -> list[str]:
     rows = [] if promised is None else output.lines(promised)
     rows += [("enough", description["sample_check"]["sentence"])] if "sample_check" in description else []
     return [f"{title:<12}{text}" for title, text in rows]
+
+
+def _about_run(ledger: dict[str, Any] | None) -> list[str]:
+    if ledger is None:  # there was none: it has learned all examples at once
+        return []
+    return [
+        f"examples    {ledger['examples']:,}   mistakes {ledger['mistakes']:,}   updates {ledger['updates']:,}",
+        f"error       {ledger['error']:.4f}",
+        f"radius      {ledger['radius']:.6g}",
+    ]
 
 
 def _about_labels(description: dict[str, Any]) -> list[str]:

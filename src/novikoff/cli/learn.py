@@ -41,6 +41,8 @@ examples:
   novikoff learn digits --positive 3 --json
   novikoff learn train.svm --certificate spam.certificate --report spam.html
   novikoff learn train.svm --output-hypothesis controlled-testing --epsilon 0.05 --delta 0.01 --save spam.model
+  novikoff learn digits --scheme random-forest --trees 200 --jobs 2 --save forest.model
+  novikoff learn digits --scheme online-bagging --members 20
   zcat *.svm.gz | novikoff learn - --average
 """
 
@@ -70,6 +72,10 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
+    if scheme.named(options) in scheme.AT_ONCE:
+        from novikoff.cli import whole
+
+        return whole.run(options, str(scheme.named(options)))
     learner, passes = _model(options)
     learner._check_all()
     resumed = learner if options.resume else None
@@ -125,6 +131,8 @@ def _passes(learner: Any, name: str | None, passes: int, options: argparse.Names
     found: dict[str, Any] = {}
     if name is None:
         name, found = scheme.asked_for(first)
+        if name == "kesler" and not learner.two_classes:
+            name = "binary"  # it takes as many classes as come
     model = learner if name == "resumed" else scheme.stacked(learner, name, options, found)
     model._check_all()
     ledger = model.ledger_ if options.resume else None
@@ -173,6 +181,8 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
     from novikoff.store import load
 
     model = load(options.resume)
+    if not hasattr(model, "ledger_"):
+        raise InputError(f"{options.resume}: {type(model).__name__} learns from all examples at once and can't go on.")
     passes = given.pop("passes", 1)
     inner = model.inner
     name = learners.name_of(type(inner))

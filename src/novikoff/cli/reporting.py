@@ -14,8 +14,16 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 def write_report(path: str, certificate: Any, model: Any, source: Any, titles: Sequence[str]) -> None:
     """Whole or not at all."""
-    from novikoff.report.account import account
-    from novikoff.report.certified import page
     from novikoff.store import write_atomically
+    from novikoff.wrap.solved import Solved
 
-    write_atomically(Path(path), page(account(certificate, model, source, titles)).encode())
+    if isinstance(model, Solved):
+        from novikoff.report import solved
+
+        text = solved.page(certificate, model, titles)
+    else:
+        from novikoff.report.account import account
+        from novikoff.report.certified import page
+
+        text = page(account(certificate, model, source, titles))
+    write_atomically(Path(path), text.encode())

@@ -9,6 +9,8 @@ from novikoff.errors import InputError, LabelError
 from novikoff.stream.reading import Batch
 
 SHORT = {"ova": "one-vs-all", "ava": "all-vs-all", "ecoc": "output-code"}
+AT_ONCE = ("adaboost", "bagging", "random-forest")
+"""Schemes that need all examples in memory."""
 CHOICES = (
     "binary",
     "kesler",
@@ -18,6 +20,9 @@ CHOICES = (
     "multi-label",
     "hierarchical",
     "query-ranking",
+    "online-bagging",
+    "online-boosting",
+    *AT_ONCE,
     *SHORT,
 )
 SEPARATORS = ("/", ":")
@@ -41,9 +46,22 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--decoding", choices=("hamming", "loss"), help="output-code: what the nearest word is")
     group.add_argument("--length", metavar="BITS", type=int, help="output-code: bits of a word")
     group.add_argument("--separator", metavar="TEXT", help="hierarchical: what separates levels (default: found)")
+    group = parser.add_argument_group("ensembles")
+    group.add_argument(
+        "--members", metavar="N", type=int, help="bagging, online-bagging, online-boosting: how many vote"
+    )
+    group.add_argument("--rounds", metavar="N", type=int, help="adaboost: the most rounds")
+    group.add_argument("--trees", metavar="N", type=int, help="random-forest: how many trees vote")
+    group.add_argument("--depth", metavar="N", type=int, help="random-forest: the most questions to a leaf")
+    group.add_argument("--jobs", metavar="N", type=int, help="bagging, random-forest: how many threads learn")
+    group.add_argument("--seed", metavar="N", type=int, help="of all draws; of the first weights of a network")
 
 
-SETTINGS = ("update", "decision", "code", "decoding", "length", "separator")
+OF_CLASSES = ("update", "decision", "code", "decoding", "length", "separator")
+OF_ENSEMBLES = ("members", "rounds", "trees", "depth", "jobs", "seed")
+SETTINGS = (*OF_CLASSES, *OF_ENSEMBLES)
+NAMES = {"jobs": "n_jobs"}
+"""Options that are called otherwise as settings."""
 
 
 def named(options: argparse.Namespace) -> str | None:
@@ -54,23 +72,36 @@ def named(options: argparse.Namespace) -> str | None:
 
 def stacked(learner: Any, name: str, options: argparse.Namespace, found: dict[str, Any]) -> Any:
     """The learner in its scheme, with the settings that the user gave, or that were found."""
-    given = {key: getattr(options, key) for key in SETTINGS if getattr(options, key) is not None}
     if name == "binary":
+        given = said(options, learner.settings())
         if given:
-            raise InputError(f"--{next(iter(given))} is for more than two classes: leave it out.")
+            what = "more than two classes" if next(iter(given)) in OF_CLASSES else "ensembles and networks"
+            raise InputError(f"--{next(iter(given))} is for {what}: leave it out.")
         return learner
     from novikoff import wrap
 
     kind = wrap.scheme_class(name)
-    unknown = [key for key in given if key not in kind.settings()]
+    return kind(learner, **{**found, **settings_for(options, name, kind, learner.settings())})
+
+
+def said(options: argparse.Namespace, of_learner: Any) -> dict[str, Any]:
+    """What the user has said of the scheme; a seed may be meant for the learner alone."""
+    given = {key: getattr(options, key) for key in SETTINGS if getattr(options, key) is not None}
+    return {key: value for key, value in given.items() if key not in of_learner}
+
+
+def settings_for(options: argparse.Namespace, name: str, kind: Any, of_learner: Any = ()) -> dict[str, Any]:
+    """The settings of a scheme that the user gave."""
+    known = {key: value for key, value in said(options, ()).items() if NAMES.get(key, key) in kind.settings()}
+    unknown = [key for key in said(options, of_learner) if key not in known]
     if unknown:
         raise InputError(f"--{unknown[0]} has no meaning for {name}: leave it out.")
-    return kind(learner, **{**found, **given})
+    return {NAMES.get(key, key): value for key, value in known.items()}
 
 
 def different(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said of the scheme that is not so in a model to go on with."""
-    wanted = {key: getattr(options, key) for key in SETTINGS if getattr(options, key) is not None}
+    wanted = said(options, model.inner.settings())
     changed = {key: value for key, value in wanted.items() if value != getattr(model, key, None)}
     name = named(options)
     if name is not None and name != model.about_scheme().get("scheme", "binary"):

@@ -47,7 +47,9 @@ def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
         options: dict[str, Any] = {"default": None, "dest": f"setting_{setting}", "help": texts[setting] + shown}
         hint = hints[setting]
         words, numeric = _alternatives(hint)
-        if hint is bool:
+        if get_origin(hint) is tuple:
+            options |= {"type": _whole_numbers, "metavar": "N,N,…"}
+        elif hint is bool:
             options["action"] = argparse.BooleanOptionalAction
         elif words and not numeric:
             options["choices"] = words
@@ -56,6 +58,13 @@ def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
         else:
             options |= {"type": int if hint is int else float, "metavar": "N" if hint is int else "NUMBER"}
         group.add_argument(f"--{setting.replace('_', '-')}", **options)
+
+
+def _whole_numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+_whole_numbers.__name__ = "list of whole numbers"  # what argparse calls it in its message
 
 
 def _alternatives(hint: Any) -> tuple[tuple[str, ...], bool]:
@@ -76,7 +85,10 @@ def _number_or(words: tuple[str, ...]) -> Callable[[str], float | str]:
 def given(options: argparse.Namespace) -> dict[str, Any]:
     """The settings that the user gave."""
     prefix = "setting_"
-    return {k.removeprefix(prefix): v for k, v in vars(options).items() if k.startswith(prefix) and v is not None}
+    found = {k.removeprefix(prefix): v for k, v in vars(options).items() if k.startswith(prefix) and v is not None}
+    seed = getattr(options, "seed", None)  # an option of schemes too, so that it is there for all
+    takes_seed = seed is not None and "seed" in learners.learner_class(options.learner or DEFAULT_LEARNER).settings()
+    return {**found, "seed": seed} if takes_seed else found
 
 
 def described(kind: type) -> dict[str, str]:

@@ -6,7 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-COMMON = ("consistent", "estimator", "events", "following", "judged", "lane", "learner", "state", "weighed")
+COMMON = ("classed", "consistent", "estimator", "events", "following", "judged", "lane", "learner", "state", "weighed")
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"winnow-r": ("winnow", {"floor": 0.5})}
 """Learners that are known by another name with certain settings."""

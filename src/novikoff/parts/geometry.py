@@ -17,7 +17,7 @@ from novikoff._jit import compiled, generic
 from novikoff._machine import element, in_range
 from novikoff.stream.rows import Rows, Seen, first, last, measure, origin, slot
 
-PER_SLOT = ("slots", "seen", "sums", "members", "example")
+PER_SLOT = ("slots", "seen", "sums", "members", "example", "pulls", "marks", "touched")
 APPENDED = ("ends", "born", "signs", "indices", "values")
 DERIVED = ("table", "mirror", "example", "columns", "lows", "highs", "flips")
 G = TypeVar("G", bound=Any)

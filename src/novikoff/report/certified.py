@@ -254,7 +254,7 @@ def _data_facts(account: Account) -> Iterator[tuple[str, str]]:
         yield "with a weight other than 1", shown(account.weighted)
     yield "features", shown(account.features)
     labels = document["labels"]
-    if account.outcomes == "sides":
+    if account.outcomes == "sides" and len(labels) == 2:
         yield "labels", f"−: {_data(labels[0])}<br>+: {_data(labels[1])}"
     elif any(label is not None for label in labels):
         more = f" and {len(labels) - MOST_LABELS:,} more" if len(labels) > MOST_LABELS else ""

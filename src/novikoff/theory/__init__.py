@@ -3,6 +3,7 @@
 Mistakes: `mistakes`, `winnow`, `concepts`, `regret`, and by name `mistake_laws`. From a stream to new data:
 `conversion`, and in words `promise`. Sample sizes: `consistent`, `agnostic`, `capacity`, `deviation`, `lower`,
 `hoeffding`, `binomial`, and by name `laws`. Sizes of classes: `classes`, `dimensions`. Shattering: `vc`, `radon`.
+Votes: `boosting`, `majority`.
 
 Modules are imported when they are first used.
 """
@@ -15,6 +16,7 @@ from typing import Any
 MODULES = (
     "agnostic",
     "binomial",
+    "boosting",
     "bounds",
     "capacity",
     "classes",
@@ -26,6 +28,7 @@ MODULES = (
     "hoeffding",
     "laws",
     "lower",
+    "majority",
     "mistake_laws",
     "mistakes",
     "promise",

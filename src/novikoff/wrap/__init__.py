@@ -8,7 +8,24 @@ from typing import Any
 
 from novikoff import learners
 
-COMMON = ("around", "choosing", "many", "preferring", "promises", "reducing", "solved", "stack", "table", "taking")
+COMMON = (
+    "around",
+    "choosing",
+    "growing",
+    "many",
+    "members",
+    "out_of_bag",
+    "preferring",
+    "promises",
+    "reducing",
+    "replicates",
+    "resampling",
+    "solved",
+    "stack",
+    "table",
+    "taking",
+    "voting",
+)
 
 
 def names() -> list[str]:

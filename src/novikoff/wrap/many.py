@@ -8,33 +8,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from novikoff.errors import InputError, OverflowRefused
-from novikoff.learners.events import one_array
-from novikoff.learners.learner import Learner
+from novikoff.errors import InputError
+from novikoff.learners.classed import Classed
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import columns as table
 from novikoff.parts.geometry import limit
 from novikoff.parts.many import KNOWN, Tally, learn_many
 from novikoff.parts.schemes import One, columns_for, weigh_all
-from novikoff.stream import door
 from novikoff.stream.classes import Classes
-from novikoff.stream.labels import distinct
-from novikoff.stream.names import Names, numbers
+from novikoff.stream.names import Names
 from novikoff.stream.rows import Rows, Sparse
 from novikoff.wrap.stack import Stack, binary
 from novikoff.wrap.table import Table
 
 
-class Many(Stack, Learner):
+class Many(Stack, Classed):
     """Abstract: see the schemes beside this file."""
-
-    two_classes = False
 
     # --- What a scheme's file provides ---
 
@@ -99,10 +94,11 @@ class Many(Stack, Learner):
 
     def _more_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
         _, tally = state.compact(max(1, self._in_use(state)))
-        return {f"tally.{name}": array for name, array in tally._asdict().items()}
+        counted = {f"tally.{name}": array for name, array in tally._asdict().items()}
+        return {**super()._more_arrays(state), **counted}
 
     def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> Any:
-        table: Any = Table(**vars(state), across=1)
+        table: Any = Table(**vars(super()._completed(state, tensors)), across=1)
         columns = self._columns(table, self._scheme(table.labels))
         table.across = max(1, columns)
         table.tally = Tally(*(tensors[f"tally.{name}"].copy() for name in Tally._fields))
@@ -110,37 +106,11 @@ class Many(Stack, Learner):
         table.make_columns(columns)
         return table
 
-    def _labels_from(self, listed: list[Any], *, rest: bool) -> Classes:
-        return Classes(listed)
-
-    # --- Labels ---
-
-    def _no_labels(self) -> Classes:
-        return Classes()
-
-    def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[Any, Classes]:
-        y = door.label_array(y, examples)
-        return (Classes(distinct(y)) if known is None else known).coded(y)
+    # --- Learning ---
 
     def _wants(self, codes: Any) -> Any:
         """Labels as the loop takes them."""
         return One(codes)
-
-    def label_reader(self, labels: Any, left_out: Any) -> Any:
-        from novikoff.stream.sides import Numbers
-
-        return Numbers(labels, leave_out=left_out)
-
-    # --- Learning ---
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Forgets what was learned, then learns (X, y) row by row, with the passes of the learner inside."""
-        return self._fit(X, y, sample_weight)
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learns these rows once, going on from before. A class that was never seen is welcome at any time; `classes`
-        names some beforehand."""
-        return self._partial_fit(X, y, classes, sample_weight)
 
     def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Any) -> Table:
         known = Names(names) if names else None
@@ -160,7 +130,9 @@ class Many(Stack, Learner):
         return int(columns_for(scheme, len(state.labels)))
 
     def _take(self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], tidy: bool) -> int:
-        scheme = self._make_columns(state)
+        return self._run(state, self._make_columns(state), rows, signs, weights, tidy)
+
+    def _run(self, state: Any, scheme: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], tidy: bool) -> int:
         return learn_many(
             scheme,
             self._rule(),
@@ -184,71 +156,6 @@ class Many(Stack, Learner):
     def _put_back(self, state: Any, kept: Any) -> None:
         state.across, state.tally = kept.across, kept.tally
         super()._put_back(state, kept)
-
-    def learn_one(self, x: Any, y: Any) -> Self:
-        """Learns one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
-
-        Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
-        """
-        state: Any = self._state
-        if state is None:
-            self._check_all()
-            kind = np.float32 if isinstance(x, np.ndarray) and x.dtype == np.float32 else np.float64
-            state = self.fresh_state(x.size if isinstance(x, np.ndarray) else 0, kind, None, self._no_labels())
-        self._goes_on(state)
-        before = state.features, len(state.labels), state.names is not None
-        try:
-            row = self._row(state, x)
-            codes, state.labels = self._told_one(y, state.labels)
-            self._check_one(x, row.values)
-            taken = self._pass(state, row, codes, np.zeros(0))
-        except BaseException:
-            state.forget(*before)
-            raise
-        if taken == 0:
-            state.forget(*before)
-            raise self._why_refused(state, row)
-        self._adopt(state)
-        return self
-
-    def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
-        known = known.copy()
-        return np.array([known.number(y)]), known
-
-    def _row(self, state: Any, x: Any) -> Sparse:
-        """One example as a row, with room made for what is new in it."""
-        if isinstance(x, np.ndarray):
-            values = one_array(x, state.kind)
-            if state.features == 0:
-                self._make_room(state, values.size)
-            if values.size != state.features:
-                raise InputError(
-                    f"x has {values.size} features, but {type(self).__name__} is expecting {state.features} features"
-                    " as input."
-                )
-            return Sparse(np.array([0, values.size]), np.arange(values.size, dtype=np.uint32), values)
-        keys, given = door.one(x)
-        if state.names is None and state.features == 0 and keys and isinstance(keys[0], str):
-            state.names = Names()
-        columns = numbers(keys) if state.names is None else state.names.add(keys)
-        most = int(columns.max(initial=0)) + 1 if len(columns) else 0
-        if most > state.features:
-            self._make_room(state, most)
-        return Sparse(np.array([0, len(columns)]), columns, door.numeric(given, state.kind))
-
-    def _check_one(self, x: Any, values: NDArray[Any]) -> None:
-        """RangeRefused where a value of one example is not in the learner's range."""
-        least, most = self._range()
-        outside = (values != 0.0) & ((values < least) | (values > most))
-        if outside.any():
-            at = int(outside.argmax())
-            keys = range(len(x)) if isinstance(x, np.ndarray) else door.one(x).keys
-            raise self._out_of_range(f"feature {keys[at]!r}", float(values[at]))
-
-    def _why_refused(self, state: Any, row: Sparse) -> Exception:
-        if _too_large(state, row.values):
-            return InputError("x contains NaN, infinity or a value too large to square: nothing was learned from it.")
-        return OverflowRefused("The weights grew out of range: scale the features, or lower the rate.")
 
     # --- Predicting ---
 
@@ -302,9 +209,6 @@ class Many(Stack, Learner):
         chosen: NDArray[Any] = self.classes_[winners]
         return chosen
 
-    def spelled(self, label: Any) -> str:
-        return str(label)
-
     def shown_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.weighed(scores)[0]
 
@@ -335,26 +239,6 @@ class Many(Stack, Learner):
         scores: NDArray[np.float64] = out * self._scale()
         return scores
 
-    def _known_terms(self, state: Any, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-        """Columns and values of what counts of one example; features that weigh nothing are left out."""
-        if isinstance(x, np.ndarray):
-            values, columns = one_array(x, state.kind), np.arange(x.size, dtype=np.uint32)
-            if values.size != state.features:
-                raise InputError(
-                    f"x has {values.size} features, but {type(self).__name__} is expecting {state.features}."
-                )
-        else:
-            keys, given = door.one(x)
-            columns = numbers(keys) if state.names is None else state.names.find(keys)
-            values = door.numeric(given, state.kind)
-        self._check_one(x, values)
-        if _too_large(state, values):
-            raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
-        counts = values != 0.0
-        if self._unseen_weight(state) == 0.0:
-            counts &= columns < state.features
-        return columns[counts], np.ascontiguousarray(values[counts])
-
     # --- What was learned ---
 
     @property
@@ -373,18 +257,6 @@ class Many(Stack, Learner):
         weights = self._hypothesis(state).reshape(-1, state.across)
         shown: NDArray[np.float64] = weights[: state.features + 1, : self._in_use(state)] * self._scale()
         return shown
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
-
-
-def _too_large(state: Any, values: NDArray[Any]) -> bool:
-    """Whether the values of one example are such as would be refused; those without slots count too."""
-    with np.errstate(over="ignore"):
-        square = np.square(values.astype(np.float64)).sum()
-    return not square < limit.function(state.geometry.slots)
 
 
 def side_by_side(stack: Many, *, own_time: bool = False) -> None:

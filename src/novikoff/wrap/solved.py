@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from novikoff.errors import InputError
 from novikoff.learners.estimator import Estimator
+
+
+class Shown(NamedTuple):
+    """What there is to certify, as a document has it."""
+
+    observed: dict[str, Any]
+    bounds: list[dict[str, Any]]
+    """Of what was seen; each with name, counts, statement, made, allowed, verdict, assumes and numbers."""
+    new_data: dict[str, Any] | None
+    """What is known of the error on new data, under assumptions that are written there."""
 
 
 class Solved(Estimator):
@@ -20,3 +32,18 @@ class Solved(Estimator):
     @abstractmethod
     def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
         """The inverse of `file_parts`."""
+
+    def fit_whole(self, whole: Any) -> Any:
+        """`fit` for all examples of some files (`stream/whole.py`)."""
+        raise InputError(f"{type(self).__name__} learns from arrays, not from files: use fit in Python.")
+
+    def shown(self, confidence: float) -> Shown:
+        """What theorems say of the model."""
+        raise InputError(f"{type(self).__name__} declares no theorem: there is nothing to certify.")
+
+    def made_of(self) -> Sequence[Any]:
+        """Models that this one is made of, where there are any: each goes to the file as if it stood alone."""
+        return ()
+
+    def adopt_made_of(self, members: Sequence[Any]) -> None:
+        """The inverse of `made_of`, after `adopt_parts`."""

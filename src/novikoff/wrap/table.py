@@ -78,8 +78,9 @@ class Table(State):
 
     def copy(self) -> Table:
         copies = {name: a.copy() for name, a in arrays(self.geometry).items() if name not in APPENDED}
-        tally = Tally(*(a.copy() for a in self.tally))
-        return replace(self, geometry=self.geometry._replace(**copies), ledger=self.ledger.copy(), tally=tally)
+        tally, more = Tally(*(a.copy() for a in self.tally)), {name: array.copy() for name, array in self.more.items()}
+        geometry = self.geometry._replace(**copies)
+        return replace(self, geometry=geometry, ledger=self.ledger.copy(), tally=tally, more=more)
 
     def compact(self, columns: int) -> tuple[Any, Tally]:
         """Geometry and tally without room to spare, as they go to a file."""

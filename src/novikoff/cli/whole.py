@@ -1,0 +1,124 @@
+"""`learn` for models that need all examples at once: the data is read into memory first."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from novikoff import learners
+from novikoff.cli import interrupt, scheme, settings
+from novikoff.cli.certify import chosen
+from novikoff.cli.reading import options_of, reading_for
+from novikoff.cli.reporting import write_report
+from novikoff.cli.writing import check_writable
+from novikoff.errors import InputError
+from novikoff.stream.whole import Whole, gathered
+
+STREAMS = {"adaboost": "online-boosting", "bagging": "online-bagging", "random-forest": "online-bagging"}
+"""What to use where data has no end."""
+
+
+def run(options: argparse.Namespace, name: str) -> int:
+    began = time.perf_counter()
+    if options.resume:
+        raise InputError(
+            f"--resume: {name} learns from all examples at once and can't go on: learn all files together, or use"
+            f" --scheme {STREAMS[name]}."
+        )
+    asked = "--certificate" if options.certificate else "--report" if options.report else None
+    if asked and "-" in options.data:
+        raise InputError(f"{asked} is for files that can be read again: not with standard input.")
+    for path in (options.save, options.certificate, options.report):
+        if path:
+            check_writable(Path(path))
+    if not options.quiet:
+        print(
+            f"{name} learns from all examples at once: the data is read into memory first. For streams there is"
+            f" --scheme {STREAMS[name]}.",
+            file=sys.stderr,
+        )
+    whole = gathered(reading_for(options.data, options_of(options), None), positive=options.positive)
+    interrupt.check()
+    model = _model(options, name, whole).fit_whole(whole)
+    interrupt.check()
+    if options.save:
+        from novikoff.store import save
+
+        save(model, options.save)
+    report = _summary(model, name, len(whole.y), time.perf_counter() - began, options)
+    if asked:
+        report["certificate"] = _certified(model, options)
+    print(json.dumps(report) if options.json else _as_text(report, options))
+    return 0
+
+
+def _model(options: argparse.Namespace, name: str, whole: Whole) -> Any:
+    """The ensemble; its members are trees where no learner is named, and else that one, for more than two labels in
+    Kesler's construction."""
+    from novikoff import wrap
+
+    kind = wrap.scheme_class(name)
+    given = scheme.settings_for(options, name, kind)
+    if options.learner is None:
+        told = settings.given(options)
+        if told:
+            raise InputError(f"--{next(iter(told)).replace('_', '-')} is a setting of a learner: name it by --learner.")
+        return kind(**given)
+    if "learner" not in kind.settings():
+        raise InputError(f"{name} is made of trees: leave out --learner, or use --scheme bagging.")
+    said = {**learners.variant_settings(options.learner), **settings.given(options)}
+    learner = learners.learner_class(options.learner)(**said)
+    if learner.two_classes and len(set(whole.y.tolist())) > 2:
+        learner = wrap.scheme_class("kesler")(learner)
+    return kind(learner, **given)
+
+
+def _summary(model: Any, name: str, examples: int, seconds: float, options: argparse.Namespace) -> dict[str, Any]:
+    found = {
+        "learner": options.learner or "decision-tree",
+        "scheme": name,
+        "classes": len(model.classes_),
+        "examples": examples,
+        "features": model.n_features_in_,
+        "members": len(model._fitted().weights),
+    }
+    if hasattr(model, "bound_"):
+        found |= {"training_error": model.training_error_, "bound": model.bound_}
+    else:
+        out = model.out_of_bag_
+        found |= {"out_of_bag_error": out.error, "out_of_bag_examples": out.judged}
+        found |= {"error_bound": model.error_bound(options.confidence or 0.95).value}
+    return {**found, "seconds": seconds, "examples_per_second": examples / seconds}
+
+
+def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
+    lines = [f"{key:<12}{report[key]}" for key in ("learner", "scheme", "classes")]
+    lines += [f"{key:<12}{report[key]:,}" for key in ("examples", "features", "members")]
+    if "bound" in report:
+        lines.append(f"error       {report['training_error']:.4f}   (of the examples that it has learned from)")
+        lines.append(f"allowed     {report['bound']:.4g}   (for these, by the theorem of boosting)")
+    else:
+        lines.append(f"error       {report['out_of_bag_error']:.4f}   (out of the bag: an estimate)")
+        sure = options.confidence or 0.95
+        lines.append(f"at most     {report['error_bound']:.4f}   (on new data, with confidence {sure:g}, if i.i.d.)")
+    lines.append(f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s)")
+    return "\n".join([*lines, *([f"saved       {Path(options.save)}"] if options.save else [])])
+
+
+def _certified(model: Any, options: argparse.Namespace) -> dict[str, Any]:
+    from novikoff.certificates.certificate import make
+    from novikoff.certificates.source import Files
+    from novikoff.store import write_atomically
+
+    fresh = type(model).from_settings(model.plain_settings())
+    source = Files(options.data, options_of(options), options.positive)
+    certificate, _ = make(fresh, source, passes=1, **chosen(options))
+    if options.certificate:
+        write_atomically(Path(options.certificate), (certificate.as_json() + "\n").encode())
+    if options.report:
+        write_report(options.report, certificate, model, source, options.data)
+    return certificate.document

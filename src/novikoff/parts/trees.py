@@ -1,0 +1,136 @@
+"""Decision trees as plain arrays, many of them one after another, and the votes that they cast.
+
+Node n asks whether feature[n] of an example is at most threshold[n]: if so it goes on at left[n], otherwise at
+right[n]; where left[n] is negative, n is a leaf. Values are compared as float32, as scikit-learn does, whose trees
+these are: so they say to the last bit what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled
+from novikoff.stream.rows import Rows, how_many, wipe, write_out
+
+
+class Trees(NamedTuple):
+    """Tree t has the nodes starts[t] to starts[t + 1], its root first; nodes are numbered through all trees."""
+
+    starts: NDArray[np.int64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    """Of each class among the examples that came to a node: a row for each node, or none where trees only vote."""
+    codes: NDArray[np.int32]
+    """The class with the largest share, the first of equals."""
+
+    @property
+    def many(self) -> int:
+        return len(self.starts) - 1
+
+
+def joined(trees: Sequence[Trees]) -> Trees:
+    """All of these, in their order."""
+    sizes = np.array([tree.starts[-1] for tree in trees], np.int64)
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    starts = [tree.starts[:-1] + begin for tree, begin in zip(trees, begins[:-1], strict=True)]
+
+    def moved(name: str) -> NDArray[np.int32]:
+        parts = [getattr(tree, name) for tree in trees]
+        return np.concatenate(
+            [np.where(part >= 0, part + begin, -1) for part, begin in zip(parts, begins[:-1], strict=True)]
+        ).astype(np.int32)
+
+    return Trees(
+        starts=np.concatenate([*starts, begins[-1:]]).astype(np.int64),
+        left=moved("left"),
+        right=moved("right"),
+        feature=np.concatenate([tree.feature for tree in trees]),
+        threshold=np.concatenate([tree.threshold for tree in trees]),
+        shares=np.concatenate([tree.shares for tree in trees]),
+        codes=np.concatenate([tree.codes for tree in trees]),
+    )
+
+
+def well_formed(trees: Trees, features: int) -> bool:
+    """Whether every way through the trees ends in a leaf: compiled code must not be sent elsewhere."""
+    starts, count = trees.starts, len(trees.left)
+    if len(starts) < 2 or starts[0] != 0 or starts[-1] != count or not (np.diff(starts) > 0).all():
+        return False
+    if any(len(array) != count for array in (*trees[2:5], trees.codes)) or trees.shares.ndim != 2:
+        return False
+    left, right, feature = (array.astype(np.int64) for array in (trees.left, trees.right, trees.feature))
+    nodes, ends, splits = np.arange(count), np.repeat(starts[1:], np.diff(starts)), left >= 0
+    return bool(
+        len(trees.shares) in (0, count)
+        and ((trees.codes >= 0) & (trees.codes < trees.shares.shape[1])).all()
+        and ((feature[splits] >= 0) & (feature[splits] < features)).all()
+        and ((left > nodes) & (right > nodes) & (left < ends) & (right < ends))[splits].all()  # children come later
+    )
+
+
+@compiled
+def leaf(trees: Trees, tree: int, example: NDArray[np.float64]) -> int:
+    """Where an example, laid out in slots, ends."""
+    node = trees.starts[tree]
+    while trees.left[node] >= 0:
+        value = np.float64(np.float32(example[trees.feature[node] + 1]))
+        node = np.int64(trees.left[node] if value <= trees.threshold[node] else trees.right[node])
+    return node
+
+
+@compiled
+def add_votes(
+    trees: Trees,
+    weights: NDArray[np.float64],
+    rows: Rows,
+    count: int,
+    soft: bool,
+    example: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Adds each tree's weight to the class that it says, or in shares where that is `soft`; a row of `out` for each
+    example. `example` is scratch of zeros, one for each slot."""
+    classes = out.shape[1]
+    for i in range(count):
+        write_out(rows, i, example)
+        for t in range(len(trees.starts) - 1):
+            node = leaf(trees, t, example)
+            if soft:
+                for c in range(classes):
+                    out[i, c] += weights[t] * trees.shares[node, c]
+            else:
+                out[i, trees.codes[node]] += weights[t]
+        wipe(rows, i, example)
+
+
+@compiled
+def each_vote(trees: Trees, rows: Rows, count: int, example: NDArray[np.float64], out: NDArray[np.int32]) -> None:
+    """What each tree says of each example: a row for each tree."""
+    for i in range(count):
+        write_out(rows, i, example)
+        for t in range(len(trees.starts) - 1):
+            out[t, i] = trees.codes[leaf(trees, t, example)]
+        wipe(rows, i, example)
+
+
+def votes_of(
+    trees: Trees, weights: NDArray[np.float64], rows: Rows, features: int, *, soft: bool = False
+) -> NDArray[np.float64]:
+    """What speaks for each class: a row for each example."""
+    out = np.zeros((how_many(rows), trees.shares.shape[1]))
+    add_votes(trees, weights, rows, len(out), soft, np.zeros(features + 1), out)
+    return out
+
+
+def codes_of(trees: Trees, rows: Rows, features: int) -> NDArray[np.int32]:
+    """What each tree says of each example: a row for each tree."""
+    out = np.zeros((trees.many, how_many(rows)), np.int32)
+    each_vote(trees, rows, out.shape[1], np.zeros(features + 1), out)
+    return out

@@ -1,0 +1,103 @@
+"""The certificate of a model that learned from all examples at once, as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from novikoff.certificates.certificate import Certificate
+from novikoff.report import drawing, frame, words
+from novikoff.report.drawing import INK, LOOKS
+from novikoff.report.numbers import shown
+from novikoff.stream.reading import is_builtin
+
+FILE = "certificate.json"
+
+
+def page(certificate: Certificate, model: Any, titles: Sequence[str] = ()) -> str:
+    named = [title if is_builtin(title) else Path(title).name for title in titles]
+    parts = [*_head(certificate, model, named), *_bounds(certificate), *_margins(model), *_new_data(certificate)]
+    text = "\n".join([*parts, *_facts(certificate), *_verifying(named), *frame.foot(certificate.as_json())])
+    return text.encode("utf-8", "replace").decode()  # a name may hold what UTF-8 can't
+
+
+def _head(certificate: Certificate, model: Any, named: list[str]) -> Iterator[str]:
+    document = certificate.document
+    on, learner = ", ".join(named) or "arrays", words.capital(document["learner"])
+    yield from frame.head(f"{learner} on {on} – novikoff certificate")
+    yield f'<header>\n<p class="lab">novikoff {escape(document["novikoff"])} certificate</p>'
+    yield f"<h1>{escape(learner)} on <bdi>{escape(on)}</bdi></h1>"
+    yield f'<p class="question">{escape(model.describe() or "")}</p>\n</header>\n{frame.NO_SCRIPT}'
+
+
+def _bounds(certificate: Certificate) -> Iterator[str]:
+    yield "<section>\n<h2>What the theorems allow</h2>"
+    for bound in certificate.bounds:
+        said = f"{escape(bound['statement'])}. Assumes {escape(bound['assumes'])}."
+        yield f"<p><b>{escape(bound['name'])}</b>: {said}</p>"
+        rows = {"made": shown(bound["made"]), "allowed at most": shown(bound["allowed"]), "verdict": bound["verdict"]}
+        yield from _table({**rows, **{name: f"{value:.6g}" for name, value in bound["numbers"].items()}})
+    if not certificate.bounds:
+        yield "<p>There is no theorem for what was seen; what is shown of new data is below, if anything is.</p>"
+    yield "</section>"
+
+
+def _margins(model: Any) -> Iterator[str]:
+    """The share of the training examples up to each margin, where members have votes that are weighed."""
+    margins = getattr(model, "margin_distribution_", None)
+    if margins is None:
+        return
+    line = {"color": LOOKS[1].colour, "width": 2}
+    traces = [{"type": "scatter", "x": margins.tolist(), "y": list(range(len(margins))), "mode": "lines", "line": line}]
+    axis = {"linecolor": INK, "gridcolor": drawing.LINES, "zeroline": False}
+    layout = drawing.layout(420, xaxis={**axis, "title": {"text": "margin"}, "range": [-1.02, 1.02]})
+    layout["yaxis"] = {**axis, "title": {"text": "% of the examples"}, "range": [0, 101]}
+    note = (
+        "How many of the examples have a margin of at most so much: (votes for the label − most votes for another) ÷"
+        " all votes. Those left of 0 are training errors."
+    )
+    drawn = drawing.as_html(traces, layout, "plot-0")
+    yield from frame.plot(0, "How clearly examples are decided", "Curve of the margins.", drawn, note)
+
+
+def _new_data(certificate: Certificate) -> Iterator[str]:
+    new = certificate.document["new data"]
+    yield "<section>\n<h2>Error on new data</h2>"
+    if new is None:
+        yield "<p>Nothing is shown of the error on new data.</p>\n</section>"
+        return
+    value = words.at_most(new["vote"]) if new["vote"] < 1.0 else "says nothing"
+    yield f"<p>{escape(new['statement'])}. It assumes that {escape(new['assumes'])}.</p>"
+    yield from _table({"error of the vote, at most": value, "confidence": words.percent(new["confidence"])})
+    yield f"<p>Not shown: {escape(new['not shown'])}.</p>\n</section>"
+
+
+def _facts(certificate: Certificate) -> Iterator[str]:
+    document = certificate.document
+    yield "<section>\n<h2>Data, learner, settings</h2>"
+    seen = {name.replace("_", " "): json.dumps(value) for name, value in document["observed"].items()}
+    settings = {name: json.dumps(value, ensure_ascii=False) for name, value in document["settings"].items()}
+    data = json.dumps(document["data"], ensure_ascii=False)
+    yield from _table({**seen, **settings, "data": data, "model (sha256)": document["model"]})
+    yield "</section>"
+
+
+def _table(rows: dict[str, str]) -> Iterator[str]:
+    yield '<table class="facts">\n<tbody>'
+    for name, value in rows.items():
+        yield f'<tr><th scope="row">{escape(name)}</th><td><bdi>{escape(str(value))}</bdi></td></tr>'
+    yield "</tbody>\n</table>"
+
+
+def _verifying(named: list[str]) -> Iterator[str]:
+    yield "<section>\n<h2>How to check it</h2>"
+    link = frame.link("Save the certificate", FILE)
+    yield f"<p>{link}, bring the same data, and have everything learned anew; nothing in the file is believed:</p>"
+    command = f"novikoff verify {FILE} {' '.join(map(shlex.quote, named))}"
+    if not named:
+        command = f"novikoff.verify(json.load(open({FILE!r})), X, y)  # [] where all is right"
+    yield f"<pre><code>{escape(command)}</code></pre>\n</section>"

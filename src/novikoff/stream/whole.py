@@ -1,0 +1,67 @@
+"""All examples of some files at once, for models that need them all: as one matrix in memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.stream.batches import Gathered
+from novikoff.stream.names import Names
+from novikoff.stream.reading import Batch, Reading
+
+
+class Whole(NamedTuple):
+    """All of it."""
+
+    X: Any
+    y: NDArray[Any]
+    names: Names | None
+    weights: NDArray[np.float64] | None
+    """Of the examples, where not all are 1."""
+    reading: dict[str, Any] | None
+    """How it was read."""
+    slot_names: dict[int, str] | None
+    positive: str | None
+    """The label that is told from all others, where that was asked for."""
+
+
+def _lists(batch: Batch) -> bool:
+    """Whether some label is a list of labels."""
+    _, first = np.unique(batch.parsed.keys, return_index=True)
+    return batch.parsed.numbers is None and any(isinstance(batch.parsed.label(int(i)), list) for i in first)
+
+
+def gathered(reading: Reading, *, positive: str | None = None) -> Whole:
+    """InputError where examples have several labels, or belong to queries."""
+    parts = Gathered(sum(os.path.getsize(title) for title in reading.titles if Path(title).is_file()))
+    weights, title = list[NDArray[np.float64]](), reading.titles[0]
+    for batch in reading.batches():
+        title = batch.title
+        parsed = batch.parsed
+        if parsed.sets is not None or (parsed.groups is not None and (parsed.groups >= 0).any()) or _lists(batch):
+            raise InputError(f"{title}: there must be one label an example, but here are sets of them, or queries.")
+        parts.add(batch)
+        given = batch.parsed.weights
+        weights.append(given.copy() if len(given) else np.ones(len(batch)))
+    y, weight = np.concatenate(parts.labels), np.concatenate(weights)
+    if positive is not None:
+        mine = y.astype(str) == positive
+        if not mine.any():
+            raise InputError(f"--positive {positive}: no example has that label; there are others only.")
+        y = np.where(mine, positive, f"not {positive}")
+    columns = reading.columns(title)
+    names = reading.names if reading.names is not None else None if columns is None else Names(columns)
+    return Whole(
+        X=parts.matrix(parts.features),
+        y=y,
+        names=names,
+        weights=None if (weight == 1.0).all() else weight,
+        reading=None if reading.format is None else reading.format.settings(),
+        slot_names=dict(reading.kept) if reading.kept else None,
+        positive=positive,
+    )

@@ -1,0 +1,62 @@
+"""What AdaBoost's rounds say of its training error: Freund and Schapire (1997).
+
+Round t has a hypothesis h_t that errs on ε_t of the weight of the examples, and a vote a_t > 0 with which it is heard;
+the weights of the examples that it gets wrong are multiplied by e^{a_t}. Where the vote of all says a wrong label, the
+members that are right have at most half of all votes, so that Σ_t a_t·([h_t wrong] − ½) ≥ 0, and
+
+    training error ≤ Π_t e^{−a_t/2}·((1 − ε_t) + ε_t·e^{a_t}).
+
+This holds for every h_t and every a_t, for any number of classes. With two classes and a_t = 2α_t = ln((1−ε_t)/ε_t)
+each factor is 2√(ε_t(1−ε_t)); with K classes and the votes of SAMME, a_t = ln((1−ε_t)/ε_t) + ln(K−1), it is
+K√(ε_t(1−ε_t)/(K−1)), which is below 1 only where ε_t is small enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+from novikoff.errors import InputError
+from novikoff.theory import sensible
+from novikoff.theory.outward import UP, Number, above, exact, exp_above, float_above, root_above
+
+UNIT = Fraction(1, 2**53)
+"""Half the distance from 1 to the next floating-point number."""
+SUMMED = 72
+"""What may be lost, in units, in one exponential and in the sum of any number of weights by halves."""
+
+
+def training_error(*, errors: Iterable[Number], classes: int = 2) -> float:
+    """Π K√(ε_t(1−ε_t)/(K−1)), rounded up; 1 where that is more.
+
+    >>> training_error(errors=[0.5]), round(training_error(errors=[0.2, 0.1]), 9), training_error(errors=[0.1, 0.0])
+    (1.0, 0.48, 0.0)
+    """
+    many = sensible.count("K, the number of classes,", classes, 2)
+    square = Decimal(1)
+    for error in errors:
+        wrong = exact(error)
+        if not 0 <= wrong <= 1:
+            raise InputError(f"The error of a round must be from 0 to 1, but is {error}.")
+        square = UP.multiply(square, above(many**2 * wrong * (1 - wrong) / (many - 1)))
+    return min(1.0, float_above(root_above(square)) if square else 0.0)
+
+
+def allowed(*, errors: Sequence[Fraction], votes: Sequence[float]) -> float:
+    """Π e^{−a/2}·((1−ε) + ε·e^a), rounded up, for errors that are not below the true ones; times what the rounding of
+    the votes' sums may change; 1 where that is more."""
+    total, all_votes = Decimal(1), sum(map(Fraction, votes), Fraction(0))
+    for wrong, vote in zip(errors, votes, strict=True):
+        a = above(Fraction(vote))
+        grown = UP.add(above(1 - wrong), UP.multiply(above(wrong), exp_above(a)))
+        total = UP.multiply(total, UP.multiply(grown, exp_above(above(-Fraction(vote) / 2))))
+    total = UP.multiply(total, exp_above(above(len(votes) * UNIT * all_votes)))
+    return min(1.0, float_above(total))
+
+
+def not_below(error: float, *, rounds: int, votes: float) -> Fraction:
+    """The share of weights that was computed as `error`, rounded up: the weights are exponentials of sums of so many
+    votes, which add up to `votes`, and each was rounded."""
+    lost = (2 * rounds + 1) * UNIT * Fraction(votes) + SUMMED * UNIT
+    return min(Fraction(1), Fraction(error) * (1 + 4 * lost))

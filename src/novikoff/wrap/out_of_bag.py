@@ -1,0 +1,95 @@
+"""What the examples out of each member's bag say of the vote: an estimate, and what is shown of its error."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.theory import majority
+
+BLOCK = 4096  # examples that are looked at together
+ASSUMES = (
+    "the examples are drawn independently from one distribution, and so is new data; the labels there may be were known"
+    " beforehand"
+)
+NOT_SHOWN = (
+    "the out-of-bag error is an estimate: votes of different examples depend on each other, and no inequality for"
+    " independent examples is shown to hold for it"
+)
+
+
+class OutOfBag(NamedTuple):
+    """What was counted."""
+
+    examples: int
+    judged: int
+    """Examples that are out of some bag."""
+    errors: int
+    """Of these, on which the members in whose bags they are not vote for another label."""
+    mean: float
+    """Of the members' errors, each on the examples out of its bag."""
+    fewest: int
+    """Examples out of a bag."""
+    pair_mean: float
+    """Over all pairs of members, of the share of examples out of both bags on which both err."""
+    fewest_of_pair: int
+
+    @property
+    def error(self) -> float:
+        """The out-of-bag estimate; NaN where no example was judged."""
+        return self.errors / self.judged if self.judged else float("nan")
+
+
+class Bounded(NamedTuple):
+    """A bound for the error of the vote on new data."""
+
+    value: float
+    confidence: float
+    statement: str
+    assumes: str = ASSUMES
+    not_shown: str = NOT_SHOWN
+
+
+def counted(said: NDArray[Any], bags: NDArray[np.bool_], codes: NDArray[np.int64], classes: int) -> OutOfBag:
+    """From what each member says of each example, and in which bags it is: a row for each member."""
+    members, examples = said.shape
+    both, wrong_both = np.zeros((members, members)), np.zeros((members, members))
+    judged = errors = 0
+    for start in range(0, examples, BLOCK):
+        part = slice(start, min(start + BLOCK, examples))
+        out, told = ~bags[:, part], codes[part]
+        votes = np.stack([((said[:, part] == c) & out).sum(axis=0) for c in range(classes)])
+        there = votes.sum(axis=0) > 0
+        judged += int(there.sum())
+        errors += int((votes.argmax(axis=0) != told)[there].sum())
+        wrong = (out & (said[:, part] != told)).astype(np.float64)
+        seen = out.astype(np.float64)
+        both += seen @ seen.T
+        wrong_both += wrong @ wrong.T
+    alone, wrong_alone = both.diagonal(), wrong_both.diagonal()
+    return OutOfBag(
+        examples,
+        judged,
+        errors,
+        float((wrong_alone / np.maximum(alone, 1.0)).mean()),
+        int(alone.min()),
+        float((wrong_both / np.maximum(both, 1.0)).mean()),
+        int(both.min()),
+    )
+
+
+def bounded(found: OutOfBag, confidence: float) -> Bounded:
+    """The smaller of two bounds, each with half of what may fail."""
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence must be between 0 and 1, but is {confidence}.")
+    delta = (1.0 - confidence) / 2.0
+    first = majority.single(seen=found.mean, examples=found.fewest, delta=delta)
+    second = majority.pairs(seen=found.pair_mean, examples=found.fewest_of_pair, delta=delta)
+    if second < first:
+        return Bounded(
+            second, confidence, "error of the vote ≤ 4·(mean share where both of a pair err + √(ln(2/δ)/(2m)))"
+        )
+    return Bounded(first, confidence, "error of the vote ≤ 2·(mean error of the members + √(ln(2/δ)/(2m)))")

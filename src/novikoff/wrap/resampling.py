@@ -1,0 +1,63 @@
+"""What online bagging and online boosting have in common: members that learn each example now and then, and vote."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.learners.estimator import whole
+from novikoff.parts.luck import uniform
+from novikoff.stream.rows import Rows, cut
+from novikoff.theory.bounds import Bound
+from novikoff.wrap.many import Many, side_by_side
+from novikoff.wrap.voting import seeded
+
+BLOCK = 4096  # rows whose draws are made at once
+
+
+class Resampling(Many):
+    """Abstract. The draws for a row depend on the seed, on how many rows came before, and on the member."""
+
+    outcomes = "columns"
+    members: int
+    seed: int
+
+    def _check_settings(self) -> None:
+        whole(members=self.members)
+        seeded(seed=self.seed)
+
+    def _check_learner(self) -> None:
+        side_by_side(self, own_time=True)
+
+    @abstractmethod
+    def _with_luck(self, state: Any, scheme: Any, luck: NDArray[np.float64]) -> Any:
+        """The scheme with the draws of some rows."""
+
+    def _take(self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], tidy: bool) -> int:
+        offered = state.more.setdefault("offered", np.zeros(1, np.int64))
+        for start in range(0, len(signs), BLOCK):
+            stop = min(start + BLOCK, len(signs))
+            before = int(offered[0])
+            luck = uniform(int(self.seed), 0, np.arange(before, before + stop - start), int(self.members))
+            scheme = self._with_luck(state, self._make_columns(state), luck)
+            part = cut(rows, start, stop)
+            taken = self._run(state, scheme, part, signs[start:stop], weights[start:stop], tidy)
+            offered[0] += taken
+            if taken < stop - start:
+                return start + taken
+        return len(signs)
+
+    def _spare(self, state: Any) -> int:
+        return super()._spare(state) + int(self.members)
+
+    def column_names(self) -> list[str]:
+        labels = super().column_names()
+        return [f"{label}, member {m + 1}" for label in labels for m in range(int(self.members))]
+
+    def bounds(self) -> Sequence[Bound]:
+        """None: what members are allowed is for examples that each of them learns once."""
+        return ()

@@ -1,0 +1,224 @@
+"""What models that vote have in common: members, the weight of each, and the class with the most votes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError, not_fitted
+from novikoff.learners import name_of
+from novikoff.parts.trees import Trees, well_formed
+from novikoff.stream import door
+from novikoff.stream.labels import distinct
+from novikoff.stream.names import Names
+from novikoff.stream.rows import Rows, narrowed
+from novikoff.stream.whole import Whole
+from novikoff.wrap.members import Data, gathered, matrix_of, votes
+from novikoff.wrap.solved import Solved
+
+
+@dataclass
+class Voters:
+    """What was learned."""
+
+    members: Any
+    """Trees, or fitted models whose labels are the numbers of classes."""
+    labels: list[Any]
+    features: int
+    names: Names | None
+    kind: np.dtype[Any]
+    weights: NDArray[np.float64]
+    """Of each member's vote."""
+    more: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """What an ensemble knows beside that, by name."""
+    reading: dict[str, Any] | None = None
+    """How its data was read, where that was from files."""
+    slot_names: dict[int, str] | None = None
+    positive: str | None = None
+    """The label that was told from all others, where that was asked for."""
+
+
+class Voting(Solved):
+    """Abstract."""
+
+    _state: Voters | None = None
+    soft = False
+    """Whether members vote in shares."""
+
+    # --- Learning ---
+
+    def _met(self, X: Any, y: Any) -> tuple[Data, NDArray[np.int64], Voters]:
+        """Examples, the numbers of their classes, and what is known before anything is learned."""
+        batch = door.batch(X)
+        y = door.label_array(y, batch.examples)
+        labels = distinct(y)
+        codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
+        data = gathered(batch, batch.features)
+        names = None if batch.names is None else Names(batch.names)
+        return data, codes, Voters((), labels, batch.features, names, data.rows.values.dtype, np.zeros(0))
+
+    def fit_whole(self, whole: Whole) -> Self:
+        model: Any = self
+        if whole.weights is None:
+            model.fit(whole.X, whole.y)
+        elif "sample_weight" in inspect.signature(model.fit).parameters:
+            model.fit(whole.X, whole.y, sample_weight=whole.weights)
+        else:
+            raise InputError(f"{type(self).__name__} takes no weights of examples, but the data has some.")
+        state = self._fitted()
+        state.names, state.reading, state.slot_names = whole.names, whole.reading, whole.slot_names
+        state.positive = whole.positive
+        return self
+
+    # --- Predicting ---
+
+    def _votes(self, state: Voters, data: Data) -> NDArray[np.float64]:
+        return votes(state.members, state.weights, data, len(state.labels), soft=self.soft)
+
+    def _votes_of(self, X: Any) -> NDArray[np.float64]:
+        state = self._fitted()
+        batch = door.batch(X, kind=state.kind)
+        names = None if state.names is None else list(state.names.columns)
+        door.same_features(type(self).__name__, state.features, names, batch, stacklevel=5)
+        return self._votes(state, gathered(batch, state.features))
+
+    def scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
+        """The votes for each class of rows that a reader has looked through; features never learned count nothing."""
+        state = self._fitted()
+
+        def of(rows: Rows) -> NDArray[np.float64]:
+            rows = narrowed(rows, state.features)
+            if rows.values.dtype != state.kind:
+                rows = rows._replace(values=rows.values.astype(state.kind))
+            return self._votes(state, Data(rows, matrix_of(rows, state.features), state.features))
+
+        return of
+
+    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        """The labels for these votes; the first of equals."""
+        chosen: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
+        return chosen
+
+    def shown_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        total = scores.sum(axis=1, keepdims=True)
+        return scores / np.where(total > 0.0, total, 1.0)
+
+    def spelled(self, label: Any) -> str:
+        positive = self._fitted().positive
+        return str(label) if positive is None or str(label) == positive else f"not {positive}"
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row: that with the most votes, the first of equals."""
+        return self.choose(self._votes_of(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose label is predicted."""
+        predicted = self.predict(X)
+        return float(np.average(predicted == door.label_array(y, len(predicted)), weights=sample_weight))
+
+    # --- Files ---
+
+    def file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        state = self._fitted()
+        header: dict[str, Any] = {
+            "labels": state.labels,
+            "features": state.features,
+            "names": None if state.names is None else list(state.names.columns),
+            "precision": state.kind.name,
+        }
+        if state.reading is not None:
+            header["reading"] = state.reading
+        if state.positive is not None:
+            header["positive"] = state.positive
+        if state.slot_names:
+            header["slot_names"] = sorted(state.slot_names.items())
+        tensors = {"weights": state.weights, **{f"more.{name}": array for name, array in state.more.items()}}
+        if isinstance(state.members, Trees):
+            tensors |= {f"trees.{name}": array for name, array in state.members._asdict().items()}
+        return header, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+
+    def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
+        names: Any = header["names"]
+        members: Any = ()
+        if "trees.starts" in tensors:
+            members = Trees(*(tensors[f"trees.{name}"] for name in Trees._fields))
+            if not well_formed(members, header["features"]) or members.shares.shape[1] != len(header["labels"]):
+                raise ValueError("its trees are not well-formed")
+        self._state = Voters(
+            members=members,
+            labels=header["labels"],
+            features=header["features"],
+            names=None if names is None else Names(names),
+            kind=np.dtype(header["precision"]),
+            weights=tensors["weights"],
+            more={name.removeprefix("more."): a for name, a in tensors.items() if name.startswith("more.")},
+            reading=header.get("reading"),
+            slot_names=dict(header["slot_names"]) if "slot_names" in header else None,
+            positive=header.get("positive"),
+        )
+
+    def made_of(self) -> Sequence[Any]:
+        state = self._fitted()
+        return () if isinstance(state.members, Trees) else state.members
+
+    def adopt_made_of(self, members: Sequence[Any]) -> None:
+        self._fitted().members = tuple(members)
+
+    # --- What was learned ---
+
+    @property
+    def inner(self) -> Any:
+        return self
+
+    def about_scheme(self) -> dict[str, Any]:
+        return {"scheme": name_of(type(self)), "classes": len(self._fitted().labels)}
+
+    def describe(self) -> str | None:
+        return f"{len(self._fitted().weights):,} members vote."
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        return np.array(self._learned("classes_").labels)
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many features there are."""
+        return self._learned("n_features_in_").features
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The names of the features, where they have names."""
+        names = self._learned("feature_names_in_").names
+        if names is None:
+            raise AttributeError(f"The features of this {type(self).__name__} have no names.")
+        return np.array(list(names.columns), object)
+
+    def _fitted(self) -> Voters:
+        if self._state is None:
+            raise not_fitted(type(self).__name__)
+        return self._state
+
+    def _learned(self, name: str) -> Voters:
+        if self._state is None:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
+        return self._state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._state is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+def seeded(**settings: int) -> None:
+    for name, value in settings.items():
+        if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and 0 <= value < 2**63):
+            raise InputError(f"{name} must be a whole number of at least 0, but is {value!r}.")
