@@ -46,6 +46,7 @@ def stream(seed: int, rows: int = 40, columns: int = 5, classes: int = 3) -> tup
     return X, [["ant", "bee", "cow", "dog"][c] for c in y]
 
 
+@pytest.mark.slow  # for rows of three kinds, each of which is to be compiled
 @parametrize_with_checks(
     [MultilayerPerceptron(hidden=(8,), passes=20)], expected_failed_checks=lambda _: WEIGHTS
 )  # fmt: skip
