@@ -24,7 +24,6 @@ GIVEN = (
     "stream_radius",
     "stream_margin",
     "most_hypotheses",
-    "seed",
 )
 
 
@@ -47,7 +46,6 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--stream-radius", metavar="R", type=float, help="next-stretch: max ‖x‖, the bias included, and")
     group.add_argument("--stream-margin", metavar="G", type=float, help="… γ, for M = (R/γ)² of the Perceptron")
     group.add_argument("--most-hypotheses", metavar="N", type=int, help="penalised: how many are tried (default: 1000)")
-    group.add_argument("--seed", metavar="S", type=int, help="random-stopping: another number, another draw")
 
 
 def wrapped(learner: Any, options: argparse.Namespace) -> Any:
@@ -71,7 +69,8 @@ def different(model: Any, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in GIVEN if getattr(options, name) is not None}
+    names = (*GIVEN, "seed") if options.output_hypothesis else GIVEN  # others have seeds too
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
 def lines(promised: dict[str, Any]) -> list[tuple[str, str]]:

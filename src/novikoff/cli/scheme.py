@@ -54,7 +54,9 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--trees", metavar="N", type=int, help="random-forest: how many trees vote")
     group.add_argument("--depth", metavar="N", type=int, help="random-forest: the most questions to a leaf")
     group.add_argument("--jobs", metavar="N", type=int, help="bagging, random-forest: how many threads learn")
-    group.add_argument("--seed", metavar="N", type=int, help="of all draws; of the first weights of a network")
+    group.add_argument(
+        "--seed", metavar="N", type=int, help="of all draws, also of random-stopping; of the first weights of a network"
+    )
 
 
 OF_CLASSES = ("update", "decision", "code", "decoding", "length", "separator")

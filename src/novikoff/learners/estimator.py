@@ -38,6 +38,11 @@ class Estimator:
         """The inverse of `plain_settings`."""
         return cls(**settings)
 
+    def promised(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any] | None:
+        """What is guaranteed on new data of the very hypothesis that predicts, after so many examples that came once;
+        None where no theorem speaks of that one."""
+        return None
+
     def __repr__(self) -> str:
         mine = self.get_params(deep=False).items()
         changed = [f"{name}={value!r}" for name, value in mine if not same(value, self.settings()[name].default)]

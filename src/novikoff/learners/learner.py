@@ -81,11 +81,6 @@ class Learner(Estimator, ABC):
         """What a certificate tells of the run beside the ledger."""
         return {}
 
-    def promised(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any] | None:
-        """What is guaranteed on new data of the very hypothesis that predicts, after so many examples that came once;
-        None where no theorem speaks of that one."""
-        return None
-
     def following(self, reading: Any, *, positive: str | None = None) -> Any:
         """A run of this model over some files."""
         from novikoff.learners.following import Following
