@@ -12,6 +12,7 @@ from benchmarks import (
     from_text,
     growth,
     in_memory,
+    kernels,
     loading,
     per_event,
     start_up,
@@ -33,6 +34,7 @@ TABLES = {
     "cache": ("From the binary cache", "novikoff", "vw", whole_process.cache),
     "certifying-quick": ("What a certificate costs, 50k rows", "certify", "learn", certifying.quick),
     "certifying": ("What a certificate costs", "certify", "learn", certifying.run),
+    "kernels": ("Kernels, training in memory", "novikoff", "SVC", kernels.run),
     "growth": ("Growth: at most", "smaller", "larger", growth.run),
 }
 QUICK = ("in-memory", "per-event", "start-up", "from-text-quick", "classes-quick", "certifying-quick")

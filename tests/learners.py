@@ -12,6 +12,7 @@ from novikoff import (
     BalancedWinnow,
     Elimination,
     Halving,
+    KernelPerceptron,
     MarginPerceptron,
     Perceptron,
     PNormPerceptron,
@@ -60,6 +61,9 @@ OTHERS: dict[str, Any] = {
     "halving-stumps": Halving(),
     "halving-disjunctions": Halving(hypotheses="disjunctions"),
     "rectangle": Rectangle(),
+    "kernel-perceptron": KernelPerceptron(),
+    "kernel-perceptron-voted": KernelPerceptron(kernel="rbf:0.3", vote=True, tie="negative"),
+    "kernel-perceptron-budget": KernelPerceptron(kernel="poly:3:1:0.5", average=True, margin=0.5, budget=9),
 }
 ALL = {**EVERY, **OTHERS}
 GROWING = [name for name, model in ALL.items() if model._needs_all_features() is None]

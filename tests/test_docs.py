@@ -63,6 +63,7 @@ def test_the_shell_of_the_readme() -> None:
         "docs/theory.md",
         "docs/multiclass.md",
         "docs/online_to_batch.md",
+        "docs/kernels.md",
     ],
 )
 def test_the_python_of_the_guides(page: str) -> None:
@@ -84,6 +85,7 @@ def test_the_python_of_the_guides(page: str) -> None:
         "docs/online_to_batch.md",
         "docs/ensembles.md",
         "docs/network.md",
+        "docs/kernels.md",
     ],
 )
 def test_the_shell_of_the_pages(page: str) -> None:

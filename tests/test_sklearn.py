@@ -19,6 +19,7 @@ from novikoff import (
     BalancedWinnow,
     Elimination,
     Halving,
+    KernelPerceptron,
     MarginPerceptron,
     Perceptron,
     PNormPerceptron,
@@ -94,7 +95,8 @@ def expected_failures(model: Any) -> dict[str, str]:
     [Perceptron(), Perceptron(average=True), MarginPerceptron(), VotedPerceptron(), PNormPerceptron(), SGD(), AROW(),
      SGD(loss="hinge", schedule="sqrt", l2=0.01), SGD(schedule="sqrt", l1=0.01), Halving(), Rectangle(),
      SqueezedWinnow(threshold=1.0), SqueezedWinnow(negations=True), SqueezedBalancedWinnow(), SqueezedElimination(),
-     SqueezedElimination(k=2), SqueezedHalving(hypotheses="conjunctions")],
+     SqueezedElimination(k=2), SqueezedHalving(hypotheses="conjunctions"), KernelPerceptron(),
+     KernelPerceptron(kernel="rbf:0.5", average=True)],
     expected_failed_checks=expected_failures,
 )  # fmt: skip
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:

@@ -22,6 +22,7 @@ _HOME = {
     "BalancedWinnow": "learners.balanced_winnow",
     "Elimination": "learners.elimination",
     "Halving": "learners.halving",
+    "KernelPerceptron": "learners.kernel_perceptron",
     "Rectangle": "learners.rectangle",
     "OneVsAll": "wrap.one_vs_all",
     "AllVsAll": "wrap.all_vs_all",
@@ -54,10 +55,11 @@ _HOME = {
     "OverflowRefused": "errors",
     "RangeRefused": "errors",
 }
-_MODULES = ("theory",)
+_MODULES = ("theory", "kernels")
 __all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604 - the names are the keys above
 
 if TYPE_CHECKING:
+    from novikoff import kernels as kernels
     from novikoff import theory as theory
     from novikoff.certificates.certificate import certify as certify
     from novikoff.certificates.separability import separable as separable
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from novikoff.learners.balanced_winnow import BalancedWinnow as BalancedWinnow
     from novikoff.learners.elimination import Elimination as Elimination
     from novikoff.learners.halving import Halving as Halving
+    from novikoff.learners.kernel_perceptron import KernelPerceptron as KernelPerceptron
     from novikoff.learners.margin_perceptron import MarginPerceptron as MarginPerceptron
     from novikoff.learners.multilayer_perceptron import MultilayerPerceptron as MultilayerPerceptron
     from novikoff.learners.p_norm_perceptron import PNormPerceptron as PNormPerceptron

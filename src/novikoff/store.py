@@ -48,13 +48,17 @@ def save(model: Learner | Solved, path: str | os.PathLike[str]) -> None:
     write_atomically(Path(path), to_bytes(model))
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """The model in a file; ModelFileError, and the reason, if anything about the file is not right."""
+def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
+    """The model in a file; ModelFileError, and the reason, if anything about the file is not right. A kernel with a
+    Python function is not in the file: it is given again as `kernel`."""
     try:
         content = Path(path).read_bytes()
     except OSError as problem:
         raise ModelFileError(f"{path}: {problem.strerror}.") from None
-    return from_bytes(content, str(path))
+    model = from_bytes(content, str(path))
+    if kernel is not None:
+        model.with_kernel(kernel)
+    return model
 
 
 def to_bytes(model: Learner | Solved) -> bytes:

@@ -96,8 +96,9 @@ class Comparison(NamedTuple):
 def compare(
     titles: list[str], options: Options, *, positive: str | None = None, passes: int = 1, only: Sequence[str] = ()
 ) -> Comparison:
-    """All learners, or only these; where there are more than two labels, in schemes for that."""
-    chosen = list(only) or names()
+    """All learners, or only these; where there are more than two labels, in schemes for that. Those in the dual form,
+    whose time grows with the square of the stream, are tried where they are named."""
+    chosen = list(only) or [name for name in names() if not learner_class(name).takes_classes]
     try:
         return _compared(titles, options, {name: _fresh(name) for name in chosen}, positive, passes)
     except TooManyLabels:
@@ -155,8 +156,9 @@ def _that_do_not_fit(models: dict[str, Any]) -> dict[str, str]:
 def stacked(chosen: Sequence[str]) -> dict[str, Any]:
     """These learners in schemes for more than two classes: each in Kesler's construction, the first in all others."""
     first = DEFAULT if DEFAULT in chosen else chosen[0]
-    pairs = [("kesler", name) for name in chosen] + [(scheme, first) for scheme in REDUCTIONS]
-    return {f"{scheme}({name})": scheme_class(scheme)(_fresh(name)) for scheme, name in pairs}
+    alone = {name: _fresh(name) for name in chosen if learner_class(name).takes_classes}
+    pairs = [("kesler", name) for name in chosen if name not in alone] + [(scheme, first) for scheme in REDUCTIONS]
+    return {f"{scheme}({name})": scheme_class(scheme)(_fresh(name)) for scheme, name in pairs} | alone
 
 
 def _judged_as_many(
@@ -166,20 +168,37 @@ def _judged_as_many(
     gatherer: Any = None
     for name, model in models.items():
         space = space_of(model)
-        if space is None:
-            continue
-        if gatherer is None:  # classes have the same numbers for all
-            gatherer = space.gatherer()
-            for rows, codes in source.told(model):
-                gatherer.add(rows, codes)
-        sample = gatherer.sample()
-        if sample is None:
-            raise InputError("There are no examples to compare learners on.")
-        found = space.witnesses(sample, certificate.effort(sample, 1.0) // 2)
-        bounds = certificate.judged(model, found, partial(source.told, model), passes)
+        if space is None:  # no theorem is declared
+            bounds = []
+        elif model.takes_classes:
+            bounds = _judged_by_itself(model, source, passes)
+        else:
+            if gatherer is None:  # classes have the same numbers for all
+                gatherer = space.gatherer()
+                for rows, codes in source.told(model):
+                    gatherer.add(rows, codes)
+            bounds = _judged_by(gatherer, space, model, source, passes)
         entries.append(Entry(name, model, seconds[name], _tightest(bounds)))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
     return Comparison(entries, left_out, None, None, many=True)
+
+
+def _judged_by(gatherer: Any, space: Any, model: Any, source: Files, passes: int) -> list[dict[str, Any]]:
+    """What the theorems say, with witnesses from this sample."""
+    sample = gatherer.sample()
+    if sample is None:
+        raise InputError("There are no examples to compare learners on.")
+    found = space.witnesses(sample, certificate.effort(sample, 1.0) // 2)
+    return certificate.judged(model, found, partial(source.told, model), passes)
+
+
+def _judged_by_itself(model: Any, source: Files, passes: int) -> list[dict[str, Any]]:
+    """The same for a learner whose space is its own."""
+    space: Any = space_of(model)
+    gatherer = space.gatherer()
+    for rows, codes in source.told(model):
+        gatherer.add(rows, codes)
+    return _judged_by(gatherer, space, model, source, passes)
 
 
 def _tightest(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -205,7 +224,10 @@ def _judged(
         sides = {bias: searched(sample, spool, features, bias=bias, budget=effort // 2) for bias in (False, True)}
     entries = []
     for name, model in models.items():
-        bounds = certificate.bounds_of(model, sample, sides[bool(model.bias)], stream, passes)
+        if model.outcomes == "sides":
+            bounds = certificate.bounds_of(model, sample, sides[bool(model.bias)], stream, passes)
+        else:
+            bounds = _judged_by_itself(model, Files(titles, options), passes)
         entries.append(Entry(name, model, seconds[name], _tightest(bounds)))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
     return Comparison(entries, left_out, *_kinds(sides[True], features))

@@ -1,4 +1,5 @@
-"""Where the theorems of a model live, if that is not the space of its features: of preferences, columns or queries.
+"""Where the theorems of a model live, if that is not the space of its features: of preferences, columns, queries or
+a kernel.
 
 A space finds witnesses on a sample, measures them on the stream, and says what the theorems are to be asked with.
 """
@@ -37,7 +38,7 @@ class Space(Protocol):
         """How clearly each of these tells examples apart; None where that can't be drawn."""
 
 
-SPACES = {"preferences": "InPreferences", "columns": "InColumns", "queries": "InQueries"}
+SPACES = {"preferences": "InPreferences", "columns": "InColumns", "queries": "InQueries", "kernel": "InKernel"}
 
 
 def space_of(model: Learner) -> Space | None:

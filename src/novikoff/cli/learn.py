@@ -37,6 +37,7 @@ examples:
   novikoff learn train.svm --learner sgd --loss hinge --l2 0.001 --save spam.model
   novikoff learn more.svm --resume spam.model --save spam.model
   novikoff learn digits --average
+  novikoff learn digits --learner kernel-perceptron --kernel poly:4 --vote
   novikoff learn digits --scheme ova --learner sgd --save digits.model
   novikoff learn digits --positive 3 --json
   novikoff learn train.svm --certificate spam.certificate --report spam.html
@@ -131,8 +132,10 @@ def _passes(learner: Any, name: str | None, passes: int, options: argparse.Names
     found: dict[str, Any] = {}
     if name is None:
         name, found = scheme.asked_for(first)
-        if name == "kesler" and not learner.two_classes:
+        if name == "kesler" and learner.takes_classes:
             name = "binary"  # it takes as many classes as come
+    if name == "one-vs-all" and learner.takes_classes and learner.two_classes:  # which it is by itself
+        name = "binary"
     model = learner if name == "resumed" else scheme.stacked(learner, name, options, found)
     model._check_all()
     ledger = model.ledger_ if options.resume else None

@@ -40,7 +40,11 @@ def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
     hints, texts, variant = get_type_hints(kind.__init__), described(kind), learners.variant_settings(name)
     group = parser.add_argument_group(f"settings of {name}")
     for setting, parameter in kind.settings().items():
-        if f"--{setting.replace('_', '-')}" in parser._option_string_actions:
+        option = f"--{setting.replace('_', '-')}"
+        taken = parser._option_string_actions.get(option)
+        if taken is not None and not taken.dest.startswith("setting_"):  # the command means something else by it
+            option = f"--learner-{option[2:]}"
+        if option in parser._option_string_actions:
             continue  # another learner, for completion, had it already
         default = variant.get(setting, parameter.default)
         shown = "" if default is None else f" (default: {default})"
@@ -55,9 +59,12 @@ def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
             options["choices"] = words
         elif words:
             options |= {"type": _number_or(words), "metavar": f"NUMBER|{'|'.join(words)}"}
+        elif str in get_args(hint):
+            options |= {"metavar": setting.upper()}
         else:
-            options |= {"type": int if hint is int else float, "metavar": "N" if hint is int else "NUMBER"}
-        group.add_argument(f"--{setting.replace('_', '-')}", **options)
+            is_whole = int in (hint, *get_args(hint))
+            options |= {"type": int if is_whole else float, "metavar": "N" if is_whole else "NUMBER"}
+        group.add_argument(option, **options)
 
 
 def _whole_numbers(text: str) -> tuple[int, ...]:

@@ -6,7 +6,22 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-COMMON = ("classed", "consistent", "estimator", "events", "following", "judged", "lane", "learner", "state", "weighed")
+COMMON = (
+    "classed",
+    "consistent",
+    "dual",
+    "dual_run",
+    "estimator",
+    "events",
+    "following",
+    "judged",
+    "kernelised",
+    "lane",
+    "learner",
+    "one_row",
+    "state",
+    "weighed",
+)
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"winnow-r": ("winnow", {"floor": 0.5})}
 """Learners that are known by another name with certain settings."""

@@ -41,6 +41,8 @@ class Learner(Estimator, ABC):
     (whole), or not."""
     _state: State | None = None
 
+    takes_classes: ClassVar[bool] = False
+    """Whether it takes more than two classes by itself, without a scheme around it."""
     two_classes: ClassVar[bool] = True
     """Whether what is learned are labels, of which there must be two."""
     fixed_length: bool = True

@@ -76,6 +76,8 @@ class MultilayerPerceptron(Classed):
 
     bias = True
 
+    takes_classes = True
+
     def __init__(
         self,
         *,

@@ -63,7 +63,7 @@ def account(certificate: Certificate, model: Learner, source: Source, titles: Se
     curve = curves.mistakes(state.ledger, first, passes)
     chosen = _witness(certificate)
     seen, reached = _margins(certificate, chosen, model, source)
-    weights = largest(model, TOP) if model.outcomes == "sides" else by_column(model, TOP)
+    weights = largest(model, TOP) if model.outcomes in ("sides", "kernel") else by_column(model, TOP)
     return Account(
         certificate=certificate,
         titles=tuple(title if is_builtin(title) else Path(title).name for title in titles),
@@ -106,6 +106,8 @@ def _margins(
     nothing: NDArray[np.floating] = np.zeros(1)
     witness = nothing if chosen is None else certificate.witness(chosen)
     space = space_of(model)
+    if model.outcomes == "kernel":  # neither is a vector of weights
+        return None, None
     if space is not None:
         learned = np.vstack([model.intercept_, model.coef_.T])
         seen, own = space.histograms([witness, learned], lambda: source.told(model))

@@ -1,0 +1,261 @@
+"""Kernel expressions: a tree of plain data. Whatever the rules here make of kernels is a kernel.
+
+Sums, products, non-negative multiples, polynomials with non-negative coefficients and exponentials of kernels are
+kernels, and so is f(x)·K(x, z)·f(z) for any function f: the Gram matrix stays positive semi-definite. A factor or
+coefficient below 0 is refused, because nothing would be left of that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+
+MOST = 1000  # degree
+
+
+class Kernel:
+    """An expression. `k(X, Z)` is the Gram block of two tables, `k(X)` that of one with itself."""
+
+    def __call__(self, X: Any, Z: Any = None) -> NDArray[Any]:
+        from novikoff.kernels.gram import gram
+
+        return gram(self, X, X if Z is None else Z)
+
+    def __add__(self, other: Any) -> Kernel:
+        return Sum(self, _kernel(other)) if _fits(other) else NotImplemented
+
+    def __radd__(self, other: Any) -> Kernel:
+        return Sum(_kernel(other), self) if _fits(other) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Multiple(_number("A factor", other), self) if _fits(other) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: int) -> Kernel:
+        return Power(self, exponent)
+
+    def __str__(self) -> str:
+        from novikoff.kernels.spelling import spelled
+
+        return spelled(self)
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """x·z."""
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """(scale·x·z + constant)^degree."""
+
+    degree: int
+    constant: float = 1.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _whole("The degree of a polynomial kernel", self.degree)
+        _number("The constant of a polynomial kernel", self.constant)
+        _number("The scale of a polynomial kernel", self.scale)
+
+
+@dataclass(frozen=True)
+class Rbf(Kernel):
+    """exp(−gamma·‖x − z‖²)."""
+
+    gamma: float
+
+    def __post_init__(self) -> None:
+        if _number("gamma of an RBF kernel", self.gamma) == 0.0:
+            raise InputError("gamma of an RBF kernel must be above 0: with 0 all examples are one.")
+
+
+@dataclass(frozen=True)
+class Conjunctions(Kernel):
+    """Of Boolean examples: 2^(x·z), the number of monotone conjunctions that are true of both; with negations
+    2^(−‖x − z‖²), which is 2^(−n) times that of all conjunctions of literals over n features."""
+
+    negations: bool = False
+
+
+@dataclass(frozen=True)
+class Constant(Kernel):
+    value: float
+
+    def __post_init__(self) -> None:
+        _number("A constant kernel", self.value)
+
+
+@dataclass(frozen=True)
+class Multiple(Kernel):
+    """factor·K."""
+
+    factor: float
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        _number("A factor", self.factor)
+
+
+@dataclass(frozen=True)
+class Sum(Kernel):
+    left: Kernel
+    right: Kernel
+
+
+@dataclass(frozen=True)
+class Product(Kernel):
+    left: Kernel
+    right: Kernel
+
+
+@dataclass(frozen=True)
+class Power(Kernel):
+    kernel: Kernel
+    exponent: int
+
+    def __post_init__(self) -> None:
+        _whole("The exponent of a kernel", self.exponent)
+
+
+@dataclass(frozen=True)
+class Series(Kernel):
+    """c₀ + c₁·K + c₂·K² + …"""
+
+    kernel: Kernel
+    coefficients: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.coefficients:
+            raise InputError("A polynomial of a kernel needs coefficients, the constant first.")
+        for coefficient in self.coefficients:
+            _number("A coefficient", coefficient)
+
+
+@dataclass(frozen=True)
+class Exp(Kernel):
+    """exp(K)."""
+
+    kernel: Kernel
+
+
+@dataclass(frozen=True)
+class Scaled(Kernel):
+    """f(x)·K(x, z)·f(z)."""
+
+    kernel: Kernel
+    function: Callable[[Any], Any]
+    """Of a table: a number for each row."""
+
+
+@dataclass(frozen=True)
+class Own(Kernel):
+    """A function of two tables that gives their Gram block."""
+
+    function: Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """X is the Gram matrix itself: row i holds K of example i with every example that is learned from."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Stands for a Python function that a model file can't hold."""
+
+    name: str
+
+    def __call__(self, *args: Any) -> Any:
+        raise InputError(
+            f"The kernel of this model has a Python function, {self.name!r}, that a file can't hold: give the kernel"
+            " again with load(path, kernel=...)."
+        )
+
+
+def linear() -> Kernel:
+    """x·z."""
+    return Linear()
+
+
+def polynomial(degree: int, constant: float = 1.0, scale: float = 1.0) -> Kernel:
+    """(scale·x·z + constant)^degree."""
+    return Polynomial(degree, constant, scale)
+
+
+def quadratic() -> Kernel:
+    """(x·z + 1)²."""
+    return Polynomial(2)
+
+
+def rbf(gamma: float) -> Kernel:
+    """exp(−gamma·‖x − z‖²)."""
+    return Rbf(gamma)
+
+
+def conjunctions(*, negations: bool = False) -> Kernel:
+    """How many conjunctions of features (with negations: of literals) are true of both of two Boolean examples."""
+    return Conjunctions(negations)
+
+
+def constant(value: float) -> Kernel:
+    """The same for all: added to a kernel, it is a bias feature of √value."""
+    return Constant(value)
+
+
+def exp(kernel: Kernel) -> Kernel:
+    """exp(K)."""
+    return Exp(kernel)
+
+
+def polynomial_of(kernel: Kernel, coefficients: Sequence[float]) -> Kernel:
+    """c₀ + c₁·K + c₂·K² + …, all c ≥ 0."""
+    return Series(kernel, tuple(float(c) for c in coefficients))
+
+
+def scaled(kernel: Kernel, function: Callable[[Any], Any]) -> Kernel:
+    """f(x)·K(x, z)·f(z); f takes a table and gives a number for each row."""
+    return Scaled(kernel, function)
+
+
+def own(function: Callable[[Any, Any], Any]) -> Kernel:
+    """A kernel of your own: a function of two tables that gives their Gram block. Whether it is one, `is_valid` tells
+    for given examples."""
+    return Own(function)
+
+
+def precomputed() -> Kernel:
+    """X is the Gram matrix itself."""
+    return Precomputed()
+
+
+def _fits(other: Any) -> bool:
+    return isinstance(other, Kernel) or (hasattr(other, "__float__") and getattr(other, "ndim", 0) == 0)
+
+
+def _kernel(other: Any) -> Kernel:
+    return other if isinstance(other, Kernel) else Constant(_number("What is added to a kernel", other))
+
+
+def _number(what: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, str) or not 0.0 <= number < math.inf:
+        raise InputError(f"{what} must be a finite number of at least 0, or no kernel is left, but is {value!r}.")
+    return number
+
+
+def _whole(what: str, value: Any) -> None:
+    if isinstance(value, bool | str) or not hasattr(value, "__index__") or not 1 <= value <= MOST:
+        raise InputError(f"{what} must be a whole number from 1 to {MOST}, but is {value!r}.")
