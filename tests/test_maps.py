@@ -288,3 +288,42 @@ def test_options_that_make_no_sense(
 @parametrize_with_checks([FeatureMap("poly:2")])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize("kernel", ["poly:2", "quadratic", "linear"])
+def test_a_kernel_written_out_is_the_same_perceptron(
+    kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Prediction for prediction; the rounding of roots decides nothing on these numbers."""
+    rng = np.random.default_rng(1)
+    path = tmp_path / "d.csv"
+    X = rng.standard_normal((80, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * X[:, 2] > 0.1, "in", "out")
+    rows = [",".join([*(f"{v:.5f}" for v in x), label]) for x, label in zip(X, y, strict=True)]
+    path.write_text("a,b,c,label\n" + "\n".join(rows) + "\n")
+    told = {}
+    for representation in ("dual", "primal", "auto"):
+        how = ["--kernel", kernel, "--representation", representation, "--json", "--quiet"]
+        assert main(["learn", str(path), "--learner", "kernel-perceptron", *how]) == 0
+        told[representation] = json.loads(capsys.readouterr().out)
+    assert told["dual"]["mistakes"] == told["primal"]["mistakes"] > 5
+    assert told["dual"]["learner"] == "kernel-perceptron"
+    assert told["primal"]["learner"] == told["auto"]["learner"] == "perceptron"  # 80 examples of 9 products each
+    assert told["primal"]["features"] == (3 if kernel == "linear" else 9)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--learner", "sgd", "--representation", "auto"), "--representation is for a new run of --learner kernel"),
+        (("--kernel", "rbf:1", "--representation", "primal"), "the kernel rbf:1 has no map among those of --map"),
+        (("--vote", "--representation", "primal"), "--vote is for kept examples"),
+        (("--map", "poly:2", "--representation", "primal"), "--map is there already"),
+    ],
+)
+def test_what_can_t_be_written_out_is_said(
+    options: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learner = () if "--learner" in options else ("--learner", "kernel-perceptron")
+    assert main(["learn", "breast-cancer", *learner, *options, "--quiet"]) == 2
+    assert said in capsys.readouterr().err

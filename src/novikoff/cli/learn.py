@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learners
-from novikoff.cli import interrupt, output, scheme, settings
+from novikoff.cli import interrupt, output, representation, scheme, settings
 from novikoff.cli.certify import add_certifying, chosen
 from novikoff.cli.progress import Progress
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
@@ -38,6 +38,8 @@ examples:
   novikoff learn more.svm --resume spam.model --save spam.model
   novikoff learn digits --average
   novikoff learn digits --learner kernel-perceptron --kernel poly:4 --vote
+  novikoff learn train.svm --learner kernel-perceptron --kernel poly:2 --representation auto
+  novikoff learn train.svm --map poly:2 --map-bits 22 --save products.model
   novikoff learn digits --scheme ova --learner sgd --save digits.model
   novikoff learn digits --positive 3 --json
   novikoff learn train.svm --certificate spam.certificate --report spam.html
@@ -69,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     for name in learners.names() if arguments is None else [settings.chosen_learner(arguments)]:
         settings.add_settings(parser, name)
     output.add_output(parser)
+    representation.add_representation(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,6 +80,7 @@ def run(options: argparse.Namespace) -> int:
         from novikoff.cli import whole
 
         return whole.run(options, str(scheme.named(options)))
+    representation.settle(options)
     learner, passes = _model(options)
     learner._check_all()
     resumed = learner if options.resume else None
@@ -134,6 +138,8 @@ def _passes(learner: Any, name: str | None, passes: int, options: argparse.Names
         name, found = scheme.asked_for(first)
         if name == "kesler" and learner.takes_classes:
             name = "binary"  # it takes as many classes as come
+        if name == "kesler" and options.representation:
+            name = "one-vs-all"  # as kernels have it
     if name == "one-vs-all" and learner.takes_classes and learner.two_classes:  # which it is by itself
         name = "binary"
     model = learner if name == "resumed" else scheme.stacked(learner, name, options, found)

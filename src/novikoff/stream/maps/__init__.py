@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError
 from novikoff.stream.maps.numbering import columns_for, features_of
@@ -81,7 +81,7 @@ class Map:
         """How many columns so many features become; InputError where that are too many."""
         if self.bits is not None:
             return 1 << self.bits
-        count = self._products(features)
+        count = self.products(features)
         if count > MOST_COLUMNS:
             raise InputError(
                 f"The map {self.text} makes {count:,} columns of {features:,} features, more than {MOST_COLUMNS:,}:"
@@ -89,17 +89,17 @@ class Map:
             )
         return count
 
-    def terms(self, terms: NDArray[np.int64]) -> NDArray[np.int64]:
+    def terms(self, terms: ArrayLike) -> NDArray[np.int64]:
         """How many terms rows with so many become."""
         different, which = np.unique(terms, return_inverse=True)
         counts = np.array([self._count(int(n)) for n in different], np.int64)
         return counts[which] if len(counts) else np.zeros(0, np.int64)
 
     def _count(self, n: int) -> int:
-        return min(self._products(n), MOST_TERMS + 1)
+        return min(self.products(n), MOST_TERMS + 1)
 
-    def _products(self, features: int) -> int:
-        """Of so many features."""
+    def products(self, features: int) -> int:
+        """How many there are of so many features."""
         repeated = self.how.repeated
         return (
             features * self.degree if self.kind == "powers" else columns_for(features, self.degree, repeated=repeated)
