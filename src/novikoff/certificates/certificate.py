@@ -37,7 +37,7 @@ from novikoff.wrap import model_class
 from novikoff.wrap.solved import Solved
 
 FORMAT = 1
-LEAST_BUDGET = 60_000_000  # terms that the search for witnesses looks at: a fraction of a second
+LEAST_BUDGET = 32_000_000  # terms that the search for witnesses looks at: a fraction of a second
 SAMPLE_ONLY = 0.1  # a budget below that is for a sample of a long stream, and no temporary file is made
 NOTHING = "nothing of the data; the theorem is about exact arithmetic, and what this run made is compared with it"
 IID = "the examples are drawn independently from one distribution, and so is new data"
@@ -162,7 +162,7 @@ def _target(model: Learner, sample: Sample | None, passes: int) -> Mapping[str, 
 def effort(sample: Sample, budget: float) -> int:
     """How many terms the search for witnesses may look at."""
     terms = int(sample.share() * len(sample.rows.values))
-    return int(budget * max(LEAST_BUDGET, 3 * terms))
+    return int(budget * max(LEAST_BUDGET, 2 * terms))
 
 
 def _search(model: Learner, sample: Sample, spool: Spool, budget: int) -> Searched:
