@@ -1,8 +1,22 @@
-"""Hypothesis without deadlines: the first call of a compiled function may have to compile it."""
+"""Hypothesis without deadlines: the first call of a compiled function may have to compile it. Variants of learners are
+in the slow set, but for their twins."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
+
+from tests.learners import VARIANTS
 
 settings.register_profile("novikoff", deadline=None)
 settings.load_profile("novikoff")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        chosen = getattr(item, "callspec", None)
+        if chosen is None or item.path.name == "test_twins.py":
+            continue
+        if any(isinstance(value, str) and value in VARIANTS for value in chosen.params.values()):
+            item.add_marker(pytest.mark.slow)

@@ -43,7 +43,6 @@ EVERY: dict[str, Any] = {
     "arow": AROW(),
     "arow-last": AROW(r=3.0, average=False, tie="negative", bias=False),
 }
-
 """Those that add up examples in some way: they take any numbers, and have a bias."""
 
 OTHERS: dict[str, Any] = {
@@ -66,6 +65,29 @@ OTHERS: dict[str, Any] = {
     "kernel-perceptron-budget": KernelPerceptron(kernel="poly:3:1:0.5", average=True, margin=0.5, budget=9),
 }
 ALL = {**EVERY, **OTHERS}
+VARIANTS = {
+    "perceptron-b",
+    "perceptron-thick",
+    "perceptron-tail",
+    "sgd-hinge-adagrad-elastic",
+    "sgd-squared-adagrad-averaged",
+    "sgd-logistic-adagrad-tail",
+    "sgd-hinge-constant-averaged",
+    "sgd-squared-inverse-lasso",
+    "sgd-logistic-sqrt-elastic",
+    "arow-last",
+    "winnow-elimination",
+    "winnow-thick-averaged",
+    "winnow-negations",
+    "balanced-winnow-thick",
+    "balanced-winnow-averaged",
+    "elimination-2",
+    "halving-disjunctions",
+    "kernel-perceptron-voted",
+    "kernel-perceptron-budget",
+}
+"""Settings that differ little from others but are compiled for themselves: quick tests try them against their twins
+only, the slow set by all that tries every learner."""
 GROWING = [name for name, model in ALL.items() if model._needs_all_features() is None]
 
 

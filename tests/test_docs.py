@@ -77,14 +77,14 @@ def test_the_python_of_the_guides(page: str) -> None:
     [
         "docs/reading.md",
         "docs/concepts.md",
-        "docs/labs.md",
+        pytest.param("docs/labs.md", marks=pytest.mark.slow),
         "docs/certificates.md",
         "docs/separable.md",
         "docs/theory.md",
         "docs/multiclass.md",
         "docs/online_to_batch.md",
-        "docs/ensembles.md",
-        "docs/network.md",
+        pytest.param("docs/ensembles.md", marks=pytest.mark.slow),
+        pytest.param("docs/network.md", marks=pytest.mark.slow),
         "docs/kernels.md",
     ],
 )

@@ -62,13 +62,13 @@ def test_a_second_process_compiles_nothing(cache: Path) -> None:
 
 
 EVERYTHING = """
-import importlib, json, pkgutil
+import importlib, json, pkgutil, sys
 import numpy as np
 import novikoff
 from novikoff._jit import Compiled
-from tests.learners import ALL, fresh, suited
+from tests.learners import ALL, VARIANTS, fresh, suited
 from tests.streams import csr, real
-for name in ALL:
+for name in ALL if sys.argv[1] == "all" else sorted(ALL.keys() - VARIANTS):
     for kind in (np.float32, np.float64):
         X, y = real(0, kind=kind)
         X = suited(name, X)
@@ -89,12 +89,13 @@ print(json.dumps({
 """
 
 
-def test_a_second_process_compiles_nothing_whatever_the_learner() -> None:
+@pytest.mark.parametrize("which", ["most", pytest.param("all", marks=pytest.mark.slow)])
+def test_a_second_process_compiles_nothing_whatever_the_learner(which: str) -> None:
     """Every learner, dense, sparse, one by one and predicting, in the cache that all tests share."""
     runs = []
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", EVERYTHING],
+            [sys.executable, "-c", EVERYTHING, which],
             env={**os.environ, "NOVIKOFF_LEAN": "0"},
             capture_output=True,
             text=True,

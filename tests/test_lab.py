@@ -328,7 +328,9 @@ def test_numbers_as_people_read_them() -> None:
     assert rows[-1][0] == "3,000"
 
 
-@pytest.mark.parametrize("labs", [LABS[::3], pytest.param(LABS, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "labs", [list(LABS)[::3], pytest.param(list(LABS), marks=pytest.mark.slow)], ids=["some", "all"]
+)
 def test_the_plots_are_drawn_in_a_real_browser(labs: list[str], tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
     if not os.access(CHROMIUM, os.X_OK):

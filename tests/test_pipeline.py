@@ -94,3 +94,24 @@ def test_a_patient_consumer_gets_what_is_done_while_nothing_more_has_come() -> N
         assert next(results) == 0  # the second has not come yet
         more.set()
         assert list(results) == [1]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_nobody_reads_any_more_when_the_consumer_leaves(count: int) -> None:
+    """The file that is read from is closed then, and its number may be given to another one at once."""
+    for _ in range(50):
+        reading = threading.Event()
+        numbers = iter(range(1000))
+
+        def take(place: Place, reading: threading.Event = reading, numbers: Iterator[int] = numbers) -> bool:
+            reading.set()
+            time.sleep(0.0002)
+            place.number = next(numbers)
+            reading.clear()
+            return True
+
+        before = threading.active_count()
+        with closing(in_order(places(count), take, lambda place: place.number)) as results:
+            assert next(results) == 0
+        assert not reading.is_set()
+        assert threading.active_count() == before

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import chain, combinations
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,12 +100,18 @@ CLASSES: dict[str, Callable[[int, int, list[float]], Iterable[Box]]] = {
 
 def class_of(name: str, features: int, size: int, cuts: list[float]) -> list[Box]:
     """The class of that name; InputError where it has too many hypotheses."""
-    boxes: list[Box] = []
-    for box in CLASSES[name](features, size, cuts):
-        boxes.append(box)
-        if len(boxes) > MOST:
-            raise InputError(f"There are more than {MOST:,} {name} over {features:,} features: lower size or steps.")
-    return boxes
+    if _count(name, features, size, len(cuts)) > MOST:
+        raise InputError(f"There are more than {MOST:,} {name} over {features:,} features: lower size or steps.")
+    return list(CLASSES[name](features, size, cuts))
+
+
+def _count(name: str, features: int, size: int, cuts: int) -> int:
+    """How many there are, before any is made."""
+    if name == "stumps":
+        return 2 * features * cuts
+    if name == "intervals":
+        return features * comb(cuts, 2) + 1
+    return sum(comb(features, k) for k in range(min(size, features) + 1))
 
 
 @compiled

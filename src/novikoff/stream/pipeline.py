@@ -142,10 +142,15 @@ class _Pool(Generic[Work, Result]):
         return place is not None and self._one(place, at_once=True)
 
     def stop(self) -> None:
-        """Threads that wait for a place are sent home; one that waits for a pipe goes when the pipe gives something."""
+        """Threads that wait for a place are sent home. What they read from is closed after this, and its number may be
+        another file's then, so that none may be reading any more; but one that waits for a pipe can't be waited for: it
+        goes when the pipe gives something."""
         self.stopped = True
         for _ in self.threads:
             self.free.put(None)
+        if not self.patient:
+            with self.taking:
+                self.total = self.taken if self.total is None else self.total
         if self.total is not None:
             for thread in self.threads:
                 thread.join()

@@ -129,7 +129,7 @@ class Map:
     def name(self, column: int, names: list[str] | None = None) -> str:
         """Of a column, by the names of the features or their numbers; hashed slots have numbers only.
 
-        >>> Map.spelled("poly:2").name(4), Map.spelled("powers:3").name(5, ["size", "age"])
+        >>> Map.spelled("poly:2").name(3), Map.spelled("powers:3").name(5, ["size", "age"])
         ('0*1', 'age^3')
         """
         if self.bits is not None:
