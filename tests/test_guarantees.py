@@ -104,7 +104,10 @@ def test_a_sample_check_says_how_many_were_needed() -> None:
     few, many = model.sample_check(epsilon=0.1, delta=0.05), model.sample_check(epsilon=0.01, delta=0.05)
     assert (few.enough, few.needed, few.examples) == (True, 64, 100)  # (ln(27 + 1) + ln 20)/0.1
     assert not many.enough
-    assert many.sentence == "This hypothesis is consistent with 100 examples; for ε = 0.01 and δ = 0.05 it needs 633."
+    assert many.sentence == (
+        "This hypothesis is consistent with 100 examples if any of its class is;"
+        " for ε = 0.01 and δ = 0.05 it needs 633."
+    )
     box = Rectangle().fit(X, y).sample_check(epsilon=0.5, delta=0.5)
     assert box.needed == math.ceil((8 * 6 * math.log2(26) + 4 * math.log2(4)) / 0.5)
     noisy = Elimination().partial_fit([[1.0, 0.0], [1.0, 0.0]], [1, 0], classes=[0, 1])

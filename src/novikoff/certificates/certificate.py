@@ -320,6 +320,9 @@ def _promised(model: Learner, source: Source, passes: int, confidence: float) ->
     promised = model.promised(model.ledger_.examples // passes, 1.0 - confidence)
     if promised is None:
         return {}
+    files = [tuple(one.items()) for one in source.about().get("files", ())]
+    if len(set(files)) < len(files):
+        return {"hypothesis": {**promised, **nothing("this hypothesis", "a file came more than once").as_dict()}}
     if promised.get("consistent"):
         wrong = _wrong(model, source)
         if wrong:

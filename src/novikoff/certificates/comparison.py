@@ -132,7 +132,7 @@ def _compared(
     if not runs:
         raise InputError(f"No learner takes this stream: {next(iter(left_out.values()))}")
     models = {name: run.model for name, run in runs.items()}
-    if all(model.outcomes != "sides" for model in models.values()):
+    if all(model.outcomes != "sides" or not model.two_classes for model in models.values()):
         return _judged_as_many(models, seconds, left_out, Files(titles, options), passes)
     return _judged(models, seconds, left_out, titles, options, passes)
 

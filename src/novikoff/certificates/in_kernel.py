@@ -120,7 +120,8 @@ class InKernel:
 
     def witnesses(self, sample: Sample, budget: int) -> list[Found]:
         unknown = isinstance(self.kernel, Precomputed) or compiled_from(self.kernel)[1]
-        if not self.bounds or unknown or self.slots() > MOST_NUMBERS:
+        left_out = int(self.model.ledger_.examples) % sample.total  # then numbers don't say which example it was
+        if not self.bounds or unknown or left_out or self.slots() > MOST_NUMBERS:
             return []
         supports = self._supports(sample)
         terms = len(sample.rows.values) / max(1, how_many(sample.rows))

@@ -20,7 +20,6 @@ from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.reporting import add_report, write_report
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, TooManyLabels
-from novikoff.stream.labels import Labels
 from novikoff.stream.reading import Options, Reading
 
 EPILOG = f"""\
@@ -76,8 +75,17 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
+    if options.budget is not None and not (options.certificate or options.report):
+        own = " (--learner-budget is the learner's own)" if options.learner == representation.LEARNER else ""
+        raise InputError(f"--budget is how hard a --certificate or --report looks for witnesses: leave it out{own}.")
     if scheme.named(options) in scheme.AT_ONCE:
         from novikoff.cli import whole
+
+        for option in ("output_hypothesis", "representation"):
+            if getattr(options, option) is not None:
+                flag = f"--{option.replace('_', '-')}"
+                raise InputError(f"{flag} has no meaning for {options.scheme}: leave it out.")
+        output.wrapped(None, options)  # refuses what goes with that
 
         return whole.run(options, str(scheme.named(options)))
     representation.settle(options)
@@ -93,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"{asked} is for a run from its beginning on files: not with --resume or standard input.")
     before = learner.ledger_.examples if resumed else 0
     model, reading = _learned(learner, passes, options)
-    if isinstance(model._fitted().labels, Labels) and model.two_classes and len(model.classes_) < 2:
+    if model.two_classes and len(model.classes_) < 2:
         raise InputError(
             f"{', '.join(options.data)}: all labels are {model.classes_[0]}: with one class there is nothing to learn."
         )
@@ -126,6 +134,8 @@ def _for_two(options: argparse.Namespace) -> bool:
     """Whether there can only be two labels."""
     if options.output_hypothesis and scheme.named(options) not in (None, "binary"):
         raise InputError(f"--output-hypothesis is for two labels: leave out --scheme {options.scheme}.")
+    if options.output_hypothesis and len({str(Path(title).resolve()) for title in options.data}) < len(options.data):
+        raise InputError("--output-hypothesis is for examples that come once: name each file once.")
     return bool(options.positive or options.output_hypothesis)
 
 
@@ -198,6 +208,8 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
     wanted = {**learners.variant_settings(options.learner or name), **given}
     changed = {k: v for k, v in wanted.items() if v != getattr(inner, k, None)}
     changed |= scheme.different(model, options) | output.different(model, options)
+    if options.seed not in (None, getattr(model, "seed", None), getattr(inner, "seed", None)):
+        changed["seed"] = options.seed
     if options.positive not in (None, getattr(model._state.labels, "positive", None)):
         changed["positive"] = options.positive
     kind = learners.learner_class(options.learner or name)

@@ -45,11 +45,13 @@ def settle(options: argparse.Namespace) -> None:
     )
     why = None
     if dual_only:
-        why = f"--{dual_only[0]} is for kept examples"
+        why = f"--{'learner-' if dual_only[0] == 'budget' else ''}{dual_only[0]} is for kept examples"
     elif not written_out:
         why = f"the kernel {kernel} has no map among those of --map; poly:N has"
     elif options.map:
         why = "--map is there already"
+    elif options.bits == 0 or options.keep_names:
+        why = "there are no names for products, as --bits 0 and --keep-names ask for"
     if options.representation == "primal":
         if why is not None:
             raise InputError(f"--representation primal can't be: {why}.")

@@ -72,7 +72,7 @@ def _model(options: argparse.Namespace, name: str, whole: Whole) -> Any:
         raise InputError(f"{name} is made of trees: leave out --learner, or use --scheme bagging.")
     said = {**learners.variant_settings(options.learner), **settings.given(options)}
     learner = learners.learner_class(options.learner)(**said)
-    if learner.two_classes and len(set(whole.y.tolist())) > 2:
+    if learner.two_classes and not learner.takes_classes and len(set(whole.y.tolist())) > 2:
         learner = wrap.scheme_class("kesler")(learner)
     return kind(learner, **given)
 

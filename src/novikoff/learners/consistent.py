@@ -48,7 +48,7 @@ class Consistent(Judged):
         >>> from novikoff import Elimination
         >>> model = Elimination().fit([[1, 0, 1], [0, 0, 1], [1, 0, 0], [1, 1, 0]], [1, 0, 1, 0])
         >>> print(model.sample_check(epsilon=0.1, delta=0.05).sentence)
-        This hypothesis is consistent with 4 examples; for ε = 0.1 and δ = 0.05 it needs 64.
+        This hypothesis is consistent with 4 examples if any of its class is; for ε = 0.1 and δ = 0.05 it needs 64.
         """
         many, (law, told, _), why = self._seen(examples), self._class(), self._contradicted()
         sensible.epsilon(epsilon)
@@ -57,7 +57,10 @@ class Consistent(Judged):
             sentence = f"This hypothesis is not consistent with its {whole(many)} examples: {why}."
             return SampleCheck(False, False, many, found.needed, sentence)
         asked = f"for ε = {epsilon:g} and δ = {delta:g} it {'needed' if found.enough else 'needs'}"
-        sentence = f"This hypothesis is consistent with {whole(many)} examples; {asked} {whole(found.needed)}."
+        sentence = (
+            f"This hypothesis is consistent with {whole(many)} examples if any of its class is; {asked}"
+            f" {whole(found.needed)}."
+        )
         return SampleCheck(True, found.enough, many, found.needed, sentence)
 
     def _seen(self, examples: int | None) -> int:
@@ -72,7 +75,9 @@ class Consistent(Judged):
         else:
             found = laws.ask(law, examples=many, delta=delta, **told)
             both, numbers = self._parts() > 1, {"examples": many, "class": named}
-            about = "the majority of the consistent hypotheses" if both else "this consistent hypothesis"
+            agrees = "if any of its class agrees with all examples,"
+            about = "the majority of the consistent hypotheses," if both else "this hypothesis,"
+            about = f"{about} {agrees}"
             bound = min(1.0, float_above(self._parts() * Decimal(repr(float(found.value)))))
             statement = f"twice {found.formula}" if both else found.formula
             promise = Promise(about, bound, delta, statement, numbers, assumes)

@@ -124,7 +124,8 @@ class Kernelised(Learner):
     def _pass(self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], *, known: bool = False) -> int:
         if isinstance(kernel_of(self.kernel), Precomputed):
             raise InputError("A precomputed kernel is learned by fit or partial_fit from the whole Gram matrix.")
-        taken = self._run(state).all(self._measured(state, rows, signs, weights))
+        told = self._measured(state, rows, signs, weights)  # first: it settles in which form rows are kept
+        taken = self._run(state).all(told)
         if taken < len(signs):
             if taken:
                 self._adopt(state)

@@ -61,7 +61,7 @@ def gathered(reading: Reading, *, positive: str | None = None) -> Whole:
         y=y,
         names=names,
         weights=None if (weight == 1.0).all() else weight,
-        reading=None if reading.format is None else reading.format.settings(),
+        reading=reading.settings(),
         slot_names=dict(reading.kept) if reading.kept else None,
         positive=positive,
     )

@@ -76,7 +76,7 @@ class Teacher:
             self.table = growing.for_growing(data.matrix)
         elif not (hasattr(learner, "fit") and hasattr(learner, "predict")):
             raise InputError(f"learner must have fit and predict, but {learner!r} has not.")
-        elif classes > 2 and isinstance(learner, Learner) and learner.two_classes:
+        elif classes > 2 and isinstance(learner, Learner) and learner.two_classes and not learner.takes_classes:
             raise InputError(
                 f"{learner!r} tells two labels apart, but {classes} came: put it into a scheme, such as"
                 f" Kesler({learner!r})."

@@ -166,6 +166,11 @@ class OnlineToBatch(Around):
 
     def _check_learner(self) -> None:
         inner = self.inner
+        if inner.takes_classes:
+            raise InputError(
+                f"OnlineToBatch takes learners that tell two labels apart by a weight vector, such as Perceptron(), but"
+                f" {inner!r} came."
+            )
         if isinstance(inner, VotedPerceptron) or (isinstance(inner, Halving) and not isinstance(inner.hypotheses, str)):
             raise InputError(
                 f"OnlineToBatch takes learners that predict by themselves, such as Perceptron(), but {inner!r} came:"

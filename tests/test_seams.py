@@ -1,0 +1,118 @@
+"""Where parts meet: schemes and maps, hypotheses and kernels, options that belong to something else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import novikoff
+from novikoff import Bagging, Elimination, InputError, KernelPerceptron, MultilayerPerceptron, OnlineToBatch, Perceptron
+from novikoff.certificates.certificate import make
+from novikoff.certificates.source import Files
+from novikoff.cli.main import main
+from novikoff.stream.reading import Options
+
+
+@pytest.fixture
+def circle(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "circle.svm"
+    lines = [f"{1 if x @ x <= 1 else -1} 1:{x[0]:.4f} 2:{x[1]:.4f}" for x in rng.uniform(-1.6, 1.6, (150, 2))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def wrong(capsys: pytest.CaptureFixture[str], model: Path, data: Path, out: Path) -> float:
+    capsys.readouterr()
+    assert main(["predict", str(model), str(data), "--output", str(out), "--json", "--quiet"]) == 0
+    return float(json.loads(capsys.readouterr().out)["error"])
+
+
+def test_ensembles_remember_their_map(circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "m.model"
+    how = ["--map", "poly:2", "--learner", "perceptron", "--passes", "5", "--members", "5", "--quiet"]
+    assert main(["learn", str(circle), "--scheme", "bagging", *how, "--save", str(model)]) == 0
+    assert wrong(capsys, model, circle, tmp_path / "p.txt") < 0.15
+
+
+def test_a_full_memory_is_told_as_such(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["learn", str(circle), "--learner", "kernel-perceptron", "--memory", "0.002", "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert "memory" in said
+    assert "grew out of range" not in said
+
+
+@pytest.mark.parametrize("learner", [KernelPerceptron(), MultilayerPerceptron()])
+def test_hypotheses_are_chosen_among_weight_vectors(learner: Any) -> None:
+    with pytest.raises(InputError, match="tell two labels apart by a weight vector"):
+        OnlineToBatch(learner, method="vote").fit([[0.0], [1.0]], [0, 1])
+
+
+def test_examples_of_no_weight_in_the_certificate_of_a_kernel(tmp_path: Path) -> None:
+    path, certificate = tmp_path / "d.vw", tmp_path / "c.json"
+    path.write_text("".join(f"{1 if k % 2 else -1} {k % 3} | a:{k % 2} b:{k % 5}\n" for k in range(1, 30)))
+    how = ["--learner", "kernel-perceptron", "--certificate", str(certificate), "--quiet"]
+    assert main(["learn", str(path), *how]) == 0
+    assert json.loads(certificate.read_text())["witnesses"] == {}
+    assert main(["verify", str(certificate), str(path)]) == 0
+
+
+def test_consistency_that_was_not_counted_is_not_claimed() -> None:
+    X = np.array([[1, 1], [1, 1], [1, 0], *[[0, 1]] * 300])
+    model = Elimination().fit(X, [0, 1, 0, *[0] * 300])
+    assert (model.predict(X) != np.array([0, 1, 0, *[0] * 300])).any()
+    assert "if any of its class is" in model.sample_check(epsilon=0.1, delta=0.1).sentence
+    assert "if any of its class agrees with all examples" in model.promised()["sentence"]
+
+
+def test_examples_that_come_twice_promise_nothing(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["learn", str(circle), str(circle), "--output-hypothesis", "vote", "--quiet"]) == 2
+    assert "name each file once" in capsys.readouterr().err
+    for titles, promised in (([circle], True), ([circle, circle], False)):
+        source = Files([str(title) for title in titles], Options())
+        certificate, _ = make(OnlineToBatch(Perceptron(), method="vote"), source, passes=1)
+        assert (certificate.document["hypothesis"]["bound"] is not None) == promised
+
+
+def test_a_kernel_in_a_bag_takes_three_labels() -> None:
+    X, y = np.eye(3).repeat(6, axis=0), np.arange(3).repeat(6)
+    assert (Bagging(KernelPerceptron(passes=3), members=5).fit(X, y).predict(X) == y).mean() > 0.6
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--scheme", "adaboost", "--output-hypothesis", "vote"), "--output-hypothesis has no meaning for adaboost"),
+        (("--scheme", "bagging", "--epsilon", "0.1"), "--epsilon is for --output-hypothesis"),
+        (("--scheme", "bagging", "--representation", "dual"), "--representation has no meaning for bagging"),
+        (("--budget", "3"), "--budget is how hard a --certificate or --report looks"),
+        (("--learner", "kernel-perceptron", "--budget", "3"), "--learner-budget is the learner's own"),
+    ],
+)
+def test_options_of_something_else(
+    options: tuple[str, ...], said: str, circle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["learn", str(circle), *options, "--quiet"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_another_seed_is_refused_on_the_way(circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "m.model"
+    how = ["--learner", "multilayer-perceptron", "--hidden", "2", "--quiet"]
+    assert main(["learn", str(circle), *how, "--seed", "3", "--save", str(model)]) == 0
+    assert main(["learn", str(circle), "--resume", str(model), "--seed", "3", "--quiet"]) == 0
+    assert main(["learn", str(circle), "--resume", str(model), "--seed", "4", "--quiet"]) == 2
+    assert "seed" in capsys.readouterr().err
+    assert novikoff.load(model).seed == 3
+
+
+def test_names_of_their_own_are_kept_in_the_dual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text("".join(f'{{"label": {k % 2}, "x": {k % 2}, "z": {k % 3}}}\n' for k in range(40)))
+    how = ["--learner", "kernel-perceptron", "--representation", "auto", "--bits", "0", "--json", "--quiet"]
+    assert main(["learn", str(path), *how]) == 0
+    assert json.loads(capsys.readouterr().out)["learner"] == "kernel-perceptron"
