@@ -49,7 +49,7 @@ EXPRESSIONS = st.recursive(
         st.tuples(inner, inner).map(lambda pair: pair[0] * pair[1]),
         st.tuples(st.sampled_from([0.0, 0.25, 3.0]), inner).map(lambda pair: pair[0] * pair[1]),
         st.tuples(inner, st.integers(1, 3)).map(lambda pair: pair[0] ** pair[1]),
-        inner.map(lambda k: kernels.polynomial_of(k, [0.5, 0.0, 2.0])),
+        inner.map(lambda k: kernels.polynomial(k, [0.5, 0.0, 2.0])),
         inner.map(lambda k: kernels.exp(0.01 * kernels.rbf(1.0) * k)),
     ),
     max_leaves=4,
@@ -91,7 +91,7 @@ def test_expressions_are_what_they_say() -> None:
     }
     for text, wanted in pairs.items():
         assert np.allclose(kernels.parse(text)(X, Z), wanted, rtol=1e-12, atol=1e-12), text
-    series = kernels.polynomial_of(kernels.linear(), [1, 0, 2, 0.5])
+    series = kernels.polynomial(kernels.linear(), [1, 0, 2, 0.5])
     assert np.allclose(series(X, Z), 1 + 2 * s**2 + 0.5 * s**3)
     assert np.allclose(kernels.scaled(kernels.rbf(0.4), f)(X, Z), np.exp(-0.4 * apart) * f(X)[:, None] * f(Z))
     assert np.allclose((kernels.own(lambda A, B: A @ B.T) + 1)(X, Z), s + 1)
@@ -151,8 +151,9 @@ def test_symmetry_is_asked_for_and_gram_matrices_are_taken() -> None:
         lambda: kernels.polynomial(0),
         lambda: kernels.polynomial(2, -1.0),
         lambda: kernels.linear() ** 2.5,
-        lambda: kernels.polynomial_of(kernels.linear(), [1.0, -1.0]),
-        lambda: kernels.polynomial_of(kernels.linear(), []),
+        lambda: kernels.polynomial(kernels.linear(), [1.0, -1.0]),
+        lambda: kernels.polynomial(kernels.linear(), []),
+        lambda: kernels.polynomial(kernels.linear(), 2),
         lambda: kernels.parse("poly"),
         lambda: kernels.parse("rbf:0.1 +"),
         lambda: kernels.parse("linear linear"),

@@ -23,7 +23,6 @@ _HOME = {
     "linear": "expression",
     "own": "expression",
     "polynomial": "expression",
-    "polynomial_of": "expression",
     "precomputed": "expression",
     "quadratic": "expression",
     "rbf": "expression",
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from novikoff.kernels.expression import linear as linear
     from novikoff.kernels.expression import own as own
     from novikoff.kernels.expression import polynomial as polynomial
-    from novikoff.kernels.expression import polynomial_of as polynomial_of
     from novikoff.kernels.expression import precomputed as precomputed
     from novikoff.kernels.expression import quadratic as quadratic
     from novikoff.kernels.expression import rbf as rbf

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from numpy.typing import NDArray
 
@@ -187,9 +187,24 @@ def linear() -> Kernel:
     return Linear()
 
 
-def polynomial(degree: int, constant: float = 1.0, scale: float = 1.0) -> Kernel:
-    """(scale·x·z + constant)^degree."""
-    return Polynomial(degree, constant, scale)
+@overload
+def polynomial(of: int, constant: float = ..., scale: float = ...) -> Kernel: ...
+
+
+@overload
+def polynomial(of: Kernel, coefficients: Sequence[float], /) -> Kernel: ...
+
+
+def polynomial(of: Any, constant: Any = 1.0, scale: float = 1.0) -> Kernel:
+    """polynomial(degree, constant, scale) is (scale·x·z + constant)^degree; polynomial(k, coefficients) is
+    c₀ + c₁·K + c₂·K² + …, all c ≥ 0."""
+    if isinstance(of, Kernel):
+        if not hasattr(constant, "__iter__"):
+            raise InputError(
+                f"A polynomial of a kernel needs its coefficients, such as [0, 1, 2], but {constant!r} came."
+            )
+        return Series(of, tuple(float(c) for c in constant))
+    return Polynomial(of, constant, scale)
 
 
 def quadratic() -> Kernel:
@@ -215,11 +230,6 @@ def constant(value: float) -> Kernel:
 def exp(kernel: Kernel) -> Kernel:
     """exp(K)."""
     return Exp(kernel)
-
-
-def polynomial_of(kernel: Kernel, coefficients: Sequence[float]) -> Kernel:
-    """c₀ + c₁·K + c₂·K² + …, all c ≥ 0."""
-    return Series(kernel, tuple(float(c) for c in coefficients))
 
 
 def scaled(kernel: Kernel, function: Callable[[Any], Any]) -> Kernel:

@@ -169,7 +169,7 @@ class Kernelised(Learner):
         return terms, squares
 
     def _refused(self, state: Any, row: int, *, stands: bool) -> Exception:
-        what = "what was learned up to there stands" if stands else "nothing of this batch was learned"
+        what = "what was learned up to there stands, unsaved" if stands else "nothing of this batch was learned"
         more = state.per_row() + state.features * state.per_term() + state.columns * PER_ENTRY
         if state.bytes_used() + more > self.memory * 1e6:
             return InputError(
