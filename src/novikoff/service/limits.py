@@ -1,0 +1,72 @@
+"""Every bound of the service, with its default: what a request may ask for, and what is kept how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from novikoff.errors import InputError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sizes are in bytes, times in seconds; a rate of 0 is no limit."""
+
+    body: int = 8 << 20
+    """Of one JSON body."""
+    upload: int = 256 << 20
+    """Of a model file."""
+    line: int = 1 << 20
+    """Of one line of a stream; streams themselves may be of any length."""
+    examples: int = 10_000
+    """In one JSON body."""
+    features: int = 100_000
+    """In one example."""
+    name: int = 1_000
+    """Characters in the name of a feature or in a label."""
+    known_features: int = 10_000_000
+    """Different features in one model."""
+    classes: int = 100_000
+    """Different labels in one model."""
+    models: int = 100
+    """In one server."""
+    pending: int = 100_000
+    """Predictions that wait for their labels, in one stream: beyond that the oldest are forgotten."""
+    pending_seconds: int = 7 * 86_400
+    """How long a prediction waits for its label."""
+    keys: int = 1_000_000
+    """Idempotency keys that are remembered, in one stream."""
+    keys_seconds: int = 86_400
+    """How long they are."""
+    rate: int = 0
+    """Requests a second of one client: a token, or an address where there are no tokens."""
+    concurrent: int = 512
+    """Requests at the same time."""
+    head_seconds: int = 10
+    """How long a client may take for the head of a request."""
+    body_seconds: int = 30
+    """How long it may take for the next piece of a body."""
+    answer_seconds: int = 30
+    """How long it may take to fetch the next piece of an answer."""
+    checkpoint_examples: int = 1_000_000
+    """A model is written to the disk after so many examples …"""
+    checkpoint_seconds: int = 60
+    """… or so long after the first that is not in its file."""
+    journal_days: int = 0
+    """How long examples stay in the journal after they are in a model's file; 0 for ever. Certificates need them all."""
+    journal_bytes: int = 0
+    """How large the journal may grow before the oldest examples that are in models' files leave it; 0 without end."""
+    spare: int = 32 << 20
+    """Disk that is left free: with less, learning is refused."""
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if type(value) is not int or value < 0:
+                raise InputError(f"{setting.name} must be a whole number of at least 0, but is {value!r}.")
+
+    @classmethod
+    def given(cls, settings: dict[str, Any]) -> Limits:
+        """From settings of which some may not have been given."""
+        known = {setting.name for setting in fields(cls)}
+        return cls(**{name: value for name, value in settings.items() if name in known and value is not None})

@@ -1,0 +1,154 @@
+"""What is said on the line: the bodies of requests and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+ModelName = Annotated[str, Meta(pattern=NAME, description="Letters, digits, points, underscores and hyphens.")]
+Features = dict[str, float] | list[str]
+Label = str | bool | int | float
+Labels = Label | list[Label]
+
+
+class Request(Struct, forbid_unknown_fields=True):
+    """A body; a field that is not known is a mistake, not to be passed over."""
+
+
+# --- What is asked ---
+
+
+class Creation(Request):
+    """A new model. `learner` is a name as on the command line, `settings` are those of its class."""
+
+    name: ModelName
+    learner: str = "perceptron"
+    settings: dict[str, Any] = {}
+    challenges: ModelName | None = None
+
+
+class Prediction(Request):
+    """One example (`features`) or many (`examples`)."""
+
+    features: Features | UnsetType = UNSET
+    examples: list[Example] | UnsetType = UNSET
+    keep: bool = True
+
+
+class Example(Request):
+    features: Features
+
+
+class Lesson(Request):
+    """An example with its label, or the label of an earlier prediction."""
+
+    label: Labels
+    features: Features | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+
+
+# --- What is answered ---
+
+
+class Problem(Struct):
+    """What is wrong, in a sentence, and a word for programs."""
+
+    error: str
+    code: str
+    learned: int | UnsetType = UNSET
+    """How many examples of the request were learned all the same."""
+
+
+class Counts(Struct):
+    examples: int
+    mistakes: int
+    updates: int
+    error: float
+    radius: float
+
+
+class Model(Struct):
+    name: str
+    learner: str
+    settings: dict[str, Any]
+    role: str
+    challenges: str | None
+    created: str
+    labels: list[Label]
+    features: int
+    ledger: Counts
+
+
+class Models(Struct):
+    models: list[Model]
+
+
+class Predicted(Struct):
+    id: str | None
+    label: Labels | None
+    score: float
+
+
+class AllPredicted(Struct):
+    predictions: list[Predicted]
+
+
+class Learned(Struct):
+    status: str
+    examples: int
+    mistakes: int
+    updates: int
+    refused: dict[str, int] | UnsetType = UNSET
+
+
+class Pending(Struct):
+    """Late labels: how many predictions wait, and what became of the others."""
+
+    waiting: int
+    labelled: int
+    already_labelled: int
+    changed_labels: int
+    expired: int
+    unknown: int
+
+
+class Together(Struct):
+    """The examples since a challenger joined, which it and its champion both learned."""
+
+    examples: int
+    mistakes: int
+    champion_mistakes: int
+
+
+class Member(Struct):
+    name: str
+    role: str
+    examples: int
+    mistakes: int
+    updates: int
+    error: float
+    refused: int
+    since_joined: Together | None
+
+
+class LedgerPage(Struct):
+    examples: int
+    mistakes: int
+    updates: int
+    error: float
+    radius: float
+    pending: Pending
+    stream: list[Member]
+
+
+class Point(Struct):
+    time: float
+    examples: int
+    mistakes: int
+    bound: float | None
+
+
+class History(Struct):
+    points: list[Point]

@@ -1,0 +1,119 @@
+"""The table of routes: what may be asked, who may ask it, what comes back. App, gate and OpenAPI document are made of
+it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from novikoff.service import protocol
+
+PREDICT, LEARN, ADMIN = "predict", "learn", "admin"
+SCOPES = (PREDICT, LEARN, ADMIN)
+JSON, NDJSON, FILE, TEXT, EVENTS = (
+    "application/json",
+    "application/x-ndjson",
+    "application/octet-stream",
+    "text/plain; version=0.0.4; charset=utf-8",
+    "text/event-stream",
+)
+
+
+class Query(NamedTuple):
+    name: str
+    schema: dict[str, Any]
+    sentence: str
+
+
+class Route(NamedTuple):
+    method: str
+    path: str
+    name: str
+    """Of the handler."""
+    scope: str
+    sentence: str
+    takes: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    """Media type → type of the body, None for bytes or lines."""
+    gives: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    """Media type → type of the answer, None for bytes, lines or any object."""
+    status: int = 200
+    problems: tuple[int, ...] = ()
+    """Statuses of errors besides 400, 401, 403, 413, 429 and 503, which every route may answer."""
+    queries: tuple[Query, ...] = ()
+    retried: bool = False
+    """Whether an Idempotency-Key has a meaning."""
+
+
+KEEP = Query("keep", {"type": "boolean", "default": True}, "Whether predictions wait for their labels (of streams).")
+BAD_LINES = Query(
+    "bad_lines", {"enum": ["error", "skip"], "default": "error"}, "What to do about lines that are not right."
+)
+TOP = Query("top", {"type": "integer", "minimum": 0, "maximum": 10_000, "default": 20}, "How many weights.")
+UPLOADED = (
+    Query("name", {"type": "string", "pattern": protocol.NAME}, "Of the model, where a file is sent."),
+    Query("challenges", {"type": "string", "pattern": protocol.NAME}, "Its champion, where a file is sent."),
+)
+
+# Those asked most come first: they are looked through in this order.
+ROUTES = (
+    Route(
+        "POST", "/v1/models/{name}/predict", "predict", PREDICT,
+        "The label and score of one example or many; what is kept can be labelled later by its id.",
+        {JSON: protocol.Prediction, NDJSON: None},
+        {JSON: protocol.Predicted | protocol.AllPredicted, NDJSON: None},
+        problems=(404, 415, 422), queries=(KEEP,),
+    ),
+    Route(
+        "POST", "/v1/models/{name}/learn", "learn", LEARN,
+        "Learns examples with their labels, or the late label of a prediction. Answered when it is safe on the disk.",
+        {JSON: protocol.Lesson, NDJSON: None}, {JSON: protocol.Learned, NDJSON: None},
+        problems=(404, 409, 410, 415, 422, 507), queries=(BAD_LINES,), retried=True,
+    ),
+    Route(
+        "GET", "/v1/models", "models", PREDICT, "All models.", {}, {JSON: protocol.Models},
+    ),
+    Route(
+        "POST", "/v1/models", "create", ADMIN, "Makes a model, or takes a model file that was saved before.",
+        {JSON: protocol.Creation, FILE: None}, {JSON: protocol.Model}, 201,
+        problems=(404, 409, 415, 422, 507), queries=UPLOADED,
+    ),
+    Route(
+        "GET", "/v1/models/{name}", "model", PREDICT, "One model.", {}, {JSON: protocol.Model}, problems=(404,),
+    ),
+    Route(
+        "DELETE", "/v1/models/{name}", "delete", ADMIN, "Removes a model and its journal.", {}, {}, 204,
+        problems=(404, 409, 507),
+    ),
+    Route(
+        "POST", "/v1/models/{name}/promote", "promote", ADMIN,
+        "Makes a challenger the champion of its stream; names stay, roles change.", {}, {JSON: protocol.Model},
+        problems=(404, 409, 507),
+    ),
+    Route(
+        "GET", "/v1/models/{name}/ledger", "ledger", PREDICT,
+        "Examples, mistakes and updates, late labels, and those who learn the same stream side by side.",
+        {}, {JSON: protocol.LedgerPage}, problems=(404,),
+    ),
+    Route(
+        "GET", "/v1/models/{name}/certificate", "certificate", PREDICT,
+        "What the theorems allow on the stream so far, and the error to expect on new data.", {}, {JSON: None},
+        problems=(404, 409, 422),
+    ),
+    Route(
+        "GET", "/v1/models/{name}/inspect", "inspect", PREDICT, "The weights that matter most.", {}, {JSON: None},
+        problems=(404, 409), queries=(TOP,),
+    ),
+    Route(
+        "GET", "/v1/models/{name}/history", "history", PREDICT, "The curve of mistakes over examples.",
+        {}, {JSON: protocol.History}, problems=(404,),
+    ),
+    Route(
+        "GET", "/v1/models/{name}/download", "download", ADMIN, "The model file.", {}, {FILE: None},
+        problems=(404, 409),
+    ),
+    Route(
+        "GET", "/v1/models/{name}/examples", "examples", ADMIN,
+        "What was learned, in order, as far as the journal reaches back.", {}, {NDJSON: None}, problems=(404,),
+    ),
+    Route("GET", "/v1/events", "events", PREDICT, "What happens, as it happens.", {}, {EVENTS: None}),
+    Route("GET", "/metrics", "metrics", PREDICT, "Numbers for Prometheus.", {}, {TEXT: None}),
+)  # fmt: skip
