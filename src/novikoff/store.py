@@ -33,6 +33,7 @@ from novikoff.wrap.solved import Solved
 
 FORMAT = 1
 NO_CHECKSUM = "0" * 64
+PIECE = 1 << 12  # names that are written at once
 
 
 def save(model: Learner | Solved, path: str | os.PathLike[str]) -> None:
@@ -62,9 +63,19 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
 
 
 def to_bytes(model: Learner | Solved) -> bytes:
+    return _content(*_described(model))
+
+
+def frozen(model: Learner | Solved) -> Callable[[], bytes]:
+    """What makes the file of the model as it is now, later and in another thread; here it is only copied."""
+    header, tensors = _described(model, as_text=_Text)
+    copies = {name: value if isinstance(value, _Text) else value.copy() for name, value in tensors.items()}
+    return lambda: _content(header, {n: v.array() if isinstance(v, _Text) else v for n, v in copies.items()})
+
+
+def _content(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> bytes:
     from safetensors.numpy import save as serialise
 
-    header, tensors = _described(model)
     # The checksum first, so that it is the first place where these digits can stand.
     header = {"checksum": NO_CHECKSUM, "format": FORMAT, **header}
     content = serialise(tensors, {"novikoff": json.dumps(header)})
@@ -72,14 +83,16 @@ def to_bytes(model: Learner | Solved) -> bytes:
     return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
 
 
-def _described(model: Learner | Solved) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _described(
+    model: Learner | Solved, as_text: Callable[[list[Any]], Any] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a file holds of a model, and of all models that it is made of."""
     about = {"learner": name_of(type(model)), "settings": model.plain_settings()}
     if not isinstance(model, Solved):
-        header, tensors = _parts(model)
+        header, tensors = _parts(model, as_text or _as_text)
         return {**about, **header}, tensors
     header, tensors = model.file_parts()
-    inside = [_described(member) for member in model.made_of()]
+    inside = [_described(member, as_text) for member in model.made_of()]
     if inside:
         header["members"] = [described for described, _ in inside]
     for k, (_, arrays_inside) in enumerate(inside):
@@ -87,7 +100,7 @@ def _described(model: Learner | Solved) -> tuple[dict[str, Any], dict[str, NDArr
     return {**about, **header}, tensors
 
 
-def _parts(model: Learner) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a file holds of a learner's run."""
     state = model._run_so_far()
     book = state.ledger.book
@@ -96,7 +109,7 @@ def _parts(model: Learner) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     used = LISTED + len(state.ledger.mistake_times)
     tensors |= {"ledger.counts": _whole(book.counts[:used]), "ledger.sums": book.sums}
     if state.names is not None:
-        tensors["names"] = _as_text(list(state.names.columns))
+        tensors["names"] = as_text(list(state.names.columns))
     header = {
         "labels": state.labels.listed(),
         "features": state.features,
@@ -108,7 +121,7 @@ def _parts(model: Learner) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     if state.reading is not None:
         header["reading"] = state.reading
     if state.slot_names:
-        tensors["slot_names"] = _as_text(sorted(state.slot_names.items()))
+        tensors["slot_names"] = as_text(sorted(state.slot_names.items()))
     return header, tensors
 
 
@@ -227,9 +240,21 @@ def _remove(temporary: Path) -> None:
         temporary.unlink()
 
 
-def _as_text(value: Any) -> NDArray[np.uint8]:
-    """JSON as an array of bytes."""
-    return np.frombuffer(json.dumps(value, separators=(",", ":")).encode(), np.uint8)
+class _Text:
+    """A list that is to become text."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+    def array(self) -> NDArray[np.uint8]:
+        return _as_text(self.values)
+
+
+def _as_text(values: list[Any]) -> NDArray[np.uint8]:
+    """JSON as an array of bytes. A piece at a time: other threads need not wait for the whole of a long list."""
+    pieces = (values[k : k + PIECE] for k in range(0, len(values), PIECE))
+    text = ",".join(json.dumps(piece, separators=(",", ":"))[1:-1] for piece in pieces)
+    return np.frombuffer(f"[{text}]".encode(), np.uint8)
 
 
 def _whole(array: NDArray[Any]) -> NDArray[Any]:

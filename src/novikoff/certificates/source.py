@@ -48,10 +48,11 @@ class Source(Protocol):
 
 
 class Arrays:
-    """X and y, as `fit` takes them; `qid` for rankings."""
+    """X and y, as `fit` takes them, or one by one as they arrived: then nothing is known of labels beforehand; `qid` for
+    rankings."""
 
-    def __init__(self, X: Any, y: Any, qid: Any = None) -> None:
-        self.X, self.y, self.qid = X, y, qid
+    def __init__(self, X: Any, y: Any, qid: Any = None, *, arriving: bool = False) -> None:
+        self.X, self.y, self.qid, self.arriving = X, y, qid, arriving
 
     def about(self) -> dict[str, Any]:
         batch = door.batch(self.X)
@@ -63,11 +64,12 @@ class Arrays:
         digest.update(repr(spelled_out(self.y)).encode())
         if self.qid is not None:
             digest.update(repr(door.label_array(self.qid).tolist()).encode())
-        return {"arrays": {"rows": batch.examples, "columns": batch.features, "sha256": digest.hexdigest()}}
+        about = {"rows": batch.examples, "columns": batch.features, "sha256": digest.hexdigest()}
+        return {"arrays": {**about, "arriving": True} if self.arriving else about}
 
     def learn(self, model: Learner, passes: int, see: See | None = None) -> int:
         more = {} if self.qid is None else {"qid": self.qid}
-        model.partial_fit(self.X, self.y, **model.beforehand(self.y), **more)
+        model.partial_fit(self.X, self.y, **({} if self.arriving else model.beforehand(self.y)), **more)
         first = model.ledger_.mistakes
         for _ in range(passes - 1):
             model.partial_fit(self.X, self.y, **more)

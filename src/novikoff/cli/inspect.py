@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff import learners
 from novikoff.cli import output
 from novikoff.errors import InputError
 
@@ -36,20 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def run(options: argparse.Namespace) -> int:
+    from novikoff.report.described import described
     from novikoff.store import load
 
     model = load(options.model)
-    description = {
-        "learner": learners.name_of(type(model.inner)),
-        **model.about_scheme(),
-        "settings": {**model.inner.plain_settings(), **_scheme_settings(model)},
-        "labels": _labels(model),
-        "features": model.n_features_in_,
-        "ledger": model.ledger_.as_dict() if hasattr(model, "ledger_") else None,
-        "weights": _weights(model, options.top),
-        "hypothesis": model.describe(),
-        **_promised(model, options),
-    }
+    description = {**described(model, options.top), **_promised(model, options)}
     print(json.dumps(description, ensure_ascii=False) if options.json else _as_text(description))
     return 0
 
@@ -63,28 +53,6 @@ def _promised(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     if not hasattr(model, "sample_check"):
         raise InputError("--epsilon is for hypotheses without a mistake: of elimination, halving and rectangle.")
     return {**found, "sample_check": model.sample_check(epsilon=options.epsilon, delta=options.delta)._asdict()}
-
-
-def _weights(model: Any, top: int) -> list[dict[str, Any]] | None:
-    from novikoff.report.weights import largest
-
-    found = largest(model, top)
-    if found is None:
-        return None
-    return [{key: value for key, value in weight._asdict().items() if value is not None} for weight in found]
-
-
-def _labels(model: Any) -> list[Any]:
-    try:
-        labels: list[Any] = model.classes_.tolist()
-    except AttributeError:
-        return []
-    return labels
-
-
-def _scheme_settings(model: Any) -> dict[str, Any]:
-    settings = model.plain_settings() if model.inner is not model else {}
-    return {key: value for key, value in settings.items() if key != "learner"}
 
 
 def _as_text(description: dict[str, Any]) -> str:

@@ -32,6 +32,7 @@ COMMANDS = {
     "generate": "make a stream from a concept class, or the worst one for a learner",
     "theory": "how many examples, what error, which dimension, how many mistakes: by computation",
     "lab": "see theorems at work: an experiment with its plots and bounds",
+    "serve": "predict and learn over HTTP, losing nothing",
     "warm-up": "compile everything for this machine now",
     "completion": "print shell completion",
 }

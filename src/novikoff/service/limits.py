@@ -2,62 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from novikoff.errors import InputError
+
+
+def _limit(default: int, sentence: str) -> int:
+    return field(default=default, metadata={"sentence": sentence})
 
 
 @dataclass(frozen=True)
 class Limits:
     """Sizes are in bytes, times in seconds; a rate of 0 is no limit."""
 
-    body: int = 8 << 20
-    """Of one JSON body."""
-    upload: int = 256 << 20
-    """Of a model file."""
-    line: int = 1 << 20
-    """Of one line of a stream; streams themselves may be of any length."""
-    examples: int = 10_000
-    """In one JSON body."""
-    features: int = 100_000
-    """In one example."""
-    name: int = 1_000
-    """Characters in the name of a feature or in a label."""
-    known_features: int = 10_000_000
-    """Different features in one model."""
-    classes: int = 100_000
-    """Different labels in one model."""
-    models: int = 100
-    """In one server."""
-    pending: int = 100_000
-    """Predictions that wait for their labels, in one stream: beyond that the oldest are forgotten."""
-    pending_seconds: int = 7 * 86_400
-    """How long a prediction waits for its label."""
-    keys: int = 1_000_000
-    """Idempotency keys that are remembered, in one stream."""
-    keys_seconds: int = 86_400
-    """How long they are."""
-    rate: int = 0
-    """Requests a second of one client: a token, or an address where there are no tokens."""
-    concurrent: int = 512
-    """Requests at the same time."""
-    head_seconds: int = 10
-    """How long a client may take for the head of a request."""
-    body_seconds: int = 30
-    """How long it may take for the next piece of a body."""
-    answer_seconds: int = 30
-    """How long it may take to fetch the next piece of an answer."""
-    checkpoint_examples: int = 1_000_000
-    """A model is written to the disk after so many examples …"""
-    checkpoint_seconds: int = 60
-    """… or so long after the first that is not in its file."""
-    journal_days: int = 0
-    """How long examples stay in the journal after they are in a model's file; 0 for ever. Certificates need them all."""
-    journal_bytes: int = 0
-    """How large the journal may grow before the oldest examples that are in models' files leave it; 0 without end."""
-    spare: int = 32 << 20
-    """Disk that is left free: with less, learning is refused."""
+    body: int = _limit(8 << 20, "Of one JSON body.")
+    head: int = _limit(32 << 10, "Of the head of a request.")
+    upload: int = _limit(256 << 20, "Of a model file.")
+    line: int = _limit(1 << 20, "Of one line of a stream; streams themselves may be of any length.")
+    examples: int = _limit(10_000, "In one JSON body.")
+    features: int = _limit(100_000, "In one example.")
+    name: int = _limit(1_000, "Characters in the name of a feature or in a label.")
+    known_features: int = _limit(10_000_000, "Different features in one model.")
+    classes: int = _limit(100_000, "Different labels in one model.")
+    models: int = _limit(100, "In one server.")
+    pending: int = _limit(
+        100_000, "Predictions that wait for their labels, in one stream: beyond that the oldest are forgotten."
+    )
+    pending_seconds: int = _limit(7 * 86_400, "How long a prediction waits for its label.")
+    keys: int = _limit(1_000_000, "Idempotency keys that are remembered, in one stream.")
+    keys_seconds: int = _limit(86_400, "How long they are.")
+    rate: int = _limit(0, "Requests a second of one client: a token, or an address where there are no tokens.")
+    concurrent: int = _limit(512, "Requests at the same time.")
+    head_seconds: int = _limit(10, "How long a client may take for the head of a request.")
+    body_seconds: int = _limit(30, "How long it may take for the next piece of a body.")
+    answer_seconds: int = _limit(30, "How long it may take to fetch the next piece of an answer.")
+    checkpoint_examples: int = _limit(1_000_000, "A model is written to the disk after so many examples …")
+    checkpoint_seconds: int = _limit(60, "… or so long after the first that is not in its file.")
+    journal_days: int = _limit(
+        0, "How long examples stay in the journal after they are in a model's file; 0 for ever: certificates need all."
+    )
+    journal_bytes: int = _limit(
+        0, "How large the journal may grow before the oldest examples that are in models' files leave it; 0 without end."
+    )
+    housekeeping_ms: int = _limit(500, "Milliseconds between looks at what is to be saved or to leave the journal.")
+    spare: int = _limit(32 << 20, "Disk that is left free: with less, learning is refused.")
 
     def __post_init__(self) -> None:
         for setting in fields(self):

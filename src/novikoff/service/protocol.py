@@ -104,14 +104,15 @@ class Learned(Struct):
 
 
 class Pending(Struct):
-    """Late labels: how many predictions wait, and what became of the others."""
+    """Late labels: how many predictions wait, and what became of the others since the server was started."""
 
-    waiting: int
-    labelled: int
-    already_labelled: int
-    changed_labels: int
-    expired: int
-    unknown: int
+    waiting: int = 0
+    labelled: int = 0
+    already_labelled: int = 0
+    changed_labels: int = 0
+    expired: int = 0
+    too_late: int = 0
+    unknown: int = 0
 
 
 class Together(Struct):
@@ -144,7 +145,6 @@ class LedgerPage(Struct):
 
 
 class Point(Struct):
-    time: float
     examples: int
     mistakes: int
     bound: float | None

@@ -1,0 +1,126 @@
+"""Serves models over HTTP: predicts now, learns when the label comes, survives a crash with nothing lost.
+
+Without an action the server is started. `token` makes, lists and revokes tokens, `backup` copies the folder while it is
+served.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from novikoff.errors import InputError
+
+ACTIONS = ("token", "backup")
+NEEDED = ("starlette", "uvicorn", "msgspec", "httptools", "uvloop")
+EPILOG = """\
+Everything is JSON under /v1 (the document is at /v1/openapi.json), the dashboard is at /. On loopback without tokens
+everything is open; with tokens every request needs one, and any other address than loopback needs tokens.
+
+examples:
+  novikoff serve --data models                             at http://127.0.0.1:8000
+  curl localhost:8000/v1/models -H 'Content-Type: application/json' -d '{"name": "spam"}'
+  curl localhost:8000/v1/models/spam/learn -H 'Content-Type: application/json' \\
+       -d '{"features": {"viagra": 1}, "label": "spam"}'
+  novikoff serve token --data models --name shop --scope predict --scope learn --days 90
+  novikoff serve token --data models --list
+  novikoff serve token --data models --revoke shop
+  novikoff serve --data models --host 0.0.0.0 --tls-certificate cert.pem --tls-key key.pem
+  novikoff serve backup --data models --to backup-monday
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
+    parser.add_argument("action", nargs="?", choices=ACTIONS, help="what to do instead of serving")
+    parser.add_argument("--data", metavar="DIR", required=True, help="the folder of models and journal; made if missing")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="the port; 0 for any that is free (default: 8000)")
+    parser.add_argument("--tls-certificate", metavar="FILE", help="serve HTTPS with this certificate …")
+    parser.add_argument("--tls-key", metavar="FILE", help="… and this key")
+    parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    token = parser.add_argument_group("token")
+    token.add_argument("--name", help="whom the token is for")
+    token.add_argument("--scope", action="append", help="predict, learn or admin; may come more than once")
+    token.add_argument("--days", type=float, help="how long it is good for (default: for ever)")
+    token.add_argument("--list", action="store_true", help="list all tokens")
+    token.add_argument("--revoke", metavar="NAME", help="take a token back")
+    copy = parser.add_argument_group("backup")
+    copy.add_argument("--to", metavar="DIR", help="the folder to make")
+    _add_limits(parser)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    from novikoff.service.limits import Limits
+
+    group = parser.add_argument_group("limits", "sizes in bytes, times in seconds")
+    for limit in fields(Limits):
+        sentence = f"{limit.metadata['sentence'].rstrip('.')} (default: {limit.default:,})"
+        group.add_argument(f"--limit-{limit.name.replace('_', '-')}", metavar="N", type=int, help=sentence)
+
+
+def run(options: argparse.Namespace) -> int:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise InputError(f"serve needs {', '.join(missing)}: pip install 'novikoff[serve]'.")
+    _only_where_meant(options)
+    return {None: _serve, "token": _token, "backup": _backup}[options.action](options)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from novikoff.service.limits import Limits
+    from novikoff.service.server import Address, serve
+
+    given = {name.removeprefix("limit_"): value for name, value in vars(options).items() if name.startswith("limit_")}
+    address = Address(options.host, options.port, options.tls_certificate, options.tls_key)
+    serve(Path(options.data), address, Limits.given(given), _silent if options.quiet else _say)
+    return 0
+
+
+def _token(options: argparse.Namespace) -> int:
+    from novikoff.service import tokens
+    from novikoff.service.opening import prepare
+
+    folder = Path(options.data)
+    prepare(folder)
+    if options.list:
+        for token in tokens.listed(folder):
+            until = "for ever" if token.expires is None else f"until {token.expires:%Y-%m-%d %H:%M} UTC"
+            print(f"{token.id}  {token.name:<20} {','.join(token.scopes):<20} {until}")
+    elif options.revoke is not None:
+        _say(f"revoked: {tokens.revoke(folder, options.revoke).name}")
+    else:
+        if options.name is None or not options.scope:
+            raise InputError("token needs --name and --scope (or --list, or --revoke NAME).")
+        print(tokens.make(folder, options.scope, options.days, options.name))
+        _say("This is the only time that it is shown: only its hash is kept.")
+    return 0
+
+
+def _backup(options: argparse.Namespace) -> int:
+    from novikoff.service.backup import backup
+
+    if options.to is None:
+        raise InputError("backup needs --to DIR, a folder that is made.")
+    backup(Path(options.data), Path(options.to))
+    return 0
+
+
+def _only_where_meant(options: argparse.Namespace) -> None:
+    """Options of one action are not passed over by another."""
+    for action, names in {"token": ("name", "scope", "days", "list", "revoke"), "backup": ("to",)}.items():
+        given: list[Any] = [name for name in names if getattr(options, name)]
+        if given and options.action != action:
+            raise InputError(f"--{given[0]} is for `novikoff serve {action}`.")
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def _silent(sentence: str) -> None:
+    return

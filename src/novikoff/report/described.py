@@ -1,0 +1,41 @@
+"""What a model is, in plain values: learner, settings, labels, ledger, and the weights that matter most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from novikoff import learners
+from novikoff.report.weights import largest
+
+
+def described(model: Any, top: int) -> dict[str, Any]:
+    return {
+        "learner": learners.name_of(type(model.inner)),
+        **model.about_scheme(),
+        "settings": {**model.inner.plain_settings(), **_scheme_settings(model)},
+        "labels": _labels(model),
+        "features": model.n_features_in_,
+        "ledger": model.ledger_.as_dict() if hasattr(model, "ledger_") else None,
+        "weights": _weights(model, top),
+        "hypothesis": model.describe(),
+    }
+
+
+def _weights(model: Any, top: int) -> list[dict[str, Any]] | None:
+    found = largest(model, top)
+    if found is None:
+        return None
+    return [{key: value for key, value in weight._asdict().items() if value is not None} for weight in found]
+
+
+def _labels(model: Any) -> list[Any]:
+    try:
+        labels: list[Any] = model.classes_.tolist()
+    except AttributeError:
+        return []
+    return labels
+
+
+def _scheme_settings(model: Any) -> dict[str, Any]:
+    settings = model.plain_settings() if model.inner is not model else {}
+    return {key: value for key, value in settings.items() if key != "learner"}

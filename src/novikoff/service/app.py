@@ -1,0 +1,382 @@
+"""The application: each route of the table has its handler here."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Route as Path_
+
+from novikoff.errors import NovikoffError
+from novikoff.learners import name_of
+from novikoff.report.described import described
+from novikoff.service import proof
+from novikoff.service.events import Events
+from novikoff.service.house import House
+from novikoff.service.journal import Gone, entries, reader
+from novikoff.service.learning import ALREADY, LEARNED, Learning
+from novikoff.service.lessons import EXAMPLE, Refused, check_features, decoded
+from novikoff.service.lines import Lines
+from novikoff.service.metrics import Metrics
+from novikoff.service.openapi import document
+from novikoff.service.protocol import (
+    NAME,
+    AllPredicted,
+    Creation,
+    History,
+    Learned,
+    LedgerPage,
+    Models,
+    Point,
+    Predicted,
+    Prediction,
+    Problem,
+)
+from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, ROUTES, TEXT
+from novikoff.service.served import Served, made, uploaded, warmed
+from novikoff.service.writer import DiskFull
+from novikoff.store import frozen
+
+CREATION = msgspec.json.Decoder(Creation)
+PREDICTION = msgspec.json.Decoder(Prediction)
+PAGE = Path(__file__).parent / "page"
+PAGE_FILES = {"/": "index.html", "/style.css": "style.css", "/page.js": "page.js"}
+KEY = "idempotency-key"
+LONGEST_KEY = 200
+POINTS = 500
+encode = msgspec.json.encode
+
+
+class App:
+    def __init__(self, house: House, metrics: Metrics) -> None:
+        self.house, self.limits, self.numbers = house, house.limits, metrics
+        self.events_of = Events(house, metrics)
+        self._certificates: dict[str, tuple[Served, int, dict[str, Any]]] = {}
+        self._certifying = asyncio.Lock()
+
+    def asgi(self, life: Any) -> Starlette:
+        """With what begins before the first request and ends after the last."""
+        routes = [Path_(r.path, self._answering(getattr(self, r.name), r.status), methods=[r.method]) for r in ROUTES]
+        for path, name in PAGE_FILES.items():
+            routes.append(Path_(path, _page(PAGE / name)))
+        said = encode(document())
+        routes.append(Path_("/v1/openapi.json", lambda request: Response(said, media_type=JSON)))
+        routes += [Path_("/healthz", self._alive), Path_("/readyz", self._ready)]
+        return Starlette(routes=routes, exception_handlers={404: _no_such, 405: _not_so}, lifespan=life)
+
+    def _answering(
+        self, handler: Callable[[Request], Awaitable[Any]], status: int
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """A handler whose answers and errors become responses."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                if not self.house.open:
+                    raise Refused("The server is stopping.", "stopping", 503)
+                said = await handler(request)
+            except Refused as problem:
+                return refusal(problem.status, problem.code, str(problem), getattr(problem, "learned", None))
+            except DiskFull as problem:
+                sentence = f"Nothing was learned: there is no room left on the disk ({problem}). Predicting goes on."
+                return refusal(507, "disk-full", sentence, getattr(problem, "learned", None))
+            except Gone:
+                return refusal(404, "unknown-model", "The model was removed.")
+            except ClientDisconnect:
+                return refusal(400, "gone", "The body ended before its end.")
+            except MemoryError:
+                return refusal(507, "memory-full", "There is not enough memory for this.")
+            except Exception:
+                traceback.print_exc(file=sys.stderr)
+                return refusal(500, "internal", "Something went wrong in the server; its log has more.")
+            if isinstance(said, Response):
+                return said
+            return Response(status_code=status) if said is None else Response(encode(said), status, media_type=JSON)
+
+        return answer
+
+    def _served(self, request: Request) -> Served:
+        return self.house.find(request.path_params["name"])
+
+    # --- Predicting ---
+
+    async def predict(self, request: Request) -> Any:
+        served = self._served(request)
+        if _media(request) == NDJSON:
+            return await self._predict_lines(served, request)
+        asked: Prediction = decoded(PREDICTION, await request.body())
+        if (asked.features is msgspec.UNSET) == (asked.examples is msgspec.UNSET):
+            raise Refused('Say either "features" or "examples".', "bad-body")
+        if asked.features is not msgspec.UNSET:
+            return self._predicted(served, asked.features, keep=asked.keep)
+        examples: Any = asked.examples
+        if len(examples) > self.limits.examples:
+            raise Refused(
+                f"A body may have {self.limits.examples:,} examples, but {len(examples):,} came: send them as lines.",
+                "too-many-examples",
+            )
+        return AllPredicted([self._predicted(served, one.features, keep=asked.keep) for one in examples])
+
+    def _predicted(self, served: Served, features: Any, *, keep: bool) -> Predicted:
+        check_features(features, self.limits)
+        label, score = served.predict(features)
+        self.numbers.predicted += 1
+        return Predicted(self.house.keep(served, features, time.time()) if keep else None, label, score)
+
+    async def _predict_lines(self, served: Served, request: Request) -> Response:
+        keep = _choice(request, "keep", ("true", "false")) == "true"
+        answers = self._answers(served, self._blocks(request), keep=keep)
+        first = await anext(answers, b"")  # what is wrong in the first block has a status of its own
+
+        async def all_answers() -> AsyncIterator[bytes]:
+            yield first
+            try:
+                async for answer in answers:
+                    yield answer
+            except Refused as problem:
+                yield encode(Problem(str(problem), problem.code)) + b"\n"
+
+        return StreamingResponse(all_answers(), media_type=NDJSON)
+
+    async def _answers(self, served: Served, blocks: AsyncIterator[bytes], *, keep: bool) -> AsyncIterator[bytes]:
+        number = 0
+        async for block in blocks:
+            answers = []
+            for line in block.split(b"\n"):
+                number += 1
+                if line.strip():
+                    try:
+                        features = decoded(EXAMPLE, line).features
+                        answers.append(encode(self._predicted(served, features, keep=keep)))
+                    except Refused as problem:
+                        if answers:
+                            yield b"\n".join([*answers, b""])
+                        raise Refused(f"Line {number}: {problem}", problem.code, problem.status) from None
+            number -= block.endswith(b"\n")
+            yield b"\n".join([*answers, b""]) if answers else b""
+
+    async def _blocks(self, request: Request) -> AsyncIterator[bytes]:
+        """The body in pieces that end where lines end."""
+        rest = b""
+        async for piece in request.stream():
+            end = piece.rfind(b"\n") + 1
+            if end:
+                yield rest + piece[:end]
+                rest = piece[end:]
+            else:
+                rest += piece
+            if len(rest) > self.limits.line:
+                raise Refused(f"A line may have {self.limits.line:,} bytes, but one is longer.", "line-too-long", 413)
+        if rest:
+            yield rest
+
+    # --- Learning ---
+
+    async def learn(self, request: Request) -> Any:
+        learning = Learning(self.house, self._served(request))
+        key = request.headers.get(KEY)
+        if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
+            raise Refused(f"An Idempotency-Key has 1 to {LONGEST_KEY} characters that can be printed.", "bad-key", 400)
+        if _media(request) != NDJSON:
+            return await learning.one(await request.body(), key)
+        skip = _choice(request, "bad_lines", ("error", "skip")) == "skip"
+        lines = Lines(learning, key, skip=skip)
+        told = lines.learn(self._blocks(request))
+        if NDJSON in request.headers.get("accept", ""):
+            return StreamingResponse(self._told(lines, told), media_type=NDJSON)
+        try:
+            async for _ in told:
+                pass
+        except (Refused, DiskFull) as problem:
+            problem.learned = lines.total.examples  # type: ignore[union-attr]
+            raise
+        return self._summary(lines)
+
+    async def _told(self, lines: Lines, told: AsyncIterator[int]) -> AsyncIterator[bytes]:
+        try:
+            async for line in told:
+                yield encode({"lines": line, "examples": lines.total.examples}) + b"\n"
+            yield encode(self._summary(lines)) + b"\n"
+        except Refused as problem:
+            yield encode(Problem(str(problem), problem.code, lines.total.examples)) + b"\n"
+        except DiskFull as problem:
+            yield encode(Problem(f"There is no room left: {problem}.", "disk-full", lines.total.examples)) + b"\n"
+
+    def _summary(self, lines: Lines) -> Learned:
+        total = lines.total
+        if total.problem is not None and not lines.skip:
+            sentence = f"{sum(total.refused.values()):,} examples were refused, the first because: {total.problem}"
+            problem = Refused(sentence, "refused-examples")
+            problem.learned = total.examples
+            raise problem
+        status = LEARNED if total.examples or not lines.line else ALREADY
+        return Learned(status, total.examples, total.mistakes, total.updates, dict(total.refused))
+
+    # --- Models ---
+
+    async def models(self, request: Request) -> Models:
+        return Models([self._described(served) for served in self.house.models.values()])
+
+    async def model(self, request: Request) -> Any:
+        return self._described(self._served(request))
+
+    def _described(self, served: Served) -> Any:
+        return served.described(self.house.champion_of(served).name)
+
+    async def create(self, request: Request) -> Any:
+        if _media(request) == FILE:
+            name, challenges = request.query_params.get("name", ""), request.query_params.get("challenges")
+            for given in (name, *([challenges] if challenges is not None else [])):
+                if not re.match(NAME, given) or given.endswith("\n"):
+                    raise Refused(f"?name= must be letters, digits, '.', '_' and '-', but is {given!r}.", "bad-name")
+            content = await request.body()
+            learner = await asyncio.to_thread(uploaded, content)
+            return self._described(await self.house.create(name, learner, challenges, content))
+        asked: Creation = decoded(CREATION, await request.body())
+        learner = made(asked.learner, asked.settings)
+        await asyncio.to_thread(warmed, learner)
+        return self._described(await self.house.create(asked.name, learner, asked.challenges))
+
+    async def delete(self, request: Request) -> None:
+        served = self._served(request)
+        await self.house.delete(served)
+        self._certificates.pop(served.name, None)
+        self.events_of.bounds.pop(served.name, None)
+
+    async def promote(self, request: Request) -> Any:
+        return self._described(await self.house.promote(self._served(request)))
+
+    async def ledger(self, request: Request) -> LedgerPage:
+        served = self._served(request)
+        counts, stream = served.counts(), self.house.streams[served.stream]
+        return LedgerPage(
+            counts.examples,
+            counts.mistakes,
+            counts.updates,
+            counts.error,
+            counts.radius,
+            stream.waiting.counted(),
+            stream.side_by_side(),
+        )
+
+    async def certificate(self, request: Request) -> Any:
+        served = self._served(request)
+        async with self._certifying:  # one at a time: it takes a processor for a while
+            known = self._certificates.get(served.name)
+            if known is None or known[0] is not served or known[1] != served.version:
+                claim, version = proof.claim_of(served, name_of(type(served.learner))), served.version
+                examples = served.ledger.examples
+                made_now = await asyncio.to_thread(proof.certified, self.house.folder, claim, self.limits)
+                self._certificates[served.name] = known = served, version, made_now
+                self._note_bound(served, made_now, examples)
+        return Response(encode(known[2]), media_type=JSON)
+
+    def _note_bound(self, served: Served, certificate: dict[str, Any], examples: int) -> None:
+        shown = [b for b in certificate["bounds"] if "allowed" in b and b["any_order"] and b["counts"] == "mistakes"]
+        if shown:
+            best = min(shown, key=lambda b: float(b["allowed"]))
+            self.events_of.bounds[served.name] = {
+                "allowed": best["allowed"],
+                "statement": best["statement"],
+                "examples": examples,
+            }
+
+    async def inspect(self, request: Request) -> Any:
+        served, top = self._served(request), _whole(request, "top", 20, 10_000)
+        if not served.has_learned:
+            raise Refused(f"{served.name!r} has learned nothing yet.", "nothing-learned", 409)
+        try:
+            return described(served.learner, top)
+        except NovikoffError as problem:
+            raise Refused(str(problem), "not-shown", 409) from None
+
+    async def history(self, request: Request) -> History:
+        served = self._served(request)
+        ledger, bound = served.ledger, self.events_of.bounds.get(served.name)
+        allowed = None if bound is None else float(bound["allowed"])
+        times, stride = ledger.mistake_times.tolist(), ledger.stride
+        every = max(1, len(times) // POINTS + 1)
+        points = [Point(times[k], (k + 1) * stride, allowed) for k in range(0, len(times), every)]
+        return History([Point(0, 0, allowed), *points, Point(ledger.examples, ledger.mistakes, allowed)])
+
+    async def download(self, request: Request) -> Response:
+        served = self._served(request)
+        if not served.has_learned:
+            raise Refused(f"{served.name!r} has learned nothing yet: there is no file.", "nothing-learned", 409)
+        content = await asyncio.to_thread(frozen(served.learner))
+        headers = {"Content-Disposition": f'attachment; filename="{served.name}.model"'}
+        return Response(content, media_type=FILE, headers=headers)
+
+    async def examples(self, request: Request) -> Response:
+        served = self._served(request)
+
+        def lines() -> Any:
+            with reader(self.house.folder) as on:
+                for entry in entries(on, served.stream, served.joined):
+                    yield entry.body if entry.body.endswith(b"\n") else entry.body + b"\n"
+
+        return StreamingResponse(lines(), media_type=NDJSON)
+
+    # --- The server ---
+
+    async def events(self, request: Request) -> Response:
+        return StreamingResponse(self.events_of.stream(), media_type=EVENTS)
+
+    async def metrics(self, request: Request) -> Response:
+        return Response(self.numbers.text(self.house), media_type=TEXT)
+
+    async def _alive(self, request: Request) -> Response:
+        return Response(b"alive\n", media_type="text/plain")
+
+    async def _ready(self, request: Request) -> Response:
+        ready = self.house.open and not self.house.disk_is_full
+        why = b"ready\n" if ready else b"the disk is full: predicting only\n" if self.house.open else b"stopping\n"
+        return Response(why, 200 if ready else 503, media_type="text/plain")
+
+
+def refusal(status: int, code: str, sentence: str, learned: int | None = None) -> Response:
+    problem = Problem(sentence, code, msgspec.UNSET if learned is None else learned)
+    return Response(encode(problem), status, media_type=JSON)
+
+
+def _media(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _choice(request: Request, name: str, choices: tuple[str, ...]) -> str:
+    """The first one where nothing was said."""
+    said = request.query_params.get(name, choices[0])
+    if said not in choices:
+        raise Refused(f"?{name}= must be {' or '.join(choices)}, but is {said!r}.", "bad-query", 400)
+    return said
+
+
+def _whole(request: Request, name: str, default: int, most: int) -> int:
+    said = request.query_params.get(name, str(default))
+    if not (said.isascii() and said.isdigit() and len(said) < 10 and int(said) <= most):
+        raise Refused(f"?{name}= must be a whole number from 0 to {most:,}, but is {said!r}.", "bad-query", 400)
+    return int(said)
+
+
+def _page(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    async def page(request: Request) -> Response:
+        return FileResponse(path)
+
+    return page
+
+
+async def _no_such(request: Request, problem: Exception) -> Response:
+    return refusal(404, "unknown-path", f"There is nothing at {request.url.path!r}: see /v1/openapi.json.")
+
+
+async def _not_so(request: Request, problem: Exception) -> Response:
+    return refusal(405, "wrong-method", f"{request.url.path!r} does not take {request.method}: see /v1/openapi.json.")

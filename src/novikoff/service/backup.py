@@ -1,0 +1,70 @@
+"""A copy of a folder, also while it is served: the journal by SQLite's own backup, then the files that it names."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import sqlite3
+from pathlib import Path
+
+from novikoff.errors import InputError
+from novikoff.service import checkpoint, journal, tokens
+
+TRIES = 10
+
+
+def backup(folder: Path, to: Path) -> None:
+    """Makes `to`, a folder that can be served. It is there when it is complete, or not at all."""
+    if not (folder / journal.FILE).is_file():
+        raise InputError(f"{folder}: has no journal: it is not a folder that was served.")
+    if to.exists():
+        raise InputError(f"{to}: exists already: name a folder that does not.")
+    unfinished = to.with_name(f".{to.name}.{secrets.token_hex(4)}.part")
+    try:
+        (unfinished / checkpoint.FOLDER).mkdir(parents=True, mode=0o700)
+        for _ in range(TRIES):
+            _copy_journal(folder, unfinished)
+            if _copy_files(folder, unfinished):
+                break
+        else:
+            raise InputError(f"{folder}: models were written faster than they could be copied: try again.")
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy2(folder / tokens.FILE, unfinished / tokens.FILE)
+        for path in [*unfinished.rglob("*"), unfinished]:
+            _sync(path)
+        os.rename(unfinished, to)
+        _sync(to.parent)
+    except sqlite3.Error as problem:
+        raise InputError(f"{folder}: the journal can't be copied: {problem}.") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _copy_journal(folder: Path, to: Path) -> None:
+    (to / journal.FILE).unlink(missing_ok=True)
+    with journal.reader(folder) as source, contextlib.closing(sqlite3.connect(to / journal.FILE)) as copy:
+        source.backup(copy, pages=4096)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, whole in itself
+
+
+def _copy_files(folder: Path, to: Path) -> bool:
+    """The file of each model that the copied journal names; False where one was replaced meanwhile."""
+    with contextlib.closing(sqlite3.connect(to / journal.FILE)) as copy:
+        named = copy.execute("SELECT id, checkpoint FROM models WHERE checkpoint IS NOT NULL").fetchall()
+    for model, position in named:
+        source = checkpoint.path_of(folder, model, position)
+        try:
+            shutil.copy2(source, checkpoint.path_of(to, model, position))
+        except FileNotFoundError:
+            return False
+    return True
+
+
+def _sync(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,90 @@
+"""What happens, as it happens: one picture of all models about once a second, for everybody who watches."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from novikoff.learners import name_of
+from novikoff.service.house import House
+from novikoff.service.metrics import Metrics
+from novikoff.service.served import Served
+from novikoff.theory.conversion import progressive
+
+EVERY = 1.0  # seconds
+QUIET = 15.0  # seconds after which a comment shows that the line is alive
+CONFIDENCE = 0.95
+
+
+class Events:
+    def __init__(self, house: House, metrics: Metrics) -> None:
+        self.house, self.metrics = house, metrics
+        self.bounds: dict[str, dict[str, Any]] = {}
+        """The latest certificate's bound of each model."""
+        self.watching = 0
+        self._picture = b""
+        self._taken = 0.0
+        self._seen: Any = None
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        self.watching += 1
+        sent, said = b"", time.monotonic()
+        try:
+            while self.house.open:
+                picture = self._current()
+                now = time.monotonic()
+                if picture is not sent:
+                    yield b"event: models\ndata: " + picture + b"\n\n"
+                    sent, said = picture, now
+                elif now - said > QUIET:
+                    yield b": still here\n\n"
+                    said = now
+                await asyncio.sleep(EVERY)
+        finally:
+            self.watching -= 1
+
+    def _current(self) -> bytes:
+        """One picture for all who watch; the same object as long as nothing has changed."""
+        now = time.monotonic()
+        if self._picture and now - self._taken < EVERY / 2:
+            return self._picture
+        seen = [(s.name, s.version, s.role, id(self.bounds.get(s.name))) for s in self.house.models.values()]
+        state = seen, self.metrics.predicted, self.house.disk_is_full
+        if not self._picture or state != self._seen:
+            self._picture = msgspec.json.encode(self.picture())
+            self._taken, self._seen = now, state
+        return self._picture
+
+    def picture(self) -> dict[str, Any]:
+        models = [self._live(served) for served in self.house.models.values()]
+        return {"time": time.time(), "models": models, "server": self.metrics.server(self.house)}
+
+    def _live(self, served: Served) -> dict[str, Any]:
+        counts = served.counts()
+        examples, mistakes = (sum(pair[k] for pair in served.recent) for k in (0, 1))
+        late = self.house.streams[served.stream].waiting.counted()
+        at_most = None
+        if counts.examples:
+            with contextlib.suppress(ValueError):
+                at_most = progressive(mistakes=counts.mistakes, examples=counts.examples, delta=1 - CONFIDENCE)
+        return {
+            "name": served.name,
+            "role": served.role,
+            "learner": name_of(type(served.learner)),
+            "examples": counts.examples,
+            "mistakes": counts.mistakes,
+            "updates": counts.updates,
+            "error": counts.error,
+            "recent": {"examples": examples, "mistakes": mistakes, "error": mistakes / examples if examples else 0.0},
+            "error_at_most": at_most,
+            "bound": self.bounds.get(served.name),
+            "pending": late.waiting,
+            "labelled_late": late.labelled,
+            "expired": late.expired,
+            "refused": served.refused,
+        }

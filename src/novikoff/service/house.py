@@ -1,0 +1,244 @@
+"""All that is served from one folder: models in their streams, and the journal behind them.
+
+Every change goes to the journal first and is made when it is safe there, on the loop's thread, in the journal's order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from novikoff.learners import name_of
+from novikoff.service import checkpoint
+from novikoff.service.journal import Gone, Journal, NewModel
+from novikoff.service.lessons import Refused
+from novikoff.service.limits import Limits
+from novikoff.service.pending import Ids
+from novikoff.service.served import CHALLENGER, CHAMPION, Outcome, Past, Served
+from novikoff.service.stream import Key, Stream
+from novikoff.service.writer import Chain, Writer
+
+FLUSH = 0.01  # seconds until kept predictions are written
+
+
+class House:
+    def __init__(self, folder: Path, limits: Limits, journal: Journal) -> None:
+        self.folder, self.limits, self.journal = folder, limits, journal
+        self.models: dict[str, Served] = {}
+        self.streams: dict[int, Stream] = {}
+        self.ids = Ids(journal.meta("id key"))
+        self.said: list[str] = []
+        """What was found and mended when it was opened."""
+        self.open = False
+        self._making: set[str] = set()
+        self._flushing = False
+
+    def start(self) -> None:
+        """Takes requests from now on, on the loop that runs."""
+        self.loop = asyncio.get_running_loop()
+        self.writer = Writer(self.journal, self.loop, self.limits.spare)
+        self.writer.start()
+        self.open = True
+
+    async def stop(self) -> None:
+        """When all that waits is written."""
+        self.open = False
+        self.flush()
+        await asyncio.to_thread(self.writer.stop)
+        self.journal.close()
+
+    def written(
+        self,
+        do: Callable[[Journal], Any],
+        size: int = 0,
+        then: Callable[[Any], Any] = lambda answer: answer,
+        chain: Chain | None = None,
+    ) -> asyncio.Future[Any]:
+        """Does it in the next transaction; `then`, on the loop's thread and in the journal's order, with what came of it
+        when it is safe on the disk. The future has what `then` returns, or why nothing was written."""
+        future: asyncio.Future[Any] = self.loop.create_future()
+
+        def tell(answer: Any) -> None:
+            try:
+                answer = answer if isinstance(answer, Exception) else then(answer)
+            except Exception as problem:
+                answer = problem
+            if future.done():  # whoever waited has gone
+                return
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+                future.exception()  # looked at: nobody has to be there for it
+            else:
+                future.set_result(answer)
+
+        self.writer.submit(do, tell, size, chain)
+        return future
+
+    # --- Learning and predicting ---
+
+    def learn(
+        self,
+        stream: Stream,
+        body: bytes,
+        lines: int,
+        *,
+        labelled: dict[str, Any] | None = None,
+        key: tuple[str, Key] | None = None,
+        chain: Chain | None = None,
+    ) -> asyncio.Future[Outcome]:
+        """One entry: written, then learned. `labelled` are the predictions whose labels are in it."""
+        now, late = time.time(), labelled or {}
+        answers = [(name, stream.id, stream.waiting.answered[name][0], json.dumps(label)) for name, label in late.items()]
+
+        kept, stream.unsaved = stream.unsaved, []
+
+        def do(to: Journal) -> int:
+            position = to.add(stream.id, body, lines, now)
+            to.keep(kept)  # what was predicted before an acknowledged lesson is as safe as that
+            to.answer(answers)
+            if key is not None:
+                to.remember_key(stream.id, key[0], *key[1])
+            return position
+
+        def then(position: int) -> Outcome:
+            if key is not None:
+                stream.keys[key[0]] = key[1]
+            stream.waiting.counts.labelled += len(late)
+            return stream.learn(position, body)
+
+        return self.written(do, len(body) + 1, then, chain)
+
+    def keep(self, served: Served, features: Any, now: float) -> str:
+        """The id under which a prediction waits for its label. It is written by the way: nobody waits for that."""
+        if not self._flushing:
+            self._flushing = True
+            self.loop.call_later(FLUSH, self.flush)
+        return self.streams[served.stream].keep(features, now)
+
+    def flush(self) -> None:
+        """Predictions that are to be kept, or no longer, into the journal."""
+        self._flushing = False
+        for stream in self.streams.values():
+            if stream.unsaved:
+                kept, stream.unsaved = stream.unsaved, []
+                self.written(lambda to, kept=kept: to.keep(kept), 1)  # type: ignore[misc]
+            if stream.gone:
+                gone, stream.gone = stream.gone, []
+                self.written(lambda to, gone=gone: to.forget(gone))  # type: ignore[misc]
+
+    # --- Models ---
+
+    def add(self, served: Served) -> Served:
+        if served.stream not in self.streams:
+            self.streams[served.stream] = Stream.fresh(served.stream, self.ids, self.limits)
+        self.models[served.name] = served
+        self.streams[served.stream].members.append(served)
+        return served
+
+    def find(self, name: str) -> Served:
+        served = self.models.get(name)
+        if served is None:
+            raise Refused(f"There is no model {name!r}.", "unknown-model", 404)
+        return served
+
+    def champion_of(self, served: Served) -> Served:
+        return self.streams[served.stream].champion
+
+    async def create(self, name: str, learner: Any, challenges: str | None, content: bytes | None = None) -> Served:
+        """A new model; `content` is the file of one that has learned elsewhere."""
+        if name in self.models or name in self._making:
+            raise Refused(f"There is a model {name!r} already.", "name-taken", 409)
+        if len(self.models) + len(self._making) >= self.limits.models:
+            raise Refused(f"There may be {self.limits.models} models, and so many there are.", "too-many-models", 409)
+        champion = None if challenges is None else self.find(challenges)
+        if champion is not None and champion.role != CHAMPION:
+            raise Refused(f"{challenges!r} is a challenger itself: name its champion.", "not-a-champion", 409)
+        self._making.add(name)
+        try:
+            return await self._created(name, learner, champion, content)
+        finally:
+            self._making.discard(name)
+
+    async def _created(self, name: str, learner: Any, champion: Served | None, content: bytes | None) -> Served:
+        served = Served(name, learner, self.limits, created=time.time(), role=CHALLENGER if champion else CHAMPION)
+        served.own = content is None
+        settings = json.dumps(learner.plain_settings())
+        stream = champion.stream if champion else None
+        row = NewModel(name, stream, served.role, name_of(type(learner)), settings, served.created, served.own)
+        uploaded = None if content is None else await asyncio.to_thread(checkpoint.laid_by, self.folder, content)
+
+        def do(to: Journal) -> tuple[int, int, int]:
+            if stream is not None and stream not in to.last:
+                raise Gone
+            number, where, joined = to.add_model(row)
+            if uploaded is not None:
+                to.set_model(number, checkpoint=joined)
+                checkpoint.put_in_place(uploaded, self.folder, number, joined)
+            return number, where, joined
+
+        def then(answer: tuple[int, int, int]) -> Served:
+            served.id, served.stream, served.joined = answer
+            served.position = served.joined
+            served.checkpoint = None if uploaded is None else served.joined
+            self.add(served)
+            self._compare_from_now(served)
+            return served
+
+        await self.written(do, 1, then)
+        await self._remember_past(served)
+        return served
+
+    def _compare_from_now(self, served: Served) -> None:
+        ledger = served.ledger
+        served.past = Past(ledger.examples, ledger.mistakes, self.champion_of(served).ledger.mistakes)
+
+    async def _remember_past(self, *members: Served) -> None:
+        pasts = [(served.id, json.dumps(served.past)) for served in members]
+        await self.written(lambda to: [to.set_model(number, past=past) for number, past in pasts])
+
+    async def delete(self, served: Served) -> None:
+        stream = self.streams[served.stream]
+        if served.role == CHAMPION and len(stream.members) > 1:
+            raise Refused(
+                f"{served.name!r} has challengers: delete them first, or promote one.", "has-challengers", 409
+            )
+
+        def then(answer: None) -> None:
+            if self.models.pop(served.name, None) is not None:
+                stream.members.remove(served)
+            if not stream.members:
+                self.streams.pop(stream.id, None)
+
+        await self.written(lambda to: to.remove_model(served.id, served.stream), 0, then)
+        await asyncio.to_thread(checkpoint.remove, self.folder, served.id)
+
+    async def promote(self, served: Served) -> Served:
+        stream = self.streams[served.stream]
+        if served.role == CHAMPION:
+            raise Refused(f"{served.name!r} is the champion already.", "champion-already", 409)
+        champion = stream.champion
+
+        def do(to: Journal) -> None:
+            to.set_model(champion.id, role=CHALLENGER)
+            to.set_model(served.id, role=CHAMPION)
+
+        def then(answer: None) -> None:
+            champion.role, served.role = CHALLENGER, CHAMPION
+            for member in stream.members:
+                self._compare_from_now(member)
+
+        await self.written(do, 1, then)
+        await self._remember_past(*stream.members)
+        return served
+
+    @property
+    def disk_is_full(self) -> bool:
+        return self.open and self.writer.full
+
+    def journal_bytes(self) -> int:
+        return sum(os.path.getsize(path) for path in self.folder.glob("journal.sqlite*"))

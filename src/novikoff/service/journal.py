@@ -1,0 +1,343 @@
+"""The journal: what was acknowledged, in SQLite, in the order in which it was learned.
+
+A stream is what a champion and its challengers learn. Its entries are numbered from 1; an entry is one or more lines
+{"features": …, "label": …}, and its digest covers the digest of the entry before it, so that nothing can be changed,
+lost or put in between without being seen. Entries, idempotency keys and answered predictions are written in one
+transaction: all or nothing. Write-ahead log, full sync: what was committed survives a loss of power.
+
+All methods are called by one thread, the writer's; readers open a connection of their own (`reader`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from novikoff.errors import InputError
+from novikoff.service import wal
+
+FILE = "journal.sqlite"
+FORMAT = 1
+PACK_FROM = 1 << 10  # bytes: shorter ones don't become much shorter
+MAGIC = b"\x28\xb5\x2f\xfd"  # of zstd; a line of JSON begins otherwise
+START = bytes(16)
+LOOKED_THROUGH = 1 << 30  # bytes of a journal that are all looked through when it is opened; of a longer one the rest
+TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE streams (id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL, before BLOB NOT NULL);
+CREATE TABLE models (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, stream INTEGER NOT NULL, role TEXT NOT NULL,
+    learner TEXT NOT NULL, settings TEXT NOT NULL, created REAL NOT NULL, own INTEGER NOT NULL, joined INTEGER NOT NULL,
+    past TEXT, checkpoint INTEGER, refused INTEGER NOT NULL
+);
+CREATE TABLE entries (
+    stream INTEGER NOT NULL, position INTEGER NOT NULL, time REAL NOT NULL, lines INTEGER NOT NULL, body BLOB NOT NULL,
+    digest BLOB NOT NULL
+);
+CREATE UNIQUE INDEX entry ON entries (stream, position);
+CREATE TABLE keys (
+    stream INTEGER NOT NULL, key TEXT NOT NULL, lines INTEGER NOT NULL, digest BLOB NOT NULL, time REAL NOT NULL,
+    PRIMARY KEY (stream, key)
+) WITHOUT ROWID;
+CREATE TABLE predictions (id TEXT PRIMARY KEY, stream INTEGER NOT NULL, time REAL NOT NULL, features BLOB, label TEXT)
+    WITHOUT ROWID;
+"""
+
+
+class Entry(NamedTuple):
+    position: int
+    body: bytes
+
+
+class NewModel(NamedTuple):
+    name: str
+    stream: int | None
+    """None for one of its own."""
+    role: str
+    learner: str
+    settings: str
+    created: float
+    own: bool
+
+
+class Gone(Exception):
+    """The stream was removed."""
+
+
+class Damaged(InputError):
+    """The journal is not what was written; nothing is served from it."""
+
+
+class Journal:
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE
+        self.cut: list[str] = []
+        """What was cut off because it was damaged at the very end, in words."""
+        self.last: dict[int, tuple[int, bytes]] = {}
+        """Position and digest of the last entry of each stream."""
+        log = wal.looked_through(self.path)
+        if log.damaged_middle:
+            raise damaged(self.path, "its write-ahead log is damaged in the middle: later entries stand behind it")
+        if log.cut:
+            self.cut.append(f"the last {log.cut:,} bytes of the write-ahead log were never finished")
+        self.connection = _opened(self.path)
+        try:
+            self._prepare()
+            self._look_through()
+        except sqlite3.DatabaseError as problem:
+            raise damaged(self.path, str(problem)) from None
+
+    def _prepare(self) -> None:
+        on = self.connection
+        if on.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            on.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            on.execute("PRAGMA page_size = 8192")
+        mode = on.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        if mode != "wal":
+            raise InputError(f"{self.path}: this file system can't hold a write-ahead log (it offers {mode!r}).")
+        on.execute("PRAGMA synchronous = FULL")
+        on.execute("PRAGMA wal_autocheckpoint = 4096")
+        if on.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0] == 0:
+            with self.transaction():
+                for statement in TABLES.split(";"):
+                    on.execute(statement)
+                values = [("format", FORMAT), ("id key", secrets.token_bytes(32))]
+                on.executemany("INSERT INTO meta VALUES (?, ?)", values)
+        found = self.meta("format")
+        if found != FORMAT:
+            raise InputError(f"{self.path}: has format {found}, but this novikoff knows {FORMAT}: update novikoff.")
+
+    def _look_through(self) -> None:
+        """Every entry's digest; a damaged last one is cut, any other is refused."""
+        small = self.path.stat().st_size <= LOOKED_THROUGH
+        if small and (word := self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise damaged(self.path, word)
+        for stream, first, before in self.connection.execute("SELECT id, first, before FROM streams").fetchall():
+            self.last[stream] = first - 1, before
+            since = first
+            if not small and (known := self._since_checkpoints(stream)) > first:
+                since = known
+                self.last[stream] = since - 1, self._digest_at(stream, since - 1)
+            self._check_chain(stream, since)
+
+    def _check_chain(self, stream: int, since: int) -> None:
+        count, digest = self.last[stream]
+        most = self.connection.execute("SELECT max(position) FROM entries WHERE stream = ?", (stream,)).fetchone()[0]
+        rows = self.connection.execute(
+            "SELECT position, body, digest FROM entries WHERE stream = ? AND position >= ? ORDER BY position",
+            (stream, since),
+        )
+        for position, body, noted in rows:
+            good = position == count + 1 and chained(digest, position, body) == noted
+            if not good and position != most:
+                raise damaged(self.path, f"entry {count + 1} of stream {stream} is damaged, and good ones follow it")
+            if not good:
+                rows.close()
+                self._cut_last(stream, position)
+                return
+            count, digest = position, noted
+            self.last[stream] = count, digest
+
+    def _cut_last(self, stream: int, position: int) -> None:
+        with self.transaction():
+            self.connection.execute("DELETE FROM entries WHERE stream = ? AND position = ?", (stream, position))
+        self.cut.append(f"entry {position}, the last one of stream {stream}, was damaged")
+
+    def _since_checkpoints(self, stream: int) -> int:
+        found = self.connection.execute("SELECT min(coalesce(checkpoint, 0)) FROM models WHERE stream = ?", (stream,))
+        return int(found.fetchone()[0] or 0) + 1
+
+    def _digest_at(self, stream: int, position: int) -> bytes:
+        row = self.connection.execute(
+            "SELECT digest FROM entries WHERE stream = ? AND position = ?", (stream, position)
+        ).fetchone()
+        if row is None:
+            raise damaged(self.path, f"entry {position} of stream {stream} is missing")
+        return bytes(row[0])
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        before = self.last.copy()
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            self.last = before
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def attempt(self, do: Callable[[Journal], Any]) -> Any:
+        """What it returns, or the exception with which it undid itself alone; what the disk refuses undoes all."""
+        before = self.last.copy()
+        self.connection.execute("SAVEPOINT attempt")
+        try:
+            answer = do(self)
+        except sqlite3.Error:
+            raise
+        except Exception as problem:
+            self.last, answer = before, problem
+            self.connection.execute("ROLLBACK TO attempt")
+        self.connection.execute("RELEASE attempt")
+        return answer
+
+    def meta(self, name: str) -> Any:
+        row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else row[0]
+
+    # --- Within a transaction ---
+
+    def add(self, stream: int, body: bytes, lines: int, now: float) -> int:
+        """One more entry; returns its position."""
+        if stream not in self.last:
+            raise Gone
+        position, digest = self.last[stream]
+        packed = pack(body)
+        position, digest = position + 1, chained(digest, position + 1, packed)
+        row = (stream, position, now, lines, packed, digest)
+        self.connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
+        self.last[stream] = position, digest
+        return position
+
+    def remember_key(self, stream: int, key: str, lines: int, digest: bytes, now: float) -> None:
+        self.connection.execute(
+            "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (stream, key, lines, digest, now)
+        )
+
+    def keep(self, kept: list[tuple[str, int, float, bytes]]) -> None:
+        self.connection.executemany("INSERT OR IGNORE INTO predictions VALUES (?, ?, ?, ?, NULL)", kept)
+
+    def answer(self, kept: list[tuple[str, int, float, str]]) -> None:
+        """Predictions that are labelled now; their features are in the entry."""
+        self.connection.executemany("INSERT OR REPLACE INTO predictions VALUES (?, ?, ?, NULL, ?)", kept)
+
+    def forget(self, ids: list[str]) -> None:
+        self.connection.executemany("DELETE FROM predictions WHERE id = ?", [(one,) for one in ids])
+
+    def forget_keys(self, stream: int, keys: list[str]) -> None:
+        self.connection.executemany("DELETE FROM keys WHERE stream = ? AND key = ?", [(stream, key) for key in keys])
+
+    def add_model(self, model: NewModel) -> tuple[int, int, int]:
+        """Its number, its stream, and the position in it after which it learns."""
+        stream = self._new_stream() if model.stream is None else model.stream
+        joined = self.last[stream][0]
+        number = self.connection.execute(
+            "INSERT INTO models VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0)",
+            (model.name, stream, model.role, model.learner, model.settings, model.created, model.own, joined),
+        ).lastrowid
+        assert number is not None  # noqa: S101 - an INSERT has one
+        return number, stream, joined
+
+    def remove_model(self, model: int, stream: int) -> None:
+        """With its stream, where it was the last one in it."""
+        self.connection.execute("DELETE FROM models WHERE id = ?", (model,))
+        if self.connection.execute("SELECT count(*) FROM models WHERE stream = ?", (stream,)).fetchone()[0] == 0:
+            self.remove_stream(stream)
+
+    def set_model(self, model: int, **columns: Any) -> None:
+        for column, value in columns.items():  # names of ours, never of a request
+            self.connection.execute(f"UPDATE models SET {column} = ? WHERE id = ?", (value, model))  # noqa: S608
+
+    def _new_stream(self) -> int:
+        stream = self.connection.execute("INSERT INTO streams (first, before) VALUES (1, ?)", (START,)).lastrowid
+        assert stream is not None  # noqa: S101 - an INSERT has one
+        self.last[stream] = 0, START
+        return stream
+
+    def remove_stream(self, stream: int) -> None:
+        for table, column in (("entries", "stream"), ("keys", "stream"), ("predictions", "stream"), ("streams", "id")):
+            self.connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (stream,))  # noqa: S608 - no input
+        self.last.pop(stream, None)
+
+    def drop(self, stream: int, upto: int, most: int) -> int:
+        """Removes entries up to a position, so many at most; returns how many that were."""
+        rows = self.connection.execute(
+            "SELECT position, digest FROM entries WHERE stream = ? AND position <= ? ORDER BY position LIMIT ?",
+            (stream, upto, most),
+        ).fetchall()
+        if rows:
+            position, digest = rows[-1]
+            self.connection.execute("DELETE FROM entries WHERE stream = ? AND position <= ?", (stream, position))
+            self.connection.execute(
+                "UPDATE streams SET first = ?, before = ? WHERE id = ?", (position + 1, digest, stream)
+            )
+        return len(rows)
+
+    # --- Outside of one ---
+
+    def give_back(self, pages: int = 256) -> None:
+        """Some pages that are free, to the file system."""
+        self.connection.execute(f"PRAGMA incremental_vacuum({pages:d})").fetchall()
+
+    def size(self) -> int:
+        return sum(path.stat().st_size for path in (self.path, wal.path_of(self.path)) if path.exists())
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    try:
+        number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.close(number)
+        on = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+        on.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as problem:
+        raise damaged(path, str(problem)) from None
+    return on
+
+
+def reader(folder: Path) -> contextlib.closing[sqlite3.Connection]:
+    """A connection that only reads, for another thread or process."""
+    uri = f"{(folder / FILE).absolute().as_uri()}?mode=ro"
+    return contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0))
+
+
+def entries(connection: sqlite3.Connection, stream: int, after: int = 0) -> Iterator[Entry]:
+    """The entries of a stream after a position, in order, each looked through."""
+    position, digest = after, None
+    rows = connection.execute(
+        "SELECT position, body, digest FROM entries WHERE stream = ? AND position > ? ORDER BY position",
+        (stream, after),
+    )
+    for position, body, noted in rows:
+        if digest is not None and chained(digest, position, body) != noted:
+            raise Damaged(f"entry {position} of stream {stream} of the journal is damaged: restore a backup.")
+        digest = noted
+        yield Entry(position, unpack(body))
+
+
+def chained(before: bytes, position: int, packed: bytes) -> bytes:
+    """The digest of an entry."""
+    return blake2b(position.to_bytes(8, "big") + packed, key=before, digest_size=16).digest()
+
+
+def pack(body: bytes) -> bytes:
+    if len(body) < PACK_FROM:
+        return body
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=1).compress(body)
+
+
+def unpack(body: bytes) -> bytes:
+    if not body.startswith(MAGIC):
+        return body
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompress(body)
+
+
+def damaged(path: Path, what: str) -> Damaged:
+    return Damaged(
+        f"{path}: the journal is damaged: {what}. Nothing was changed and nothing is served. Restore the last backup of"
+        f" the folder (`novikoff serve backup` makes them), or keep {path.name} and its -wal file for a look and begin"
+        " with an empty folder."
+    )

@@ -1,0 +1,109 @@
+"""Learning by request: one example, or the late label of a prediction; each applied once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from novikoff.service.house import House
+from novikoff.service.lessons import LESSON, Refused, as_line, check_features, check_label, decoded
+from novikoff.service.pending import Kept, Unlabelled
+from novikoff.service.protocol import Learned, Lesson
+from novikoff.service.served import CHALLENGER, Outcome, Served
+from novikoff.service.stream import Key, Stream
+from novikoff.service.writer import Chain
+
+LEARNED, ALREADY = "learned", "already learned"
+FEATURES = msgspec.json.Decoder(dict[str, float] | list[str])
+
+Late = dict[str, tuple[Any, Kept]]
+"""Labels of predictions, and the predictions."""
+
+
+class Learning:
+    """Of one model."""
+
+    def __init__(self, house: House, served: Served) -> None:
+        if served.role == CHALLENGER:
+            champion = house.champion_of(served).name
+            raise Refused(f"{served.name!r} is a challenger: it learns what {champion!r} learns.", "challenger", 409)
+        self.house, self.limits = house, house.limits
+        self.stream: Stream = house.streams[served.stream]
+
+    async def one(self, body: bytes, key: str | None) -> Learned:
+        """A body with one lesson."""
+        lesson: Lesson = decoded(LESSON, body)
+        self.check(lesson)
+        digest = blake2b(body, digest_size=16).digest()
+        if key is not None and await self._was_learned(key, digest):
+            return Learned(ALREADY, 0, 0, 0)
+        record = None if key is None else (key, Key(1, digest, time.time()))
+        late: Late = {}
+        line = self.line_of(lesson, late)
+        if line is None:
+            name = str(lesson.id)
+            if name in self.stream.busy:  # what is not safe yet is not called so
+                await asyncio.shield(self.stream.busy[name])
+            return Learned(ALREADY, 0, 0, 0)
+        outcome = await asyncio.shield(self.write(line, 1, late, record))
+        if outcome.problem is not None:
+            raise Refused(str(outcome.problem), getattr(outcome.problem, "code", "not-learned"))
+        return Learned(LEARNED, outcome.examples, outcome.mistakes, outcome.updates)
+
+    def check(self, lesson: Lesson) -> None:
+        has_id, has_features = lesson.id is not msgspec.UNSET, lesson.features is not msgspec.UNSET
+        if has_id == has_features:
+            raise Refused('Say either "features" or the "id" of a prediction.', "bad-body")
+        check_label(lesson.label, self.limits)
+        if has_features:
+            check_features(lesson.features, self.limits)
+
+    def line_of(self, lesson: Lesson, late: Late) -> bytes | None:
+        """A lesson as the journal keeps it; None where its prediction was labelled so before. Predictions that are
+        labelled by it are added to `late`."""
+        if lesson.id is msgspec.UNSET:
+            return as_line(lesson.features, lesson.label)
+        name = str(lesson.id)
+        try:
+            kept = self.stream.waiting.claim(name, lesson.label)
+        except Unlabelled as problem:
+            raise Refused(str(problem), problem.code, problem.status) from None
+        if kept is None:
+            return None
+        late[name] = lesson.label, kept
+        return as_line(FEATURES.decode(kept.features), lesson.label)
+
+    async def _was_learned(self, key: str, digest: bytes) -> bool:
+        while key in self.stream.busy:
+            await asyncio.wait([self.stream.busy[key]])
+        found = self.stream.keys.get(key)
+        if found is not None and found.digest != digest:
+            raise key_reused()
+        return found is not None
+
+    def write(
+        self, body: bytes, lines: int, late: Late, key: tuple[str, Key] | None, chain: Chain | None = None
+    ) -> asyncio.Future[Outcome]:
+        labelled = {name: label for name, (label, _) in late.items()}
+        future = self.house.learn(self.stream, body, lines, labelled=labelled, key=key, chain=chain)
+        names = [*labelled, *([key[0]] if key is not None else [])]
+        self.stream.busy |= dict.fromkeys(names, future)
+
+        def done(future: asyncio.Future[Outcome]) -> None:
+            for name in names:
+                if self.stream.busy.get(name) is future:
+                    del self.stream.busy[name]
+            if future.cancelled() or future.exception() is not None:
+                for name, (_, kept) in late.items():
+                    self.stream.waiting.release(name, kept)
+
+        future.add_done_callback(done)
+        return future
+
+
+def key_reused() -> Refused:
+    return Refused("This Idempotency-Key was used for another body: a new request needs a new key.", "key-reused")

@@ -1,0 +1,81 @@
+"""Lines of examples, from bytes to what can be learned, and the sentences about those that can't be."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from novikoff.service.limits import Limits
+from novikoff.service.protocol import Example, Lesson
+
+LESSON = msgspec.json.Decoder(Lesson)
+EXAMPLE = msgspec.json.Decoder(Example)
+
+
+class Refused(Exception):
+    """An example that is not as the protocol wants it; nothing was learned from it."""
+
+    def __init__(self, sentence: str, code: str = "bad-example", status: int = 422) -> None:
+        super().__init__(sentence)
+        self.code, self.status = code, status
+
+
+def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    """A body; Refused with 400 for what is no JSON, with 422 for what is not of its type."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as problem:
+        raise Refused(f"The body is not as it should be: {_plain(problem)}.", "bad-body") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise Refused(f"The body is no JSON: {_plain(problem)}.", "bad-json", 400) from None
+    except RecursionError:
+        raise Refused("The body is no JSON that can be read: it is nested too deeply.", "bad-json", 400) from None
+
+
+def _plain(problem: Exception) -> str:
+    return str(problem).rstrip(".")
+
+
+def check_features(features: Any, limits: Limits) -> None:
+    if len(features) > limits.features:
+        raise Refused(
+            f"An example may have {limits.features:,} features, but this one has {len(features):,}.", "too-many-features"
+        )
+    for name in features:
+        if len(name) > limits.name:
+            raise Refused(
+                f"The name of a feature may have {limits.name:,} characters, but one has {len(name):,}.", "name-too-long"
+            )
+        if not name.isascii():
+            check_text(name)
+    if type(features) is dict and not all(map(math.isfinite, features.values())):
+        raise Refused("Features must be finite numbers.", "not-finite")
+
+
+def check_text(text: str) -> None:
+    """Half a surrogate pair is no character: it could not be written down."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Refused("Names and labels must be texts of whole characters; one has half a surrogate pair.") from None
+
+
+def check_label(label: Any, limits: Limits) -> None:
+    for one in label if isinstance(label, list) else [label]:
+        if isinstance(one, str):
+            if len(one) > limits.name:
+                raise Refused(
+                    f"A label may have {limits.name:,} characters, but this one has {len(one):,}.", "label-too-long"
+                )
+            check_text(one)
+        elif isinstance(one, float) and not one.is_integer():
+            raise Refused(f"A label is a text, a whole number or a truth value, but {one!r} came.", "bad-label")
+        elif not isinstance(one, bool) and abs(one) >= 2**53:
+            raise Refused(f"A label that is a number must be below 2^53 in size, but {one!r} came.", "bad-label")
+
+
+def as_line(features: Any, label: Any) -> bytes:
+    """A lesson as the journal keeps it."""
+    return msgspec.json.encode(Lesson(label=label, features=features)) + b"\n"

@@ -1,0 +1,110 @@
+"""Opening a folder: each model is what its file says plus the journal's entries after it, the same as if the server had
+never stopped."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from novikoff.errors import InputError
+from novikoff.service import checkpoint
+from novikoff.service.house import House
+from novikoff.service.journal import Journal, entries
+from novikoff.service.limits import Limits
+from novikoff.service.served import Past, Served, made
+from novikoff.service.stream import Key
+
+LOCK = "lock"
+
+
+class Row(NamedTuple):
+    """A model as the journal knows it."""
+
+    id: int
+    name: str
+    stream: int
+    role: str
+    learner: str
+    settings: str
+    created: float
+    own: int
+    joined: int
+    past: str | None
+    checkpoint: int | None
+    refused: int
+
+
+def opened(folder: Path, limits: Limits) -> House:
+    """All models as they were acknowledged; InputError with what to do where that can't be had."""
+    prepare(folder)
+    house = House(folder, limits, Journal(folder))
+    house.said += [f"{text}: it was cut off." for text in house.journal.cut]
+    on = house.journal.connection
+    first = dict(on.execute("SELECT id, first FROM streams").fetchall())
+    for row in map(Row._make, on.execute("SELECT * FROM models ORDER BY id").fetchall()):
+        house.add(_restored(house, row, first[row.stream]))
+    checkpoint.sweep(folder, {served.id for served in house.models.values()})
+    _replay(house)
+    _restore_predictions(house)
+    return house
+
+
+def prepare(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / checkpoint.FOLDER).mkdir(exist_ok=True, mode=0o700)
+    except OSError as problem:
+        raise InputError(f"{folder}: can't be made a folder for data: {problem.strerror}.") from None
+
+
+def locked(folder: Path) -> int:
+    """The folder is one server's alone, as long as the number that is returned is not closed."""
+    number = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(number)
+        raise InputError(f"{folder}: another server works with this folder: stop it first, or name another.") from None
+    return number
+
+
+def _restored(house: House, row: Row, first: int) -> Served:
+    learner, position, problems = checkpoint.latest(house.folder, row.id, house.journal.last[row.stream][0])
+    house.said += [f"{problem} What came before it was taken, and the journal." for problem in problems]
+    from_file = learner is not None
+    if not from_file and row.own:
+        learner, position = made(row.learner, json.loads(row.settings)), row.joined
+    if learner is None or position + 1 < first:
+        raise InputError(
+            f"{house.folder}: the model {row.name!r} can't be made again: its files are damaged or missing, and the"
+            " journal does not have its first examples. Restore the last backup of the folder."
+        )
+    served = Served(row.name, learner, house.limits, created=row.created, role=row.role)
+    served.id, served.stream, served.joined, served.position = row.id, row.stream, row.joined, position
+    served.own = bool(row.own)
+    served.past = None if row.past is None else Past(*json.loads(row.past))
+    served.checkpoint = position if from_file else None
+    # Those that are refused again when the journal is replayed are counted then.
+    served.refused = row.refused if position == row.checkpoint else 0
+    return served
+
+
+def _replay(house: House) -> None:
+    for stream in house.streams.values():
+        behind = min(served.position for served in stream.members)
+        for position, body in entries(house.journal.connection, stream.id, behind):
+            stream.learn(position, body)
+
+
+def _restore_predictions(house: House) -> None:
+    on = house.journal.connection
+    for name, number, moment, features, label in on.execute("SELECT * FROM predictions ORDER BY time"):
+        if number in house.streams:
+            told = None if label is None else json.loads(label)
+            house.streams[number].restore(name, moment, features, told)
+    for number, key, *about in on.execute("SELECT stream, key, lines, digest, time FROM keys ORDER BY time"):
+        if number in house.streams:
+            house.streams[number].keys[key] = Key(*about)

@@ -1,0 +1,92 @@
+"""The certificate of a served model: its stream is read from the journal, learned once more by a fresh learner, and
+what the theorems allow is measured on it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from novikoff.certificates.certificate import make
+from novikoff.certificates.source import Arrays
+from novikoff.errors import NovikoffError
+from novikoff.service.journal import entries, reader
+from novikoff.service.lessons import LESSON, Refused
+from novikoff.service.limits import Limits
+from novikoff.service.served import Served, made
+
+MOST_TERMS = 20_000_000
+
+
+class Claim(NamedTuple):
+    """What is to be certified: a model as it is at this moment."""
+
+    name: str
+    learner: str
+    settings: dict[str, Any]
+    stream: int
+    joined: int
+    position: int
+    mistakes: int
+
+
+def claim_of(served: Served, learner: str) -> Claim:
+    if not served.own:
+        raise Refused(
+            f"{served.name!r} came as a file: the journal does not have what it learned before that, so that nothing can"
+            " be shown of it here.", "not-shown",
+        )  # fmt: skip
+    if not served.has_learned:
+        raise Refused(f"{served.name!r} has learned nothing yet.", "nothing-learned", 409)
+    settings = served.learner.plain_settings()
+    return Claim(served.name, learner, settings, served.stream, served.joined, served.position, served.ledger.mistakes)
+
+
+def certified(folder: Path, claim: Claim, limits: Limits) -> dict[str, Any]:
+    """The certificate's document; in a thread of its own."""
+    X, y = arrays(folder, claim, limits)
+    try:
+        fresh = made(claim.learner, claim.settings)
+        certificate, replayed = make(fresh, Arrays(X, y, arriving=True), passes=1)
+    except NovikoffError as problem:
+        raise Refused(f"No certificate can be made: {problem}", "not-shown") from None
+    if replayed.ledger_.mistakes != claim.mistakes:
+        raise Refused("The journal gives another number of mistakes than the model has made.", "not-shown")
+    return certificate.document
+
+
+def arrays(folder: Path, claim: Claim, limits: Limits) -> tuple[Any, list[Any]]:
+    """All examples that were learned; those that were refused when they came are refused again."""
+    again = Served(claim.name, made(claim.learner, claim.settings), limits, created=0.0)
+    with reader(folder) as on:
+        first = on.execute("SELECT first FROM streams WHERE id = ?", (claim.stream,)).fetchone()
+        if first is None or first[0] > claim.joined + 1:
+            raise Refused("The journal no longer has the first examples of this stream.", "not-shown")
+        bodies = (body for position, body in entries(on, claim.stream, claim.joined) if position <= claim.position)
+        lines = (line for body in bodies for line in body.split(b"\n") if line and again.learn(line).examples)
+        return gathered(lines)
+
+
+def gathered(lines: Iterable[bytes]) -> tuple[Any, list[Any]]:
+    """Lines of examples as a matrix, its columns in the order in which their names came, and their labels."""
+    from scipy.sparse import csr_matrix
+
+    columns: dict[str, int] = {}
+    starts, indices, values, y = array("q", [0]), array("i"), array("d"), list[Any]()
+    for line in lines:
+        lesson = LESSON.decode(line)
+        features: Any = lesson.features
+        indices.extend([columns.setdefault(name, len(columns)) for name in features])
+        values.extend(features.values() if isinstance(features, dict) else [1.0] * len(features))
+        starts.append(len(indices))
+        y.append(lesson.label)
+        if len(indices) > MOST_TERMS:
+            raise Refused(
+                f"The stream has more than {MOST_TERMS:,} numbers, which is too long to be certified while it is served:"
+                " fetch its examples and certify them elsewhere.", "too-long",
+            )  # fmt: skip
+    shape = len(y), len(columns)
+    return csr_matrix((np.array(values), np.array(indices, np.int32), np.array(starts)), shape), y

@@ -1,0 +1,219 @@
+"""One model that is served: it predicts, it learns lines of the journal, it counts. The same lines in the same order give
+the same bytes, now or when the journal is replayed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from novikoff import learners, wrap
+from novikoff.errors import ModelFileError, NovikoffError
+from novikoff.learners import name_of
+from novikoff.learners.learner import Learner
+from novikoff.ledger import Ledger
+from novikoff.service.lessons import LESSON, Refused
+from novikoff.service.limits import Limits
+from novikoff.service.protocol import Counts, Model
+from novikoff.store import from_bytes
+
+RECENT = 1_000
+CHAMPION, CHALLENGER = "champion", "challenger"
+
+
+@dataclass
+class Outcome:
+    """What became of some lines."""
+
+    examples: int = 0
+    mistakes: int = 0
+    updates: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    problem: Exception | None = None
+    """Why the first of those that were refused was."""
+
+
+class Past(NamedTuple):
+    """The ledgers when a challenger joined, which its own and the champion's are compared from."""
+
+    examples: int
+    mistakes: int
+    champion_mistakes: int
+
+
+class Served:
+    def __init__(self, name: str, learner: Any, limits: Limits, *, created: float, role: str = CHAMPION) -> None:
+        self.name, self.learner, self.limits = name, learner, limits
+        self.created, self.role = created, role
+        self.id = self.stream = 0
+        self.joined = 0
+        """The position in the stream after which it learns."""
+        self.position = 0
+        """That of the last entry that it has learned."""
+        self.checkpoint: int | None = None
+        """That of the last entry that its file holds."""
+        self.own = False
+        """Whether the stream is all that it has learned: not so for a model that came as a file."""
+        self.past: Past | None = None
+        self.refused = 0
+        self.recent: deque[tuple[int, int]] = deque()
+        self.version = 0
+        """Changes when it learns."""
+        self.since_file = 0
+        """Examples that its file does not hold."""
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.learner.ledger_ if self.has_learned else Ledger()
+
+    @property
+    def has_learned(self) -> bool:
+        return self.learner._state is not None
+
+    # --- Predicting ---
+
+    def predict(self, features: Any) -> tuple[Any, float]:
+        """The label, None before anything was learned, and the score of it."""
+        if not self.has_learned:
+            return None, 0.0
+        try:
+            return _predicted(self.learner, features)
+        except NovikoffError as problem:
+            raise Refused(str(problem), "not-predicted") from None
+
+    # --- Learning ---
+
+    def learn(self, body: bytes) -> Outcome:
+        """The lines of one entry; what the learner can't take is left out and counted."""
+        before, outcome = self._counts(), Outcome()
+        for line in body.split(b"\n"):
+            if line:
+                self._learn_line(line, outcome)
+        after = self._counts()
+        outcome.examples, outcome.mistakes, outcome.updates = (a - b for a, b in zip(after, before, strict=True))
+        self.refused += outcome.refused.total()
+        self._note(outcome)
+        return outcome
+
+    def _learn_line(self, line: bytes, outcome: Outcome) -> None:
+        lesson = LESSON.decode(line)
+        try:
+            self._fits(lesson.features, lesson.label)
+            self.learner.learn_one(lesson.features, lesson.label)
+        except (NovikoffError, Refused) as problem:
+            outcome.refused[getattr(problem, "code", "not-learned")] += 1
+            outcome.problem = outcome.problem or problem
+
+    def _fits(self, features: Any, label: Any) -> None:
+        """The bounds of a whole model; looked at only when it is near them."""
+        state = self.learner._state
+        if state is None:
+            return
+        if state.features + len(features) > self.limits.known_features:
+            known = () if state.names is None else state.names.columns
+            if state.features + sum(name not in known for name in features) > self.limits.known_features:
+                raise Refused(
+                    f"The model knows {state.features:,} features; more than {self.limits.known_features:,} are not"
+                    " allowed.", "too-many-known-features",
+                )  # fmt: skip
+        if len(state.labels) >= self.limits.classes and label not in state.labels.known():
+            raise Refused(f"The model knows {self.limits.classes:,} labels; more are not allowed.", "too-many-labels")
+
+    def _counts(self) -> tuple[int, int, int]:
+        ledger = self.ledger
+        return ledger.examples, ledger.mistakes, ledger.updates
+
+    def _note(self, outcome: Outcome) -> None:
+        self.version += 1
+        self.since_file += outcome.examples
+        self.recent.append((outcome.examples, outcome.mistakes))
+        while len(self.recent) > 1 and sum(n for n, _ in self.recent) - self.recent[0][0] >= RECENT:
+            self.recent.popleft()
+
+    # --- Telling ---
+
+    def counts(self) -> Counts:
+        ledger = self.ledger
+        return Counts(ledger.examples, ledger.mistakes, ledger.updates, ledger.error, ledger.radius)
+
+    def described(self, champion: str | None) -> Model:
+        return Model(
+            name=self.name,
+            learner=name_of(type(self.learner)),
+            settings=self.learner.plain_settings(),
+            role=self.role,
+            challenges=champion if self.role == CHALLENGER else None,
+            created=_moment(self.created),
+            labels=self.labels(),
+            features=self.learner.n_features_in_ if self.has_learned else 0,
+            ledger=self.counts(),
+        )
+
+    def labels(self) -> list[Any]:
+        try:
+            return list(self.learner.classes_.tolist())
+        except AttributeError:
+            return []
+
+
+def _predicted(learner: Any, features: Any) -> tuple[Any, float]:
+    label, score = learner.predict_one(features), learner.score_one(features)
+    if isinstance(score, dict):  # of each class
+        first = label[0] if isinstance(label, list) and label else label
+        score = score.get(first, 0.0) if not isinstance(first, list) else 0.0
+    return label, float(score)
+
+
+def _moment(seconds: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def made(name: str, settings: dict[str, Any]) -> Any:
+    """A fresh learner by its command-line name; Refused where there is none, or its settings are not right."""
+    kind = wrap.model_class(name)
+    if kind is None:
+        known = ", ".join(sorted(n for n in [*learners.names(), *wrap.names()] if _is_online(wrap.model_class(n))))
+        raise Refused(f"There is no learner {name!r}; there are {known}.", "unknown-learner")
+    if not _is_online(kind):
+        raise Refused(f"{name} is not learned one example at a time: it can't be served.", "not-online")
+    allowed = sorted(kind.settings())
+    unknown = sorted(set(settings) - set(allowed))
+    if unknown:
+        raise Refused(
+            f"{name} has no setting {', '.join(map(repr, unknown))}; it has {', '.join(allowed)}.", "unknown-setting"
+        )
+    try:
+        complete = {**learners.variant_settings(name), **settings}
+        if isinstance(complete.get("learner"), dict):
+            complete["learner"] = made(complete["learner"].get("name", "perceptron"), complete["learner"].get("settings", {}))
+        learner = kind(**complete)
+        learner._check_all()
+    except (NovikoffError, TypeError, ValueError, AttributeError) as problem:
+        raise Refused(f"{name} can't be made with these settings: {problem}", "bad-settings") from None
+    return learner
+
+
+def warmed(learner: Any) -> None:
+    """Compiles what this kind of learner needs, with one that is thrown away: not while others wait."""
+    trial = type(learner).from_settings(learner.plain_settings())
+    with contextlib.suppress(NovikoffError):
+        trial.learn_one({"a": 1.0}, "x")
+        trial.predict_one({"a": 1.0})
+
+
+def uploaded(content: bytes) -> Any:
+    """The model in a file that was sent."""
+    try:
+        learner = from_bytes(content, "the file")
+    except ModelFileError as problem:
+        raise Refused(str(problem), "bad-model-file") from None
+    if not _is_online(type(learner)):
+        raise Refused(f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online")
+    return learner
+
+
+def _is_online(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Learner) and hasattr(kind, "learn_one")

@@ -1,0 +1,128 @@
+"""The server: a folder opened, a port taken, requests answered until somebody says stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import uvicorn
+
+from novikoff.errors import InputError
+from novikoff.service.app import App
+from novikoff.service.audit import Audit
+from novikoff.service.connection import connections
+from novikoff.service.gate import Gate
+from novikoff.service.house import House
+from novikoff.service.keeping import Keeping
+from novikoff.service.limits import Limits
+from novikoff.service.metrics import Metrics
+from novikoff.service.opening import locked, opened, prepare
+from novikoff.service.tokens import Tokens
+
+SWITCH = 0.001  # seconds that a thread which computes lets the others wait
+LEAVE = 10  # seconds for requests under way when the server stops
+
+
+class Address(NamedTuple):
+    host: str = "127.0.0.1"
+    port: int = 8000
+    certificate: str | None = None
+    """For TLS, with its key."""
+    key: str | None = None
+
+
+def serve(folder: Path, address: Address, limits: Limits, say: Callable[[str], None]) -> None:
+    """Until SIGINT or SIGTERM. `say` is told what people may want to know."""
+    prepare(folder)
+    lock = locked(folder)
+    try:
+        tokens = Tokens(folder)
+        _may_bind(address, tokens, folder)
+        house = opened(folder, limits)
+        for sentence in house.said:
+            say(sentence)
+        with _bound(address) as taken:
+            sys.setswitchinterval(SWITCH)
+            _run(house, tokens, address, taken, say)
+    finally:
+        os.close(lock)
+
+
+def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, say: Callable[[str], None]) -> None:
+    numbers, audit = Metrics(), Audit(house.folder)
+    loopback, tls = _is_loopback(address.host), address.certificate is not None
+    url = f"{'https' if tls else 'http'}://{_host(address.host)}:{taken.getsockname()[1]}"
+
+    @contextlib.asynccontextmanager
+    async def life(app: Any) -> AsyncIterator[None]:
+        house.start()
+        keeping = Keeping(house)
+        task = asyncio.create_task(keeping.run())
+        say(f"novikoff serves at {url} (data in {house.folder}; {len(house.models)} models). Ctrl-C stops it.")
+        yield
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        await keeping.save_all()
+        await house.stop()
+        audit.close()
+
+    app = App(house, numbers)
+    gate = Gate(
+        app.asgi(life), tokens=tokens, limits=house.limits, audit=audit, observe=numbers.observe, loopback=loopback, tls=tls
+    )
+    config = uvicorn.Config(
+        gate,
+        http=connections(house.limits),
+        loop="uvloop",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=LEAVE,
+        ssl_certfile=address.certificate,
+        ssl_keyfile=address.key,
+    )
+    uvicorn.Server(config).run(sockets=[taken])
+
+
+def _may_bind(address: Address, tokens: Tokens, folder: Path) -> None:
+    if not _is_loopback(address.host) and not tokens.closed():
+        raise InputError(
+            f"{address.host} can be reached from elsewhere, and there are no tokens: make some first, with `novikoff"
+            f" serve token --data {folder} --scope predict --name NAME`, or serve at 127.0.0.1."
+        )
+    if (address.certificate is None) != (address.key is None):
+        raise InputError("TLS needs both --tls-certificate and --tls-key.")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+@contextlib.contextmanager
+def _bound(address: Address) -> Any:
+    try:
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        taken = socket.create_server((address.host, address.port), family=family, backlog=1024)
+    except (OSError, OverflowError) as problem:
+        why = getattr(problem, "strerror", None) or problem
+        raise InputError(f"{address.host}:{address.port} can't be listened at: {why}.") from None
+    with taken:
+        yield taken

@@ -1,0 +1,96 @@
+"""A stream: what a champion and its challengers learn, what waits for labels, and the keys of retries."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from novikoff.service.limits import Limits
+from novikoff.service.pending import Ids, Kept, Waiting
+from novikoff.service.protocol import Member, Together
+from novikoff.service.served import CHAMPION, Outcome, Served
+
+
+class Key(NamedTuple):
+    """What an idempotency key was used for: so many lines, with this digest."""
+
+    lines: int
+    digest: bytes
+    time: float
+
+
+@dataclass
+class Stream:
+    id: int
+    waiting: Waiting
+    limits: Limits
+    members: list[Served] = field(default_factory=list)
+    keys: dict[str, Key] = field(default_factory=dict)
+    busy: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
+    """Keys and ids whose examples are on their way to the disk."""
+    unsaved: list[tuple[str, int, float, bytes]] = field(default_factory=list)
+    """Predictions to be written at the next occasion …"""
+    gone: list[str] = field(default_factory=list)
+    """… and those to be removed."""
+
+    @classmethod
+    def fresh(cls, number: int, ids: Ids, limits: Limits) -> Stream:
+        return cls(number, Waiting(number, ids, limits), limits)
+
+    @property
+    def champion(self) -> Served:
+        return next(served for served in self.members if served.role == CHAMPION)
+
+    def learn(self, position: int, body: bytes) -> Outcome:
+        """One entry, by all who learn; what is answered is what became of it with the champion."""
+        answer = Outcome()
+        for served in self.members:
+            if position > served.position:
+                outcome = served.learn(body)
+                served.position = position
+                if served.role == CHAMPION:
+                    answer = outcome
+        return answer
+
+    def keep(self, features: object, now: float) -> str:
+        name, kept = self.waiting.keep(features, now)
+        self.unsaved.append((name, self.id, kept.time, kept.features))
+        if len(self.waiting.kept) > self.limits.pending:
+            self.gone += self.waiting.outdated(now)
+        return name
+
+    def restore(self, name: str, moment: float, features: bytes | None, label: object) -> None:
+        """A prediction that was written down before."""
+        if features is None:
+            self.waiting.answered[name] = moment, label
+        else:
+            self.waiting.kept[name] = Kept(moment, features)
+
+    def outdated_keys(self, now: float) -> list[str]:
+        """Removes keys that are too old or too many, and gives them."""
+        gone = []
+        while self.keys:
+            key, about = next(iter(self.keys.items()))
+            if len(self.keys) <= self.limits.keys and now - about.time <= self.limits.keys_seconds:
+                break
+            del self.keys[key]
+            gone.append(key)
+        return gone
+
+    def side_by_side(self) -> list[Member]:
+        champion = self.champion
+        return [_member(served, champion) for served in self.members]
+
+
+def _member(served: Served, champion: Served) -> Member:
+    counts, together = served.counts(), None
+    if served is not champion and served.past is not None:
+        together = Together(
+            counts.examples - served.past.examples,
+            counts.mistakes - served.past.mistakes,
+            champion.ledger.mistakes - served.past.champion_mistakes,
+        )
+    return Member(
+        served.name, served.role, counts.examples, counts.mistakes, counts.updates, counts.error, served.refused, together
+    )

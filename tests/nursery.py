@@ -1,0 +1,40 @@
+"""Servers without the wait: a process that has imported everything and forks a server for each line that it is told.
+
+A line is JSON: {"arguments": [...], "log": path, "limit": bytes or null}; it answers with the number of the process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+
+
+def main() -> None:
+    import novikoff.service.server  # noqa: F401 - this is what takes long
+    from novikoff import Perceptron
+    from novikoff.cli.main import main as command
+
+    Perceptron().learn_one({"a": 1.0}, "x").predict_one({"a": 1.0})
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        told = json.loads(line)
+        number = os.fork()
+        if number == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            log = os.open(told["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            for where, what in ((0, nothing), (1, log), (2, log)):
+                os.dup2(what, where)
+            if told.get("limit"):
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (told["limit"], told["limit"]))
+            os._exit(command(["serve", *told["arguments"]]))
+        print(number, flush=True)
+
+
+if __name__ == "__main__":
+    main()
