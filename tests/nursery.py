@@ -13,11 +13,16 @@ import sys
 
 
 def main() -> None:
-    import novikoff.service.server  # noqa: F401 - this is what takes long
-    from novikoff import Perceptron
+    import safetensors.numpy  # noqa: F401 - these are what takes long
+    import zstandard  # noqa: F401
+
+    import novikoff.service.server
+    from novikoff import SGD, Kesler, Perceptron
     from novikoff.cli.main import main as command
 
-    Perceptron().learn_one({"a": 1.0}, "x").predict_one({"a": 1.0})
+    for learner in (Perceptron(), SGD(), Kesler()):
+        novikoff.service.served.warmed(learner)
+    novikoff.service.wal.checksum(bytes(8), "<u4", 0, 0)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print("ready", flush=True)
     for line in sys.stdin:

@@ -6,6 +6,7 @@ with its key when the server is back. So the order of each model's examples is k
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import random
@@ -57,7 +58,10 @@ class Client(threading.Thread):
         return fresh
 
     def run(self) -> None:
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as line:
+            self._send(line)
+
+    def _send(self, line: http.client.HTTPConnection) -> None:
         while self.problem is None:
             if self.next is None:
                 self.requests += 1
