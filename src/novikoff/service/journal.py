@@ -34,7 +34,7 @@ CREATE TABLE streams (id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NU
 CREATE TABLE models (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, stream INTEGER NOT NULL, role TEXT NOT NULL,
     learner TEXT NOT NULL, settings TEXT NOT NULL, created REAL NOT NULL, own INTEGER NOT NULL, joined INTEGER NOT NULL,
-    past TEXT, checkpoint INTEGER, refused INTEGER NOT NULL
+    past TEXT, checkpoint INTEGER, refused INTEGER NOT NULL, seal BLOB
 );
 CREATE TABLE entries (
     stream INTEGER NOT NULL, position INTEGER NOT NULL, time REAL NOT NULL, lines INTEGER NOT NULL, body BLOB NOT NULL,
@@ -134,7 +134,7 @@ class Journal:
             (stream, since),
         )
         for position, body, noted in rows:
-            good = position == count + 1 and chained(digest, position, body) == noted
+            good = position == count + 1 and isinstance(body, bytes) and chained(digest, position, body) == noted
             if not good and position != most:
                 raise damaged(self.path, f"entry {count + 1} of stream {stream} is damaged, and good ones follow it")
             if not good:
@@ -229,10 +229,11 @@ class Journal:
         stream = self._new_stream() if model.stream is None else model.stream
         joined = self.last[stream][0]
         number = self.connection.execute(
-            "INSERT INTO models VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0)",
+            "INSERT INTO models VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, NULL)",
             (model.name, stream, model.role, model.learner, model.settings, model.created, model.own, joined),
         ).lastrowid
         assert number is not None  # noqa: S101 - an INSERT has one
+        self._seal(number)
         return number, stream, joined
 
     def remove_model(self, model: int, stream: int) -> None:
@@ -244,6 +245,21 @@ class Journal:
     def set_model(self, model: int, **columns: Any) -> None:
         for column, value in columns.items():  # names of ours, never of a request
             self.connection.execute(f"UPDATE models SET {column} = ? WHERE id = ?", (value, model))  # noqa: S608
+        self._seal(model)
+
+    def _seal(self, model: int) -> None:
+        """What is known of a model has no entry that follows it: it has a digest of its own."""
+        row = self.connection.execute("SELECT * FROM models WHERE id = ?", (model,)).fetchone()
+        if row is not None:
+            self.connection.execute("UPDATE models SET seal = ? WHERE id = ?", (sealed(row), model))
+
+    def models(self) -> list[tuple[Any, ...]]:
+        """What is known of each, as it was written."""
+        rows = self.connection.execute("SELECT * FROM models ORDER BY id").fetchall()
+        for row in rows:
+            if row[-1] != sealed(row):
+                raise damaged(self.path, f"what it knows of the model {row[1]!r} is not what was written")
+        return [row[:-1] for row in rows]
 
     def _new_stream(self) -> int:
         stream = self.connection.execute("INSERT INTO streams (first, before) VALUES (1, ?)", (START,)).lastrowid
@@ -317,6 +333,11 @@ def entries(connection: sqlite3.Connection, stream: int, after: int = 0) -> Iter
 def chained(before: bytes, position: int, packed: bytes) -> bytes:
     """The digest of an entry."""
     return blake2b(position.to_bytes(8, "big") + packed, key=before, digest_size=16).digest()
+
+
+def sealed(row: tuple[Any, ...]) -> bytes:
+    """The digest of all columns but the last."""
+    return blake2b(repr(row[:-1]).encode(), digest_size=16).digest()
 
 
 def pack(body: bytes) -> bytes:

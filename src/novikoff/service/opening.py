@@ -44,7 +44,7 @@ def opened(folder: Path, limits: Limits) -> House:
     house.said += [f"{text}: it was cut off." for text in house.journal.cut]
     on = house.journal.connection
     first = dict(on.execute("SELECT id, first FROM streams").fetchall())
-    for row in map(Row._make, on.execute("SELECT * FROM models ORDER BY id").fetchall()):
+    for row in map(Row._make, house.journal.models()):
         house.add(_restored(house, row, first[row.stream]))
     checkpoint.sweep(folder, {served.id for served in house.models.values()})
     _replay(house)
