@@ -202,22 +202,22 @@ def _checked_header(content: bytes, origin: str) -> dict[str, Any]:
     return header
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     """A whole file at once; at every moment the old one or the new one is there."""
-    with replacing(path) as write:
+    with replacing(path, mode) as write:
         write(content)
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Callable[[bytes], object]]:
+def replacing(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], object]]:
     """A file piece by piece: gives what takes the pieces. Temporary file, fsync, rename, fsync of the folder, so that
-    the file that was there is replaced only when the block has ended well."""
+    the file that was there is replaced only when the block has ended well. `mode` is less what the umask forbids."""
     path = Path(os.path.realpath(path))  # what a link points to is replaced, not the link
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             yield file.write
             file.flush()
             os.fsync(file.fileno())
