@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import hashlib
 import hmac
+import logging
 import os
 import re
 import secrets
@@ -34,6 +35,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
 """What a secret with an unknown id is compared with: it takes as long as with a known one."""
+log = logging.getLogger("novikoff.service")
 LOOK_AGAIN = 1.0
 """Seconds until the file is looked at again."""
 
@@ -187,22 +189,22 @@ class Tokens:
         self._look = now + LOOK_AGAIN
         try:
             status = os.stat(self._path)
+            seen = status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
         except FileNotFoundError:
             self._seen, self._by_id, self.problem = None, {}, None
             return
         except OSError as problem:
-            self._seen, self.in_use, self.problem = None, True, f"{self._path}: {problem.strerror}."
-            return
+            seen = None, problem.errno, 0, 0
         self.in_use = True
-        seen = status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
         if seen == self._seen:
             return
+        self._seen = seen
         try:
             self._by_id = {token.id: (_granted(token), token.sha256) for token in _read(self._path)}
             self.problem = None
         except InputError as problem:
             self._by_id, self.problem = {}, str(problem)
-        self._seen = seen
+            log.error("Nobody is let in: %s", problem)
 
 
 def _granted(token: Token) -> Granted:

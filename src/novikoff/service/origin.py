@@ -1,0 +1,33 @@
+"""What a browser says about where a request comes from. Pages of other sites make it ask, also by names of their own
+that point to this machine; they can't make it lie in Host, Origin and Sec-Fetch-Site."""
+
+from __future__ import annotations
+
+import ipaddress
+
+
+def is_loopback(host: bytes) -> bool:
+    """Whether a Host header means this machine.
+
+    >>> [is_loopback(host) for host in (b"localhost:8000", b"127.0.0.1", b"[::1]:80", b"127.0.0.1.evil.example")]
+    [True, True, True, False]
+    """
+    text = host.decode("latin-1").lower()
+    name = text[1:].partition("]")[0] if text.startswith("[") else text.partition(":")[0]
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def same_site(origin: bytes, host: bytes) -> bool:
+    """Whether a page of this origin was served under this name.
+
+    >>> same_site(b"https://example.org", b"example.org:443"), same_site(b"http://localhost:1", b"localhost:2")
+    (True, False)
+    """
+    scheme, _, name = origin.lower().partition(b"://")
+    port = {b"http": b":80", b"https": b":443"}.get(scheme)
+    return port is not None and name.removesuffix(port) == host.lower().removesuffix(port)

@@ -1,0 +1,72 @@
+"""How often somebody may come: token buckets, one for each client."""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import lru_cache
+
+MOST_CLIENTS = 10_000
+
+
+class Bucket:
+    """Fills at `rate` a second up to `most`; each visit takes one."""
+
+    __slots__ = ("left", "most", "rate", "seen")
+
+    def __init__(self, rate: float, most: float) -> None:
+        self.rate, self.most, self.left, self.seen = rate, most, most, 0.0
+
+    def wait(self, now: float) -> float:
+        """Takes one, or says in how many seconds there will be one.
+
+        >>> bucket = Bucket(rate=2.0, most=1.0)
+        >>> bucket.wait(10.0), bucket.wait(10.0), bucket.wait(10.5)
+        (0.0, 0.5, 0.0)
+        """
+        self.left = min(self.most, self.left + (now - self.seen) * self.rate)
+        self.seen = now
+        if self.left >= 1.0:
+            self.left -= 1.0
+            return 0.0
+        return (1.0 - self.left) / self.rate
+
+
+class Rates:
+    """A bucket for each client, of one second's visits. Who has not come for a second need not be remembered."""
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._buckets: dict[str, Bucket] = {}
+        self._tidied = 0.0
+
+    def wait(self, client: str, now: float) -> float:
+        bucket = self._buckets.get(client)
+        if bucket is None:
+            if len(self._buckets) >= MOST_CLIENTS:
+                self._tidy(now)
+            if len(self._buckets) >= MOST_CLIENTS:
+                client = "others"  # more clients than can be told apart share what is left
+                bucket = self._buckets.get(client)
+            if bucket is None:
+                bucket = self._buckets[client] = Bucket(self._rate, self._rate)
+        return bucket.wait(now)
+
+    def _tidy(self, now: float) -> None:
+        if now - self._tidied >= 1.0:
+            self._tidied = now
+            self._buckets = {client: bucket for client, bucket in self._buckets.items() if now - bucket.seen < 1.0}
+
+
+@lru_cache(maxsize=MOST_CLIENTS)
+def neighbourhood(address: str) -> str:
+    """Who counts as one client: an address, or the 64 bits of a network where one owner has many.
+
+    >>> neighbourhood("192.0.2.7"), neighbourhood("2001:db8:1:2:3:4:5:6")
+    ('192.0.2.7', '2001:db8:1:2::/64')
+    """
+    if ":" not in address:
+        return address
+    try:
+        return str(ipaddress.ip_network((address.partition("%")[0], 64), strict=False))
+    except ValueError:
+        return address
