@@ -20,7 +20,7 @@ from novikoff.service.refusal import PAGES, PRIVATE, TLS, Headers, Receive, Refu
 from novikoff.service.routes import ADMIN, FILE, JSON, NDJSON, ROUTES, Route
 from novikoff.service.table import OPEN, Found, Table, media_type
 from novikoff.service.tokens import Granted, Tokens
-from novikoff.service.visit import LATE, Visit, too_large
+from novikoff.service.visit import LATE, LEFT, Visit, too_large
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Observe = Callable[[str, int, float], None]
@@ -87,34 +87,27 @@ class Gate:
                 await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        visit = Visit(scope, self._tokens, receive, send)
+        visit = scope["visit"] = Visit(scope, self._tokens, receive, send)
         refusal = self._look(scope, visit)
+        self.inside += 1
         try:
             if refusal is not None:
                 await visit.refuse(refusal)
             else:
-                await self._let_in(scope, visit)
+                await self._app(scope, visit.receive if visit.watched else receive, visit.send)
+        except Exception:
+            if not visit.ended and LEFT not in scope:  # else the app was told that the client left
+                if visit.status:
+                    raise
+                log.exception("%s %s failed", scope["method"], scope["path"])
+                await visit.refuse(FAILURE)
         finally:
+            self.inside -= 1
             status = visit.status or (408 if LATE in scope else GONE)
             if self._observe is not None:
                 self._observe(visit.name, status, time.perf_counter() - start)
             if self._audit is not None and (visit.scope == ADMIN or status in AUDITED):
                 self._note(self._audit, scope, visit, status)
-
-    async def _let_in(self, scope: Scope, visit: Visit) -> None:
-        scope["visit"] = visit
-        self.inside += 1
-        try:
-            await self._app(scope, visit.receive, visit.send)
-        except Exception:
-            if visit.ended:  # the app was told that the client left
-                return
-            if visit.status:
-                raise
-            log.exception("%s %s failed", scope["method"], scope["path"])
-            await visit.refuse(FAILURE)
-        finally:
-            self.inside -= 1
 
     def _look(self, scope: Scope, visit: Visit) -> Refusal | None:
         """Why a request is refused. Fills in the visit as far as it goes."""
@@ -192,7 +185,9 @@ class Gate:
                 return PACKED
             visit.media = media
             visit.most = most = self._most[media]
-            if most is not None and length is not None and not (len(length) <= 18 and int(length) <= most):
+            if most is None or length is None:
+                visit.watched = True
+            elif len(length) > 18 or int(length) > most:
                 return too_large(most)
         return CROWD if found.scope is not None and 0 < self._limits.concurrent <= self.inside else None
 

@@ -194,7 +194,7 @@ class Tokens:
             self._seen, self._by_id, self.problem = None, {}, None
             return
         except OSError as problem:
-            seen = None, problem.errno, 0, 0
+            seen = problem.errno or 0, 0, 0, 0
         self.in_use = True
         if seen == self._seen:
             return

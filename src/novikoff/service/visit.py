@@ -13,32 +13,31 @@ LATE, LEFT = "late", "left"
 class Visit:
     """Who asks, for what, and what became of it. The app finds it in `scope["visit"]`."""
 
-    __slots__ = (
-        "_came", "_receive", "_scope", "_send", "_tokens", "code", "ended", "granted", "media", "model", "most", "name",
-        "scope", "secure", "status",
-    )  # fmt: skip
+    # Defaults of the class: most are never set, and each request pays for what is.
+    name = "unknown"
+    """Of the route, as in the table of routes."""
+    model: str | None = None
+    """The name in the path. Whoever makes a model sets it, for the audit log."""
+    media: str | None = None
+    """The media type of the body, one of those that the route takes."""
+    granted: Granted | None = None
+    """Whose token came; None where none is needed."""
+    scope: str | None = None
+    """What the token must allow."""
+    watched = False
+    """Whether the pieces of the body are looked at: its size is not known before, or it is a stream."""
+    most: int | None = None
+    """Bytes of the body; None without end, for streams."""
+    status = 0
+    code: str | None = None
+    """Why it was refused, by the gate itself."""
+    ended = False
+    """Whether the app has nobody to talk to: the client left, or was told by the gate that it has to."""
+    secure: Headers = PRIVATE
+    _came = 0
 
     def __init__(self, scope: Scope, tokens: Tokens, receive: Receive, send: Send) -> None:
         self._scope, self._tokens, self._receive, self._send = scope, tokens, receive, send
-        self._came = 0
-        self.name = "unknown"
-        """Of the route, as in the table of routes."""
-        self.model: str | None = None
-        """The name in the path. Whoever makes a model sets it, for the audit log."""
-        self.media: str | None = None
-        """The media type of the body, one of those that the route takes."""
-        self.granted: Granted | None = None
-        """Whose token came; None where none is needed."""
-        self.scope: str | None = None
-        """What the token must allow."""
-        self.most: int | None = None
-        """Bytes of the body; None without end, for streams."""
-        self.status = 0
-        self.code: str | None = None
-        """Why it was refused, by the gate itself."""
-        self.ended = False
-        """Whether the app has nobody to talk to: the client left, or was told by the gate that it has to."""
-        self.secure: Headers = PRIVATE
 
     async def receive(self) -> Message:
         """The next piece of the body, as long as it is not too large and whoever sends it is welcome."""
@@ -62,7 +61,7 @@ class Visit:
             return
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), *self.secure]
+            message["headers"] = [*message["headers"], *self.secure] if "headers" in message else self.secure
         elif message.get("more_body", False) and (LEFT in self._scope or not self._welcome()):
             self.ended = True
             raise ConnectionAbortedError("The client left, or its token was revoked or has expired.")
