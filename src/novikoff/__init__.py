@@ -48,12 +48,14 @@ _HOME = {
     "separable": "certificates.separability",
     "save": "store",
     "load": "store",
+    "Client": "client",
     "NovikoffError": "errors",
     "InputError": "errors",
     "LabelError": "errors",
     "ModelFileError": "errors",
     "OverflowRefused": "errors",
     "RangeRefused": "errors",
+    "ServiceError": "errors",
 }
 _MODULES = ("theory", "kernels")
 __all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604 - the names are the keys above
@@ -64,12 +66,14 @@ if TYPE_CHECKING:
     from novikoff.certificates.certificate import certify as certify
     from novikoff.certificates.separability import separable as separable
     from novikoff.certificates.verify import verify as verify
+    from novikoff.client import Client as Client
     from novikoff.errors import InputError as InputError
     from novikoff.errors import LabelError as LabelError
     from novikoff.errors import ModelFileError as ModelFileError
     from novikoff.errors import NovikoffError as NovikoffError
     from novikoff.errors import OverflowRefused as OverflowRefused
     from novikoff.errors import RangeRefused as RangeRefused
+    from novikoff.errors import ServiceError as ServiceError
     from novikoff.learners.arow import AROW as AROW
     from novikoff.learners.balanced_winnow import BalancedWinnow as BalancedWinnow
     from novikoff.learners.elimination import Elimination as Elimination

@@ -86,6 +86,26 @@ class ModelFileError(NovikoffError, ValueError):
     """
 
 
+class ServiceError(NovikoffError):
+    """A service refused a request, or could not be reached (status 0). `code` is a word for programs, `learned` how
+    many examples of the call were learned all the same.
+
+    >>> from novikoff import Client, ServiceError
+    >>> try:
+    ...     Client("http://127.0.0.1:9", retries=0).models()
+    ... except ServiceError as problem:
+    ...     print(problem.status, problem.code)
+    0 unreachable
+    """
+
+    def __init__(self, status: int, code: str, sentence: str, learned: int = 0) -> None:
+        super().__init__(sentence)
+        self.status, self.code, self.sentence, self.learned = status, code, sentence, learned
+
+    def __reduce__(self) -> tuple[type[ServiceError], tuple[int, str, str, int]]:
+        return type(self), (self.status, self.code, self.sentence, self.learned)
+
+
 def not_fitted(subject: str) -> Exception:
     """Scikit-learn's own exception, for its tools look for that type; imported only when there is an error to tell."""
     from sklearn.exceptions import NotFittedError

@@ -102,7 +102,7 @@ def _operation(route: Route) -> Document:
             **{str(status): _problem(status) for status in sorted(statuses)},
         },
     }
-    parameters = [
+    parameters: list[Document] = [
         {"name": query.name, "in": "query", "description": query.sentence, "schema": query.schema}
         for query in route.queries
     ]

@@ -1,0 +1,190 @@
+"""Requests of the client: one connection for each thread, and another try where one may help."""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import http.client
+import json
+import random
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from novikoff.errors import InputError, ServiceError
+
+JSON, NDJSON, FILE = "application/json", "application/x-ndjson", "application/octet-stream"
+AGAIN = {429, 502, 503, 504}
+"""Statuses after which the same request may go well."""
+NOT_DONE = {429, 503}
+"""Those of them after which it is certain that nothing was done."""
+LONGEST_WAIT = 60.0
+
+
+class Line(http.client.HTTPConnection):
+    """A connection that closes itself when its thread ends."""
+
+    used = False
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class SafeLine(http.client.HTTPSConnection, Line):
+    """The same with TLS."""
+
+
+class Wire:
+    """To one service."""
+
+    def __init__(
+        self, url: str, token: str | None, timeout: float, retries: int, context: ssl.SSLContext | None
+    ) -> None:
+        try:
+            parts = urlsplit(url)
+            self._host, self._port = parts.hostname or "", parts.port
+        except ValueError:
+            parts = urlsplit("")
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+            raise InputError(f"url must be like http://127.0.0.1:8000 or https://example.org, but is {url!r}.")
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise InputError("token must be as it was printed when it was made, but has other characters.")
+        self._safe, self._prefix, self._name = parts.scheme == "https", parts.path.rstrip("/"), parts.netloc
+        self._timeout, self._retries, self._context = timeout, retries, context
+        self._authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._own = threading.local()
+        self._lines: weakref.WeakSet[Line] = weakref.WeakSet()
+
+    def object(self, method: str, path: str, body: bytes | None = None, media: str = "", **more: Any) -> dict[str, Any]:
+        """The answer, which must be a JSON object."""
+        content = self.ask(method, path, body, media, **more)
+        with contextlib.suppress(ValueError):
+            answer = json.loads(content)
+            if isinstance(answer, dict):
+                return answer
+        raise ServiceError(200, "other-answer", f"{self._name} does not answer as novikoff serve does.")
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        media: str = "",
+        *,
+        accept: str = JSON,
+        key: str | None = None,
+        once: bool = False,
+    ) -> bytes:
+        """The body of the answer. `key` goes with every try. `once`: there is another only if it is certain that
+        nothing was done."""
+        headers = {"Accept": accept} | ({"Content-Type": media} if media else {})
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        tried = 0
+        while True:
+            line = self._line(fresh=once)
+            stale = line.used  # the service may have closed it meanwhile, which is no reason to wait
+            connected = False
+            try:
+                if line.sock is None:
+                    line.connect()
+                connected = True
+                answer = self._try(line, method, path, body, headers)
+                content = answer.read()
+                line.used = True
+            except (OSError, http.client.HTTPException) as problem:
+                line.close()
+                line.used = False
+                if not stale:
+                    if tried >= self._retries or (once and connected):
+                        raise self._unreachable(problem) from problem
+                    time.sleep(pause(tried))
+                    tried += 1
+                continue
+            finally:
+                if once:
+                    line.close()
+            if answer.status < 400:
+                return content
+            if tried >= self._retries or answer.status not in (NOT_DONE if once else AGAIN):
+                raise _problem(answer.status, content)
+            time.sleep(asked_for(answer.headers.get("Retry-After")) or pause(tried))
+            tried += 1
+
+    def lines(self, path: str) -> Iterator[bytes]:
+        """An answer that may be long, line by line; on a connection of its own."""
+        line = self._line(fresh=True)
+        try:
+            answer = self._try(line, "GET", path, None, {"Accept": NDJSON})
+            if answer.status >= 400:
+                raise _problem(answer.status, answer.read())
+            yield from answer
+        except (OSError, http.client.HTTPException) as problem:
+            raise self._unreachable(problem) from problem
+        finally:
+            line.close()
+
+    def close(self) -> None:
+        for line in list(self._lines):
+            line.close()
+
+    def _try(
+        self, line: Line, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> http.client.HTTPResponse:
+        try:
+            line.request(method, self._prefix + path, body, self._authorization | headers)
+        except (BrokenPipeError, ConnectionResetError):
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                return line.getresponse()  # it may have said why before all was sent
+            raise
+        return line.getresponse()
+
+    def _line(self, *, fresh: bool) -> Line:
+        """The connection of this thread, or another one."""
+        line: Line | None = getattr(self._own, "line", None)
+        if line is None or fresh:
+            if self._safe:
+                line = SafeLine(self._host, self._port, timeout=self._timeout, context=self._context)
+            else:
+                line = Line(self._host, self._port, timeout=self._timeout)
+            self._lines.add(line)
+            if not fresh:
+                self._own.line = line
+        return line
+
+    def _unreachable(self, problem: Exception) -> ServiceError:
+        why = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+        sentence = f"{self._name} can't be reached or does not answer ({why}): is the service running?"
+        return ServiceError(0, "unreachable", sentence)
+
+
+def _problem(status: int, content: bytes) -> ServiceError:
+    try:
+        told = json.loads(content)
+        return ServiceError(status, str(told["code"]), str(told["error"]), int(told.get("learned", 0)))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        reason = http.client.responses.get(status, "unknown")
+        return ServiceError(status, "http", f"The answer was {status} ({reason}), without a reason.")
+
+
+def pause(tried: int) -> float:
+    """Doubles, and differs between clients, so that they don't all come back at once."""
+    return min(10.0, 0.1 * 2.0**tried) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+
+
+def asked_for(header: str | None) -> float:
+    """The seconds of a Retry-After header, or until its date, with something on top; 0 without one."""
+    if not header:
+        return 0.0
+    try:
+        if header.strip().isdigit():
+            seconds = float(header)
+        else:
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
+    except (ValueError, TypeError):
+        return 0.0
+    return min(LONGEST_WAIT, max(0.0, seconds)) * random.uniform(1.0, 1.1)  # noqa: S311 - no secret
