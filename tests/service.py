@@ -32,7 +32,9 @@ class Nursery:
     def born(self, arguments: list[str], log: Path, limit: int | None) -> int:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(json.dumps({"arguments": arguments, "log": str(log), "limit": limit}), file=self.process.stdin, flush=True)
+        print(
+            json.dumps({"arguments": arguments, "log": str(log), "limit": limit}), file=self.process.stdin, flush=True
+        )
         return int(self.process.stdout.readline())
 
     def close(self) -> None:

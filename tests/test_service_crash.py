@@ -121,7 +121,10 @@ def compare(nursery: Nursery, folder: Path, clients: list[Client], *options: str
         for client in clients:
             if client.next is not None:
                 examples, key = client.next
-                assert server.ask("POST", f"/v1/models/{client.name_of_model}/learn", *client._body(examples, key))[0] == 200
+                assert (
+                    server.ask("POST", f"/v1/models/{client.name_of_model}/learn", *client._body(examples, key))[0]
+                    == 200
+                )
                 for x, y in examples:
                     client.twin.learn_one(x, y)
                 client.next = None

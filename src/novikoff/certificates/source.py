@@ -48,7 +48,7 @@ class Source(Protocol):
 
 
 class Arrays:
-    """X and y, as `fit` takes them, or one by one as they arrived: then nothing is known of labels beforehand; `qid` for
+    """X and y, as `fit` takes them, or one by one as they arrived, nothing being known of labels beforehand; `qid` for
     rankings."""
 
     def __init__(self, X: Any, y: Any, qid: Any = None, *, arriving: bool = False) -> None:

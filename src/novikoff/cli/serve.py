@@ -37,7 +37,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("action", nargs="?", choices=ACTIONS, help="what to do instead of serving")
-    parser.add_argument("--data", metavar="DIR", required=True, help="the folder of models and journal; made if missing")
+    parser.add_argument(
+        "--data", metavar="DIR", required=True, help="the folder of models and journal; made if missing"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="the port; 0 for any that is free (default: 8000)")
     parser.add_argument("--tls-certificate", metavar="FILE", help="serve HTTPS with this certificate …")

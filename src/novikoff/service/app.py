@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 import time
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as Path_
 
 from novikoff.errors import NovikoffError
 from novikoff.learners import name_of
 from novikoff.report.described import described
-from novikoff.service import proof
+from novikoff.service import page, proof
+from novikoff.service.answers import failure, no_room, refusal
 from novikoff.service.events import Events
 from novikoff.service.house import House
-from novikoff.service.journal import Gone, entries, reader
+from novikoff.service.journal import entries, reader
 from novikoff.service.learning import ALREADY, LEARNED, Learning
 from novikoff.service.lessons import EXAMPLE, Refused, check_features, decoded
 from novikoff.service.lines import Lines
@@ -49,10 +47,8 @@ from novikoff.store import frozen
 
 CREATION = msgspec.json.Decoder(Creation)
 PREDICTION = msgspec.json.Decoder(Prediction)
-PAGE = Path(__file__).parent / "page"
-PAGE_FILES = {"/": "index.html", "/style.css": "style.css", "/page.js": "page.js"}
 KEY = "idempotency-key"
-LONGEST_KEY = 200
+KEYS = re.compile(r"[!-~]{1,200}")
 POINTS = 500
 encode = msgspec.json.encode
 
@@ -67,10 +63,9 @@ class App:
     def asgi(self, life: Any) -> Starlette:
         """With what begins before the first request and ends after the last."""
         routes = [Path_(r.path, self._answering(getattr(self, r.name), r.status), methods=[r.method]) for r in ROUTES]
-        for path, name in PAGE_FILES.items():
-            routes.append(Path_(path, _page(PAGE / name)))
-        said = encode(document())
-        routes.append(Path_("/v1/openapi.json", lambda request: Response(said, media_type=JSON)))
+        for path, name in {"/": page.FILES[0], **{f"/{name}": name for name in page.FILES}}.items():
+            routes.append(Path_(path, _page(*page.read(name))))
+        routes.append(Path_("/v1/openapi.json", _page(encode(document()), JSON)))
         routes += [Path_("/healthz", self._alive), Path_("/readyz", self._ready)]
         return Starlette(routes=routes, exception_handlers={404: _no_such, 405: _not_so}, lifespan=life)
 
@@ -84,20 +79,8 @@ class App:
                 if not self.house.open:
                     raise Refused("The server is stopping.", "stopping", 503)
                 said = await handler(request)
-            except Refused as problem:
-                return refusal(problem.status, problem.code, str(problem), getattr(problem, "learned", None))
-            except DiskFull as problem:
-                sentence = f"Nothing was learned: there is no room left on the disk ({problem}). Predicting goes on."
-                return refusal(507, "disk-full", sentence, getattr(problem, "learned", None))
-            except Gone:
-                return refusal(404, "unknown-model", "The model was removed.")
-            except ClientDisconnect:
-                return refusal(400, "gone", "The body ended before its end.")
-            except MemoryError:
-                return refusal(507, "memory-full", "There is not enough memory for this.")
-            except Exception:
-                traceback.print_exc(file=sys.stderr)
-                return refusal(500, "internal", "Something went wrong in the server; its log has more.")
+            except Exception as problem:
+                return failure(problem)
             if isinstance(said, Response):
                 return said
             return Response(status_code=status) if said is None else Response(encode(said), status, media_type=JSON)
@@ -184,8 +167,8 @@ class App:
     async def learn(self, request: Request) -> Any:
         learning = Learning(self.house, self._served(request))
         key = request.headers.get(KEY)
-        if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
-            raise Refused(f"An Idempotency-Key has 1 to {LONGEST_KEY} characters that can be printed.", "bad-key", 400)
+        if key is not None and not KEYS.fullmatch(key):
+            raise Refused("An Idempotency-Key has 1 to 200 characters of ASCII without spaces.", "bad-key", 400)
         if _media(request) != NDJSON:
             return await learning.one(await request.body(), key)
         skip = _choice(request, "bad_lines", ("error", "skip")) == "skip"
@@ -197,7 +180,7 @@ class App:
             async for _ in told:
                 pass
         except (Refused, DiskFull) as problem:
-            problem.learned = lines.total.examples  # type: ignore[union-attr]
+            problem.learned = lines.total.examples
             raise
         return self._summary(lines)
 
@@ -209,7 +192,7 @@ class App:
         except Refused as problem:
             yield encode(Problem(str(problem), problem.code, lines.total.examples)) + b"\n"
         except DiskFull as problem:
-            yield encode(Problem(f"There is no room left: {problem}.", "disk-full", lines.total.examples)) + b"\n"
+            yield encode(Problem(no_room(problem), "disk-full", lines.total.examples)) + b"\n"
 
     def _summary(self, lines: Lines) -> Learned:
         total = lines.total
@@ -236,7 +219,7 @@ class App:
         if _media(request) == FILE:
             name, challenges = request.query_params.get("name", ""), request.query_params.get("challenges")
             for given in (name, *([challenges] if challenges is not None else [])):
-                if not re.match(NAME, given) or given.endswith("\n"):
+                if not re.fullmatch(NAME, given):
                     raise Refused(f"?name= must be letters, digits, '.', '_' and '-', but is {given!r}.", "bad-name")
             content = await request.body()
             learner = await asyncio.to_thread(uploaded, content)
@@ -343,11 +326,6 @@ class App:
         return Response(why, 200 if ready else 503, media_type="text/plain")
 
 
-def refusal(status: int, code: str, sentence: str, learned: int | None = None) -> Response:
-    problem = Problem(sentence, code, msgspec.UNSET if learned is None else learned)
-    return Response(encode(problem), status, media_type=JSON)
-
-
 def _media(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
@@ -367,11 +345,11 @@ def _whole(request: Request, name: str, default: int, most: int) -> int:
     return int(said)
 
 
-def _page(path: Path) -> Callable[[Request], Awaitable[Response]]:
-    async def page(request: Request) -> Response:
-        return FileResponse(path)
+def _page(content: bytes, media: str) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        return Response(content, media_type=media)
 
-    return page
+    return answer
 
 
 async def _no_such(request: Request, problem: Exception) -> Response:

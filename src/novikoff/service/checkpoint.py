@@ -1,4 +1,4 @@
-"""Model files of a server: DIR/models/ID-POSITION.model holds a model after the entry of its stream at that position."""
+"""Model files of a server: DIR/models/ID-POSITION.model is a model after the entry of its stream at that position."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ class House:
         then: Callable[[Any], Any] = lambda answer: answer,
         chain: Chain | None = None,
     ) -> asyncio.Future[Any]:
-        """Does it in the next transaction; `then`, on the loop's thread and in the journal's order, with what came of it
-        when it is safe on the disk. The future has what `then` returns, or why nothing was written."""
+        """Does it in the next transaction, and when it is safe on the disk `then`, on the loop's thread and in the
+        journal's order, with what came of it. The future has what `then` returns, or why nothing was written."""
         future: asyncio.Future[Any] = self.loop.create_future()
 
         def tell(answer: Any) -> None:
@@ -93,7 +93,9 @@ class House:
     ) -> asyncio.Future[Outcome]:
         """One entry: written, then learned. `labelled` are the predictions whose labels are in it."""
         now, late = time.time(), labelled or {}
-        answers = [(name, stream.id, stream.waiting.answered[name][0], json.dumps(label)) for name, label in late.items()]
+        answers = [
+            (name, stream.id, stream.waiting.answered[name][0], json.dumps(label)) for name, label in late.items()
+        ]
 
         kept, stream.unsaved = stream.unsaved, []
 
@@ -199,7 +201,12 @@ class House:
 
     async def _remember_past(self, *members: Served) -> None:
         pasts = [(served.id, json.dumps(served.past)) for served in members]
-        await self.written(lambda to: [to.set_model(number, past=past) for number, past in pasts])
+
+        def do(to: Journal) -> None:
+            for number, past in pasts:
+                to.set_model(number, past=past)
+
+        await self.written(do)
 
     async def delete(self, served: Served) -> None:
         stream = self.streams[served.stream]

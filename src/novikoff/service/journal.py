@@ -207,9 +207,7 @@ class Journal:
         return position
 
     def remember_key(self, stream: int, key: str, lines: int, digest: bytes, now: float) -> None:
-        self.connection.execute(
-            "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (stream, key, lines, digest, now)
-        )
+        self.connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (stream, key, lines, digest, now))
 
     def keep(self, kept: list[tuple[str, int, float, bytes]]) -> None:
         self.connection.executemany("INSERT OR IGNORE INTO predictions VALUES (?, ?, ?, ?, NULL)", kept)

@@ -17,6 +17,9 @@ EXAMPLE = msgspec.json.Decoder(Example)
 class Refused(Exception):
     """An example that is not as the protocol wants it; nothing was learned from it."""
 
+    learned: int | None = None
+    """How many others of the same request were."""
+
     def __init__(self, sentence: str, code: str = "bad-example", status: int = 422) -> None:
         super().__init__(sentence)
         self.code, self.status = code, status
@@ -41,12 +44,14 @@ def _plain(problem: Exception) -> str:
 def check_features(features: Any, limits: Limits) -> None:
     if len(features) > limits.features:
         raise Refused(
-            f"An example may have {limits.features:,} features, but this one has {len(features):,}.", "too-many-features"
+            f"An example may have {limits.features:,} features, but this one has {len(features):,}.",
+            "too-many-features",
         )
     for name in features:
         if len(name) > limits.name:
             raise Refused(
-                f"The name of a feature may have {limits.name:,} characters, but one has {len(name):,}.", "name-too-long"
+                f"The name of a feature may have {limits.name:,} characters, but one has {len(name):,}.",
+                "name-too-long",
             )
         if not name.isascii():
             check_text(name)

@@ -43,7 +43,8 @@ class Limits:
         0, "How long examples stay in the journal after they are in a model's file; 0 for ever: certificates need all."
     )
     journal_bytes: int = _limit(
-        0, "How large the journal may grow before the oldest examples that are in models' files leave it; 0 without end."
+        0,
+        "How large the journal may grow before the oldest examples that are in models' files leave it; 0 without end.",
     )
     housekeeping_ms: int = _limit(500, "Milliseconds between looks at what is to be saved or to leave the journal.")
     spare: int = _limit(32 << 20, "Disk that is left free: with less, learning is refused.")

@@ -36,9 +36,10 @@ class Claim(NamedTuple):
 def claim_of(served: Served, learner: str) -> Claim:
     if not served.own:
         raise Refused(
-            f"{served.name!r} came as a file: the journal does not have what it learned before that, so that nothing can"
-            " be shown of it here.", "not-shown",
-        )  # fmt: skip
+            f"{served.name!r} came as a file: the journal does not have what it learned before, so that nothing can be"
+            " shown of it here.",
+            "not-shown",
+        )
     if not served.has_learned:
         raise Refused(f"{served.name!r} has learned nothing yet.", "nothing-learned", 409)
     settings = served.learner.plain_settings()
@@ -85,8 +86,9 @@ def gathered(lines: Iterable[bytes]) -> tuple[Any, list[Any]]:
         y.append(lesson.label)
         if len(indices) > MOST_TERMS:
             raise Refused(
-                f"The stream has more than {MOST_TERMS:,} numbers, which is too long to be certified while it is served:"
-                " fetch its examples and certify them elsewhere.", "too-long",
-            )  # fmt: skip
+                f"The stream has more than {MOST_TERMS:,} numbers, too many to be certified while served: fetch its"
+                " examples and certify them elsewhere.",
+                "too-long",
+            )
     shape = len(y), len(columns)
     return csr_matrix((np.array(values), np.array(indices, np.int32), np.array(starts)), shape), y

@@ -1,5 +1,5 @@
-"""One model that is served: it predicts, it learns lines of the journal, it counts. The same lines in the same order give
-the same bytes, now or when the journal is replayed."""
+"""One model that is served: it predicts, it learns lines of the journal, it counts. The same lines in the same order
+give the same bytes, now or when the journal is replayed."""
 
 from __future__ import annotations
 
@@ -188,7 +188,9 @@ def made(name: str, settings: dict[str, Any]) -> Any:
     try:
         complete = {**learners.variant_settings(name), **settings}
         if isinstance(complete.get("learner"), dict):
-            complete["learner"] = made(complete["learner"].get("name", "perceptron"), complete["learner"].get("settings", {}))
+            complete["learner"] = made(
+                complete["learner"].get("name", "perceptron"), complete["learner"].get("settings", {})
+            )
         learner = kind(**complete)
         learner._check_all()
     except (NovikoffError, TypeError, ValueError, AttributeError) as problem:
@@ -211,7 +213,9 @@ def uploaded(content: bytes) -> Any:
     except ModelFileError as problem:
         raise Refused(str(problem), "bad-model-file") from None
     if not _is_online(type(learner)):
-        raise Refused(f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online")
+        raise Refused(
+            f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online"
+        )
     return learner
 
 

@@ -76,7 +76,13 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, s
 
     app = App(house, numbers)
     gate = Gate(
-        app.asgi(life), tokens=tokens, limits=house.limits, audit=audit, observe=numbers.observe, loopback=loopback, tls=tls
+        app.asgi(life),
+        tokens=tokens,
+        limits=house.limits,
+        audit=audit,
+        observe=numbers.observe,
+        loopback=loopback,
+        tls=tls,
     )
     config = uvicorn.Config(
         gate,

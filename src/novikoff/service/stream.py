@@ -92,5 +92,12 @@ def _member(served: Served, champion: Served) -> Member:
             champion.ledger.mistakes - served.past.champion_mistakes,
         )
     return Member(
-        served.name, served.role, counts.examples, counts.mistakes, counts.updates, counts.error, served.refused, together
+        served.name,
+        served.role,
+        counts.examples,
+        counts.mistakes,
+        counts.updates,
+        counts.error,
+        served.refused,
+        together,
     )

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from novikoff.service import page
 from novikoff.service.routes import Route
 
 OPEN = {
     "/": "page",
-    "/style.css": "page",
-    "/page.js": "page",
+    **{f"/{name}": "page" for name in page.FILES},
     "/healthz": "healthz",
     "/readyz": "readyz",
     "/v1/openapi.json": "openapi",

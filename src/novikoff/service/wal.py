@@ -1,8 +1,8 @@
 """The write-ahead log of SQLite, looked through before SQLite opens it.
 
-SQLite reads the log up to the first frame whose checksum is wrong, and takes that for the end. After a loss of power that
-is right: the last transaction was not finished. But if a frame in the middle is damaged, it would silently drop all
-that was committed after it. Each frame's checksum goes on from that of the frame before, as it is written there, so
+SQLite reads the log up to the first frame whose checksum is wrong, and takes that for the end. After a loss of power
+that is right: the last transaction was not finished. But if a frame in the middle is damaged, it would silently drop
+all that was committed after it. Each frame's checksum goes on from that of the frame before, as it is written there, so
 that frames behind a damaged one can still be told to be good. A transaction is only begun when the one before is safe
 on the disk: good frames of a later transaction behind a damaged one mean that the middle is damaged.
 

@@ -21,7 +21,10 @@ GROUP = 4096
 
 
 class DiskFull(Exception):
-    """There is no room to write; nothing was learned."""
+    """There is no room to write."""
+
+    learned: int | None = None
+    """How many examples of the same request were learned before."""
 
 
 class Chain:
