@@ -15,6 +15,7 @@ from benchmarks import (
     kernels,
     loading,
     per_event,
+    serving,
     start_up,
     twenty_classes,
     whole_process,
@@ -35,6 +36,7 @@ TABLES = {
     "certifying-quick": ("What a certificate costs, 50k rows", "certify", "learn", certifying.quick),
     "certifying": ("What a certificate costs", "certify", "learn", certifying.run),
     "kernels": ("Kernels, training in memory", "novikoff", "SVC", kernels.run),
+    "serving": ("The service", "novikoff", "peer", serving.run),
     "growth": ("Growth: at most", "smaller", "larger", growth.run),
 }
 QUICK = ("in-memory", "per-event", "start-up", "from-text-quick", "classes-quick", "certifying-quick")

@@ -1,0 +1,260 @@
+"""The service under load: beside a bare "hello" of the same server stack, and beside `vw --daemon`.
+
+vw's daemon speaks lines over TCP, keeps no journal and answers one connection after another: the rows beside it show
+what HTTP, JSON and durability cost, not who is better.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import random
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.measure import Failed, Limit, Row, attempt, weigh
+
+SECONDS = 3.0
+CLIENTS = 16
+LINES = 200_000
+HELLO = """
+import socket, sys, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+async def hello(request):
+    await request.body()
+    return Response(b'{"hello": "world"}', media_type="application/json")
+app = Starlette(routes=[Route("/", hello, methods=["POST"])])
+taken = socket.create_server(("127.0.0.1", 0))
+print(f"http://127.0.0.1:{taken.getsockname()[1]} ", file=sys.stderr, flush=True)
+config = uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_config=None, access_log=False)
+uvicorn.Server(config).run(sockets=[taken])
+"""
+
+
+class Load(NamedTuple):
+    requests: float
+    """A second."""
+    p50: float
+    p99: float
+    """In seconds."""
+
+
+@contextlib.contextmanager
+def server(*command: str) -> Iterator[int]:
+    """A process that says on stderr where it listens."""
+    child = subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE, text=True)
+    try:
+        assert child.stderr is not None
+        for line in child.stderr:
+            found = re.search(r"http://127.0.0.1:(\d+) ", line)
+            if found:
+                threading.Thread(target=child.stderr.read, daemon=True).start()
+                yield int(found[1])
+                break
+        else:
+            raise AssertionError("the server did not start")
+    finally:
+        child.terminate()
+        child.wait()
+
+
+@contextlib.contextmanager
+def ours() -> Iterator[int]:
+    folder = tempfile.mkdtemp(dir=Path.cwd())
+    try:
+        with server("-m", "novikoff", "serve", "--data", folder, "--port", "0") as port:
+            post(port, "/v1/models", json.dumps({"name": "m"}).encode(), "application/json")
+            yield port
+    finally:
+        shutil.rmtree(folder)
+
+
+def post(port: int, path: str, body: bytes, media: str) -> dict[str, float]:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=600)) as line:
+        line.request("POST", path, body, {"Content-Type": media})
+        answer = line.getresponse()
+        said = answer.read()
+        assert answer.status < 300, said
+        return dict(json.loads(said))
+
+
+def examples(count: int, seed: int = 0) -> list[dict[str, float]]:
+    luck = random.Random(seed)
+    names = [f"feature_{k}" for k in range(5000)]
+    return [{name: round(luck.gauss(0, 1), 4) for name in luck.sample(names, 20)} for _ in range(count)]
+
+
+def labelled(some: list[dict[str, float]]) -> bytes:
+    luck = random.Random(1)
+    lines = (json.dumps({"features": x, "label": luck.choice(("spam", "ham"))}) for x in some)
+    return "\n".join(lines).encode() + b"\n"
+
+
+def request(path: str, body: bytes) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+class Asker(asyncio.Protocol):
+    """Asks, waits for the answer, asks again."""
+
+    def __init__(self, requests: list[bytes], pause: float, times: list[float]) -> None:
+        self.requests, self.pause, self.times = requests, pause, times
+        self.next, self.came = 0, b""
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self.ask()
+
+    def ask(self) -> None:
+        self.began = time.perf_counter()
+        self.transport.write(self.requests[self.next])
+        self.next = (self.next + 1) % len(self.requests)
+
+    def data_received(self, data: bytes) -> None:
+        self.came += data
+        end = self.came.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        length = int(self.came[: end + 2].lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        if len(self.came) < end + 4 + length:
+            return
+        assert self.came.startswith(b"HTTP/1.1 200"), self.came
+        self.times.append(time.perf_counter() - self.began)
+        self.came = b""
+        if self.pause:
+            asyncio.get_running_loop().call_later(self.pause, self.ask)
+        else:
+            self.ask()
+
+
+def drive(port: int, requests: list[bytes], *, clients: int, seconds: float = SECONDS, pause: float = 0.0) -> Load:
+    times: list[float] = []
+
+    async def all_of_them() -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(clients):
+            await loop.create_connection(lambda: Asker(requests, pause, times), "127.0.0.1", port)
+        await asyncio.sleep(seconds / 4)
+        times.clear()
+        await asyncio.sleep(seconds)
+
+    import uvloop
+
+    uvloop.run(all_of_them())
+    ordered = sorted(times)
+    return Load(len(times) / seconds, statistics.median(ordered), ordered[int(0.99 * len(ordered))])
+
+
+def run() -> Iterator[Row | Limit | Failed]:
+    some = examples(1000)
+    asks = [request("/v1/models/m/predict", json.dumps({"features": x}).encode()) for x in some]
+    yield attempt("predict, one example: requests beside hello", lambda title: predicting(title, asks))
+    yield attempt("learn, NDJSON, 20 features: seconds a 100,000", bulk)
+    yield attempt("p99 of predict in ms, learning at half load", lambda title: while_learning(title, asks))
+    yield attempt("predict, one client: beside vw --daemon", lambda title: beside_vw(title, some, asks))
+
+
+def predicting(title: str, asks: list[bytes]) -> Row:
+    """Both are asked in turns; twice the time of hello is allowed."""
+    with ours() as port, server("-c", HELLO) as bare:
+        post(port, "/v1/models/m/learn", labelled(examples(2000)), "application/x-ndjson")
+        hello = [request("/", ask.partition(b"\r\n\r\n")[2]) for ask in asks]
+        return weigh(
+            title,
+            lambda: 1 / drive(port, asks, clients=CLIENTS).requests,
+            lambda: 1 / drive(bare, hello, clients=CLIENTS).requests,
+            0.5,
+        )
+
+
+def bulk(title: str) -> Limit:
+    """With the journal on: seconds for 100,000 examples, of which there may be 1."""
+    body = labelled(examples(LINES))
+    found = []
+    with ours() as port:
+        for _ in range(4):
+            began = time.perf_counter()
+            assert post(port, "/v1/models/m/learn", body, "application/x-ndjson")["examples"] == LINES
+            found.append((time.perf_counter() - began) * 100_000 / LINES)
+    found = found[1:]  # the first one meets new names
+    return Limit(title, found[0], found[-1], statistics.median(found), min(found), max(found), 1.0, "s")
+
+
+def while_learning(title: str, asks: list[bytes]) -> Limit:
+    part = labelled(examples(5_000))
+    with ours() as port:
+        began = time.perf_counter()
+        for _ in range(10):
+            post(port, "/v1/models/m/learn", part, "application/x-ndjson")
+        full = (time.perf_counter() - began) / 10
+        idle = [drive(port, asks, clients=2, pause=0.002).p99 for _ in range(3)]
+        stop = threading.Event()
+
+        def learn() -> None:
+            while not stop.is_set():
+                began = time.perf_counter()
+                post(port, "/v1/models/m/learn", part, "application/x-ndjson")
+                time.sleep(time.perf_counter() - began)  # as long again: half of the load
+
+        thread = threading.Thread(target=learn)
+        thread.start()
+        try:
+            busy = [drive(port, asks, clients=2, pause=0.002).p99 for _ in range(3)]
+        finally:
+            stop.set()
+            thread.join()
+    del full
+    ms = sorted(1000 * p for p in busy)
+    return Limit(title, statistics.median(idle), statistics.median(busy), ms[1], ms[0], ms[2], 10.0, "ms")
+
+
+def beside_vw(title: str, some: list[dict[str, float]], asks: list[bytes]) -> Row:
+    lines = [("| " + " ".join(f"{n}:{v}" for n, v in x.items()) + "\n").encode() for x in some]
+    with vw_daemon() as theirs, ours() as port:
+        post(port, "/v1/models/m/learn", labelled(examples(2000)), "application/x-ndjson")
+        return weigh(title, lambda: 1 / drive(port, asks, clients=1).requests, lambda: vw_asked(theirs, lines), 0.0)
+
+
+@contextlib.contextmanager
+def vw_daemon() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = ("--daemon", "--foreground", "--port", str(port), "--num_children", "1", "--quiet")
+    child = subprocess.Popen([sys.executable, "-m", "vowpalwabbit", *options], stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.1)
+        yield port
+    finally:
+        child.kill()
+        child.wait()
+
+
+def vw_asked(port: int, lines: list[bytes]) -> float:
+    """Seconds a prediction, one after another."""
+    with socket.create_connection(("127.0.0.1", port)) as line, line.makefile("rb") as answers:
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        began, count = time.perf_counter(), 0
+        while time.perf_counter() - began < SECONDS:
+            line.sendall(lines[count % len(lines)])
+            assert answers.readline()
+            count += 1
+        return (time.perf_counter() - began) / count
