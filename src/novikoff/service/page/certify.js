@@ -1,0 +1,46 @@
+// The certificate of the chosen model, in words.
+
+import { ask, ofModel } from "./api.js";
+import { at, busy, make, plain, say } from "./elements.js";
+import { certificateInWords, shown } from "./words.js";
+
+let address = "";
+
+export function certifying(chosen) {
+  at("certify").addEventListener("click", () => {
+    const { name } = chosen();
+    busy(at("certify"), at("certified"), "Certifying: witnesses are searched for. Long streams take a while.", async () => {
+      forget();
+      const document = await ask(ofModel(name, "/certificate"));
+      if (chosen().name === name) tell(name, document);
+    });
+  });
+}
+
+function tell(name, document) {
+  const broken = (document.bounds ?? []).some((bound) => bound.verdict === "broken");
+  say(at("certified"), certificateInWords(document).map((text) => plain(text, 1000)).join(" "), broken);
+  at("bounds-body").replaceChildren(...(document.bounds ?? []).map(row));
+  at("bounds").hidden = (document.bounds ?? []).length === 0;
+  address = URL.createObjectURL(new Blob([JSON.stringify(document, null, 1)], { type: "application/json" }));
+  const link = at("save");
+  link.href = address;
+  link.download = `${name}.certificate.json`;
+  link.parentElement.hidden = false;
+}
+
+// The words of another model, or of another state, are no longer true.
+export function forget() {
+  URL.revokeObjectURL(address);
+  say(at("certified"), "");
+  at("bounds").hidden = true;
+  at("save").parentElement.hidden = true;
+}
+
+function row(bound) {
+  const allowed = bound.allowed === undefined ? "–" : shown(Math.floor(bound.allowed));
+  const texts = [plain(bound.statement, 300), `${shown(bound.made)} ${plain(bound.counts)}`, allowed];
+  const verdict = bound.why ? `${bound.verdict}: ${bound.why}` : bound.verdict;
+  const cells = [...texts, plain(verdict, 300)].map((text, k) => make("td", { class: k === 0 || k === 3 ? "name" : "" }, text));
+  return make("tr", {}, make("th", { scope: "row" }, plain(bound.name)), ...cells);
+}

@@ -1,0 +1,224 @@
+// The chosen model: its numbers, its curves, its rivals on the same stream, its weights.
+
+import { ask, ofModel } from "./api.js";
+import { Chart } from "./chart.js";
+import { Curve } from "./curve.js";
+import { at, drawn, make, plain, put, say } from "./elements.js";
+import { atMost, count, isNumber, percent, shown, signed } from "./words.js";
+
+const TOP = 15; // weights
+const ROWS = 12; // of the table of points
+const FAR = 10; // a bound that is so many times the mistakes would flatten the curve
+const OFTEN = 5000; // ms between two looks at the weights
+
+export class Chosen {
+  #model = null;
+  #curve = new Curve();
+  #seen = null; // the updates at the last look at the weights
+  #mistakes = new Chart(at("mistakes-chart"));
+  #errors = new Chart(at("errors-chart"));
+
+  constructor() {
+    at("log").addEventListener("change", () => this.#draw());
+    at("points").addEventListener("toggle", () => this.#draw());
+    at("refresh").addEventListener("click", () => this.look());
+    setInterval(() => document.visibilityState === "visible" && this.#changed() && this.look(), OFTEN);
+  }
+
+  get model() {
+    return this.#model;
+  }
+
+  // Another model, or the same one anew: its past comes from the server.
+  async choose(model) {
+    const other = this.#model?.name !== model?.name;
+    this.#model = model;
+    at("chosen").hidden = model === null;
+    if (model === null) return;
+    if (other) {
+      this.#curve = new Curve();
+      this.#seen = null;
+      at("stream").hidden = true;
+      at("weights-table").hidden = true;
+      for (const id of ["weights-said", "history-said"]) say(at(id), "");
+    }
+    this.#numbers();
+    this.#draw();
+    try {
+      const { points } = await ask(ofModel(model.name, "/history"));
+      if (this.#model?.name !== model.name) return;
+      this.#curve = Curve.of(points);
+      say(at("history-said"), "");
+    } catch (problem) {
+      if (this.#model?.name === model.name) say(at("history-said"), problem.message, true);
+    }
+    this.tell(this.#model);
+    if (this.#changed()) await this.look();
+  }
+
+  // What was heard of it just now.
+  tell(model) {
+    this.#model = model;
+    if (this.#curve.last !== null && model.examples < this.#curve.last.examples) this.#curve = new Curve();
+    this.#curve.add({ ...model, most: model.error_at_most, recent: model.recent?.error });
+    if (model.bound) this.#curve.allow(model.bound);
+    this.#numbers();
+    this.#draw();
+  }
+
+  #numbers() {
+    const model = this.#model;
+    put(at("chosen-name"), plain(model.name));
+    put(at("chosen-what"), about(model));
+    put(at("made"), shown(model.mistakes));
+    put(at("made-of"), `of ${count(model.examples, "examples")}; ${count(model.updates, "updates")}`);
+    const bound = model.bound;
+    put(at("allowed"), bound ? shown(Math.floor(bound.allowed)) : "–");
+    put(at("allowed-on"), bound ? `at most, on the first ${count(bound.examples, "examples")}` : "not certified yet");
+    put(at("statement"), bound?.statement ? plain(bound.statement) : "");
+    put(at("error"), model.examples > 0 ? percent(model.error) : "–");
+    const most = model.error_at_most;
+    put(at("error-most"), most < 1 ? `at most ${atMost(most)}, with 95 % confidence` : "too few examples for more");
+    put(at("recent"), model.recent?.examples > 0 ? percent(model.recent.error) : "–");
+    put(at("recent-of"), model.recent ? `of the last ${count(model.recent.examples, "examples")}` : "");
+    put(at("pending"), shown(model.pending));
+    const late = isNumber(model.labelled_late) ? model : { labelled_late: 0, expired: 0, refused: 0 };
+    put(at("late"), `${shown(late.labelled_late)} labelled late, ${shown(late.expired)} expired, ${shown(late.refused)} refused`);
+  }
+
+  #draw() {
+    const { last, bound } = this.#curve;
+    if (this.#model === null) return;
+    const log = at("log").checked;
+    const made = last?.mistakes ?? 0;
+    const far = bound !== null && !log && bound.allowed > FAR * Math.max(made, 1);
+    const examples = Math.max(last?.examples ?? 0, bound?.examples ?? 0);
+    const most = bound === null ? "" : `; at most ${shown(Math.floor(bound.allowed))} are allowed on the first ${shown(bound.examples)}`;
+    this.#mistakes.show({
+      lines: [
+        { look: "allowed", points: far || bound === null ? [] : this.#curve.steps() },
+        { look: "made", points: this.#curve.mistakes() },
+      ],
+      right: examples,
+      top: Math.max(made * 1.15, 4, bound === null || far ? 0 : bound.allowed * 1.1),
+      log,
+      titles: { x: "examples", y: "mistakes" },
+      note: far ? `allowed: ${shown(Math.floor(bound.allowed))}, far above ↑` : "",
+      described: `Mistakes over examples: ${shown(made)} after ${shown(last?.examples ?? 0)} examples${most}.`,
+    });
+    this.#drawErrors(examples);
+    if (at("points").open) this.#points();
+  }
+
+  #drawErrors(examples) {
+    const { last } = this.#curve;
+    const lines = [
+      { look: "most", points: this.#curve.errors((point) => point.most) },
+      { look: "lately", points: this.#curve.errors((point) => point.recent) },
+      { look: "made", points: this.#curve.errors((point) => point.mistakes / point.examples) },
+    ];
+    // The first few examples say little, and their error is often 1: the axis is that of the later ones.
+    const later = lines.flatMap((line) => line.points.filter(([at]) => at >= examples / 5).map(([, error]) => error));
+    const error = last !== null && last.examples > 0 ? last.mistakes / last.examples : null;
+    this.#errors.show({
+      lines,
+      right: examples,
+      top: Math.min(1, Math.max(0.01, 1.15 * Math.max(0, ...later))),
+      titles: { x: "examples", y: "error" },
+      written: (value) => percent(value),
+      described:
+        error === null
+          ? "Error over examples: nothing has been learned yet."
+          : `Error over examples: ${percent(error)} so far, ${percent(last.recent)} recently, at most ${atMost(last.most)}.`,
+    });
+  }
+
+  #points() {
+    const rows = this.#curve.some(ROWS).map((point) => {
+      const error = point.examples > 0 ? percent(point.mistakes / point.examples) : "–";
+      const texts = [shown(point.examples), shown(point.mistakes), error, point.most < 1 ? atMost(point.most) : "–"];
+      return make("tr", {}, ...texts.map((text) => make("td", {}, text)));
+    });
+    at("points-body").replaceChildren(...rows);
+  }
+
+  #changed() {
+    return this.#model !== null && this.#model.examples > 0 && this.#model.updates !== this.#seen;
+  }
+
+  // Looks at the weights, and at the rivals.
+  async look() {
+    const { name, updates } = this.#model;
+    this.#seen = updates;
+    try {
+      const [told, ledger] = await Promise.all([
+        ask(ofModel(name, `/inspect?top=${TOP}`)),
+        ask(ofModel(name, "/ledger")),
+      ]);
+      if (this.#model?.name !== name) return;
+      weights(told);
+      rivals(ledger.stream ?? []);
+    } catch (problem) {
+      if (this.#model?.name === name) say(at("weights-said"), problem.message, true);
+    }
+  }
+}
+
+function about(model) {
+  const settings = Object.entries(model.settings ?? {}).map(([key, value]) => `${key} ${JSON.stringify(value)}`);
+  const labels = (model.labels ?? []).map((label) => plain(label, 60));
+  const some = labels.length > 20 ? [...labels.slice(0, 20), "…"] : labels;
+  return [
+    `${model.learner}, ${model.role === "challenger" ? `challenges ${model.challenges}` : "champion"}`,
+    settings.length > 0 ? plain(settings.join(", "), 400) : "",
+    labels.length > 0 ? `labels: ${some.join(", ")}` : "no labels yet",
+    isNumber(model.features) ? count(model.features, "features") : "",
+  ]
+    .filter((part) => part !== "")
+    .join(" · ");
+}
+
+function weights(told) {
+  const found = told.weights ?? [];
+  const none = told.weights === null ? told.hypothesis || "There is no single weight vector." : "All weights are 0.";
+  say(at("weights-said"), found.length > 0 ? "" : plain(none, 2000));
+  at("weights-table").hidden = found.length === 0;
+  const many = found.some((weight) => weight.speaks_for !== undefined);
+  at("speaks-for").hidden = !many;
+  const largest = Math.max(...found.map((weight) => Math.abs(weight.weight)));
+  at("weights-body").replaceChildren(
+    ...found.map(({ feature, weight, speaks_for: speaksFor }) => {
+      const row = make("tr", {}, make("th", { scope: "row" }, make("span", { class: "name" }, plain(feature))));
+      if (many) row.append(make("td", { class: "name" }, plain(speaksFor ?? "–")));
+      row.append(make("td", {}, signed(weight)), make("td", { class: "bar" }, bar(weight / largest)));
+      return row;
+    }),
+  );
+}
+
+// A weight as a bar from the middle.
+function bar(share) {
+  const look = share < 0 ? "less" : "more";
+  const wide = Math.abs(share) * 49;
+  return drawn(
+    "svg",
+    { viewBox: "0 0 100 10", width: 100, height: 10, "aria-hidden": "true" },
+    drawn("rect", { class: look, x: share < 0 ? 50 - wide : 50, y: 1, width: wide.toFixed(1), height: 8 }),
+    drawn("line", { class: "zero", x1: 50, x2: 50, y1: 0, y2: 10 }),
+  );
+}
+
+function rivals(stream) {
+  at("stream").hidden = stream.length < 2;
+  at("stream-body").replaceChildren(
+    ...stream.map((one) => {
+      const since = one.since_joined;
+      const joined = since
+        ? `${count(since.mistakes, "mistakes")} on ${count(since.examples, "examples")}; the champion ${shown(since.champion_mistakes)}`
+        : "–";
+      const texts = [one.role, shown(one.examples), shown(one.mistakes), shown(one.updates), percent(one.error), joined];
+      const name = make("th", { scope: "row" }, make("span", { class: "name" }, plain(one.name)));
+      return make("tr", {}, name, ...texts.map((text) => make("td", {}, plain(text))));
+    }),
+  );
+}

@@ -1,0 +1,63 @@
+// All models, each champion with its challengers beneath it.
+
+import { at, make, plain, put } from "./elements.js";
+import { atMost, percent, shown } from "./words.js";
+
+const COLUMNS = ["Role", "Learner", "Examples", "Mistakes", "Updates", "Error", "Recent error", "Error at most", "Pending"];
+
+// Champions in the order of their names, challengers after the one that they challenge.
+export function inOrder(models) {
+  const named = (a, b) => (a.name < b.name ? -1 : 1);
+  const all = [...models].sort(named);
+  const known = new Set(all.map((model) => model.name));
+  const leads = (model) => model.role !== "challenger" || !known.has(model.challenges);
+  return all.filter(leads).flatMap((one) => [one, ...all.filter((m) => !leads(m) && m.challenges === one.name)]);
+}
+
+function cells(model) {
+  const role = model.role === "challenger" && model.challenges ? `challenges ${model.challenges}` : (model.role ?? "–");
+  return [
+    role,
+    model.learner,
+    shown(model.examples),
+    shown(model.mistakes),
+    shown(model.updates),
+    model.examples > 0 ? percent(model.error) : "–",
+    model.recent?.examples > 0 ? percent(model.recent.error) : "–",
+    model.error_at_most < 1 ? atMost(model.error_at_most) : "–",
+    shown(model.pending),
+  ];
+}
+
+export class List {
+  #rows = new Map();
+
+  show(models, chosen) {
+    const ordered = inOrder(models);
+    at("no-models").hidden = ordered.length > 0;
+    at("models-table").hidden = ordered.length === 0;
+    const rows = ordered.map((model) => this.#row(model, model.name === chosen));
+    const body = at("models-body");
+    if (rows.length !== body.children.length || rows.some((row, k) => row !== body.children[k])) {
+      body.replaceChildren(...rows);
+    }
+    const names = new Set(ordered.map((model) => model.name));
+    for (const name of this.#rows.keys()) if (!names.has(name)) this.#rows.delete(name);
+  }
+
+  #row(model, chosen) {
+    let row = this.#rows.get(model.name);
+    if (row === undefined) {
+      const link = make("a", { href: `#${encodeURIComponent(model.name)}`, class: "name" }, plain(model.name));
+      const rest = COLUMNS.map((title) => make("td", { "data-head": title }));
+      row = make("tr", {}, make("th", { scope: "row" }, link), ...rest);
+      this.#rows.set(model.name, row);
+    }
+    const link = row.firstChild.firstChild;
+    if (chosen) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+    row.classList.toggle("challenger", model.role === "challenger");
+    for (const [k, text] of cells(model).entries()) put(row.children[k + 1], plain(text ?? "–"));
+    return row;
+  }
+}

@@ -1,0 +1,103 @@
+// Numbers and certificates in words.
+
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+export const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+
+// Whole numbers in full, others to four digits; a dash where there is none.
+export function shown(value) {
+  if (!isNumber(value)) return "–";
+  if (Number.isInteger(value) || Math.abs(value) >= 1000) return WHOLE.format(value).replace("-", "−");
+  return String(Number(value.toPrecision(4))).replace("-", "−");
+}
+
+export const signed = (value) => (value > 0 ? `+${shown(value)}` : shown(value));
+
+export function count(number, what) {
+  return `${shown(number)} ${number === 1 ? what.replace(/s$/, "") : what}`;
+}
+
+export function percent(value) {
+  return isNumber(value) ? `${Number((100 * value).toPrecision(3))} %` : "–";
+}
+
+// An upper end in percent: rounded up, so that what is read is true.
+export function atMost(value) {
+  if (!isNumber(value)) return "–";
+  if (value <= 0) return percent(value);
+  const unit = 10 ** (Math.floor(Math.log10(100 * value)) - 2);
+  return `${Number((Math.ceil((100 * value) / unit - 1e-9) * unit).toPrecision(3))} %`;
+}
+
+export function rate(value) {
+  return isNumber(value) ? shown(value >= 10 ? Math.round(value) : Number(value.toPrecision(2))) : "–";
+}
+
+export function milliseconds(value) {
+  return isNumber(value) ? `${Number(value.toPrecision(value < 1 ? 2 : 3))} ms` : "–";
+}
+
+export function bytes(value) {
+  if (!isNumber(value)) return "–";
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
+  let k = 0;
+  for (; value >= 1000 && k < units.length - 1; k += 1) value /= 1000;
+  return `${Number(value.toPrecision(3))} ${units[k]}`;
+}
+
+export function duration(seconds) {
+  if (!isNumber(seconds)) return "–";
+  if (seconds < 120) return count(Math.floor(seconds), "seconds");
+  if (seconds < 7200) return count(Math.floor(seconds / 60), "minutes");
+  if (seconds < 172_800) return count(Math.floor(seconds / 3600), "hours");
+  return count(Math.floor(seconds / 86_400), "days");
+}
+
+const capital = (name) => name.slice(0, 1).toUpperCase() + name.slice(1);
+
+// The tightest bound for every order, or else the tightest for this one.
+function best(bounds) {
+  const stated = bounds.filter((bound) => isNumber(bound.allowed));
+  const any = stated.filter((bound) => bound.any_order);
+  return (any.length > 0 ? any : stated).reduce((a, b) => (a === null || b.allowed < a.allowed ? b : a), null);
+}
+
+// What a certificate says, as sentences.
+export function certificateInWords(document) {
+  const seen = document.observed ?? {};
+  const said = [];
+  if (isNumber(seen.examples) && isNumber(seen.mistakes)) {
+    const mistakes = seen.mistakes === 0 ? "no mistake" : count(seen.mistakes, "mistakes");
+    said.push(
+      `${capital(String(document.learner ?? "the learner"))} made ${mistakes} on ${count(seen.examples, "examples")},` +
+        " each predicted before it was learned from.",
+    );
+  }
+  said.push(...allowedInWords(document.bounds ?? [], seen), ...newDataInWords(document["new data"]));
+  const promised = document.hypothesis;
+  if (promised?.sentence && isNumber(promised.bound)) said.push(`${promised.sentence} That is if ${promised.assumes}.`);
+  return said;
+}
+
+function allowedInWords(bounds, seen) {
+  const bound = best(bounds);
+  if (bound === null) {
+    const none = "There is no theorem for this learner with these settings.";
+    return [bounds.length > 0 ? "No theorem gives a number for this run: the table of bounds says why." : none];
+  }
+  const most = Math.floor(bound.allowed);
+  const order = bound.any_order ? "in whatever order they come" : "in the order in which they came";
+  const text = `The theorems allow at most ${count(most, bound.counts)} on these very examples, ${order} (${bound.name}).`;
+  if (bound.verdict === "broken") return [`${text} More were made: that is a defect of novikoff, please report it.`];
+  const empty = isNumber(seen.examples) && most >= seen.examples;
+  return [empty ? `${text} It is no fewer than there are examples, so on this stream it says nothing.` : text];
+}
+
+function newDataInWords(said) {
+  if (!said || !isNumber(said.progressive)) return [];
+  if (said.progressive >= 1) return ["There are too few examples to say anything about the error on new data."];
+  return [
+    `On new data expect an error of at most ${atMost(said.progressive)}, with confidence ${percent(said.confidence)},` +
+      ` if ${said.assumes} (i.i.d.). It is the mean error of the hypotheses that were used while learning.`,
+  ];
+}
