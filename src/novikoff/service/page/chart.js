@@ -4,7 +4,7 @@ import { drawn } from "./elements.js";
 import { shown } from "./words.js";
 
 const HEIGHT = 300;
-const MARGIN = { left: 56, right: 14, top: 12, bottom: 42 };
+const MARGIN = { left: 56, right: 14, top: 28, bottom: 42 };
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
 
 export const short = (value) => (Math.abs(value) >= 10_000 ? SHORT.format(value) : shown(value));
@@ -15,39 +15,41 @@ export function ticks(low, high, about) {
   const unit = 10 ** Math.floor(Math.log10(step));
   const wide = [1, 2, 5, 10].map((times) => times * unit).find((one) => one >= step);
   const found = [];
-  for (let k = Math.ceil(low / wide - 1e-9); k * wide <= high * (1 + 1e-9); k += 1) found.push(k * wide);
+  for (let k = Math.ceil(low / wide - 1e-9); k * wide <= high * (1 + 1e-9); k += 1) found.push(k * wide + 0); // −0 is 0
   return found;
 }
 
-function decades(low, high) {
-  const found = [];
-  for (let value = 10 ** Math.ceil(Math.log10(low) - 1e-9); value <= high * (1 + 1e-9); value *= 10) found.push(value);
-  if (found.length > 3) return found;
-  return [1, 2, 5].flatMap((times) => [low / 10, ...found].map((one) => times * 10 ** Math.floor(Math.log10(one) + 1e-9)))
-    .filter((one, k, all) => one >= low && one <= high && all.indexOf(one) === k)
-    .sort((a, b) => a - b);
+// Powers of ten up to high; where these are few, twice and five times as much, too.
+function decades(high) {
+  const powers = Array.from({ length: Math.floor(Math.log10(high) + 1e-9) + 1 }, (_, k) => 10 ** k);
+  if (powers.length > 3) return powers;
+  return powers.flatMap((power) => [power, 2 * power, 5 * power]).filter((value) => value <= high);
 }
 
 // From values to places, linear or by their logarithm.
 function scale(low, high, from, to, log) {
   const [a, b] = log ? [Math.log(low), Math.log(high)] : [low, high];
-  const place = (value) => from + (((log ? Math.log(value) : value) - a) / (b - a || 1)) * (to - from);
+  const place = (value) => from + (((log ? Math.log(Math.max(value, low)) : value) - a) / (b - a || 1)) * (to - from);
   return { place, fits: (value) => Number.isFinite(value) && (!log || value >= low), low, high, log };
 }
 
+// A logarithm has no 0: a line that comes from there begins at the edge.
 function path(points, x, y) {
-  const seen = points.filter(([a, b]) => x.fits(a) && y.fits(b));
+  const seen = points.filter(([, b]) => y.fits(b));
   return seen.map(([a, b], k) => `${k === 0 ? "M" : "L"}${x.place(a).toFixed(1)} ${y.place(b).toFixed(1)}`).join("");
 }
 
 // A chart in an <svg>. `lines`: [{look, points: [[x, y], …]}], the last on top; `top`: the highest y that is shown;
-// `written`: how y is written at its axis.
+// `written`: how y is written at its axis; `read(x, y)`: a point of the last line in words, for who points at it.
 export class Chart {
   #told = null;
   #frame = 0;
+  #pointed = null; // px from the left
 
   constructor(svg) {
     this.svg = svg;
+    for (const kind of ["pointermove", "pointerdown"]) svg.addEventListener(kind, (event) => this.#point(event.clientX));
+    svg.addEventListener("pointerleave", () => this.#point(null));
     new ResizeObserver(() => this.#soon()).observe(svg.parentElement);
   }
 
@@ -56,12 +58,17 @@ export class Chart {
     this.#soon();
   }
 
+  #point(at) {
+    this.#pointed = at === null ? null : at - this.svg.getBoundingClientRect().left;
+    this.#soon();
+  }
+
   #soon() {
     cancelAnimationFrame(this.#frame);
     this.#frame = requestAnimationFrame(() => this.#told && this.#draw(this.#told));
   }
 
-  #draw({ lines, right, top, titles, written = short, log = false, described, note = "" }) {
+  #draw({ lines, right, top, titles, written = short, log = false, described, read, note = "" }) {
     const width = Math.max(this.svg.parentElement.clientWidth, 200);
     const edge = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: HEIGHT - MARGIN.bottom };
     const x = scale(log ? 1 : 0, Math.max(right, log ? 2 : 1), edge.left, edge.right, log);
@@ -74,11 +81,35 @@ export class Chart {
       ...this.#down(y, edge, written),
       ...this.#across(x, edge, Math.max(2, Math.floor(width / 110))),
       drawn("text", { class: "title", x: edge.right, y: HEIGHT - 6, "text-anchor": "end" }, titles.x),
-      drawn("text", { class: "title", x: edge.left + 6, y: edge.top + 8 }, titles.y),
-      ...lines.map((line) => drawn("path", { class: `line ${line.look}`, d: path(line.points, x, y) })),
-      ...lines.flatMap((line) => this.#lone(line, x, y)),
-      ...(note === "" ? [] : [drawn("text", { class: "note", x: edge.right, y: edge.top + 8, "text-anchor": "end" }, note)]),
+      drawn("text", { class: "title", x: 4, y: 14 }, titles.y),
+      this.#inside(
+        edge,
+        lines.map((line) => drawn("path", { class: `line ${line.look}`, d: path(line.points, x, y) })),
+        lines.flatMap((line) => this.#lone(line, x, y)),
+      ),
+      ...this.#nearest(lines.at(-1), x, y, edge, read, note),
     );
+  }
+
+  // The point nearest to the pointer, in words; or else the note.
+  #nearest({ look, points }, x, y, edge, read, note) {
+    const text = (words) => drawn("text", { class: "note", x: edge.right, y: 14, "text-anchor": "end" }, words);
+    const seen = points.filter(([a, b]) => x.fits(a) && y.fits(b));
+    if (this.#pointed === null || seen.length === 0) return note === "" ? [] : [text(note)];
+    const far = ([a]) => Math.abs(x.place(a) - this.#pointed);
+    const [a, b] = seen.reduce((best, one) => (far(one) < far(best) ? one : best));
+    const place = x.place(a).toFixed(1);
+    return [
+      drawn("line", { class: "pointer", x1: place, x2: place, y1: edge.top, y2: edge.bottom }),
+      drawn("circle", { class: `dot ${look}`, cx: place, cy: Math.max(edge.top, y.place(b)).toFixed(1), r: 4 }),
+      text(read(a, b)),
+    ];
+  }
+
+  // What would lie beyond the edges is cut off; a line on an edge is seen in all its breadth.
+  #inside({ left, right, top, bottom }, lines, dots) {
+    const [x, y, width, height] = [left - 3, top - 3, right - left + 6, bottom - top + 6];
+    return drawn("svg", { x, y, width, height, viewBox: `${x} ${y} ${width} ${height}` }, ...lines, ...dots);
   }
 
   // A line of one point would not be seen.
@@ -88,7 +119,7 @@ export class Chart {
   }
 
   #down(y, edge, written) {
-    return (y.log ? decades(y.low, y.high) : ticks(y.low, y.high, 5)).flatMap((value) => {
+    return (y.log ? decades(y.high) : ticks(y.low, y.high, 5)).flatMap((value) => {
       const place = y.place(value).toFixed(1);
       return [
         drawn("line", { class: "grid", x1: edge.left, x2: edge.right, y1: place, y2: place }),
@@ -98,7 +129,7 @@ export class Chart {
   }
 
   #across(x, edge, about) {
-    return (x.log ? decades(x.low, x.high) : ticks(x.low, x.high, about)).filter(Number.isInteger).flatMap((value) => {
+    return (x.log ? decades(x.high) : ticks(x.low, x.high, about)).filter(Number.isInteger).flatMap((value) => {
       const place = x.place(value).toFixed(1);
       return [
         drawn("line", { class: "grid", x1: place, x2: place, y1: edge.top, y2: edge.bottom }),

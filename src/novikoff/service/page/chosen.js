@@ -4,6 +4,7 @@ import { ask, ofModel } from "./api.js";
 import { Chart } from "./chart.js";
 import { Curve } from "./curve.js";
 import { at, drawn, make, plain, put, say } from "./elements.js";
+import { showLabels } from "./forms.js";
 import { atMost, count, isNumber, percent, shown, signed } from "./words.js";
 
 const TOP = 15; // weights
@@ -52,6 +53,7 @@ export class Chosen {
     } catch (problem) {
       if (this.#model?.name === model.name) say(at("history-said"), problem.message, true);
     }
+    if (this.#model?.name !== model.name) return;
     this.tell(this.#model);
     if (this.#changed()) await this.look();
   }
@@ -75,10 +77,10 @@ export class Chosen {
     const bound = model.bound;
     put(at("allowed"), bound ? shown(Math.floor(bound.allowed)) : "–");
     put(at("allowed-on"), bound ? `at most, on the first ${count(bound.examples, "examples")}` : "not certified yet");
-    put(at("statement"), bound?.statement ? plain(bound.statement) : "");
+    put(at("statement"), bound?.statement ? `The newest one: ${plain(bound.statement)}.` : "");
     put(at("error"), model.examples > 0 ? percent(model.error) : "–");
     const most = model.error_at_most;
-    put(at("error-most"), most < 1 ? `at most ${atMost(most)}, with 95 % confidence` : "too few examples for more");
+    put(at("error-most"), most < 1 ? `at most ${atMost(most)}, with 95\u00a0% confidence` : "too few examples for more");
     put(at("recent"), model.recent?.examples > 0 ? percent(model.recent.error) : "–");
     put(at("recent-of"), model.recent ? `of the last ${count(model.recent.examples, "examples")}` : "");
     put(at("pending"), shown(model.pending));
@@ -103,6 +105,7 @@ export class Chosen {
       top: Math.max(made * 1.15, 4, bound === null || far ? 0 : bound.allowed * 1.1),
       log,
       titles: { x: "examples", y: "mistakes" },
+      read: (x, y) => `${count(y, "mistakes")} after ${count(x, "examples")}`,
       note: far ? `allowed: ${shown(Math.floor(bound.allowed))}, far above ↑` : "",
       described: `Mistakes over examples: ${shown(made)} after ${shown(last?.examples ?? 0)} examples${most}.`,
     });
@@ -125,6 +128,7 @@ export class Chosen {
       right: examples,
       top: Math.min(1, Math.max(0.01, 1.15 * Math.max(0, ...later))),
       titles: { x: "examples", y: "error" },
+      read: (x, y) => `${percent(y)} after ${count(x, "examples")}`,
       written: (value) => percent(value),
       described:
         error === null
@@ -156,6 +160,10 @@ export class Chosen {
         ask(ofModel(name, "/ledger")),
       ]);
       if (this.#model?.name !== name) return;
+      const { labels, features } = told;
+      Object.assign(this.#model, labels && { labels }, features !== undefined && { features });
+      showLabels(this.#model.labels ?? []);
+      this.#numbers();
       weights(told);
       rivals(ledger.stream ?? []);
     } catch (problem) {
@@ -218,7 +226,7 @@ function rivals(stream) {
         : "–";
       const texts = [one.role, shown(one.examples), shown(one.mistakes), shown(one.updates), percent(one.error), joined];
       const name = make("th", { scope: "row" }, make("span", { class: "name" }, plain(one.name)));
-      return make("tr", {}, name, ...texts.map((text) => make("td", {}, plain(text))));
+      return make("tr", {}, name, ...texts.map((text, k) => make("td", k % 5 === 0 ? { class: "words" } : {}, plain(text))));
     }),
   );
 }

@@ -92,7 +92,7 @@ export function showChampions(names) {
   if (wanted.join("\n") === [...select.options].map((option) => option.value).join("\n")) return;
   const before = select.value;
   const options = names.map((name) => make("option", { value: name }, plain(name)));
-  select.replaceChildren(make("option", { value: "" }, "nobody: it has a stream of its own"), ...options);
+  select.replaceChildren(make("option", { value: "" }, "nobody"), ...options);
   select.value = wanted.includes(before) ? before : "";
 }
 
@@ -162,6 +162,13 @@ export function tryForms(chosen) {
       const found = answer.label === null ? "No label yet: nothing has been learned" : `Predicted “${plain(asText(answer.label))}”`;
       say(at("tried"), `${found}, score ${shown(answer.score)}. Its id is ${plain(answer.id)}: tell its label below, now or later.`);
     });
+  });
+
+  // Who has typed a label and presses Enter means to learn, though the first button predicts.
+  at("label").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault();
+    at("try-form").requestSubmit(at("learn"));
   });
 
   onSubmit(at("late-form"), (button) =>

@@ -1,9 +1,24 @@
-// All models, each champion with its challengers beneath it.
+// All models, each champion with its challengers beneath it; the chosen one is in the address: #model/NAME.
 
 import { at, make, plain, put } from "./elements.js";
 import { atMost, percent, shown } from "./words.js";
 
 const COLUMNS = ["Role", "Learner", "Examples", "Mistakes", "Updates", "Error", "Recent error", "Error at most", "Pending"];
+
+const CHOSEN = "#model/";
+
+export const address = (name) => CHOSEN + encodeURIComponent(name);
+
+// The name in the address of the page; null where there is none.
+export function addressed() {
+  if (!location.hash.startsWith(CHOSEN)) return null;
+  const text = location.hash.slice(CHOSEN.length);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 // Champions in the order of their names, challengers after the one that they challenge.
 export function inOrder(models) {
@@ -48,9 +63,10 @@ export class List {
   #row(model, chosen) {
     let row = this.#rows.get(model.name);
     if (row === undefined) {
-      const link = make("a", { href: `#${encodeURIComponent(model.name)}`, class: "name" }, plain(model.name));
-      const rest = COLUMNS.map((title) => make("td", { "data-head": title }));
-      row = make("tr", {}, make("th", { scope: "row" }, link), ...rest);
+      const link = make("a", { href: address(model.name), class: "name" }, plain(model.name));
+      const rest = COLUMNS.map((title) => make("td", { role: "cell", "data-head": title }));
+      // The roles say that it is a table still, where a phone shows it as cards.
+      row = make("tr", { role: "row" }, make("th", { scope: "row", role: "rowheader" }, link), ...rest);
       this.#rows.set(model.name, row);
     }
     const link = row.firstChild.firstChild;

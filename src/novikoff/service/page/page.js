@@ -5,7 +5,7 @@ import { certifying, forget } from "./certify.js";
 import { Chosen } from "./chosen.js";
 import { at, plain, put, say } from "./elements.js";
 import { createForm, showChampions, showLabels, tokenForm, tryForms } from "./forms.js";
-import { List } from "./list.js";
+import { List, address, addressed } from "./list.js";
 import { Live } from "./live.js";
 import { bytes, duration, milliseconds, rate } from "./words.js";
 
@@ -46,11 +46,12 @@ function show() {
 }
 
 function choose() {
-  const wanted = decoded(location.hash.slice(1));
-  const missing = wanted !== "" && !models.has(wanted);
+  const wanted = addressed();
+  const missing = wanted !== null && !models.has(wanted);
   if (missing && models.size > 0) say(at("said"), `There is no model named “${plain(wanted)}”.`, true);
   const first = [...models.keys()].sort()[0];
-  const model = models.get(missing || wanted === "" ? (models.has(chosen.model?.name) ? chosen.model.name : first) : wanted);
+  const model = models.get(wanted) ?? models.get(chosen.model?.name) ?? models.get(first);
+  if (wanted === null && model !== undefined) history.replaceState(null, "", address(model.name));
   if (model?.name !== chosen.model?.name) {
     forget();
     for (const id of ["tried", "late-said"]) say(at(id), "");
@@ -59,14 +60,6 @@ function choose() {
   chosen.choose(model ?? null);
   showLabels(model?.labels ?? []);
   show();
-}
-
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 // --- What is heard ---
@@ -113,8 +106,8 @@ const live = new Live({
 tokenForm(() => live.start());
 createForm((model) => {
   models.set(model.name, { ...model, ...model.ledger });
-  if (decoded(location.hash.slice(1)) === model.name) choose();
-  else location.hash = encodeURIComponent(model.name);
+  if (addressed() === model.name) choose();
+  else location.hash = address(model.name);
 });
 tryForms(() => chosen.model);
 certifying(() => chosen.model);

@@ -18,7 +18,7 @@ export function count(number, what) {
 }
 
 export function percent(value) {
-  return isNumber(value) ? `${Number((100 * value).toPrecision(3))} %` : "–";
+  return isNumber(value) ? `${Number((100 * value).toPrecision(3))}\u00a0%` : "–";
 }
 
 // An upper end in percent: rounded up, so that what is read is true.
@@ -26,7 +26,7 @@ export function atMost(value) {
   if (!isNumber(value)) return "–";
   if (value <= 0) return percent(value);
   const unit = 10 ** (Math.floor(Math.log10(100 * value)) - 2);
-  return `${Number((Math.ceil((100 * value) / unit - 1e-9) * unit).toPrecision(3))} %`;
+  return `${Number((Math.ceil((100 * value) / unit - 1e-9) * unit).toPrecision(3))}\u00a0%`;
 }
 
 export function rate(value) {
@@ -34,7 +34,7 @@ export function rate(value) {
 }
 
 export function milliseconds(value) {
-  return isNumber(value) ? `${Number(value.toPrecision(value < 1 ? 2 : 3))} ms` : "–";
+  return isNumber(value) ? `${Number(value.toPrecision(value < 1 ? 2 : 3))}\u00a0ms` : "–";
 }
 
 export function bytes(value) {
@@ -42,7 +42,7 @@ export function bytes(value) {
   const units = ["bytes", "kB", "MB", "GB", "TB"];
   let k = 0;
   for (; value >= 1000 && k < units.length - 1; k += 1) value /= 1000;
-  return `${Number(value.toPrecision(3))} ${units[k]}`;
+  return `${Number(value.toPrecision(3))}\u00a0${units[k]}`;
 }
 
 export function duration(seconds) {
