@@ -69,8 +69,7 @@ class Model:
         for key, one in (("examples", 1), ("mistakes", wrong), ("updates", wrong)):
             self.run[key] += int(one)
         self.mistaken.append(wrong)
-        most = self.live()["error_at_most"]
-        self.points.append({"time": time.time(), **self.run, "bound": None, "error_at_most": most})
+        self.points.append({**self.run, "bound": None})
         del self.points[:-500], self.points[-1]["updates"]
         return {"status": "learned", "examples": 1, "mistakes": int(wrong), "updates": int(wrong)}
 
@@ -270,14 +269,14 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def served(token: str | None = None) -> Iterator[tuple[str, House]]:
-    """A server on a free port: its address, and what it knows."""
+def served(token: str | None = None) -> Iterator[str]:
+    """A server on a free port: its address."""
     house = House(token)
     server = Server(house)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", house
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         house.closed.set()
         server.shutdown()

@@ -80,7 +80,7 @@ export class Chosen {
     put(at("statement"), bound?.statement ? `The newest one: ${plain(bound.statement)}.` : "");
     put(at("error"), model.examples > 0 ? percent(model.error) : "–");
     const most = model.error_at_most;
-    put(at("error-most"), most < 1 ? `at most ${atMost(most)}, with 95\u00a0% confidence` : "too few examples for more");
+    put(at("error-most"), isNumber(most) && most < 1 ? `at most ${atMost(most)}, with 95\u00a0% confidence` : "too few examples for more");
     put(at("recent"), model.recent?.examples > 0 ? percent(model.recent.error) : "–");
     put(at("recent-of"), model.recent ? `of the last ${count(model.recent.examples, "examples")}` : "");
     put(at("pending"), shown(model.pending));
@@ -116,7 +116,7 @@ export class Chosen {
   #drawErrors(examples) {
     const { last } = this.#curve;
     const lines = [
-      { look: "most", points: this.#curve.errors((point) => point.most) },
+      { look: "most", points: this.#curve.errors(this.#curve.most) },
       { look: "lately", points: this.#curve.errors((point) => point.recent) },
       { look: "made", points: this.#curve.errors((point) => point.mistakes / point.examples) },
     ];
@@ -140,7 +140,8 @@ export class Chosen {
   #points() {
     const rows = this.#curve.some(ROWS).map((point) => {
       const error = point.examples > 0 ? percent(point.mistakes / point.examples) : "–";
-      const texts = [shown(point.examples), shown(point.mistakes), error, point.most < 1 ? atMost(point.most) : "–"];
+      const most = this.#curve.most(point);
+      const texts = [shown(point.examples), shown(point.mistakes), error, most !== null && most < 1 ? atMost(most) : "–"];
       return make("tr", {}, ...texts.map((text) => make("td", {}, text)));
     });
     at("points-body").replaceChildren(...rows);

@@ -3,22 +3,20 @@
 import { isNumber } from "./words.js";
 
 const MOST = 1500; // points that are kept
+const CONFIDENT = Math.log(1 / 0.05);
+
+// M/m + √(ln(1/δ)/(2m)), theory.conversion.progressive with δ = 0.05, a hair above.
+const progressive = ({ mistakes, examples }) =>
+  (mistakes / examples + Math.sqrt(CONFIDENT / (2 * examples))) * (1 + 1e-12);
 
 export class Curve {
   points = []; // {examples, mistakes, most, recent}, in order of examples
   certified = new Map(); // number of examples → mistakes allowed on them
 
-  // Points of the history; a bound is that of a certificate of the examples until there.
+  // Points of the history. Their bounds don't say on how many examples they hold: those of the events do.
   static of(history) {
     const curve = new Curve();
-    let before = null;
-    for (const point of history) {
-      curve.add({ ...point, most: point.error_at_most });
-      const bound = point.bound;
-      const told = isNumber(bound) ? { allowed: bound, examples: point.examples } : bound;
-      if (told && told.allowed !== before) curve.allow(told);
-      before = told?.allowed ?? null;
-    }
+    for (const { examples, mistakes } of history) curve.add({ examples, mistakes });
     return curve;
   }
 
@@ -78,6 +76,13 @@ export class Curve {
     const seen = this.points.filter((point) => point.examples > 0 && of(point) !== null);
     return seen.map((point) => [point.examples, Math.min(1, of(point))]);
   }
+
+  // What the mean error is at most, or null. The server says it of now only. Of earlier points it is reckoned here, but
+  // only where the same formula gives what the server says: where it says nothing, nothing is drawn.
+  most = (point) => {
+    if (point.most !== null || point.examples === 0 || !isNumber(this.last?.most)) return point.most;
+    return Math.abs(progressive(this.last) - this.last.most) < 1e-9 ? progressive(point) : null;
+  };
 
   // Evenly chosen points, the first and the last among them, for a table.
   some(most) {

@@ -1,6 +1,6 @@
 // Server-sent events, read by fetch: EventSource can't send a token.
 
-import { opened } from "./api.js";
+import { Problem, opened } from "./api.js";
 
 const PAUSES = [1, 2, 4, 8, 15]; // seconds before the next try
 const SILENCE = 60_000; // ms after which a line that says nothing is taken for dead
@@ -46,7 +46,7 @@ export class Live {
   constructor({ connected, heard, said }) {
     Object.assign(this, { connected, heard, said });
     document.addEventListener("visibilitychange", () => this.#looked());
-    addEventListener("online", () => this.start());
+    addEventListener("online", () => document.visibilityState === "visible" && this.start());
   }
 
   start() {
@@ -88,7 +88,7 @@ export class Live {
     } catch (failure) {
       if (this.#line !== line) return; // it was given up for another one
       if (failure.wantsToken) return this.said("Not live: the server asks for a token.", "refused");
-      why = failure.name === "Problem" || failure.status !== undefined ? failure.message : "The line to the server is broken.";
+      why = failure instanceof Problem ? failure.message : "The line to the server is broken.";
     }
     if (this.#line === line) this.#again(why);
   }
@@ -99,13 +99,11 @@ export class Live {
   }
 
   #tell(data) {
-    let told;
     try {
-      told = JSON.parse(data);
-    } catch {
-      return; // cut short: the next one comes in a second
+      this.heard(JSON.parse(data));
+    } catch (defect) {
+      reportError(defect); // it is none of the line
     }
-    this.heard(told);
   }
 
   #again(why) {
