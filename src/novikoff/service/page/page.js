@@ -7,7 +7,7 @@ import { at, plain, put, say } from "./elements.js";
 import { createForm, showChampions, showLabels, tokenForm, tryForms } from "./forms.js";
 import { List, address, addressed } from "./list.js";
 import { Live } from "./live.js";
-import { bytes, duration, milliseconds, rate } from "./words.js";
+import { bytes, duration, isNumber, milliseconds, rate } from "./words.js";
 
 const AGAIN = 5000; // ms between two looks at the list, where events don't fit it
 
@@ -84,13 +84,15 @@ function server(told) {
   put(at("learned-rate"), rate(told.learned_per_second));
   put(at("predicted-rate"), rate(told.predicted_per_second));
   put(at("predict-ms"), milliseconds(told.predict_ms?.p50));
-  put(at("predict-p99"), `99 of 100 within ${milliseconds(told.predict_ms?.p99)}`);
+  put(at("predict-p99"), within(told.predict_ms?.p99));
   put(at("learn-ms"), milliseconds(told.learn_ms?.p50));
-  put(at("learn-p99"), `99 of 100 within ${milliseconds(told.learn_ms?.p99)}`);
+  put(at("learn-p99"), within(told.learn_ms?.p99));
   put(at("journal"), bytes(told.journal_bytes));
   put(at("uptime"), `running for ${duration(told.uptime)}`);
   at("disk").hidden = !told.disk_full;
 }
+
+const within = (p99) => (isNumber(p99) ? `99 of 100 within ${milliseconds(p99)}` : "none yet");
 
 // --- Start ---
 
