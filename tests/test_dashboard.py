@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from novikoff.report import words
-from novikoff.service import page
+from novikoff.service import page, tokens
 from novikoff.theory.conversion import progressive
 
-from .fake_service import served
+from .service import Nursery, running
 from .test_lab import CHROMIUM
 
 NASTY = "<img src=x onerror=alert(1)>"
@@ -34,19 +34,27 @@ LETTERS = [("free", "spam"), ("meeting", "ham"), ("lottery", "spam"), ("agenda",
 # --- Servers and windows ---
 
 
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def server() -> Iterator[str]:
+def server(nursery: Nursery, tmp_path: Path) -> Iterator[str]:
     """The address of a server without models, open to everybody."""
-    with served() as url:
-        yield url
+    with running(nursery, tmp_path / "data") as one:
+        yield one.url
 
 
 @pytest.fixture
-def guarded() -> Iterator[tuple[str, str]]:
+def guarded(nursery: Nursery, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """The address of a server that asks for a token, and one that it takes."""
-    token = "nvk_a-good.token"  # noqa: S105 - of no other server
-    with served(token) as url:
-        yield url, token
+    (tmp_path / "data").mkdir()
+    token = tokens.make(tmp_path / "data", ["admin"], None, "me")
+    with running(nursery, tmp_path / "data") as one:
+        yield one.url, token
 
 
 @pytest.fixture(scope="module")

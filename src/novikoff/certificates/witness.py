@@ -183,7 +183,7 @@ def widest(machine: Machine, radius: float) -> NDArray[np.float64] | None:
     while machine.budget > 0:
         machine.solve(limit, share)
         reached, size = machine.margins(), length_of(machine.w)
-        least = float(reached.min()) / size
+        least = float(reached.min()) / size if size else 0.0  # no direction at all: one row has both labels
         if least > best:
             grown = least > best * 1.001
             best, witness = least, machine.w / (size * least)

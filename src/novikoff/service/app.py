@@ -54,8 +54,10 @@ encode = msgspec.json.encode
 
 
 class App:
-    def __init__(self, house: House, metrics: Metrics) -> None:
+    def __init__(self, house: House, metrics: Metrics, closed: Callable[[], bool]) -> None:
+        """`closed` tells whether tokens are asked for."""
         self.house, self.limits, self.numbers = house, house.limits, metrics
+        self._closed = closed
         self.events_of = Events(house, metrics)
         self._certificates: dict[str, tuple[Served, int, dict[str, Any]]] = {}
         self._certifying = asyncio.Lock()
@@ -65,7 +67,7 @@ class App:
         routes = [Path_(r.path, self._answering(getattr(self, r.name), r.status), methods=[r.method]) for r in ROUTES]
         for path, name in {"/": page.FILES[0], **{f"/{name}": name for name in page.FILES}}.items():
             routes.append(Path_(path, _page(*page.read(name))))
-        routes.append(Path_("/v1/openapi.json", _page(encode(document()), JSON)))
+        routes.append(Path_("/v1/openapi.json", self._openapi))
         routes += [Path_("/healthz", self._alive), Path_("/readyz", self._ready)]
         return Starlette(routes=routes, exception_handlers={404: _no_such, 405: _not_so}, lifespan=life)
 
@@ -221,10 +223,12 @@ class App:
             for given in (name, *([challenges] if challenges is not None else [])):
                 if not re.fullmatch(NAME, given):
                     raise Refused(f"?name= must be letters, digits, '.', '_' and '-', but is {given!r}.", "bad-name")
+            request.scope["visit"].model = name
             content = await request.body()
             learner = await asyncio.to_thread(uploaded, content)
             return self._described(await self.house.create(name, learner, challenges, content))
         asked: Creation = decoded(CREATION, await request.body())
+        request.scope["visit"].model = asked.name
         learner = made(asked.learner, asked.settings)
         await asyncio.to_thread(warmed, learner)
         return self._described(await self.house.create(asked.name, learner, asked.challenges))
@@ -317,6 +321,9 @@ class App:
     async def metrics(self, request: Request) -> Response:
         return Response(self.numbers.text(self.house), media_type=TEXT)
 
+    async def _openapi(self, request: Request) -> Response:
+        return Response(encode(document(closed=self._closed())), media_type=JSON)
+
     async def _alive(self, request: Request) -> Response:
         return Response(b"alive\n", media_type="text/plain")
 
@@ -326,8 +333,10 @@ class App:
         return Response(why, 200 if ready else 503, media_type="text/plain")
 
 
-def _media(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+def _media(request: Request) -> str | None:
+    """Of the body, as the gate has found it."""
+    media: str | None = request.scope["visit"].media
+    return media
 
 
 def _choice(request: Request, name: str, choices: tuple[str, ...]) -> str:

@@ -24,6 +24,8 @@ CONFIDENCE = 0.95
 class Events:
     def __init__(self, house: House, metrics: Metrics) -> None:
         self.house, self.metrics = house, metrics
+        self.ended = lambda: not house.open
+        """Whether everybody is to be sent home."""
         self.bounds: dict[str, dict[str, Any]] = {}
         """The latest certificate's bound of each model."""
         self.watching = 0
@@ -35,7 +37,7 @@ class Events:
         self.watching += 1
         sent, said = b"", time.monotonic()
         try:
-            while self.house.open:
+            while not self.ended():
                 picture = self._current()
                 now = time.monotonic()
                 if picture is not sent:
@@ -44,14 +46,14 @@ class Events:
                 elif now - said > QUIET:
                     yield b": still here\n\n"
                     said = now
-                await asyncio.sleep(EVERY)
+                await asyncio.sleep(EVERY / 4)
         finally:
             self.watching -= 1
 
     def _current(self) -> bytes:
         """One picture for all who watch; the same object as long as nothing has changed."""
         now = time.monotonic()
-        if self._picture and now - self._taken < EVERY / 2:
+        if self._picture and now - self._taken < EVERY:
             return self._picture
         seen = [(s.name, s.version, s.role, id(self.bounds.get(s.name))) for s in self.house.models.values()]
         state = seen, self.metrics.predicted, self.house.disk_is_full

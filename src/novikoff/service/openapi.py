@@ -56,7 +56,7 @@ def document(*, closed: bool = True, routes: Iterable[Route] = ROUTES) -> Docume
     for route in routes:
         operation = _operation(route)
         if not closed:
-            operation["security"].append({})
+            operation["security"] = []
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     for path, name, sentence, problems in OPEN:
         answers = {"200": {"description": "Yes." if path != "/v1/openapi.json" else "The document."}}

@@ -74,7 +74,7 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, s
         await house.stop()
         audit.close()
 
-    app = App(house, numbers)
+    app = App(house, numbers, tokens.closed)
     gate = Gate(
         app.asgi(life),
         tokens=tokens,
@@ -92,11 +92,14 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, s
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=LEAVE,
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
     )
-    uvicorn.Server(config).run(sockets=[taken])
+    server = uvicorn.Server(config)
+    app.events_of.ended = lambda: server.should_exit or not house.open
+    server.run(sockets=[taken])
 
 
 def _may_bind(address: Address, tokens: Tokens, folder: Path) -> None:

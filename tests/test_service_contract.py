@@ -1,0 +1,179 @@
+"""The service keeps to its OpenAPI document, whatever comes: no 5xx, no other shape, no way in without a token."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from novikoff.service import tokens
+from novikoff.service.routes import ROUTES
+from tests.service import NDJSON, Nursery, Server, running
+
+OPEN = ("/healthz", "/readyz", "/v1/openapi.json")
+SCOPE_OF = {(route.method, route.path.replace("{name}", "m")): route.scope for route in ROUTES}
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
+    with running(nursery, tmp_path / "data") as one:
+        one.make()
+        one.lines([({"a": 1.0, "b": -1.0}, "x"), ({"a": -1.0}, "y")])
+        yield one
+
+
+def test_schemathesis_finds_nothing(server: Server) -> None:
+    schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is in the extra dev")
+    from hypothesis import HealthCheck, Phase, given, settings
+    from schemathesis.specs.openapi.checks import positive_data_acceptance  # a schema knows no names of learners
+
+    schema = schemathesis.openapi.from_dict(server.ask("GET", "/v1/openapi.json")[1])
+    schema.config.base_url = server.url
+    tried = 0
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if operation.path == "/v1/events":  # it never ends
+            continue
+
+        @given(case=operation.as_strategy())
+        @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+        def ask(case: Any) -> None:
+            nonlocal tried
+            answer = case.call(timeout=30)
+            case.validate_response(answer, excluded_checks=[positive_data_acceptance])
+            assert answer.status_code < 500
+            tried += 1
+
+        ask()
+    assert tried > 150
+    assert server.ask("GET", "/healthz")[0] == 200
+
+
+def requests_of(document: Any) -> Iterator[tuple[str, str, Any]]:
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            yield method.upper(), path.replace("{name}", "m"), operation
+
+
+def test_nobody_comes_in_without_the_right_token(nursery: Nursery, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    made = {scope: tokens.make(folder, [scope], None, scope) for scope in ("predict", "learn", "admin")}
+    expired = tokens.make(folder, ["admin"], 7, "expired")
+    file = json.loads((folder / tokens.FILE).read_text())
+    file["tokens"][-1]["expires"] = "2020-01-01T00:00:00Z"
+    (folder / tokens.FILE).write_text(json.dumps(file))
+    revoked = tokens.make(folder, ["admin"], None, "revoked")
+    tokens.revoke(folder, "revoked")
+    with running(nursery, folder) as server:
+
+        def status(method: str, path: str, token: str | None) -> int:
+            headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+            body = b"{}" if method == "POST" and not path.endswith("promote") else None
+            return server.ask(method, path, body, headers)[0]
+
+        asked = 0
+        for method, path, operation in requests_of(server.ask("GET", "/v1/openapi.json")[1]):
+            if path in OPEN:
+                assert status(method, path, None) == 200
+                continue
+            scope = SCOPE_OF[method, path]
+            assert scope in operation["description"]
+            for wrong in (None, "", "nvk_0_x", made["admin"][:-1] + "~", made["admin"].upper(), expired, revoked):
+                assert status(method, path, wrong) == 401, (method, path, wrong)
+            for other in {"predict", "learn"} - {scope}:
+                assert status(method, path, made[other]) == 403, (method, path, other)
+            if path != "/v1/events":
+                assert status(method, path, made["admin"]) not in (401, 403, 500)
+            asked += 1
+        assert asked >= 14
+
+
+def test_refuses_other_addresses_without_tokens(nursery: Nursery, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="there are no tokens"):
+        Server(nursery, tmp_path / "data", "--host", "0.0.0.0")  # noqa: S104 - which is the point
+
+
+BODIES = [
+    b"", b"{", b"null", b"[]", b'"x"', b"1e999", b"\xff\xfe\x00", b"[" * 100_000, b'{"a":' * 50_000,
+    b'{"features": null, "label": "x"}', b'{"features": {"a": {}}, "label": "x"}',
+    b'{"features": {"a": true}, "label": 1}', b'{"features": {"a": 1e999}, "label": 1}',
+    b'{"features": {"a": NaN}, "label": 1}', b'{"features": {"a": -Infinity}}',
+    b'{"features": {"a": 1' + b"0" * 5000 + b'}, "label": 1}', b'{"features": {"a": 1}, "label": null}',
+    b'{"features": {"\\ud800": 1}, "label": "x"}', b'{"features": {"a": 1}, "label": "\\udfff"}',
+    b'{"features": {"a": 1}, "label": 1e300}', b'{"features": {"a": 1}, "label": [[1]]}',
+    b'{"features": {"a": 1}, "label": {}}', b'{"features": {"a": 1e300}, "label": "x"}', b'{"id": 5, "label": "x"}',
+    b'{"id": "x", "features": {}, "label": "x"}', b'{"features": [1, 2], "label": "x"}',
+    b'{"features": {"' + b"n" * 5000 + b'": 1}, "label": "x"}', b'{"examples": {}}', b'{"examples": [{"features": 1}]}',
+]  # fmt: skip
+
+
+def test_bodies_that_are_wrong_change_nothing(server: Server) -> None:
+    before = server.ask("GET", "/v1/models/m/download")[1]
+    for path in ("/v1/models", "/v1/models/m/learn", "/v1/models/m/predict"):
+        for body in BODIES:
+            status, said = server.ask("POST", path, body or b" ")
+            assert 400 <= status < 500, (path, body[:60], status, said)
+            assert re.fullmatch(r"\S.*[.]", said["error"], re.S), said
+    assert server.ask("GET", "/v1/models/m/download")[1] == before
+    assert len(server.ask("GET", "/v1/models")[1]["models"]) == 1
+
+
+def test_mutated_bodies_never_crash_it(server: Server) -> None:
+    luck = random.Random(7)
+    good = b'{"features": {"alpha": 1.5, "b\\u00e9": -2e3}, "label": "x"}\n{"features": ["a", "b"], "label": "y"}\n'
+    for _ in range(150):
+        body = bytearray(good * luck.choice([1, 3]))
+        for _ in range(luck.randrange(1, 6)):
+            at = luck.randrange(len(body))
+            how = luck.randrange(3)
+            if how == 0:
+                body[at] = luck.randrange(256)
+            elif how == 1:
+                del body[at : at + luck.randrange(1, 9)]
+            else:
+                body[at:at] = luck.choice([b'"', b"{", b"}", b"\\u", b"1e400", b"\n", b"\x00", b",", b"null"])
+            body = body or bytearray(b" ")
+        for path, media in (("learn", NDJSON), ("predict", NDJSON), ("learn", {}), ("learn?bad_lines=skip", NDJSON)):
+            status, _ = server.ask("POST", f"/v1/models/m/{path}", bytes(body), media)
+            assert status < 500
+    assert server.ask("GET", "/healthz")[0] == 200
+
+
+def test_clients_that_leave_in_the_middle(server: Server) -> None:
+    body = b'{"features": {"a": 1}, "label": "x"}'
+    head = b"POST /v1/models/m/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    before = server.ask("GET", "/v1/models/m/ledger")[1]["examples"]
+    for sent in (
+        head,
+        head + b"Content-Length: 36\r\n\r\n",
+        head + b"Content-Length: 99\r\n\r\n" + body,
+        head + b"Transfer-Encoding: chunked\r\n\r\n24\r\n" + body[:20],
+        b"\x16\x03\x01" * 50,
+        b"GET / HTTP/9\r\n\r\n",
+    ):
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", server.port)) as line:
+                line.sendall(sent)
+    assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == before
+    with socket.create_connection(("127.0.0.1", server.port)) as line:  # half closed: it is answered all the same
+        line.sendall(head + b"Content-Length: 36\r\nConnection: close\r\n\r\n" + body)
+        line.shutdown(socket.SHUT_WR)
+        answer = http.client.HTTPResponse(line)
+        answer.begin()
+        assert answer.status == 200
+        answer.close()
