@@ -56,4 +56,16 @@ def run() -> list[Row]:
             for title, mine, examples, y, target in pairs
         ]
 
-    return [*table_rows(counting=False), *table_rows(counting=True)]
+    def predicted() -> list[Row]:
+        mine, other = Perceptron(), Theirs()
+        for x, y in zip(named, labels.tolist(), strict=True):
+            mine.learn_one(x, y)
+            other.learn_one(x, y > 0)
+
+        def asking(model: Any) -> Any:
+            return lambda: [model.predict_one(x) for _ in range(ROUNDS) for x in named]
+
+        title = "predict_one, dicts, about 68 string keys"
+        return [compare(title, asking(mine), asking(other), 1.5, per=EVENTS * ROUNDS)]
+
+    return [*table_rows(counting=False), *table_rows(counting=True), *predicted()]

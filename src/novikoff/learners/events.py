@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.lane import Lane
 from novikoff.learners.learner import TIES, Learner
+from novikoff.learners.score_lane import Score, ScoreLane
 from novikoff.learners.state import State
 from novikoff.parts import loop
 from novikoff.parts.geometry import limit
 from novikoff.stream import door
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names, numbers
+
+_LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_met")
 
 
 class OneByOne(Learner):
@@ -28,9 +31,14 @@ class OneByOne(Learner):
     """While there is a lane, what an array needs: the step, its block, the precision, the signs of the labels."""
     _dicts: Any = None
     """While there is a lane, its way for dicts."""
+    _score_lane: ScoreLane | None = None
+    _asked: Score | None = None
+    """While there is a lane for predicting, its way."""
+    _met = False
+    """Whether an example was predicted since the last batch: the lane is not made for one alone."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_lane", "_arrays", "_dicts")}
+        return {name: value for name, value in self.__dict__.items() if name not in _LANES}
 
     def set_params(self, **params: Any) -> Self:
         self._close_lane()
@@ -41,7 +49,8 @@ class OneByOne(Learner):
         super()._adopt(state)
 
     def _close_lane(self) -> None:
-        self._lane = self._arrays = self._dicts = None
+        self._lane = self._arrays = self._dicts = self._score_lane = self._asked = None
+        self._met = False
 
     # --- Learning ---
 
@@ -163,15 +172,39 @@ class OneByOne(Learner):
 
     def score_one(self, x: Any) -> float:
         """w·x for one example; features that were never learned weigh nothing."""
+        state, asked = self._state, self._asked
+        score = None if asked is None or state is None else asked(state, x)
+        if score is None and self._has_score_lane():
+            score = self._asked(self._fitted(), x)  # type: ignore[misc]
+        if score is None or score != score:  # noqa: PLR0124 - NaN: quicker to ask so than by a call
+            score = self._score_around(x)
+        return score * self._scale()
+
+    def _has_score_lane(self) -> bool:
+        """Whether there is a lane for predicting now: from the second example on, and only where the weights are the
+        hypothesis."""
+        state = self._fitted()
+        if type(self)._score_terms is not Learner._score_terms or not self._met:
+            return False
+        unseen = self._unseen_weight(state)
+        if self._score_lane is None or not self._score_lane.refreshed(state, unseen=unseen):
+            least, most = self._range()
+            self._score_lane = ScoreLane(state, unseen=unseen, least=least, most=most)
+        self._asked = self._score_lane.scores(state)
+        return True
+
+    def _score_around(self, x: Any) -> float:
+        """The way around: takes everything, and says what is wrong."""
         state = self._fitted()
         columns, values = self._terms(state, x)
         self._check_values(x, values)
         if self._is_too_large(state, values):
             raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
+        self._met = True
         counts = values != 0.0
         if self._unseen_weight(state) == 0.0:
             counts &= columns < state.features
-        return self._score_terms(state, columns[counts], values[counts]) * self._scale()
+        return self._score_terms(state, columns[counts], values[counts])
 
     def _terms(self, state: State, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
         """The column numbers and values of one example, unknown features and zeros included."""

@@ -86,9 +86,11 @@ class Lane:
 
         def learn(x: Any, y: Any, alive: Any = self.setting) -> int:  # the arrays that the block points to must live on
             try:
-                if type(x) is not dict:
-                    return UNUSUAL
                 sign, terms = signs[y], len(x)
+                if type(x) is not dict:
+                    x = dict.fromkeys(x, 1.0) if type(x) is list else x
+                    if type(x) is not dict or len(x) != terms:
+                        return UNUSUAL
                 pack_into, buffer, indices, values = packers[terms]
                 pack_into(buffer, 0, *(x if columns is None else itemgetter(*x)(columns)), *x.values())
             except (KeyError, TypeError, OverflowError, struct.error):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,19 @@ from novikoff.parts.schemes import One, columns_for, weigh_all
 from novikoff.stream.classes import Classes
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Rows, Sparse
+from novikoff.wrap.one_lane import OneLane
 from novikoff.wrap.stack import Stack, binary
 from novikoff.wrap.table import Table
 
 
 class Many(Stack, Classed):
     """Abstract: see the schemes beside this file."""
+
+    _lane: OneLane | None = None
+    _met = False
+    """Whether there was a single example before."""
+    _plainly_told: ClassVar[bool] = False
+    """Whether examples have one class each and are learned as they come, as the lane has it."""
 
     # --- What a scheme's file provides ---
 
@@ -218,17 +225,27 @@ class Many(Stack, Classed):
 
     def score_one(self, x: Any) -> dict[Any, float]:
         """What speaks for each class; features that were never learned weigh nothing."""
-        shown, _ = self.weighed(self._columns_of_one(x))
+        columns = self._columns_of_one(x)
+        shown, _ = (self._fresh_lane() or self).weighed(columns)
         return dict(zip(self._fitted().labels.known(), shown[0].tolist(), strict=True))
 
     def predict_one(self, x: Any) -> Any:
         """The label of one example."""
-        return self.choose(self._columns_of_one(x))[0].item()
+        columns = self._columns_of_one(x)
+        lane = self._fresh_lane()
+        if lane is None:
+            return self.choose(columns)[0].item()
+        return lane.of_label[int(lane.weighed(columns)[1][0])]
 
     def _columns_of_one(self, x: Any) -> NDArray[np.float64]:
         """The columns' scores for one example: the same sums in the same order, with only the weights that it needs."""
         state: Any = self._fitted()
+        lane = self._fresh_lane()
+        quick = None if lane is None else lane.columns(x)
+        if quick is not None:
+            return quick
         columns, values = self._known_terms(state, x)
+        self._met = True
         in_use, out = self._in_use(state), np.zeros((1, state.across))
         weights = np.zeros((len(columns) + 1) * state.across)
         table.read_terms(state.geometry, state.across, in_use, state.tally.times, columns, weights)
@@ -238,6 +255,38 @@ class Many(Stack, Classed):
         table.judge_columns(weights, row, bias, state.across, in_use, len(columns) + 1, np.inf, True, flat)
         scores: NDArray[np.float64] = out * self._scale()
         return scores
+
+    # --- The lane for single examples ---
+
+    def _fresh_lane(self) -> OneLane | None:
+        """From the second example on: it would not be worth its while for one."""
+        if not self._met:
+            return None
+        state = self._fitted()
+        if self._lane is None or not self._lane.fresh(self, state):
+            self._lane = OneLane(self, state, self._lane)
+        return self._lane
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learns one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
+
+        Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
+        """
+        if self._plainly_told and self._state is not None:
+            lane = self._fresh_lane()
+            if lane is not None and lane.learn(x, y):
+                return self
+        super().learn_one(x, y)
+        self._met = True
+        return self
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        ways = (cls._take is Many._take, cls._wants is Many._wants, cls._told_one is Many._told_one)
+        cls._plainly_told = all(ways)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lane", "_met")}
 
     # --- What was learned ---
 

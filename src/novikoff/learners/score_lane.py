@@ -1,0 +1,116 @@
+"""The fast lane for predicting single examples: as `lane.py` is for learning them.
+
+Several threads may predict with one model: each example takes a set of buffers for itself, and gives it back.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import Like
+from novikoff._machine import pack
+from novikoff.learners.lane import LENGTHS
+from novikoff.learners.state import State
+from novikoff.parts.geometry import arrays
+from novikoff.parts.single import Asked, score_dense, score_sparse
+from novikoff.stream.door import LARGEST_INDEX
+
+UNUSUAL = float("nan")
+NEVER_LEARNED = LARGEST_INDEX - 1  # a column that no feature with a name has
+NOTHING = np.zeros(0, np.uint32)
+
+Score = Callable[[State, Any], float | None]
+"""score(state, x) → the score; NaN where x must go the way around, None where the lane is of another state."""
+
+
+class ScoreLane:
+    def __init__(self, state: State, *, unseen: float, least: float, most: float) -> None:
+        self.unseen, self.least, self.most, self.kind = unseen, least, most, state.kind
+        self.buffers: defaultdict[int, list[tuple[Any, ...]]] = defaultdict(list)
+        self.dense: Any = None
+        self._pack(state)
+        _, _, indices, values, weights = self._buffers(1)
+        self.sparse = score_sparse.bound(self.block, Like(self.asked), indices, values, weights)
+
+    def _pack(self, state: State) -> None:
+        book = state.ledger.book
+        self.asked = Asked(state.geometry, book, state.features, self.unseen, self.least, self.most)
+        self.block = pack(self.asked)
+        self.types = _types(state)
+
+    def refreshed(self, state: State, *, unseen: float) -> bool:
+        """After features, or the room for them, have changed; False where a new lane is due."""
+        if _types(state) != self.types:
+            return False
+        self.unseen = unseen
+        self._pack(state)
+        return True
+
+    def _buffers(self, terms: int) -> tuple[Any, ...]:
+        """For examples of so many terms: first the column numbers, then the values; and room for weights."""
+        if len(self.buffers) > LENGTHS:
+            self.buffers.clear()
+        layout = struct.Struct(f"{terms}I{terms}{self.kind.char}")
+        buffer = bytearray(layout.size)
+        indices = np.frombuffer(buffer, np.uint32, terms)
+        values = np.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
+        return layout.pack_into, buffer, indices, values, np.empty(terms + 1)
+
+    def scores(self, state: State) -> Score:
+        """A function whose names are all its own, to be made anew after the lane was refreshed."""
+        block, sparse, buffers, make = self.block, self.sparse, self.buffers, self._buffers
+        geometry, features, names = state.geometry, state.features, state.names
+        find = None if names is None else names.columns.get
+        never = repeat(NEVER_LEARNED)
+
+        def score(now: State, x: Any, alive: Any = self.asked) -> float | None:  # the arrays that the block points to
+            if now is not state or now.geometry is not geometry or now.features != features or now.names is not names:
+                return None
+            kind = type(x)
+            try:
+                if kind is list:
+                    terms = len(x)
+                    x = dict.fromkeys(x, 1.0)
+                    if len(x) != terms:
+                        return UNUSUAL
+                elif kind is not dict:
+                    return self.score_array(x) if kind is np.ndarray else UNUSUAL
+                terms = len(x)
+                if terms == 0:
+                    return UNUSUAL
+                free = buffers[terms]
+                room = free.pop() if free else make(terms)
+                pack_into, buffer, indices, values, weights = room
+                pack_into(buffer, 0, *(x if find is None else map(find, x, never)), *x.values())
+            except (TypeError, OverflowError, IndexError, struct.error):
+                return UNUSUAL
+            found: float = sparse(block, None, indices, values, weights)
+            free.append(room)
+            return found
+
+        return score
+
+    def score_array(self, x: NDArray[Any]) -> float:
+        if x.dtype is not self.kind or x.ndim != 1 or x.size != self.asked.features or x.size == 0:
+            return UNUSUAL
+        if self.dense is None:
+            values = np.zeros(2, self.kind)
+            weights = np.zeros(1)
+            self.dense = score_dense.bound(self.block, Like(self.asked), values[::2], NOTHING, values, weights)
+        free = self.buffers[x.size]
+        room = free.pop() if free else self._buffers(x.size)
+        found: float = self.dense(self.block, None, x, NOTHING, room[3], room[4])
+        free.append(room)
+        return found
+
+
+def _types(state: State) -> tuple[Any, ...]:
+    """What the compiled code depends on."""
+    return type(state.geometry), state.kind, *(a.flags.num for a in arrays(state.geometry).values())

@@ -1,0 +1,90 @@
+"""The score of one example, with just the weights that it needs: the same sum in the same order as `loop.scores`.
+
+Whatever is not usual (a value that is out of range, too large or not finite, a column number that can't be one) is
+answered with NaN: the way around, `OneByOne._score_around`, then says what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled, compiled_brief
+from novikoff._machine import dense_sums, unpacked
+from novikoff.ledger import EXAMPLES, Book
+from novikoff.parts.geometry import limit, read, read_constant
+from novikoff.stream.door import LARGEST_INDEX
+
+
+class Asked(NamedTuple):
+    """What the scores of single examples have in common; packed into a block."""
+
+    geometry: Any
+    book: Book
+    features: int
+    """Features in use, for which there may be more slots than that."""
+    unseen: float
+    """The weight of features that were never seen; where it is 0, they are left out."""
+    least: float
+    most: float
+    """Which values the learner takes."""
+
+
+@compiled
+def gather(
+    asked: Asked,
+    indices: NDArray[np.uint32],
+    at: int,
+    count: int,
+    given: NDArray[np.floating],
+    values: NDArray[np.floating],
+    weights: NDArray[np.float64],
+) -> float:
+    """The score of the terms from `at` on; `values` and `weights` are room for so many, and one weight more. `values`
+    may be those that are `given`. Without indices, these are the values of all features."""
+    t, kept, square = asked.book.counts[EXAMPLES], 0, 0.0
+    for k in range(count):
+        x, column = np.float64(given[at + k]), k
+        if len(indices) > 0:
+            column = int(indices[at + k])
+        square += x * x
+        if column >= LARGEST_INDEX or (x != 0.0 and (x < asked.least or x > asked.most)):
+            return math.nan
+        seen = column < asked.features
+        if x != 0.0 and (seen or asked.unseen != 0.0):
+            values[kept] = given[at + k]
+            weights[kept + 1] = read(asked.geometry, column + 1, t) if seen else asked.unseen
+            kept += 1
+    # Half of what is allowed: summed in another order the squares may come to a little more.
+    if not square < 0.5 * limit(asked.geometry.slots):
+        return math.nan
+    weights[0] = read_constant(asked.geometry, 0, t)
+    dot, _ = dense_sums(values, 0, kept, weights)
+    return dot + asked.geometry.bias * weights[0]
+
+
+@compiled_brief
+def score_sparse(
+    block: Any, like: Any, indices: NDArray[np.uint32], values: NDArray[np.floating], weights: NDArray[np.float64]
+) -> float:
+    """One example, given as the features that are there. Its arrays are used up."""
+    return gather(unpacked(block, like), indices, 0, len(indices), values, values, weights)
+
+
+@compiled_brief
+def score_dense(
+    block: Any,
+    like: Any,
+    x: NDArray[np.floating],
+    nothing: NDArray[np.uint32],
+    values: NDArray[np.floating],
+    weights: NDArray[np.float64],
+) -> float:
+    """One example, given as the values of all features."""
+    asked = unpacked(block, like)
+    if x.size != asked.features:
+        return math.nan
+    return gather(asked, nothing, 0, x.size, x, values, weights)
