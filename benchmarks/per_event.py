@@ -66,6 +66,6 @@ def run() -> list[Row]:
             return lambda: [model.predict_one(x) for _ in range(ROUNDS) for x in named]
 
         title = "predict_one, dicts, about 68 string keys"
-        return [compare(title, asking(mine), asking(other), 1.5, per=EVENTS * ROUNDS)]
+        return [compare(title, asking(mine), asking(other), 0.7, per=EVENTS * ROUNDS)]
 
     return [*table_rows(counting=False), *table_rows(counting=True), *predicted()]

@@ -15,6 +15,7 @@ from novikoff.store import to_bytes
 from novikoff.wrap.many import Many
 from tests.schemes import INNER, SCHEMES, scheme, slow_unless, suited, told
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # without Numba
 QUICK = ("kesler", "one-vs-all")
 
 

@@ -15,6 +15,7 @@ from novikoff._jit import DISABLED
 from novikoff.errors import InputError
 from tests.learners import ALL, GROWING, fresh, suited
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # without Numba
 NAMES = [f"name{j}" for j in range(7)]
 LANES = ["perceptron", "perceptron-averaged", "sgd-logistic-adagrad", "arow", "winnow"]
 

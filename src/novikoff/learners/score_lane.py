@@ -9,6 +9,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class ScoreLane:
         """A function whose names are all its own, to be made anew after the lane was refreshed."""
         block, sparse, buffers, make = self.block, self.sparse, self.buffers, self._buffers
         geometry, features, names = state.geometry, state.features, state.names
-        find = None if names is None else names.columns.get
+        known = None if names is None else names.columns
         never = repeat(NEVER_LEARNED)
 
         def score(now: State, x: Any, alive: Any = self.asked) -> float | None:  # the arrays that the block points to
@@ -88,8 +89,12 @@ class ScoreLane:
                 free = buffers[terms]
                 room = free.pop() if free else make(terms)
                 pack_into, buffer, indices, values, weights = room
-                pack_into(buffer, 0, *(x if find is None else map(find, x, never)), *x.values())
-            except (TypeError, OverflowError, IndexError, struct.error):
+                try:
+                    columns = x if known is None else itemgetter(*x)(known)
+                    pack_into(buffer, 0, *columns, *x.values())
+                except (KeyError, TypeError):  # a new name, or one alone, which is no tuple
+                    pack_into(buffer, 0, *map(known.get, x, never), *x.values())  # type: ignore[union-attr]
+            except (AttributeError, TypeError, OverflowError, IndexError, struct.error):
                 return UNUSUAL
             found: float = sparse(block, None, indices, values, weights)
             free.append(room)

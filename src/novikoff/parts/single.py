@@ -17,6 +17,9 @@ from novikoff._machine import dense_sums, unpacked
 from novikoff.ledger import EXAMPLES, Book
 from novikoff.parts.geometry import limit, read, read_constant
 from novikoff.stream.door import LARGEST_INDEX
+from novikoff.stream.rows import Sparse
+
+HUGE = 1e150  # numbers whose squares are past every limit
 
 
 class Asked(NamedTuple):
@@ -50,9 +53,9 @@ def gather(
         x, column = np.float64(given[at + k]), k
         if len(indices) > 0:
             column = int(indices[at + k])
-        square += x * x
-        if column >= LARGEST_INDEX or (x != 0.0 and (x < asked.least or x > asked.most)):
+        if not abs(x) < HUGE or column >= LARGEST_INDEX or (x != 0.0 and (x < asked.least or x > asked.most)):
             return math.nan
+        square += x * x
         seen = column < asked.features
         if x != 0.0 and (seen or asked.unseen != 0.0):
             values[kept] = given[at + k]
@@ -88,3 +91,13 @@ def score_dense(
     if x.size != asked.features:
         return math.nan
     return gather(asked, nothing, 0, x.size, x, values, weights)
+
+
+@compiled
+def score_rows(
+    asked: Asked, rows: Sparse, values: NDArray[np.floating], weights: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """The score of each row as if it had come alone; `values` and `weights` are room for the longest."""
+    for i in range(len(out)):
+        first = rows.starts[i]
+        out[i] = gather(asked, rows.indices, first, rows.starts[i + 1] - first, rows.values, values, weights)

@@ -20,6 +20,7 @@ from novikoff.parts import columns as table
 from novikoff.parts.geometry import arrays, limit
 from novikoff.parts.many import KNOWN, learn_many
 from novikoff.parts.schemes import One, weigh_all
+from novikoff.parts.single import HUGE
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.rows import Sparse
 
@@ -43,9 +44,9 @@ def usual_terms(
     kept, square = 0, 0.0
     for k in range(len(indices)):
         x, column = np.float64(values[k]), int(indices[k])
-        square += x * x
-        if column >= LARGEST_INDEX or (x != 0.0 and (x < least or x > most)):
+        if not abs(x) < HUGE or column >= LARGEST_INDEX or (x != 0.0 and (x < least or x > most)):
             return -1
+        square += x * x
         if x != 0.0 and (unseen or column < features):
             indices[kept] = indices[k]
             values[kept] = values[k]
