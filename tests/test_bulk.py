@@ -16,8 +16,9 @@ from novikoff import SGD, Kesler, OneVsAll, Perceptron, Winnow
 from novikoff._bytes import PADDING
 from novikoff._jit import DISABLED
 from novikoff.errors import InputError
-from novikoff.service.bulk import Bulk, Odd, Refused, Run
+from novikoff.service.bulk import Bulk
 from novikoff.service.encoding import answer, encoder
+from novikoff.service.runs import Odd, Refused, Run
 from novikoff.store import from_bytes, to_bytes
 from novikoff.stream.formats.events import Found, Limits, Terms, read_events
 from novikoff.stream.hashing import hashed

@@ -18,12 +18,13 @@ from novikoff.learners.events import OneByOne
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.single import Asked, score_rows
 from novikoff.service.encoding import answer, as_named, encoder
+from novikoff.service.runs import Odd, Refused, Run
 from novikoff.stream.classes import Classes
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.formats.events import ABSENT, ODD, Found, Limits, Terms, read_events
 from novikoff.stream.labels import Labels
 from novikoff.stream.rows import Sparse
-from novikoff.stream.spellings import LONGEST, SEED, SPAN, Spellings
+from novikoff.stream.spellings import LONGEST, SEED, Spellings
 from novikoff.wrap.many import Many
 
 UNKNOWN = LARGEST_INDEX - 1  # a column that no feature with a name has
@@ -31,72 +32,6 @@ ROWS, TERMS = 4096, 1 << 17  # of one run at most
 FEW = 8  # examples that are learned one by one: to make a batch of them would take longer
 LABELS_KEPT = 100_000
 ONCE = np.zeros(0)  # weights of examples
-
-
-class Odd(NamedTuple):
-    """A line that is not usual."""
-
-    line: int
-    """From 1 on."""
-    data: bytes
-
-
-class Run:
-    """A stretch of lines that are usual; empty lines between them don't count."""
-
-    def __init__(self, text: NDArray[np.uint8], found: Found, terms: Terms) -> None:
-        self.text, self.found, self.terms = text, found, terms
-
-    def __len__(self) -> int:
-        return len(self.found.lines)
-
-    @property
-    def first(self) -> int:
-        """The number of the first line, from 1 on."""
-        return self.line(0)
-
-    def line(self, i: int) -> int:
-        return int(self.found.lines[i]) + 1
-
-    def data(self, i: int) -> bytes:
-        """The line of example i."""
-        rest = self.text[int(self.found.begins[i]) :]
-        end = rest.tobytes().index(b"\n") if len(rest) < 1 << 16 else self._end(rest)
-        return rest[:end].tobytes()
-
-    def _end(self, rest: NDArray[np.uint8]) -> int:
-        size = 1 << 12
-        while not (found := np.flatnonzero(rest[:size] == 10)).size:
-            size *= 8
-        return int(found[0])
-
-    def features(self, i: int) -> dict[str, float]:
-        at = slice(int(self.found.starts[i]), int(self.found.starts[i + 1]))
-        names = (self.spelled(span).decode() for span in self.terms.spans[at].tolist())
-        return dict(zip(names, self.terms.values[at].tolist(), strict=True))
-
-    def has_label(self, i: int) -> bool:
-        return int(self.found.labels[i]) != ABSENT
-
-    def label(self, i: int) -> Any:
-        return json.loads(self.spelled(int(self.found.labels[i])))
-
-    def spelled(self, span: int) -> bytes:
-        return self.text[span >> SPAN :][: span & LONGEST].tobytes()
-
-    def after(self, count: int) -> Run:
-        """The run without its first examples."""
-        return Run(self.text, Found._make(array[count:] for array in self.found), self.terms)
-
-
-class Refused(NovikoffError):
-    """An example of a run was refused; those before it stand, and it and those after it have left no trace."""
-
-    def __init__(self, taken: int, problem: Exception) -> None:
-        super().__init__(str(problem))
-        self.taken = taken
-        """How many were taken: the number of this one in the run, from 0 on."""
-        self.problem = problem
 
 
 class Bulk:
