@@ -19,6 +19,7 @@ COMMON = (
     "lane",
     "learner",
     "one_row",
+    "score_lane",
     "state",
     "weighed",
 )

@@ -14,6 +14,7 @@ COMMON = (
     "growing",
     "many",
     "members",
+    "one_lane",
     "out_of_bag",
     "preferring",
     "promises",
