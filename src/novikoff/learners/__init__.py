@@ -18,8 +18,10 @@ COMMON = (
     "kernelised",
     "lane",
     "learner",
+    "linear",
     "one_row",
     "score_lane",
+    "slotted",
     "state",
     "weighed",
 )

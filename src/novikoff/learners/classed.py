@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError, OverflowRefused
 from novikoff.learners.events import one_array
-from novikoff.learners.learner import Learner
+from novikoff.learners.slotted import Slotted
 from novikoff.parts.geometry import limit
 from novikoff.stream import door
 from novikoff.stream.classes import Classes
@@ -18,7 +18,7 @@ from novikoff.stream.names import Names, numbers
 from novikoff.stream.rows import Sparse
 
 
-class Classed(Learner):
+class Classed(Slotted):
     """Abstract."""
 
     two_classes = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -11,19 +12,21 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.lane import Lane
-from novikoff.learners.learner import TIES, Learner
+from novikoff.learners.learner import TIES
+from novikoff.learners.linear import Linear
 from novikoff.learners.score_lane import Score, ScoreLane
 from novikoff.learners.state import State
 from novikoff.parts import loop
-from novikoff.parts.geometry import limit
+from novikoff.parts.geometry import limit, read_some
 from novikoff.stream import door
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names, numbers
+from novikoff.stream.rows import Dense
 
 _LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_met")
 
 
-class OneByOne(Learner):
+class OneByOne(Linear):
     """A learner that also takes single examples. Abstract."""
 
     _lane: Lane | None = None
@@ -205,6 +208,16 @@ class OneByOne(Learner):
         if self._unseen_weight(state) == 0.0:
             counts &= columns < state.features
         return self._score_terms(state, columns[counts], values[counts])
+
+    def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
+        """One example's score: the same sum in the same order, with only the weights that it needs."""
+        weights, out = np.empty(len(columns) + 1), np.empty(1)
+        seen = columns < state.features
+        read_some(state.geometry, state.ledger.examples, np.where(seen, columns, np.uint32(0)), weights)
+        weights[1:][~seen] = self._unseen_weight(state)
+        row = Dense(values, len(values))
+        loop.scores(weights, row, state.geometry.bias, len(weights), math.inf, True, out)
+        return float(out[0])
 
     def _terms(self, state: State, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
         """The column numbers and values of one example, unknown features and zeros included."""

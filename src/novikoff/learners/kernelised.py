@@ -70,9 +70,6 @@ class Kernelised(Learner):
 
     # --- State and files ---
 
-    def _rule(self) -> Any:
-        return None
-
     def _geometry(self, slots: int, kind: Any) -> Filed:
         return nothing(kind)
 

@@ -1,7 +1,7 @@
-"""What every binary linear learner has in common: fit, partial_fit, predict, and the same one example at a time.
+"""What every learner has in common: fit, partial_fit and predict, and one run from the first example to the last.
 
-A learner's own file says which rule and which geometry it is made of, what its settings may be and which theorems hold
-for it; everything else is here.
+A learner's own file says what its settings may be and which theorems hold for it; those that are linear are made of a
+rule and a geometry (`linear.py`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from novikoff.errors import InputError, OverflowRefused, RangeRefused, not_fitte
 from novikoff.learners.estimator import Estimator, truth, whole
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
-from novikoff.parts import loop
-from novikoff.parts.geometry import first_outside, limit, read_all, read_some, resized
+from novikoff.parts.geometry import first_outside
 from novikoff.stream import door
 from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.names import Names
-from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many, narrowed, width
-from novikoff.stream.terms import each, parts
+from novikoff.stream.rows import Rows, cut, how_many
+from novikoff.stream.terms import parts
 from novikoff.theory.bounds import Bound
 
 TIES = {"positive": 1.0, "negative": -1.0}
@@ -92,12 +91,40 @@ class Learner(Estimator, ABC):
     # --- What a learner's file provides ---
 
     @abstractmethod
-    def _rule(self) -> Any:
-        """The rule, from the settings."""
-
-    @abstractmethod
     def _geometry(self, slots: int, kind: Any) -> Any:
         """A fresh geometry, from the settings."""
+
+    @abstractmethod
+    def _compact(self, state: State) -> Any:
+        """The geometry without room to spare, as it goes to a file."""
+
+    @abstractmethod
+    def _learn(
+        self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], passes: int
+    ) -> None:
+        """Learns all rows, or none where one is refused."""
+
+    @abstractmethod
+    def _pass(
+        self,
+        state: State,
+        rows: Rows,
+        signs: NDArray[np.int8],
+        weights: NDArray[np.float64],
+        *,
+        known: bool = False,
+    ) -> int:
+        """One pass; returns how many rows were taken."""
+
+    @abstractmethod
+    def scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
+        """What decision_function does, for many batches of rows that have passed the door, with the hypothesis of this
+        moment made once. `known` says that a reader has looked through the rows: no column comes twice; there may be
+        some that were never learned."""
+
+    @abstractmethod
+    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+        """The weights, that of the bias first; AttributeError where what is learned is no such vector."""
 
     @abstractmethod
     def bounds(self) -> Sequence[Bound]:
@@ -133,10 +160,6 @@ class Learner(Estimator, ABC):
     def _unseen_weight(self, state: State) -> float:
         """The weight of features that were never seen."""
         return 0.0
-
-    def _compact(self, state: State) -> Any:
-        """The geometry without room to spare, as it goes to a file."""
-        return resized(state.geometry, state.features + 1)
 
     def _more_arrays(self, state: State) -> dict[str, NDArray[Any]]:
         """What goes to a file beside the geometry, by name."""
@@ -261,43 +284,6 @@ class Learner(Estimator, ABC):
     def _adopt(self, state: State) -> None:
         self._state = state
 
-    def _learn(
-        self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], passes: int
-    ) -> None:
-        """Learns all rows, or none where one is refused.
-
-        A batch smaller than the model is looked through first. A larger one is learned at once, and the model put back
-        as it was if that fails: copying the model is then cheaper than reading the batch twice.
-        """
-        kept = state.copy() if len(rows.values) >= state.geometry.slots.size else None
-        if kept is None:
-            self._check_rows(state, rows)
-        for _ in range(passes):
-            taken = self._pass(state, rows, signs, weights)
-            if taken < len(signs):
-                if kept is not None:
-                    self._put_back(state, kept)
-                    self._check_rows(state, rows)
-                raise self._ran_away(taken, nothing_stands=kept is not None or state is not self._state)
-
-    def _put_back(self, state: State, kept: State) -> None:
-        state.geometry, state.ledger, state.more = kept.geometry, kept.ledger, kept.more
-        if state is self._state:
-            self._adopt(state)
-
-    def _check_rows(self, state: State, rows: Rows) -> None:
-        """InputError where a row is not good."""
-        weights, slots = state.geometry.slots, state.features + 1
-
-        def take(part: Rows, start: int, tidy: bool) -> int:
-            good = loop.first_refused(part, how_many(part), slots, weights, tidy)
-            self._check_range(cut(part, 0, good), start)
-            return good
-
-        good = each(rows, state.features, take)
-        if good < how_many(rows):
-            raise InputError(door.why_refused(rows, good, state.features))
-
     def _check_range(self, rows: Rows, start: int = 0) -> None:
         """RangeRefused where a value is not in the learner's range; `start` is the number of the first row."""
         least, most = self._range()
@@ -324,27 +310,6 @@ class Learner(Estimator, ABC):
                 f" {state.features:,}, and now there are {features:,}."
             )
         state.make_room(features)
-
-    def _pass(
-        self,
-        state: State,
-        rows: Rows,
-        signs: NDArray[np.int8],
-        weights: NDArray[np.float64],
-        *,
-        known: bool = False,
-    ) -> int:
-        """One pass; returns how many rows were taken."""
-
-        def take(part: Rows, start: int, tidy: bool) -> int:
-            stop = start + how_many(part)
-            return self._take(state, part, signs[start:stop], weights[start:stop], tidy)
-
-        return each(rows, state.features, take, known=known)
-
-    def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
-        slots, tie, book = state.features + 1, TIES[self.tie], state.ledger.book
-        return loop.learn(self._rule(), state.geometry, rows, signs, weights, slots, tie, book, tidy)
 
     def _ran_away(self, row: int, *, nothing_stands: bool) -> OverflowRefused:
         stands = "nothing of this batch was learned" if nothing_stands else "what was learned up to there stands"
@@ -378,61 +343,6 @@ class Learner(Estimator, ABC):
     def score_rows(self, rows: Rows) -> NDArray[np.float64]:
         """What decision_function does with rows that have passed the door."""
         return self.scorer()(rows)
-
-    def scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
-        """The same for many batches, with the hypothesis of this moment made once. `known` says that a reader has
-        looked through the rows: no column comes twice; there may be some that were never learned."""
-        state, scale = self._fitted(), self._scale()
-        score, spare = self._scorer(state), False
-        shape = self._score_shape(state)
-
-        def of(rows: Rows) -> NDArray[np.float64]:
-            nonlocal state, score, spare
-            out = np.empty((how_many(rows), *shape))
-            if known and self._unseen_weight(state) == 0.0:
-                rows = narrowed(rows, state.features)
-            elif known and isinstance(rows, Sparse) and width(rows) > state.features:
-                if not spare:  # one more feature, for all that were never seen
-                    state, spare = state.copy(), True
-                    state.make_room(state.features + 1)
-                    score = self._scorer(state)
-                rows = rows._replace(indices=np.minimum(rows.indices, np.uint32(state.features - 1)))
-
-            def take(part: Rows, start: int, tidy: bool) -> int:
-                self._check_range(part, start)
-                return score(part, tidy, out[start : start + how_many(part)])
-
-            good = each(rows, state.features, take, known=known)
-            if good < len(out):
-                raise InputError(door.why_refused(rows, good, state.features))
-            return out * scale
-
-        return of
-
-    def _score_shape(self, state: State) -> tuple[int, ...]:
-        """Of one example's score: a number, by default."""
-        return ()
-
-    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        """score(rows, tidy, out) → how many rows were scored."""
-        weights, bias, slots = self._hypothesis(state), state.geometry.bias, state.features + 1
-        largest = limit.function(state.geometry.slots)
-        return lambda rows, tidy, out: loop.scores(weights, rows, bias, slots, largest, tidy, out)
-
-    def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
-        """One example's score: the same sum in the same order, with only the weights that it needs."""
-        weights, out = np.empty(len(columns) + 1), np.empty(1)
-        seen = columns < state.features
-        read_some(state.geometry, state.ledger.examples, np.where(seen, columns, np.uint32(0)), weights)
-        weights[1:][~seen] = self._unseen_weight(state)
-        row = Dense(values, len(values))
-        loop.scores(weights, row, state.geometry.bias, len(weights), math.inf, True, out)
-        return float(out[0])
-
-    def _hypothesis(self, state: State) -> NDArray[np.float64]:
-        weights = np.empty(state.room + 1)
-        read_all(state.geometry, state.ledger.examples, weights)
-        return weights
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row."""

@@ -120,9 +120,6 @@ class MultilayerPerceptron(Classed):
         if not (isinstance(self.seed, int | np.integer) and 0 <= self.seed < 2**63):
             raise InputError(f"seed must be a whole number of at least 0, but is {self.seed!r}.")
 
-    def _rule(self) -> Any:
-        raise NotImplementedError("a network has no rule of a linear learner")
-
     def bounds(self) -> Sequence[Bound]:
         return ()
 

@@ -21,6 +21,7 @@ from novikoff.errors import InputError, OverflowRefused
 from novikoff.learners.estimator import one_of
 from novikoff.learners.following import Following, Nobody, Onlooker
 from novikoff.learners.learner import Learner
+from novikoff.learners.linear import Linear
 from novikoff.learners.state import State
 from novikoff.parts.blame import UPDATES
 from novikoff.parts.queries import Desk, Queries, learn_queries
@@ -58,7 +59,7 @@ class Grades:
 
 
 @final
-class QueryRanking(Stack, Learner):
+class QueryRanking(Stack, Linear):
     """Ranks documents within queries by one vector of weights, learned from preferences.
 
     Parameters

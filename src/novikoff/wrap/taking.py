@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.learners.learner import TIES, Learner
+from novikoff.learners.learner import TIES
+from novikoff.learners.linear import Linear
 from novikoff.ledger import Ledger
 from novikoff.parts import loop
 from novikoff.parts.geometry import first_outside
@@ -59,7 +60,7 @@ class Part(NamedTuple):
 
 def take_all(model: Any, state: Choosing, part: Part) -> int:
     """All rows; returns how many were taken, as all of these do."""
-    return Learner._take(model, state, part.rows, part.signs, part.weights, part.tidy)
+    return Linear._take(model, state, part.rows, part.signs, part.weights, part.tidy)
 
 
 def take_until_drawn(model: Any, state: Choosing, part: Part) -> int:

@@ -1,0 +1,39 @@
+"""Linear learners: a rule says when the weights move and how far, a geometry how they move."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.learners.learner import TIES
+from novikoff.learners.slotted import Slotted
+from novikoff.learners.state import State
+from novikoff.parts import loop
+from novikoff.parts.geometry import limit, read_all
+from novikoff.stream.rows import Rows
+
+
+class Linear(Slotted):
+    """Abstract."""
+
+    @abstractmethod
+    def _rule(self) -> Any:
+        """The rule, from the settings."""
+
+    def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
+        slots, tie, book = state.features + 1, TIES[self.tie], state.ledger.book
+        return loop.learn(self._rule(), state.geometry, rows, signs, weights, slots, tie, book, tidy)
+
+    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        weights, bias, slots = self._hypothesis(state), state.geometry.bias, state.features + 1
+        largest = limit.function(state.geometry.slots)
+        return lambda rows, tidy, out: loop.scores(weights, rows, bias, slots, largest, tidy, out)
+
+    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+        weights = np.empty(state.room + 1)
+        read_all(state.geometry, state.ledger.examples, weights)
+        return weights

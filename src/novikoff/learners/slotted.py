@@ -1,0 +1,119 @@
+"""Learners whose weights stand in slots, one for each feature: rows go through a loop, part by part."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.learners.learner import Learner
+from novikoff.learners.state import State
+from novikoff.parts import loop
+from novikoff.parts.geometry import resized
+from novikoff.stream import door
+from novikoff.stream.rows import Rows, Sparse, cut, how_many, narrowed, width
+from novikoff.stream.terms import each
+
+
+class Slotted(Learner):
+    """Abstract."""
+
+    @abstractmethod
+    def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
+        """Learns these rows; returns how many were taken."""
+
+    @abstractmethod
+    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        """score(rows, tidy, out) → how many rows were scored."""
+
+    def _score_shape(self, state: State) -> tuple[int, ...]:
+        """Of one example's score: a number, by default."""
+        return ()
+
+    def _compact(self, state: State) -> Any:
+        return resized(state.geometry, state.features + 1)
+
+    # --- Learning ---
+
+    def _learn(
+        self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], passes: int
+    ) -> None:
+        """A batch smaller than the model is looked through first. A larger one is learned at once, and the model put
+        back as it was if that fails: copying the model is then cheaper than reading the batch twice."""
+        kept = state.copy() if len(rows.values) >= state.geometry.slots.size else None
+        if kept is None:
+            self._check_rows(state, rows)
+        for _ in range(passes):
+            taken = self._pass(state, rows, signs, weights)
+            if taken < len(signs):
+                if kept is not None:
+                    self._put_back(state, kept)
+                    self._check_rows(state, rows)
+                raise self._ran_away(taken, nothing_stands=kept is not None or state is not self._state)
+
+    def _put_back(self, state: State, kept: State) -> None:
+        state.geometry, state.ledger, state.more = kept.geometry, kept.ledger, kept.more
+        if state is self._state:
+            self._adopt(state)
+
+    def _check_rows(self, state: State, rows: Rows) -> None:
+        """InputError where a row is not good."""
+        weights, slots = state.geometry.slots, state.features + 1
+
+        def take(part: Rows, start: int, tidy: bool) -> int:
+            good = loop.first_refused(part, how_many(part), slots, weights, tidy)
+            self._check_range(cut(part, 0, good), start)
+            return good
+
+        good = each(rows, state.features, take)
+        if good < how_many(rows):
+            raise InputError(door.why_refused(rows, good, state.features))
+
+    def _pass(
+        self,
+        state: State,
+        rows: Rows,
+        signs: NDArray[np.int8],
+        weights: NDArray[np.float64],
+        *,
+        known: bool = False,
+    ) -> int:
+        def take(part: Rows, start: int, tidy: bool) -> int:
+            stop = start + how_many(part)
+            return self._take(state, part, signs[start:stop], weights[start:stop], tidy)
+
+        return each(rows, state.features, take, known=known)
+
+    # --- Predicting ---
+
+    def scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
+        state, scale = self._fitted(), self._scale()
+        score, spare = self._scorer(state), False
+        shape = self._score_shape(state)
+
+        def of(rows: Rows) -> NDArray[np.float64]:
+            nonlocal state, score, spare
+            out = np.empty((how_many(rows), *shape))
+            if known and self._unseen_weight(state) == 0.0:
+                rows = narrowed(rows, state.features)
+            elif known and isinstance(rows, Sparse) and width(rows) > state.features:
+                if not spare:  # one more feature, for all that were never seen
+                    state, spare = state.copy(), True
+                    state.make_room(state.features + 1)
+                    score = self._scorer(state)
+                rows = rows._replace(indices=np.minimum(rows.indices, np.uint32(state.features - 1)))
+
+            def take(part: Rows, start: int, tidy: bool) -> int:
+                self._check_range(part, start)
+                return score(part, tidy, out[start : start + how_many(part)])
+
+            good = each(rows, state.features, take, known=known)
+            if good < len(out):
+                raise InputError(door.why_refused(rows, good, state.features))
+            return out * scale
+
+        return of
