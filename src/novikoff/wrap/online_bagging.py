@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.learners.learner import TIES, Learner
+from novikoff.learners.learner import TIES
 from novikoff.parts.resampled import Bagged
 from novikoff.stream.classes import Classes
 from novikoff.wrap.resampling import Resampling
@@ -47,11 +47,6 @@ class OnlineBagging(Resampling):
     >>> OnlineBagging(Perceptron(passes=20)).fit(X, y).predict([[0, 5], [5, 0], [-5, 0]]).tolist()
     ['up', 'right', 'left']
     """
-
-    def __init__(self, learner: Learner | None = None, *, members: int = 10, seed: int = 0) -> None:
-        self.learner = learner
-        self.members = members
-        self.seed = seed
 
     def _scheme(self, classes: Classes) -> Bagged:
         members = int(self.members)

@@ -18,7 +18,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.learners.learner import TIES, Learner
+from novikoff.learners.learner import TIES
 from novikoff.parts.resampled import Boosted
 from novikoff.stream.classes import Classes
 from novikoff.wrap.resampling import Resampling
@@ -49,11 +49,6 @@ class OnlineBoosting(Resampling):
     >>> OnlineBoosting(Perceptron(passes=20)).fit(X, y).predict([[0, 5], [5, 0], [-5, 0]]).tolist()
     ['up', 'right', 'left']
     """
-
-    def __init__(self, learner: Learner | None = None, *, members: int = 10, seed: int = 0) -> None:
-        self.learner = learner
-        self.members = members
-        self.seed = seed
 
     def _scheme(self, classes: Classes) -> Boosted:
         members = int(self.members)

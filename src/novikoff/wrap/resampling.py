@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.learners.estimator import whole
+from novikoff.learners.learner import Learner
 from novikoff.parts.luck import uniform
 from novikoff.stream.rows import Rows, cut
 from novikoff.theory.bounds import Bound
@@ -23,8 +24,11 @@ class Resampling(Many):
     """Abstract. The draws for a row depend on the seed, on how many rows came before, and on the member."""
 
     outcomes = "columns"
-    members: int
-    seed: int
+
+    def __init__(self, learner: Learner | None = None, *, members: int = 10, seed: int = 0) -> None:
+        self.learner = learner
+        self.members = members
+        self.seed = seed
 
     def _check_settings(self) -> None:
         whole(members=self.members)
