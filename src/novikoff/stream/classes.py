@@ -7,7 +7,7 @@ gets the next number. Sets of labels are numbered likewise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from novikoff.errors import LabelError
 from novikoff.stream.labels import arranged, plain
 
-NUMBERS = "biuf"
+K = TypeVar("K", bound=Any)
 
 
 class Classes:
@@ -49,27 +49,12 @@ class Classes:
         if found is not None:
             return found
         label = plain(label)
-        self._same_kind(label)
+        same_kind(self.numbers, label)
         return self.numbers.setdefault(label, len(self.numbers))
-
-    def _same_kind(self, label: Any) -> None:
-        first = next(iter(self.numbers), label)
-        if isinstance(first, str) != isinstance(label, str):
-            raise LabelError(f"Labels must be of one type, all texts or all numbers, but {first!r} and {label!r} came.")
 
     def coded(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], Classes]:
         """The number of each label, and the classes that are known then: self is left as it is."""
-        if y.dtype.kind == "c":
-            raise LabelError("Unknown label type: complex. Labels must be classes.")
-        known = self.copy()
-        try:
-            values, first, inverse = arranged(y)
-        except TypeError:
-            raise LabelError("Labels must be of one type: all texts or all numbers.") from None
-        numbers: NDArray[np.int64] = np.zeros(len(values), np.int64)
-        for k in np.argsort(first):  # in the order of arrival
-            numbers[k] = known.number(values[k])
-        return numbers[inverse], known
+        return coded(y, self.copy())
 
     def coded_sets(self, sets: Sequence[Iterable[Any]]) -> tuple[LabelSets, Classes]:
         """The numbers of the labels of each example, likewise."""
@@ -119,6 +104,21 @@ class LabelSets:
         return LabelSets(
             self.starts[start : stop + 1], self.members, None if self.absent is None else self.absent[start:stop]
         )
+
+
+def coded(y: NDArray[Any], known: K) -> tuple[NDArray[np.int64], K]:
+    """The number of each label, new ones being added to those that are known, in the order of arrival."""
+    values, first, inverse = arranged(y)
+    numbers: NDArray[np.int64] = np.zeros(len(values), np.int64)
+    for k in np.argsort(first):
+        numbers[k] = known.number(values[k])
+    return numbers[inverse], known
+
+
+def same_kind(known: Iterable[Any], label: Any) -> None:
+    first = next(iter(known), label)
+    if isinstance(first, str) != isinstance(label, str):
+        raise LabelError(f"Labels must be of one type, all texts or all numbers, but {first!r} and {label!r} came.")
 
 
 def ordered(labels: Iterable[Any]) -> list[Any]:

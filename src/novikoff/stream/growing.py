@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import LabelError
-from novikoff.stream.classes import Classes, ordered
-from novikoff.stream.labels import Labels, arranged, merged_label, plain
+from novikoff.stream.classes import Classes, coded, ordered, same_kind
+from novikoff.stream.labels import Labels, merged_label, plain
 
 
 class Growing:
@@ -64,29 +64,14 @@ class Growing:
         if self.more is None:
             label = plain(label)
             if label in self.two.sides or len(self.two) < 2:
-                self._same_kind(label)
+                same_kind(self.two.sides, label)
                 return int(self.two.sign(label) > 0.0)
             self.more = Classes([self.two.negative, self.two.positive])
         return self.more.number(label)
 
-    def _same_kind(self, label: Any) -> None:
-        first = next(iter(self.two.sides), label)
-        if isinstance(first, str) != isinstance(label, str):
-            raise LabelError(f"Labels must be of one type, all texts or all numbers, but {first!r} and {label!r} came.")
-
     def coded(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], Growing]:
         """The number of each label, and the labels that are known then: self is left as it is."""
-        if y.dtype.kind == "c":
-            raise LabelError("Unknown label type: complex. Labels must be classes.")
-        known = self.copy()
-        try:
-            values, first, inverse = arranged(y)
-        except TypeError:
-            raise LabelError("Labels must be of one type: all texts or all numbers.") from None
-        numbers: NDArray[np.int64] = np.zeros(len(values), np.int64)
-        for k in np.argsort(first):  # in the order of arrival
-            numbers[k] = known.number(values[k])
-        return numbers[inverse], known
+        return coded(y, self.copy())
 
     def copy(self) -> Growing:
         twin = Growing(Labels(self.two.negative, self.two.positive, rest=self.two.rest))

@@ -129,8 +129,6 @@ def merged_label(label: Any, labels: Labels) -> Any:
 
 def distinct(y: NDArray[Any]) -> list[Any]:
     """The different labels, sorted. Two numbers, the usual case, are found without sorting all of y."""
-    if y.dtype.kind == "c":
-        raise LabelError("Unknown label type: complex. Labels must be classes.")
     if y.dtype.kind in "biuf" and y.size:
         others = y != y[0]
         other = y[np.argmax(others)]
@@ -138,10 +136,7 @@ def distinct(y: NDArray[Any]) -> list[Any]:
             return sorted([plain(y[0]), plain(other)])
         if not others.any():
             return [plain(y[0])]
-    try:
-        return [plain(v) for v in arranged(y)[0]]
-    except TypeError:
-        raise LabelError("Labels must be of one type: all texts or all numbers.") from None
+    return [plain(v) for v in arranged(y)[0]]
 
 
 def arranged(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
@@ -157,7 +152,12 @@ def arranged(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[
             numbers = np.zeros(len(first), np.int64)
             numbers[found] = np.arange(len(found))
             return (found + low).astype(y.dtype), first[found], numbers[places]
-    values, first, inverse = np.unique(y, return_index=True, return_inverse=True)
+    if y.dtype.kind == "c":
+        raise LabelError("Unknown label type: complex. Labels must be classes.")
+    try:
+        values, first, inverse = np.unique(y, return_index=True, return_inverse=True)
+    except TypeError:
+        raise LabelError("Labels must be of one type: all texts or all numbers.") from None
     return values, first, inverse
 
 
