@@ -13,6 +13,7 @@ COMMON = (
     "dual_run",
     "estimator",
     "events",
+    "fitted",
     "following",
     "judged",
     "kernelised",

@@ -22,6 +22,7 @@ class Classed(Slotted):
     """Abstract."""
 
     two_classes = False
+    multi_class = True
 
     # --- Labels ---
 
@@ -141,11 +142,6 @@ class Classed(Slotted):
         if self._unseen_weight(state) == 0.0:
             counts &= columns < state.features
         return columns[counts], np.ascontiguousarray(values[counts])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
 
 def too_large(state: Any, values: NDArray[Any]) -> bool:

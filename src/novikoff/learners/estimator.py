@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from novikoff.errors import InputError
 
 
 class Estimator:
     """Settings are the keyword arguments of __init__, kept under their names and checked when something is learned."""
+
+    multi_class: ClassVar[bool] = False
+    """Whether it takes more than two classes, for scikit-learn."""
 
     @classmethod
     def settings(cls) -> dict[str, inspect.Parameter]:
@@ -54,7 +57,7 @@ class Estimator:
         return Tags(
             estimator_type="classifier",
             target_tags=TargetTags(required=True, single_output=True),
-            classifier_tags=ClassifierTags(multi_class=False),
+            classifier_tags=ClassifierTags(multi_class=self.multi_class),
             input_tags=InputTags(sparse=True),
         )
 

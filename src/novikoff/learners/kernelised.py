@@ -40,6 +40,7 @@ class Kernelised(Learner):
     memory: float
     bias = False
     takes_classes = True
+    multi_class = True
     _state: DualState | None = None
 
     # --- What a learner's file provides ---
@@ -269,6 +270,5 @@ class Kernelised(Learner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         return tags

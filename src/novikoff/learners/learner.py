@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import InputError, OverflowRefused, RangeRefused, not_fitted
-from novikoff.learners.estimator import Estimator, truth, whole
+from novikoff.errors import InputError, OverflowRefused, RangeRefused
+from novikoff.learners.estimator import truth, whole
+from novikoff.learners.fitted import Fitted
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts.geometry import first_outside
@@ -29,7 +30,7 @@ from novikoff.theory.bounds import Bound
 TIES = {"positive": 1.0, "negative": -1.0}
 
 
-class Learner(Estimator, ABC):
+class Learner(Fitted[State], ABC):
     """A binary classifier that learns from batches. Abstract: see the learners beside this file."""
 
     bias: bool
@@ -38,7 +39,6 @@ class Learner(Estimator, ABC):
     tabular: ClassVar[str] = "no"
     """Whether many columns of its weights can be learned side by side: each as if it stood alone, as one long vector
     (whole), or not."""
-    _state: State | None = None
 
     takes_classes: ClassVar[bool] = False
     """Whether it takes more than two classes by itself, without a scheme around it."""
@@ -318,20 +318,7 @@ class Learner(Estimator, ABC):
             " choose a schedule whose steps shrink."
         )
 
-    def _same_features(self, batch: door.Batch) -> None:
-        state = self._fitted()
-        names = list(state.names.columns) if state.names is not None else None
-        door.same_features(type(self).__name__, state.features, names, batch, stacklevel=5)
-
     # --- Predicting ---
-
-    def _fitted(self) -> State:
-        if self._state is None:
-            raise not_fitted(type(self).__name__)
-        return self._state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._state is not None
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """w·x for each row: positive for classes_[1]."""
@@ -362,30 +349,12 @@ class Learner(Estimator, ABC):
         """What is shown of the scores of some examples beside their labels, a row for each."""
         return scores.reshape(len(scores), -1)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose label is predicted."""
-        predicted = self.predict(X)
-        return float(np.average(predicted == door.label_array(y, len(predicted)), weights=sample_weight))
-
     # --- What was learned ---
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The two labels: the score is positive for the second."""
         return np.array(self._learned("classes_").labels.known())
-
-    @property
-    def n_features_in_(self) -> int:
-        """How many features there are so far."""
-        return self._learned("n_features_in_").features
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """The names of the features, where they have names."""
-        names = self._learned("feature_names_in_").names
-        if names is None:
-            raise AttributeError(f"The features of this {type(self).__name__} have no names.")
-        return np.array(list(names.columns), object)
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -410,11 +379,6 @@ class Learner(Estimator, ABC):
     def ledger_(self) -> Ledger:
         """What happened: examples, mistakes, updates, radius."""
         return self._learned("ledger_").ledger
-
-    def _learned(self, name: str) -> State:
-        if self._state is None:
-            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
-        return self._state
 
 
 def _named(state: State, column: int) -> str:

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import InputError, OverflowRefused, not_fitted
+from novikoff.errors import InputError, OverflowRefused
 from novikoff.learners.estimator import positive, truth, whole
 from novikoff.parts.classes import room, score_rows
 from novikoff.parts.crammer_singer import Reached, origin, posed, solve
 from novikoff.stream import door
 from novikoff.stream.labels import distinct
+from novikoff.stream.names import Names
 from novikoff.stream.rows import Rows, how_many
 from novikoff.stream.terms import packed
 from novikoff.wrap.solved import Solved
@@ -28,7 +29,7 @@ class State(NamedTuple):
     """[slot][class]; slot 0 is the bias's."""
     labels: list[Any]
     features: int
-    names: list[str] | None
+    names: Names | None
     kind: np.dtype[Any]
     reached: Reached
 
@@ -128,8 +129,9 @@ class MulticlassSVM(Solved):
         point = origin(problem, batch.features)
         reached = solve(problem, point, int(self.passes), tolerance=float(self.tolerance), seed=int(self.seed))
         self._check_reached(reached)
+        names = None if batch.names is None else Names(batch.names)
         weights = np.ascontiguousarray(point.weights[:, : len(labels)])
-        self._state = State(weights, labels, batch.features, batch.names, rows.values.dtype, reached)
+        self._state = State(weights, labels, batch.features, names, rows.values.dtype, reached)
         return self
 
     def _check_settings(self) -> None:
@@ -158,20 +160,19 @@ class MulticlassSVM(Solved):
     # --- Files ---
 
     def file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        state = self._state
-        if state is None:
-            raise not_fitted(type(self).__name__)
+        state = self._fitted()
         header = {
             "labels": state.labels,
             "features": state.features,
-            "names": state.names,
+            "names": None if state.names is None else list(state.names.columns),
             "precision": np.dtype(state.kind).name,
             "reached": list(state.reached),
         }
         return header, {"weights": state.weights}
 
     def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
-        names, kind, reached = header["names"], np.dtype(header["precision"]), Reached(*header["reached"])
+        kind, reached = np.dtype(header["precision"]), Reached(*header["reached"])
+        names = None if header["names"] is None else Names(header["names"])
         self._state = State(tensors["weights"], header["labels"], header["features"], names, kind, reached)
 
     # --- Predicting ---
@@ -187,17 +188,10 @@ class MulticlassSVM(Solved):
         chosen: NDArray[Any] = self.classes_[best]
         return chosen
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose label is predicted."""
-        predicted = self.predict(X)
-        return float(np.average(predicted == door.label_array(y, len(predicted)), weights=sample_weight))
-
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        state = self._state
-        if state is None:
-            raise not_fitted(type(self).__name__)
+        state = self._fitted()
         batch = door.batch(X, kind=state.kind)
-        door.same_features(type(self).__name__, state.features, state.names, batch)
+        self._same_features(batch)
         rows = packed(batch.rows, state.features)
         scores = self._score_rows(state, rows)
         bad = np.append(np.flatnonzero(~np.isfinite(scores).all(axis=1)), len(scores))[0]
@@ -214,24 +208,6 @@ class MulticlassSVM(Solved):
         return scores[:, :classes]
 
     # --- What was learned ---
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels, sorted."""
-        return np.array(self._learned("classes_").labels)
-
-    @property
-    def n_features_in_(self) -> int:
-        """How many features there are."""
-        return self._learned("n_features_in_").features
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """The names of the features, where they have names."""
-        names = self._learned("feature_names_in_").names
-        if names is None:
-            raise AttributeError(f"The features of this {type(self).__name__} have no names.")
-        return np.array(names, object)
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -266,16 +242,3 @@ class MulticlassSVM(Solved):
     def _shown(self, name: str) -> NDArray[np.float64]:
         weights = self._learned(name).weights.T
         return weights[1:] - weights[:1] if len(weights) == 2 else weights.copy()
-
-    def _learned(self, name: str) -> State:
-        if self._state is None:
-            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
-        return self._state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._state is not None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags

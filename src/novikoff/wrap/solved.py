@@ -6,10 +6,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
-from novikoff.learners.estimator import Estimator
+from novikoff.learners.fitted import Fitted
 
 
 class Shown(NamedTuple):
@@ -22,8 +23,15 @@ class Shown(NamedTuple):
     """What is known of the error on new data, under assumptions that are written there."""
 
 
-class Solved(Estimator):
+class Solved(Fitted[Any]):
     """Abstract."""
+
+    multi_class = True
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        return np.array(self._learned("classes_").labels)
 
     @abstractmethod
     def file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

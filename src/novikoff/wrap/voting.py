@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError, not_fitted
+from novikoff.errors import InputError
 from novikoff.learners import name_of
 from novikoff.parts.trees import Trees, well_formed
 from novikoff.stream import door
@@ -83,8 +83,7 @@ class Voting(Solved):
     def _votes_of(self, X: Any) -> NDArray[np.float64]:
         state = self._fitted()
         batch = door.batch(X, kind=state.kind)
-        names = None if state.names is None else list(state.names.columns)
-        door.same_features(type(self).__name__, state.features, names, batch, stacklevel=5)
+        self._same_features(batch)
         return self._votes(state, gathered(batch, state.features))
 
     def scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
@@ -115,11 +114,6 @@ class Voting(Solved):
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: that with the most votes, the first of equals."""
         return self.choose(self._votes_of(X))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose label is predicted."""
-        predicted = self.predict(X)
-        return float(np.average(predicted == door.label_array(y, len(predicted)), weights=sample_weight))
 
     # --- Files ---
 
@@ -180,42 +174,6 @@ class Voting(Solved):
 
     def describe(self) -> str | None:
         return f"{len(self._fitted().weights):,} members vote."
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels, sorted."""
-        return np.array(self._learned("classes_").labels)
-
-    @property
-    def n_features_in_(self) -> int:
-        """How many features there are."""
-        return self._learned("n_features_in_").features
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """The names of the features, where they have names."""
-        names = self._learned("feature_names_in_").names
-        if names is None:
-            raise AttributeError(f"The features of this {type(self).__name__} have no names.")
-        return np.array(list(names.columns), object)
-
-    def _fitted(self) -> Voters:
-        if self._state is None:
-            raise not_fitted(type(self).__name__)
-        return self._state
-
-    def _learned(self, name: str) -> Voters:
-        if self._state is None:
-            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
-        return self._state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._state is not None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
 
 def seeded(**settings: int) -> None:
