@@ -16,7 +16,7 @@ from novikoff._jit import compiled
 from novikoff.ledger import EXAMPLES, UPDATES, Book
 from novikoff.parts.geometry import fits, limit, score
 from novikoff.parts.loop import REFUSED, RIGHT, step
-from novikoff.stream.rows import Rows, Sparse, first, last, measure, proper, slot
+from novikoff.stream.rows import Rows, Sparse, cut, first, last, measure, proper, slot
 
 LEFT_OUT = 2
 # Where each number of a stretch lives.
@@ -36,56 +36,59 @@ class Changes(NamedTuple):
     values: NDArray[np.floating]
 
 
+class Run(NamedTuple):
+    """A learner that learns, or one that goes through its hypotheses again; its book is scratch then."""
+
+    rule: Any
+    geometry: Any
+    slots: int
+    """Those in use."""
+    tie: float
+    book: Book
+
+
+class Part(NamedTuple):
+    """Some rows, as the loops take them."""
+
+    rows: Rows
+    labels: NDArray[np.int8]
+    weights: NDArray[np.float64]
+    """Empty, or 0 for rows that are left out and 1 for the others."""
+    tidy: bool
+
+    def piece(self, start: int, stop: int) -> Part:
+        stop = min(stop, len(self.labels))
+        return Part(cut(self.rows, start, stop), self.labels[start:stop], self.weights[start:stop], self.tidy)
+
+
 @compiled
-def take(
-    rule: Any,
-    geometry: Any,
-    rows: Rows,
-    i: int,
-    labels: NDArray[np.int8],
-    weights: NDArray[np.float64],
-    slots: int,
-    tie: float,
-    book: Book,
-    tidy: bool,
-) -> int:
+def take(run: Run, part: Part, i: int) -> int:
     """Learns row i: RIGHT, WRONG, REFUSED, or LEFT_OUT where its weight is 0."""
-    if not (tidy or proper(rows, i, slots)):
+    rows, geometry = part.rows, run.geometry
+    if not (part.tidy or proper(rows, i, run.slots)):
         return REFUSED
-    if len(weights) > 0 and weights[i] == 0.0:
+    if len(part.weights) > 0 and part.weights[i] == 0.0:
         _, square = measure(rows, i, geometry.slots)
         return LEFT_OUT if square < limit(geometry.slots) and fits(geometry, rows, i) else REFUSED
-    return step(rule, geometry, rows, i, np.float64(labels[i]), 1.0, tie, book)
+    return step(run.rule, geometry, rows, i, np.float64(part.labels[i]), 1.0, run.tie, run.book)
 
 
 @compiled
-def learn_stretches(
-    rule: Any,
-    geometry: Any,
-    rows: Rows,
-    labels: NDArray[np.int8],
-    weights: NDArray[np.float64],
-    slots: int,
-    tie: float,
-    book: Book,
-    tidy: bool,
-    stretch: NDArray[np.int64],
-    targets: NDArray[np.int64],
-) -> int:
+def learn_stretches(run: Run, part: Part, stretch: NDArray[np.int64], targets: NDArray[np.int64]) -> int:
     """Learns until a stretch reaches its target, which PASSED then says; returns how many rows were taken.
 
     A stretch that ends beyond its target makes that the length to be exceeded. `targets`, where there are any, are
     those of the next stretches; learning ends as well where there is none for the next one.
     """
-    used = 0
-    for i in range(len(labels)):
-        updates = book.counts[UPDATES]
-        taken = take(rule, geometry, rows, i, labels, weights, slots, tie, book, tidy)
+    used, counts = 0, run.book.counts
+    for i in range(len(part.labels)):
+        updates = counts[UPDATES]
+        taken = take(run, part, i)
         if taken == REFUSED:
             return i
         if taken == LEFT_OUT:
             continue
-        if taken == RIGHT and book.counts[UPDATES] == updates:
+        if taken == RIGHT and counts[UPDATES] == updates:
             stretch[LENGTH] += 1
             if stretch[LENGTH] == stretch[TARGET]:
                 stretch[PASSED] = 1
@@ -99,71 +102,51 @@ def learn_stretches(
             used += 1
             if used == len(targets):
                 return i + 1
-    return len(labels)
+    return len(part.labels)
 
 
 @compiled
-def learn_changes(
-    rule: Any,
-    geometry: Any,
-    rows: Rows,
-    labels: NDArray[np.int8],
-    weights: NDArray[np.float64],
-    slots: int,
-    tie: float,
-    book: Book,
-    tidy: bool,
-    changes: Changes,
-) -> int:
+def learn_changes(run: Run, part: Part, changes: Changes) -> int:
     """One pass that keeps every example at which the hypothesis changes; there must be room for them. Returns how many
     rows were taken."""
-    for i in range(len(labels)):
-        updates = book.counts[UPDATES]
-        if take(rule, geometry, rows, i, labels, weights, slots, tie, book, tidy) == REFUSED:
+    rows, counts = part.rows, run.book.counts
+    for i in range(len(part.labels)):
+        updates = counts[UPDATES]
+        if take(run, part, i) == REFUSED:
             return i
-        if book.counts[UPDATES] == updates:
+        if counts[UPDATES] == updates:
             continue
         k, end = changes.sizes[KEPT], changes.sizes[TERMS]
         for term in range(first(rows, i), last(rows, i)):
             changes.indices[end] = slot(rows, i, term) - 1
             changes.values[end] = rows.values[term]
             end += 1
-        changes.signs[k] = labels[i]
-        changes.born[k] = book.counts[EXAMPLES]
+        changes.signs[k] = part.labels[i]
+        changes.born[k] = counts[EXAMPLES]
         changes.ends[k + 1] = end
         changes.sizes[KEPT] = k + 1
         changes.sizes[TERMS] = end
-    return len(labels)
+    return len(part.labels)
 
 
 @compiled
-def replay(rule: Any, geometry: Any, changes: Changes, start: int, stop: int, tie: float, book: Book) -> None:
-    """From hypothesis `start` to hypothesis `stop`; the book is scratch."""
+def replay(run: Run, changes: Changes, start: int, stop: int) -> None:
+    """From hypothesis `start` to hypothesis `stop`."""
     rows = Sparse(changes.ends, changes.indices, changes.values)
     for k in range(start, stop):
-        book.counts[EXAMPLES] = changes.born[k] - 1
-        step(rule, geometry, rows, k, np.float64(changes.signs[k]), 1.0, tie, book)
+        run.book.counts[EXAMPLES] = changes.born[k] - 1
+        step(run.rule, run.geometry, rows, k, np.float64(changes.signs[k]), 1.0, run.tie, run.book)
 
 
 @compiled
 def try_all(
-    rule: Any,
-    geometry: Any,
-    changes: Changes,
-    rows: Rows,
-    labels: NDArray[np.int8],
-    weights: NDArray[np.float64],
-    tie: float,
-    book: Book,
-    time: int,
-    picked: NDArray[np.int64],
-    mistakes: NDArray[np.int64],
+    run: Run, changes: Changes, part: Part, time: int, picked: NDArray[np.int64], mistakes: NDArray[np.int64]
 ) -> None:
     """Counts the mistakes that each of the picked hypotheses, in their order, would make on those of these rows that
-    came after it was there; `time` examples came before them. The geometry is a fresh one, the book is scratch."""
-    at = 0
+    came after it was there; `time` examples came before them. The run is at its beginning."""
+    labels, weights, at = part.labels, part.weights, 0
     for c in range(len(picked)):
-        replay(rule, geometry, changes, at, picked[c], tie, book)
+        replay(run, changes, at, picked[c])
         at = picked[c]
         born = changes.born[at - 1] if at > 0 else 0
         t = time
@@ -172,9 +155,9 @@ def try_all(
                 continue
             t += 1
             if t > born:
-                s, _ = score(geometry, rows, i)
+                s, _ = score(run.geometry, part.rows, i)
                 y = np.float64(labels[i])
-                mistakes[c] += y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
+                mistakes[c] += y * s < 0.0 or (s == 0.0 and y * run.tie < 0.0)
 
 
 @compiled
@@ -198,25 +181,16 @@ def pick(changes: Changes, start: int, picked: NDArray[np.int64], mistakes: NDAr
 
 
 @compiled
-def vote_all(
-    rule: Any,
-    geometry: Any,
-    changes: Changes,
-    rows: Rows,
-    tie: float,
-    book: Book,
-    time: int,
-    votes: NDArray[np.float64],
-) -> None:
-    """Adds up what all hypotheses say of each row, each as often as it was used in `time` examples. The geometry is a
-    fresh one, the book is scratch."""
+def vote_all(run: Run, changes: Changes, rows: Rows, time: int, votes: NDArray[np.float64]) -> None:
+    """Adds up what all hypotheses say of each row, each as often as it was used in `time` examples. The run is at its
+    beginning."""
     since = 0
     for k in range(changes.sizes[KEPT] + 1):
         until = changes.born[k] if k < changes.sizes[KEPT] else time
         if until > since:
             for i in range(len(votes)):
-                s, _ = score(geometry, rows, i)
-                votes[i] += (until - since) * (np.sign(s) if s != 0.0 else tie)
+                s, _ = score(run.geometry, rows, i)
+                votes[i] += (until - since) * (np.sign(s) if s != 0.0 else run.tie)
         if k < changes.sizes[KEPT]:
-            replay(rule, geometry, changes, k, k + 1, tie, book)
+            replay(run, changes, k, k + 1)
         since = until

@@ -28,12 +28,11 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError
 from novikoff.learners.estimator import one_of
 from novikoff.learners.halving import Halving
-from novikoff.learners.learner import TIES, Learner
+from novikoff.learners.learner import Learner
 from novikoff.learners.state import State
 from novikoff.learners.voted_perceptron import VotedPerceptron
-from novikoff.ledger import Ledger
 from novikoff.parts import loop
-from novikoff.parts.stretches import TARGET, Changes, replay, vote_all
+from novikoff.parts.stretches import TARGET, Changes, Part, replay, vote_all
 from novikoff.stream.rows import Rows, cut
 from novikoff.theory import sensible
 from novikoff.theory.bounds import Bound
@@ -208,7 +207,7 @@ class OnlineToBatch(Around):
             raise InputError(
                 "OnlineToBatch takes examples of weight 1: what is guaranteed for new data is about plain examples."
             )
-        return taking.WAYS[self.method](self, state, taking.Part(rows, signs, weights, tidy))
+        return taking.WAYS[self.method](self, state, Part(rows, signs, weights, tidy))
 
     def _put_back(self, state: Any, kept: Any) -> None:
         state.put_back(kept)
@@ -222,9 +221,9 @@ class OnlineToBatch(Around):
         if self.method != "penalised":
             return state.hypothesis
         number, _, _ = promises.best_picked(self, state)
-        geometry, changes = self.begun(state), cast(Changes, state.changes)
-        replay(self._rule(), geometry, changes, 0, number, TIES[self.tie], Ledger().book)
-        return geometry
+        run = taking.from_the_beginning(self, state)
+        replay(run, cast(Changes, state.changes), 0, number)
+        return run.geometry
 
     def begun(self, state: Choosing) -> Any:
         """The learner's first hypothesis, in arrays of its own."""
@@ -325,12 +324,13 @@ class OnlineToBatch(Around):
         return lambda rows, tidy, out: loop.judge(geometry, rows, slots, tidy, out)
 
     def _voter(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        rule, tie, time, slots = self._rule(), TIES[self.tie], state.ledger.examples, state.features + 1
+        time = state.ledger.examples
 
         def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
-            good = loop.first_refused(rows, len(out), slots, state.geometry.slots, tidy)
+            run = taking.from_the_beginning(self, state)
+            good = loop.first_refused(rows, len(out), run.slots, state.geometry.slots, tidy)
             out[:] = 0.0
-            vote_all(rule, self.begun(state), state.changes, cut(rows, 0, good), tie, Ledger().book, time, out[:good])
+            vote_all(run, state.changes, cut(rows, 0, good), time, out[:good])
             out /= max(time, 1)
             return good
 

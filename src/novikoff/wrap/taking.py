@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,14 @@ from novikoff.parts.stretches import (
     NUMBER,
     PASSED,
     Changes,
+    Part,
+    Run,
     learn_changes,
     learn_stretches,
     pick,
     try_all,
 )
-from novikoff.stream.rows import Rows, cut, first, last
+from novikoff.stream.rows import first, last
 from novikoff.theory import conversion
 from novikoff.wrap.choosing import (
     CHANGES_MADE,
@@ -44,28 +46,23 @@ TABLE = 256  # stretches whose tests are made ready at once
 BLOCK = 4096  # rows between two looks at the room for changes
 
 
-class Part(NamedTuple):
-    """Some rows, as the loop takes them."""
+def running(model: Any, state: Choosing) -> Run:
+    return Run(model._rule(), state.geometry, state.features + 1, TIES[model.tie], state.ledger.book)
 
-    rows: Rows
-    signs: NDArray[np.int8]
-    weights: NDArray[np.float64]
-    """Empty, or 0 for rows that are left out and 1 for the others."""
-    tidy: bool
 
-    def piece(self, start: int, stop: int) -> Part:
-        stop = min(stop, len(self.signs))
-        return Part(cut(self.rows, start, stop), self.signs[start:stop], self.weights[start:stop], self.tidy)
+def from_the_beginning(model: Any, state: Choosing) -> Run:
+    """A run to be gone through again, which leaves the model as it is."""
+    return running(model, state)._replace(geometry=model.begun(state), book=Ledger().book)
 
 
 def take_all(model: Any, state: Choosing, part: Part) -> int:
     """All rows; returns how many were taken, as all of these do."""
-    return Linear._take(model, state, part.rows, part.signs, part.weights, part.tidy)
+    return Linear._take(model, state, part.rows, part.labels, part.weights, part.tidy)
 
 
 def take_until_drawn(model: Any, state: Choosing, part: Part) -> int:
     """In pieces that end where the hypothesis of the moment is to be kept: before the example that was drawn."""
-    done, count = 0, len(part.signs)
+    done, count = 0, len(part.labels)
     while done < count:
         now = state.ledger.examples + 1
         if now == state.counts[NEXT]:
@@ -98,12 +95,13 @@ def _trials(block: int, epsilon: float, delta: float) -> NDArray[np.int64]:
 
 
 def take_stretches(model: Any, state: Choosing, part: Part) -> int:
-    done, count, most = 0, len(part.signs), 0
+    done, count, most = 0, len(part.labels), 0
     if model.method == "next-stretch":
         most = most_changes(model)
     while done < count and not state.counts[STOPPED]:
         number = int(state.stretch[NUMBER])
-        taken = _learned(model, state, part.piece(done, count), _coming(model, number, most))
+        coming = _coming(model, number, most)
+        taken = learn_stretches(running(model, state), part.piece(done, count), state.stretch, coming)
         done += taken
         if state.stretch[PASSED]:
             state.stretch[PASSED] = 0
@@ -127,28 +125,12 @@ def _coming(model: Any, number: int, most: int) -> NDArray[np.int64]:
     return np.zeros(min(TABLE, most - number) if most else 0, np.int64)
 
 
-def _learned(model: Any, state: Choosing, part: Part, coming: NDArray[np.int64]) -> int:
-    return learn_stretches(
-        model._rule(),
-        state.geometry,
-        part.rows,
-        part.signs,
-        part.weights,
-        state.features + 1,
-        TIES[model.tie],
-        state.ledger.book,
-        part.tidy,
-        state.stretch,
-        coming,
-    )
-
-
 def _watched(model: Any, state: Choosing, part: Part) -> int:
     """After it stopped nothing is learned; how often the chosen hypothesis is wrong is counted."""
-    scores = np.empty(len(part.signs))
+    scores = np.empty(len(part.labels))
     good = loop.judge(copied(state.geometry), part.rows, state.features + 1, part.tidy, scores)
     good = first_outside(part.rows, good, *model._range())
-    scores, signs = scores[:good], part.signs[:good]
+    scores, signs = scores[:good], part.labels[:good]
     wrong = (scores * signs < 0.0) | ((scores == 0.0) & (signs * TIES[model.tie] < 0.0))
     told = np.ones(good, bool) if not len(part.weights) else part.weights[:good] != 0.0
     state.counts[LATER] += np.count_nonzero(told)
@@ -161,29 +143,18 @@ def _watched(model: Any, state: Choosing, part: Part) -> int:
 
 def take_changes(model: Any, state: Choosing, part: Part) -> int:
     """Block by block: room is made for the changes of one block."""
-    for start in range(0, len(part.signs), BLOCK):
+    for start in range(0, len(part.labels), BLOCK):
         block = part.piece(start, start + BLOCK)
-        count = len(block.signs)
+        count = len(block.labels)
         state.reserve(count, int(last(block.rows, count - 1) - first(block.rows, 0)))
         changes, time = cast(Changes, state.changes), state.ledger.examples
         kept = int(changes.sizes[KEPT])
-        taken = learn_changes(
-            model._rule(),
-            state.geometry,
-            block.rows,
-            block.signs,
-            block.weights,
-            state.features + 1,
-            TIES[model.tie],
-            state.ledger.book,
-            block.tidy,
-            changes,
-        )
+        taken = learn_changes(running(model, state), block, changes)
         if model.method == "penalised":
             _try(model, state, changes, block.piece(0, taken), time, kept)
         if taken < count:
             return start + taken
-    return len(part.signs)
+    return len(part.labels)
 
 
 def _try(model: Any, state: Choosing, changes: Changes, part: Part, time: int, kept: int) -> None:
@@ -193,19 +164,7 @@ def _try(model: Any, state: Choosing, changes: Changes, part: Part, time: int, k
     picked[:before], mistakes[:before] = state.picked, state.mistakes
     count = pick(changes, kept, picked, mistakes, before)
     state.picked, state.mistakes = picked[:count], mistakes[:count]
-    try_all(
-        model._rule(),
-        model.begun(state),
-        changes,
-        part.rows,
-        part.signs,
-        part.weights,
-        TIES[model.tie],
-        Ledger().book,
-        time,
-        state.picked,
-        state.mistakes,
-    )
+    try_all(from_the_beginning(model, state), changes, part, time, state.picked, state.mistakes)
 
 
 WAYS: dict[str, Callable[[Any, Choosing, Part], int]] = {
