@@ -20,7 +20,7 @@ COMMON = (
     "lane",
     "learner",
     "linear",
-    "one_row",
+    "one_example",
     "score_lane",
     "slotted",
     "state",

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.lane import Lane
 from novikoff.learners.learner import TIES
 from novikoff.learners.linear import Linear
+from novikoff.learners.one_example import first_state, known_terms, new_array, new_terms, row_of, why_refused
 from novikoff.learners.score_lane import Score, ScoreLane
 from novikoff.learners.state import State
 from novikoff.parts import loop
-from novikoff.parts.geometry import limit, read_some
-from novikoff.stream import door
-from novikoff.stream.labels import Labels
-from novikoff.stream.names import Names, numbers
+from novikoff.parts.geometry import read_some
 from novikoff.stream.rows import Dense
 
 _LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_met")
@@ -81,10 +77,7 @@ class OneByOne(Linear):
         """The way around: takes everything, says what is wrong, and leaves the lane ready for more of the same."""
         state = self._state
         if state is None:
-            self._check_all()
-            kind = np.float32 if isinstance(x, np.ndarray) and x.dtype == np.float32 else np.float64
-            width = x.size if isinstance(x, np.ndarray) else 0
-            state = self.fresh_state(width, kind, None, Labels())
+            state = first_state(self, x)
         self._goes_on(state)
         before = state.features, len(state.labels), state.names is not None
         try:
@@ -96,23 +89,20 @@ class OneByOne(Linear):
         if taken < 0:
             state.forget(*before)
             self._close_lane()
-            raise self._why_refused(state, x)
+            raise why_refused(self, state, x)
         self._state = state
         lane = self._refreshed_lane(state)
         self._arrays = (lane.dense, lane.block, lane.kind, lane.signs)
         self._dicts = lane.for_dicts()
 
     def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
-        x = one_array(x, state.kind)
-        if x.size != state.features:
-            self._first_width(state, x.size)
+        x = new_array(self, state, x)
         self._reserve(state, 1, x.size)
         lane = self._refreshed_lane(state)
         return lane.learn_array(x, state.labels.sign(y))
 
     def _learn_terms(self, state: State, x: Any, y: Any) -> int:
-        keys, given = door.one(x)
-        columns, values = self._columns(state, keys), door.numeric(given, state.kind)
+        columns, values = new_terms(self, state, x)
         self._reserve(state, 1, len(columns))
         lane = self._refreshed_lane(state)
         lane.prepare(len(columns))
@@ -123,53 +113,6 @@ class OneByOne(Linear):
             self._lane = Lane(self._rule(), TIES[self.tie], state)
         self._lane.refresh(state)
         return self._lane
-
-    def _columns(self, state: State, keys: Sequence[Any]) -> NDArray[np.uint32]:
-        """The column numbers of an example's features, with room made for new ones."""
-        if state.names is None and state.features == 0 and keys and isinstance(keys[0], str):
-            state.names = Names()
-        if state.names is None:
-            columns = numbers(keys)
-            needed = int(columns.max()) + 1 if len(columns) else 0
-        else:
-            columns = state.names.add(keys)
-            needed = len(state.names)
-        if needed > state.features:
-            self._make_room(state, needed)
-        return columns
-
-    def _first_width(self, state: State, width: int) -> None:
-        if state.features != 0:
-            raise self._other_width(state, width)
-        self._make_room(state, width)
-
-    def _other_width(self, state: State, width: int) -> InputError:
-        mine = type(self).__name__
-        return InputError(f"x has {width} features, but {mine} is expecting {state.features} features as input.")
-
-    def _check_values(self, x: Any, values: NDArray[Any]) -> None:
-        """RangeRefused where a value of one example is not in the learner's range."""
-        least, most = self._range()
-        outside = (values != 0.0) & ((values < least) | (values > most))
-        if outside.any():
-            at = int(outside.argmax())
-            keys = range(len(x)) if isinstance(x, np.ndarray) else door.one(x).keys
-            raise self._out_of_range(f"feature {keys[at]!r}", float(values[at]))
-
-    def _why_refused(self, state: State, x: Any) -> Exception:
-        values = x if isinstance(x, np.ndarray) else door.one(x).values
-        try:
-            self._check_values(x, values)
-        except RangeRefused as problem:
-            return problem
-        if self._is_too_large(state, values):
-            return InputError("x contains NaN, infinity or a value too large to square: nothing was learned from it.")
-        return OverflowRefused("The weights grew out of range: scale the features, or lower the rate.")
-
-    def _is_too_large(self, state: State, values: NDArray[Any]) -> bool:
-        stored = door.numeric(values, state.kind).astype(np.float64)
-        with np.errstate(over="ignore"):
-            return not np.square(stored).sum() < limit.function(state.geometry.slots)
 
     # --- Predicting ---
 
@@ -187,7 +130,7 @@ class OneByOne(Linear):
         """Whether there is a lane for predicting now: from the second example on, and only where the weights are the
         hypothesis."""
         state = self._fitted()
-        if type(self)._score_terms is not Learner._score_terms or not self._met:
+        if type(self)._score_terms is not OneByOne._score_terms or not self._met:
             return False
         unseen = self._unseen_weight(state)
         if self._score_lane is None or not self._score_lane.refreshed(state, unseen=unseen):
@@ -199,15 +142,9 @@ class OneByOne(Linear):
     def _score_around(self, x: Any) -> float:
         """The way around: takes everything, and says what is wrong."""
         state = self._fitted()
-        columns, values = self._terms(state, x)
-        self._check_values(x, values)
-        if self._is_too_large(state, values):
-            raise InputError("x contains NaN, infinity or a value too large to square: there is nothing to predict.")
+        terms = known_terms(self, state, x)
         self._met = True
-        counts = values != 0.0
-        if self._unseen_weight(state) == 0.0:
-            counts &= columns < state.features
-        return self._score_terms(state, columns[counts], values[counts])
+        return self._score_terms(state, *terms)
 
     def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
         """One example's score: the same sum in the same order, with only the weights that it needs."""
@@ -219,26 +156,17 @@ class OneByOne(Linear):
         loop.scores(weights, row, state.geometry.bias, len(weights), math.inf, True, out)
         return float(out[0])
 
-    def _terms(self, state: State, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-        """The column numbers and values of one example, unknown features and zeros included."""
-        if isinstance(x, np.ndarray):
-            values = one_array(x, state.kind)
-            if values.size != state.features:
-                raise self._other_width(state, values.size)
-            return np.arange(values.size, dtype=np.uint32), values
-        keys, given = door.one(x)
-        columns = numbers(keys) if state.names is None else state.names.find(keys)
-        return columns, door.numeric(given, state.kind)
+    def _score_row(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
+        """The same by `_scorer`, for learners whose score is another one."""
+        if len(columns) and int(columns.max()) >= state.features:  # one more feature, for all that were never seen
+            columns = np.minimum(columns, np.uint32(state.features))
+            state = state.copy()
+            state.make_room(state.features + 1)
+        out = np.empty(1)
+        self._scorer(state)(row_of(columns, values), True, out)
+        return float(out[0])
 
     def predict_one(self, x: Any) -> Any:
         """The label of one example."""
         score = self.score_one(x)
         return self._fitted().labels.name(score > 0.0 or (score == 0.0 and TIES[self.tie] > 0.0))
-
-
-def one_array(x: NDArray[Any], kind: Any) -> NDArray[Any]:
-    if x.ndim != 1:
-        raise InputError(f"One example must be a 1-D array, but has {x.ndim} dimensions: use partial_fit for batches.")
-    values = np.ascontiguousarray(door.numeric(x, kind))
-    # One number alone may have any stride and still be called contiguous.
-    return door.writable(values if values.strides == (values.itemsize,) else np.array(values, order="C"))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from novikoff.learners.events import OneByOne
 from novikoff.learners.state import State
 from novikoff.parts.loop import judge
-from novikoff.stream.rows import Rows, Sparse
+from novikoff.stream.rows import Rows
 
 G = TypeVar("G", bound=Any)
 
@@ -23,14 +23,7 @@ class Judged(OneByOne):
         geometry, slots = own_scratch(state.geometry), state.features + 1
         return lambda rows, tidy, out: judge(geometry, rows, slots, tidy, out)
 
-    def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
-        if len(columns) and int(columns.max()) >= state.features:  # one more feature, for all that were never seen
-            columns = np.minimum(columns, np.uint32(state.features))
-            state = state.copy()
-            state.make_room(state.features + 1)
-        out = np.empty(1)
-        self._scorer(state)(Sparse(np.array([0, len(columns)]), columns, values), True, out)
-        return float(out[0])
+    _score_terms = OneByOne._score_row
 
     def _hypothesis(self, state: State) -> NDArray[np.float64]:
         raise AttributeError(f"What {type(self).__name__} has learned is no weight vector.")

@@ -17,14 +17,14 @@ from novikoff.kernels.spelling import from_plain, kernel_of, plain
 from novikoff.learners.dual import PER_ENTRY, DualState, Filed, blank, filed, nothing, unfiled
 from novikoff.learners.dual_run import Run, Told, rows_at_once
 from novikoff.learners.learner import TIES, Learner
-from novikoff.learners.one_row import one_row
+from novikoff.learners.one_example import learn_as_batch, row_of, terms
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts.dual import KEPT, KNOWN, Ways, weigh
 from novikoff.stream import door
 from novikoff.stream.growing import Growing
 from novikoff.stream.labels import Labels, distinct
-from novikoff.stream.names import Names
+from novikoff.stream.names import UNKNOWN, Names
 from novikoff.stream.rows import Rows, Sparse, cut, how_many, narrowed
 
 HYPOTHESES = {"last": 0, "average": 1, "vote": 2}
@@ -184,24 +184,12 @@ class Kernelised(Learner):
 
         Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
         """
-        state: Any = self._state
-        if state is None:
-            self._check_all()
-            kind = np.float32 if isinstance(x, np.ndarray) and x.dtype == np.float32 else np.float64
-            state = self.fresh_state(x.size if isinstance(x, np.ndarray) else 0, kind, None, self._no_labels())
-        self._goes_on(state)
-        before, known = (state.features, len(state.labels), state.names is not None), state.labels
-        try:
-            row = one_row(self, state, x)
-            state.labels = known.copy()
-            codes = np.array([state.labels.number(y)])
-            self._pass(state, row, codes, np.zeros(0))
-        except BaseException:
-            state.labels = known
-            state.forget(*before)
-            raise
-        self._adopt(state)
+        learn_as_batch(self, x, y)
         return self
+
+    def _told_one(self, y: Any, known: Growing) -> tuple[Any, Growing]:
+        known = known.copy()
+        return np.array([known.number(y)]), known
 
     # --- Predicting ---
 
@@ -257,7 +245,11 @@ class Kernelised(Learner):
         return chosen.item() if hasattr(chosen, "item") else chosen
 
     def _scores_of_one(self, x: Any) -> NDArray[np.float64]:
-        return self.scorer(known=True)(one_row(self, self._fitted(), x, learning=False))
+        state = self._fitted()
+        columns, values = terms(self, state, x)
+        unknown = columns == UNKNOWN  # names that were never learned are features that no kept example has
+        columns[unknown] = state.features + np.arange(np.count_nonzero(unknown))
+        return self.scorer(known=True)(row_of(columns, values))
 
     def _fitted(self) -> Any:
         return super()._fitted()

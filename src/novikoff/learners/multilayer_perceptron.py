@@ -20,6 +20,7 @@ from novikoff.errors import InputError
 from novikoff.learners.classed import Classed
 from novikoff.learners.estimator import one_of, positive, whole
 from novikoff.learners.learner import Learner
+from novikoff.learners.one_example import known_terms, row_of
 from novikoff.learners.state import State
 from novikoff.parts.descent import first_improper, judge_network, learn_network
 from novikoff.parts.first_weights import first_slots, fresh, with_outputs
@@ -28,7 +29,7 @@ from novikoff.parts.network import KNOWN, NEW, Desk, Network
 from novikoff.stream import door
 from novikoff.stream.classes import Classes
 from novikoff.stream.labels import Labels
-from novikoff.stream.rows import Rows, Sparse, how_many
+from novikoff.stream.rows import Rows, how_many
 from novikoff.stream.terms import each
 from novikoff.theory.bounds import Bound
 
@@ -234,9 +235,8 @@ class MultilayerPerceptron(Classed):
 
     def _one(self, x: Any) -> NDArray[np.float64]:
         state = self._fitted()
-        columns, values = self._known_terms(state, x)
         out = np.zeros((1, len(state.labels)))
-        self._scorer(state)(Sparse(np.array([0, len(columns)]), columns, values), True, out)
+        self._scorer(state)(row_of(*known_terms(self, state, x)), True, out)
         return out
 
     # --- What was learned ---

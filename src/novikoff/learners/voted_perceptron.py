@@ -27,7 +27,7 @@ from novikoff.learners.perceptron import perceptron_bounds
 from novikoff.learners.state import State
 from novikoff.parts.geometry import limit, move, move_all, resized, update
 from novikoff.parts.rules import Mistake
-from novikoff.stream.rows import Rows, Sparse, cut, first, last, measure, proper, slot
+from novikoff.stream.rows import Rows, cut, first, last, measure, proper, slot
 from novikoff.theory.bounds import Bound
 
 __all__ = ["VotedPerceptron"]
@@ -213,10 +213,7 @@ class VotedPerceptron(OneByOne):
 
         return score
 
-    def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
-        out = np.empty(1)
-        self._scorer(state)(Sparse(np.array([0, len(columns)]), columns, values), True, out)
-        return float(out[0])
+    _score_terms = OneByOne._score_row
 
     def _hypothesis(self, state: State) -> NDArray[np.float64]:
         raise AttributeError("A vote has no single weight vector: use Perceptron(average=True) for coef_.")

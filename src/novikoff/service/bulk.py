@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from novikoff._bytes import PADDING
 from novikoff.errors import InputError, NovikoffError
 from novikoff.learners.events import OneByOne
-from novikoff.learners.learner import TIES, Learner
+from novikoff.learners.learner import TIES
+from novikoff.learners.linear import Linear
 from novikoff.parts.single import Asked, score_rows
 from novikoff.service.encoding import answer, as_named, encoder
 from novikoff.service.runs import Odd, Refused, Run
@@ -284,7 +285,7 @@ def _has_names(model: Any) -> bool:
 def _learns_batches(model: Any) -> bool:
     """Whether a batch is learned as its examples are one by one, up to the first that is refused."""
     if isinstance(model, OneByOne):
-        plain = type(model).learn_one is OneByOne.learn_one and type(model)._take is Learner._take
+        plain = type(model).learn_one is OneByOne.learn_one and type(model)._take is Linear._take
         return plain and _has_names(model) and type(model._state.labels) is Labels  # type: ignore[union-attr]
     plain = isinstance(model, Many) and model._plainly_told
     return plain and _has_names(model) and type(model._state.labels) is Classes
@@ -293,7 +294,7 @@ def _learns_batches(model: Any) -> bool:
 def _weighs(model: OneByOne) -> bool:
     """Whether its weights are the hypothesis, and asked for as by all."""
     mine = type(model)
-    return mine._score_terms is Learner._score_terms and mine.score_one is OneByOne.score_one
+    return mine._score_terms is OneByOne._score_terms and mine.score_one is OneByOne.score_one
 
 
 def _is_worthwhile(model: Any, run: Run) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.learners.classed import Classed
+from novikoff.learners.one_example import known_terms
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import columns as table
@@ -244,7 +245,7 @@ class Many(Stack, Classed):
         quick = None if lane is None else lane.columns(x)
         if quick is not None:
             return quick
-        columns, values = self._known_terms(state, x)
+        columns, values = known_terms(self, state, x)
         self._met = True
         in_use, out = self._in_use(state), np.zeros((1, state.across))
         weights = np.zeros((len(columns) + 1) * state.across)
