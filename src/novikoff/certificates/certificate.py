@@ -32,7 +32,7 @@ from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.theory import conversion
 from novikoff.theory.bounds import Bound, Evidence
-from novikoff.theory.promise import nothing
+from novikoff.theory.promise import IID, nothing
 from novikoff.wrap import model_class
 from novikoff.wrap.solved import Solved
 
@@ -40,7 +40,6 @@ FORMAT = 1
 LEAST_BUDGET = 32_000_000  # terms that the search for witnesses looks at: a fraction of a second
 SAMPLE_ONLY = 0.1  # a budget below that is for a sample of a long stream, and no temporary file is made
 NOTHING = "nothing of the data; the theorem is about exact arithmetic, and what this run made is compared with it"
-IID = "the examples are drawn independently from one distribution, and so is new data"
 
 
 class Certificate:

@@ -15,6 +15,7 @@ from novikoff.cli.reading import DATA, add_reading, options_of
 from novikoff.cli.reporting import add_report, write_report
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
+from novikoff.stream.reading import Options
 
 EPILOG = f"""\
 {DATA}
@@ -53,31 +54,47 @@ def add_certifying(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.certificates.certificate import make
-    from novikoff.certificates.source import Files
-    from novikoff.store import load, to_bytes, write_atomically
+    from novikoff.store import load, to_bytes
 
     model = load(options.model)
     for path in (options.output, options.report):
         if path:
             check_writable(Path(path))
-    source = Files(options.data, options_of(options), options.positive)
-    fresh = type(model).from_settings(model.plain_settings())
-    certificate, replayed = make(fresh, source, passes=options.passes, **chosen(options))
+    certificate, replayed, source = _made(model, options_of(options), options.passes, options)
     if to_bytes(replayed) != to_bytes(model):
         raise InputError(
             f"{options.model}: was not learned from this data, in this order, in {options.passes} passes: name the same"
             " files, passes and reading options as learn had."
         )
-    if options.output:
-        write_atomically(Path(options.output), (certificate.as_json() + "\n").encode())
-    if options.report:
-        write_report(options.report, certificate, model, source, options.data)
+    _write(certificate, model, source, options.output, options)
     print(certificate.as_json() if options.json else certificate)
     return 0
 
 
-def chosen(options: argparse.Namespace) -> dict[str, Any]:
-    """What the user said about certifying."""
+def certified(model: Any, ways: Options, passes: int, options: argparse.Namespace) -> dict[str, Any]:
+    """For `learn`: writes the certificate, made from a run of its own, and its page; returns its document."""
+    certificate, _, source = _made(model, ways, passes, options)
+    _write(certificate, model, source, options.certificate, options)
+    document: dict[str, Any] = certificate.document
+    return document
+
+
+def _made(model: Any, ways: Options, passes: int, options: argparse.Namespace) -> tuple[Any, Any, Any]:
+    """The certificate, the model as it was learned again, and the data."""
+    from novikoff.certificates.certificate import make
+    from novikoff.certificates.source import Files
+
+    source = Files(options.data, ways, options.positive)
+    fresh = type(model).from_settings(model.plain_settings())
     said = {"confidence": options.confidence, "budget": options.budget}
-    return {name: value for name, value in said.items() if value is not None}
+    given = {name: value for name, value in said.items() if value is not None}
+    return *make(fresh, source, passes=passes, **given), source
+
+
+def _write(certificate: Any, model: Any, source: Any, path: str | None, options: argparse.Namespace) -> None:
+    from novikoff.store import write_atomically
+
+    if path:
+        write_atomically(Path(path), (certificate.as_json() + "\n").encode())
+    if options.report:
+        write_report(options.report, certificate, model, source, options.data)

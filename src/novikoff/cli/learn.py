@@ -14,10 +14,10 @@ from typing import Any
 
 from novikoff import learners
 from novikoff.cli import interrupt, output, representation, scheme, settings
-from novikoff.cli.certify import add_certifying, chosen
+from novikoff.cli.certify import add_certifying, certified
 from novikoff.cli.progress import Progress
-from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
-from novikoff.cli.reporting import add_report, write_report
+from novikoff.cli.reading import DATA, add_reading, is_stream, options_of, reading_for
+from novikoff.cli.reporting import add_report
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, TooManyLabels
 from novikoff.stream.reading import Options, Reading
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
         save(model, options.save)
     report = _summary(model, reading, before, time.perf_counter() - began)
     if asked:
-        report["certificate"] = _certified(model, passes, options)
+        report["certificate"] = certified(model, _reading_options(model, options), passes, options)
     print(json.dumps(report) if options.json else _as_text(report, options))
     return 0
 
@@ -122,7 +122,7 @@ def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[An
     try:
         return _passes(learner, name, passes, options)
     except TooManyLabels as problem:
-        again = name is None and not any(_is_stream(title) for title in options.data)
+        again = name is None and not any(is_stream(title) for title in options.data)
         if not again:
             raise
         if not options.quiet:
@@ -174,22 +174,6 @@ def _reading_options(model: Any, options: argparse.Namespace) -> Options:
     return ways
 
 
-def _certified(model: Any, passes: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Writes the certificate, made from a run of its own, and its page; returns its document."""
-    from novikoff.certificates.certificate import make
-    from novikoff.certificates.source import Files
-    from novikoff.store import write_atomically
-
-    ways = _reading_options(model, options)
-    fresh, source = type(model).from_settings(model.plain_settings()), Files(options.data, ways, options.positive)
-    certificate, _ = make(fresh, source, passes=passes, **chosen(options))
-    if options.certificate:
-        write_atomically(Path(options.certificate), (certificate.as_json() + "\n").encode())
-    if options.report:
-        write_report(options.report, certificate, model, source, options.data)
-    return certificate.document
-
-
 def _model(options: argparse.Namespace) -> tuple[Any, int]:
     """A new learner, or the one in the file to go on from, and the number of passes."""
     given = settings.given(options)
@@ -222,13 +206,9 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
 
 
 def _can_be_read(titles: list[str], passes: int) -> None:
-    streams = [t for t in titles if _is_stream(t)]
+    streams = [t for t in titles if is_stream(t)]
     if len(streams) * passes > 1 and (passes > 1 or len(set(streams)) < len(streams)):
         raise InputError(f"{streams[0]}: can be read once only: for --passes, or to name it twice, use a file.")
-
-
-def _is_stream(title: str) -> bool:
-    return title == "-" or (Path(title).exists() and not Path(title).is_file())
 
 
 def _summary(model: Any, reading: Reading, before: int, seconds: float) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any
 
 from novikoff.errors import InputError
@@ -103,6 +104,11 @@ def options_of(arguments: argparse.Namespace) -> Options:
 HOW_NOT_WHAT = ("prefer_largest", "bad_lines", "threads", "block", "cache", "keep_names", "unlabelled", "header")
 FLAGS = {"lower": "--case"}
 """Options that do not change what is read from a good file."""
+
+
+def is_stream(title: str) -> bool:
+    """Whether it can be read once only."""
+    return title == "-" or (Path(title).exists() and not Path(title).is_file())
 
 
 def reading_for(titles: list[str], options: Options, state: Any) -> Reading:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from novikoff.cli.reading import options_of
+from novikoff.cli.reading import is_stream, options_of
 from novikoff.errors import InputError
 from novikoff.stream.reading import Batch, Reading, check_names
 
@@ -70,7 +70,7 @@ def _primal_is_cheaper(options: argparse.Namespace, degree: int) -> bool:
     from novikoff.stream.rows import Sparse
 
     check_names(options.data)
-    if any(title == "-" or (Path(title).exists() and not Path(title).is_file()) for title in options.data):
+    if any(map(is_stream, options.data)):
         raise InputError("--representation auto looks at the data beforehand: say dual or primal for a pipe.")
     batch = next(Reading(options.data, options_of(options)).batches())
     terms = float(batch.rows.starts[-1]) / len(batch) if isinstance(batch.rows, Sparse) else float(batch.features)

@@ -11,9 +11,8 @@ from typing import Any
 
 from novikoff import learners
 from novikoff.cli import interrupt, scheme, settings
-from novikoff.cli.certify import chosen
+from novikoff.cli.certify import certified
 from novikoff.cli.reading import options_of, reading_for
-from novikoff.cli.reporting import write_report
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
 from novikoff.stream.whole import Whole, gathered
@@ -51,7 +50,7 @@ def run(options: argparse.Namespace, name: str) -> int:
         save(model, options.save)
     report = _summary(model, name, len(whole.y), time.perf_counter() - began, options)
     if asked:
-        report["certificate"] = _certified(model, options)
+        report["certificate"] = certified(model, options_of(options), 1, options)
     print(json.dumps(report) if options.json else _as_text(report, options))
     return 0
 
@@ -107,18 +106,3 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
         lines.append(f"at most     {report['error_bound']:.4f}   (on new data, with confidence {sure:g}, if i.i.d.)")
     lines.append(f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s)")
     return "\n".join([*lines, *([f"saved       {Path(options.save)}"] if options.save else [])])
-
-
-def _certified(model: Any, options: argparse.Namespace) -> dict[str, Any]:
-    from novikoff.certificates.certificate import make
-    from novikoff.certificates.source import Files
-    from novikoff.store import write_atomically
-
-    fresh = type(model).from_settings(model.plain_settings())
-    source = Files(options.data, options_of(options), options.positive)
-    certificate, _ = make(fresh, source, passes=1, **chosen(options))
-    if options.certificate:
-        write_atomically(Path(options.certificate), (certificate.as_json() + "\n").encode())
-    if options.report:
-        write_report(options.report, certificate, model, source, options.data)
-    return certificate.document

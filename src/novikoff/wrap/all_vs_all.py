@@ -15,7 +15,7 @@ from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.schemes import Pairs
 from novikoff.stream.classes import Classes
-from novikoff.wrap.many import side_by_side
+from novikoff.wrap.many import takes_columns
 from novikoff.wrap.reducing import Reduction
 
 __all__ = ["AllVsAll"]
@@ -52,7 +52,7 @@ class AllVsAll(Reduction):
         one_of(DECISIONS, decision=self.decision)
 
     def _check_learner(self) -> None:
-        side_by_side(self, own_time=True)
+        takes_columns(self, own_time=True)
 
     def _scheme(self, classes: Classes) -> Pairs:
         return Pairs(TIES[self.inner.tie], float(self.decision == "tournament"))

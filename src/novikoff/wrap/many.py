@@ -309,7 +309,7 @@ class Many(Stack, Classed):
         return shown
 
 
-def side_by_side(stack: Many, *, own_time: bool = False) -> None:
+def takes_columns(stack: Many, *, own_time: bool = False) -> None:
     """Raises InputError where the learner inside is not one whose columns of weights each stand for themselves;
     `own_time` says that columns learn from some examples only."""
     inner, mine = stack.inner, type(stack).__name__

@@ -27,7 +27,7 @@ from novikoff.stream import door
 from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
 from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import side_by_side
+from novikoff.wrap.many import takes_columns
 from novikoff.wrap.preferring import preference_bounds
 from novikoff.wrap.reducing import Reduction
 from novikoff.wrap.stack import takes_preferences
@@ -70,7 +70,7 @@ class MultiLabel(Reduction):
 
     def _check_learner(self) -> None:
         if self.update == "each":
-            side_by_side(self)
+            takes_columns(self)
         else:
             takes_preferences(self, self.update)
 

@@ -12,7 +12,7 @@ from typing import final
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.schemes import Each
 from novikoff.stream.classes import Classes
-from novikoff.wrap.many import side_by_side
+from novikoff.wrap.many import takes_columns
 from novikoff.wrap.reducing import Reduction
 
 __all__ = ["OneVsAll"]
@@ -41,7 +41,7 @@ class OneVsAll(Reduction):
         self.learner = learner
 
     def _check_learner(self) -> None:
-        side_by_side(self)
+        takes_columns(self)
 
     def _scheme(self, classes: Classes) -> Each:
         return Each(TIES[self.inner.tie])

@@ -21,7 +21,7 @@ from novikoff.learners.estimator import one_of, whole
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.schemes import Code
 from novikoff.stream.classes import Classes
-from novikoff.wrap.many import side_by_side
+from novikoff.wrap.many import takes_columns
 from novikoff.wrap.reducing import Reduction
 
 __all__ = ["OutputCode"]
@@ -85,7 +85,7 @@ class OutputCode(Reduction):
 
     def _check_learner(self) -> None:
         some_only = not given(self.code).all() if self._code() == "given" else self._code() == "sparse"
-        side_by_side(self, own_time=some_only)
+        takes_columns(self, own_time=some_only)
 
     def _run_settings(self) -> dict[str, Any]:
         settings = super()._run_settings()

@@ -14,7 +14,7 @@ from novikoff.learners.learner import Learner
 from novikoff.parts.luck import uniform
 from novikoff.stream.rows import Rows, cut
 from novikoff.theory.bounds import Bound
-from novikoff.wrap.many import Many, side_by_side
+from novikoff.wrap.many import Many, takes_columns
 from novikoff.wrap.voting import seeded
 
 BLOCK = 4096  # rows whose draws are made at once
@@ -35,7 +35,7 @@ class Resampling(Many):
         seeded(seed=self.seed)
 
     def _check_learner(self) -> None:
-        side_by_side(self, own_time=True)
+        takes_columns(self, own_time=True)
 
     @abstractmethod
     def _with_luck(self, state: Any, scheme: Any, luck: NDArray[np.float64]) -> Any:
