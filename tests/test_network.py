@@ -270,7 +270,7 @@ def test_bad_settings() -> None:
         ({"hidden": "16"}, "hidden"),
         ({"hidden": (10**6,)}, "65,536"), ({"loss": "hinge"}, "loss"), ({"schedule": "x"}, "schedule"),
         ({"rate": 0}, "rate"), ({"batch": 0}, "batch"), ({"spread": -1}, "spread"), ({"seed": 1.5}, "seed"),
-        ({"passes": 0}, "passes"),
+        ({"seed": True}, "seed"), ({"passes": 0}, "passes"),
     ]:  # fmt: skip
         with pytest.raises(InputError, match=words):
             MultilayerPerceptron(**changes).fit(*XOR)  # type: ignore[arg-type]

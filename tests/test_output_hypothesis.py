@@ -70,6 +70,7 @@ def test_from_learning_to_verifying(
     assert ("independently" in shown) == (promised["bound"] is not None)
     assert promised["sentence"] in said(capsys, "inspect", model)
     assert json.loads(said(capsys, "inspect", model, "--json"))["output_hypothesis"] == promised
+    assert "was chosen for delta 0.05: learn with another" in refused(capsys, "inspect", model, "--delta", "0.01")
     assert set(said(capsys, "predict", model, data, "--quiet").split()) == {"-1", "1"}
     document = json.loads(certificate.read_text())
     assert document["hypothesis"] == promised
@@ -174,6 +175,7 @@ def test_a_consistent_hypothesis_is_certified_and_inspected(tmp_path: Path, caps
     assert json.loads(said(capsys, "inspect", model, "--json"))["promised"]["consistent"]
     said(capsys, "learn", data, "--save", model, "--quiet")
     assert "hypotheses without a mistake" in refused(capsys, "inspect", model, "--epsilon", "0.1")
+    assert "hypotheses without a mistake" in refused(capsys, "inspect", model, "--delta", "0.1")
 
 
 def test_a_hypothesis_that_turns_out_to_be_wrong_promises_nothing() -> None:

@@ -43,7 +43,7 @@ def _panel_sums_code(numba: Any, *_: Any) -> Any:
 
         return types.void(values, indices, where, where, table, where, out, where), code
 
-    return lambda values, indices, start, count, table, first, out, at: sums(  # noqa: PLW0108
+    return lambda values, indices, start, count, table, first, out, at: sums(  # noqa: PLW0108 - Numba wants a function here
         values, indices, start, count, table, first, out, at
     )
 

@@ -28,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         "--top", metavar="N", type=int, default=20, help="how many weights, the largest first (default: 20)"
     )
     parser.add_argument("--epsilon", metavar="E", type=float, help="ε, the error that is asked for")
-    parser.add_argument(
-        "--delta", metavar="P", type=float, default=0.05, help="δ, the probability to fail (default: 0.05)"
-    )
+    parser.add_argument("--delta", metavar="P", type=float, help="δ, the probability to fail (default: 0.05)")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
 
 
@@ -46,13 +44,20 @@ def run(options: argparse.Namespace) -> int:
 
 def _promised(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     """What the hypothesis promises, and whether it has seen enough, where that can be said."""
-    promised = None if "output_hypothesis" in model.about_scheme() else model.promised(delta=options.delta)
+    delta = 0.05 if options.delta is None else options.delta
+    settled = "output_hypothesis" in model.about_scheme()
+    if settled and options.delta not in (None, model.delta):
+        raise InputError(f"--delta: this hypothesis was chosen for delta {model.delta}: learn with another --delta.")
+    promised = None if settled else model.promised(delta=delta)
     found = {} if promised is None else {"promised": promised}
+    asked = options.epsilon is not None or (options.delta is not None and not settled)
+    if asked and not hasattr(model, "sample_check"):
+        raise InputError(
+            "--epsilon and --delta are for hypotheses without a mistake: of elimination, halving and rectangle."
+        )
     if options.epsilon is None:
         return found
-    if not hasattr(model, "sample_check"):
-        raise InputError("--epsilon is for hypotheses without a mistake: of elimination, halving and rectangle.")
-    return {**found, "sample_check": model.sample_check(epsilon=options.epsilon, delta=options.delta)._asdict()}
+    return {**found, "sample_check": model.sample_check(epsilon=options.epsilon, delta=delta)._asdict()}
 
 
 def _as_text(description: dict[str, Any]) -> str:

@@ -212,7 +212,8 @@ def plain(kernel: Any) -> Any:
     """For a file: texts, numbers, lists and dicts only; of a Python function its name."""
     if not isinstance(kernel, e.Kernel):
         return {"python": name_of(kernel)} if callable(kernel) else kernel
-    told = {field.name: _plain_value(getattr(kernel, field.name)) for field in fields(kernel)}  # type: ignore[arg-type]
+    parts = fields(kernel)  # type: ignore[arg-type]  # every kernel is a dataclass
+    told = {part.name: _plain_value(getattr(kernel, part.name)) for part in parts}
     return {"is": NAMES[type(kernel)], **told}
 
 

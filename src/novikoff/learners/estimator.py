@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 from novikoff.errors import InputError
@@ -112,6 +113,12 @@ def whole(**settings: int) -> None:
     for name, value in settings.items():
         if not (_is_number(value) and 1 <= value < 2**53 and value == int(value)):
             raise InputError(f"{name} must be a whole number of at least 1, but is {value!r}.")
+
+
+def seeded(**settings: int) -> None:
+    for name, value in settings.items():
+        if not (isinstance(value, Integral) and not isinstance(value, bool) and 0 <= value < 2**63):
+            raise InputError(f"{name} must be a whole number of at least 0, but is {value!r}.")
 
 
 def truth(**settings: bool) -> None:

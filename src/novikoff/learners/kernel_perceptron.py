@@ -74,6 +74,8 @@ class KernelPerceptron(Kernelised):
     ([0, 1, 1, 0], 4)
     """
 
+    outcomes = "kernel"
+
     def __init__(
         self,
         *,
@@ -116,10 +118,6 @@ class KernelPerceptron(Kernelised):
 
     def _predicts_by(self) -> str:
         return "vote" if self.vote else "average" if self.average else "last"
-
-    @property
-    def outcomes(self) -> str:  # type: ignore[override]
-        return "kernel"
 
     def theorems_of_a_column(self) -> Sequence[Bound]:
         return [bound for bound in perceptron_bounds(float(self.margin), math.inf) if bound.any_order]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.learners.classed import Classed
-from novikoff.learners.estimator import one_of, positive, whole
+from novikoff.learners.estimator import one_of, positive, seeded, whole
 from novikoff.learners.learner import Learner
 from novikoff.learners.one_example import known_terms, row_of
 from novikoff.learners.state import State
@@ -118,8 +118,7 @@ class MultilayerPerceptron(Classed):
         one_of(("adagrad", "constant", "sqrt"), schedule=self.schedule)
         positive(rate=self.rate, spread=self.spread)
         whole(batch=self.batch)
-        if not (isinstance(self.seed, int | np.integer) and 0 <= self.seed < 2**63):
-            raise InputError(f"seed must be a whole number of at least 0, but is {self.seed!r}.")
+        seeded(seed=self.seed)
 
     def bounds(self) -> Sequence[Bound]:
         return ()

@@ -58,7 +58,8 @@ def _margins(model: Any) -> Iterator[str]:
     layout["yaxis"] = {**axis, "title": {"text": "% of the examples"}, "range": [0, 101]}
     note = (
         "How many of the examples have a margin of at most so much: (votes for the label − most votes for another) ÷"
-        " all votes. Those left of 0 are training errors."
+        " all votes. Those left of 0 are training errors; at 0 another label has as many votes, and the first of such"
+        " is predicted."
     )
     drawn = drawing.as_html(traces, layout, "plot-0")
     yield from frame.plot(0, "How clearly examples are decided", "Curve of the margins.", drawn, note)

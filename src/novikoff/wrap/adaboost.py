@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError
-from novikoff.learners.estimator import truth, whole
+from novikoff.learners.estimator import seeded, truth, whole
 from novikoff.stream import door
 from novikoff.theory import boosting
 from novikoff.wrap.decision_tree import DecisionTree
 from novikoff.wrap.members import Data, Ensemble, Teacher, pooled, said, votes
 from novikoff.wrap.solved import Shown
-from novikoff.wrap.voting import Voters, Voting, seeded
+from novikoff.wrap.voting import Voters, Voting
 
 __all__ = ["AdaBoost"]
 

@@ -11,11 +11,11 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.learners.estimator import one_of, whole
+from novikoff.learners.estimator import one_of, seeded, whole
 from novikoff.parts.trees import Trees
 from novikoff.stream import door
 from novikoff.wrap.growing import SEEDS, arrays_of, for_growing
-from novikoff.wrap.voting import Voting, seeded
+from novikoff.wrap.voting import Voting
 
 __all__ = ["DecisionTree"]
 

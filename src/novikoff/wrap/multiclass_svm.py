@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError, OverflowRefused
-from novikoff.learners.estimator import positive, truth, whole
+from novikoff.learners.estimator import positive, seeded, truth, whole
 from novikoff.parts.classes import room, score_rows
 from novikoff.parts.crammer_singer import Reached, origin, posed, solve
 from novikoff.stream import door
@@ -138,8 +138,7 @@ class MulticlassSVM(Solved):
         positive(C=self.C, tolerance=self.tolerance)
         truth(bias=self.bias)
         whole(passes=self.passes)
-        if not (isinstance(self.seed, int | np.integer) and self.seed >= 0):
-            raise InputError(f"seed must be a whole number of at least 0, but is {self.seed!r}.")
+        seeded(seed=self.seed)
 
     def _check_reached(self, reached: Reached) -> None:
         if not np.isfinite(reached.gap):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError
-from novikoff.learners.estimator import one_of, whole
+from novikoff.learners.estimator import one_of, seeded, whole
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.schemes import Code
 from novikoff.stream.classes import Classes
@@ -76,8 +76,7 @@ class OutputCode(Reduction):
     def _check_settings(self) -> None:
         one_of(("hamming", "loss"), decoding=self.decoding)
         whole(length=self.length)
-        if not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise InputError(f"seed must be a whole number of at least 0, but is {self.seed!r}.")
+        seeded(seed=self.seed)
         if isinstance(self.code, str):
             one_of(CODES, code=self.code)
         else:

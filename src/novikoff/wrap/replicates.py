@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
-from novikoff.learners.estimator import one_of, truth, whole
+from novikoff.learners.estimator import one_of, seeded, truth, whole
 from novikoff.wrap.members import Ensemble, Teacher, pooled, said, side_by_side
 from novikoff.wrap.out_of_bag import NOT_SHOWN, Bounded, OutOfBag, bounded, counted
 from novikoff.wrap.solved import Shown
-from novikoff.wrap.voting import Voters, Voting, seeded
+from novikoff.wrap.voting import Voters, Voting
 
 COUNTS, MEANS = "out_of_bag.counts", "out_of_bag.means"
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.learners.estimator import whole
+from novikoff.learners.estimator import seeded, whole
 from novikoff.learners.learner import Learner
 from novikoff.parts.luck import uniform
 from novikoff.stream.rows import Rows, cut
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import Many, takes_columns
-from novikoff.wrap.voting import seeded
 
 BLOCK = 4096  # rows whose draws are made at once
 

@@ -174,9 +174,3 @@ class Voting(Solved):
 
     def describe(self) -> str | None:
         return f"{len(self._fitted().weights):,} members vote."
-
-
-def seeded(**settings: int) -> None:
-    for name, value in settings.items():
-        if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and 0 <= value < 2**63):
-            raise InputError(f"{name} must be a whole number of at least 0, but is {value!r}.")
