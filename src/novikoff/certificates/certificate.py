@@ -7,20 +7,18 @@ learners declare their theorems, and a theorem is asked with what was measured o
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff import __version__
 from novikoff.certificates import solved, targets
 from novikoff.certificates.choice import Found, chosen, own_direction
-from novikoff.certificates.measure import OUTWARD, UNIT, Batches, Measured, evidence, measure
+from novikoff.certificates.document import described, unpacked
+from novikoff.certificates.judging import judged
+from novikoff.certificates.measure import Batches
 from novikoff.certificates.sample import Gatherer
 from novikoff.certificates.source import Arrays, Source
 from novikoff.certificates.spaces import Space, space_of
@@ -28,18 +26,13 @@ from novikoff.certificates.spool import Spool
 from novikoff.certificates.streaming import Searched, searched
 from novikoff.certificates.witness import Sample
 from novikoff.errors import InputError
-from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
-from novikoff.theory import conversion
-from novikoff.theory.bounds import Bound, Evidence
-from novikoff.theory.promise import IID, nothing
+from novikoff.theory.promise import IID
 from novikoff.wrap import model_class
 from novikoff.wrap.solved import Solved
 
-FORMAT = 1
 LEAST_BUDGET = 32_000_000  # terms that the search for witnesses looks at: a fraction of a second
 SAMPLE_ONLY = 0.1  # a budget below that is for a sample of a long stream, and no temporary file is made
-NOTHING = "nothing of the data; the theorem is about exact arithmetic, and what this run made is compared with it"
 
 
 class Certificate:
@@ -61,7 +54,7 @@ class Certificate:
 
     def witness(self, name: str) -> NDArray[np.float32]:
         """A witness of this document, the bias's weight first."""
-        return _unpacked(name, self.document["witnesses"][name]).witness
+        return unpacked(name, self.document["witnesses"][name]).witness
 
     def as_json(self) -> str:
         return json.dumps(self.document, ensure_ascii=False, indent=1)
@@ -109,7 +102,7 @@ def make(
 ) -> tuple[Certificate, Any]:
     """The certificate of a fresh learner on a stream, and the learner after it."""
     if isinstance(model, Solved):
-        return Certificate(solved.document(model, source, confidence, FORMAT)), model
+        return Certificate(solved.document(model, source, confidence)), model
     space = space_of(model)
     if space is not None:
         return _made_in(space, model, source, passes, confidence, budget), model
@@ -123,7 +116,7 @@ def make(
         target = _target(model, sample, passes)
         # What lies in the file is there to be measured at once: a text would have to be parsed again.
         stream = spool.in_order if spool.rows == sample.total else _stream(model, source)
-        return Certificate(_document(model, source, stream, found, target, first, passes, confidence)), model
+        return Certificate(described(model, source, stream, found, target, first, passes, confidence)), model
 
 
 def _made_in(
@@ -136,7 +129,7 @@ def _made_in(
     if sample is None:
         raise no_examples()
     found = space.witnesses(sample, effort(sample, budget))
-    return Certificate(_document(model, source, _stream(model, source), found, {}, first, passes, confidence))
+    return Certificate(described(model, source, _stream(model, source), found, {}, first, passes, confidence))
 
 
 def _stream(model: Learner, source: Source) -> Batches:
@@ -185,33 +178,7 @@ def bounds_of(
     passes: int,
 ) -> list[dict[str, Any]]:
     """What the theorems say of a model after its run, with the best of the directions found and its own."""
-    found, target = _witnesses(model, search), _target(model, sample, passes)
-    _, facts = _facts(model, found, target, stream, passes)
-    return [_judged(bound, facts, model.ledger_) for bound in model.bounds()]
-
-
-def judged(model: Learner, found: list[Found], stream: Any, passes: int) -> list[dict[str, Any]]:
-    """What the theorems say of a model after its run, with these witnesses."""
-    _, facts = _facts(model, found, {}, stream, passes)
-    return [_judged(bound, facts, model.ledger_) for bound in model.bounds()]
-
-
-def _facts(
-    model: Learner, found: list[Found], target: Mapping[str, float], stream: Batches, passes: int
-) -> tuple[Sequence[Any], dict[str, Evidence]]:
-    """What is measured of each witness, and what the theorems are asked with."""
-    space = space_of(model)
-    if space is not None:
-        seen, known = space.facts(found, stream, passes)
-        return seen, dict(known)
-    bias = bool(model.bias)
-    measured = (
-        measure(stream(), [f.witness for f in found], bias=bias, widths=[f.widths for f in found]) if found else []
-    )
-    facts = {
-        f.name: evidence(m, bias=bias, passes=passes, batches=stream) for f, m in zip(found, measured, strict=True)
-    }
-    return measured, {**facts, "target": _only(target)} if target else facts
+    return judged(model, _witnesses(model, search), _target(model, sample, passes), stream, passes)
 
 
 def certify(
@@ -242,22 +209,22 @@ def again(document: dict[str, Any], source: Source) -> Certificate:
     """The certificate that this data, and what the document says of learner and witnesses, really give."""
     model = _named(document)
     if isinstance(model, Solved):
-        return Certificate(solved.document(model, source, _confidence(document), FORMAT))
-    found = [_unpacked(name, packed) for name, packed in document["witnesses"].items()]
+        return Certificate(solved.document(model, source, _confidence(document)))
+    found = [unpacked(name, packed) for name, packed in document["witnesses"].items()]
     confidence = _confidence(document)
     space = space_of(model)
     if space is not None:
         first = source.learn(model, document["passes"])
         _fit(found, space.slots(), "feature and the bias in each column of weights")
         stream = _stream(model, source)
-        return Certificate(_document(model, source, stream, found, {}, first, document["passes"], confidence))
+        return Certificate(described(model, source, stream, found, {}, first, document["passes"], confidence))
     gatherer = Gatherer()
     first = source.learn(model, document["passes"], gatherer.add)
     slots = model._fitted().features + 1
     _fit(found, slots, "feature and the bias")
     target = _target(model, gatherer.sample(), document["passes"])
     stream = _stream(model, source)
-    return Certificate(_document(model, source, stream, found, target, first, document["passes"], confidence))
+    return Certificate(described(model, source, stream, found, target, first, document["passes"], confidence))
 
 
 def _confidence(document: dict[str, Any]) -> float:
@@ -276,184 +243,3 @@ def _named(document: dict[str, Any]) -> Any:
 def _fit(found: list[Found], slots: int, what: str) -> None:
     if any(len(f.witness) != slots for f in found):
         raise InputError(f"a witness must have {slots} numbers, one for each {what}")
-
-
-def _document(
-    model: Learner,
-    source: Source,
-    stream: Batches,
-    found: list[Found],
-    target: Mapping[str, float],
-    first: int,
-    passes: int,
-    confidence: float,
-) -> dict[str, Any]:
-    from novikoff.store import to_bytes
-
-    state = model._fitted()
-    ledger = state.ledger
-    measured, facts = _facts(model, found, target, stream, passes)
-    document = {
-        "certificate": FORMAT,
-        "novikoff": __version__,
-        "data": source.about(),
-        "learner": name_of(type(model)),
-        "settings": model.plain_settings(),
-        "passes": passes,
-        "labels": state.labels.listed(),
-        "precision": state.kind.name,
-        "model": hashlib.sha256(to_bytes(model)).hexdigest(),
-        "observed": {**ledger.as_dict(), **model.observed(), "mistakes_of_first_pass": first},
-        "bounds": [_judged(bound, facts, ledger) for bound in model.bounds()],
-        "target": dict(target),
-        "new data": _new_data(first, ledger.examples // passes if model.fixed_length else 0, confidence),
-        **_promised(model, source, passes, confidence),
-        "witnesses": {f.name: {**_packed(f), "measured": _measured(m)} for f, m in zip(found, measured, strict=True)},
-    }
-    plain: dict[str, Any] = json.loads(json.dumps(document))  # as it will be read again
-    return plain
-
-
-def _promised(model: Learner, source: Source, passes: int, confidence: float) -> dict[str, Any]:
-    """What is guaranteed of the hypothesis that predicts. That it agrees with its examples is measured."""
-    promised = model.promised(model.ledger_.examples // passes, 1.0 - confidence)
-    if promised is None:
-        return {}
-    files = [tuple(one.items()) for one in source.about().get("files", ())]
-    if len(set(files)) < len(files):
-        return {"hypothesis": {**promised, **nothing("this hypothesis", "a file came more than once").as_dict()}}
-    if promised.get("consistent"):
-        wrong = _wrong(model, source)
-        if wrong:
-            why = f"it is wrong on {wrong:,} of its examples"
-            return {"hypothesis": {**promised, "consistent": False, **nothing("this hypothesis", why).as_dict()}}
-    return {"hypothesis": promised}
-
-
-def _wrong(model: Learner, source: Source) -> int:
-    """On how many examples the hypothesis of the end is wrong."""
-    state, score, wrong = model._fitted(), model.scorer(known=True), 0
-    for rows, labels in source.batches(state.labels, state.features):
-        told = labels != 0
-        signs = np.where(score(rows) >= 0.0, 1, -1)
-        wrong += int(np.count_nonzero(told & (signs != labels)))
-    return wrong
-
-
-def _only(target: Mapping[str, float]) -> Evidence:
-    """Nothing but the target: every number that a witness would have says nothing."""
-    nothing = math.inf
-    return Evidence(
-        radius=nothing,
-        radius_p=lambda _: nothing,
-        norm=nothing,
-        norm_q=lambda _: nothing,
-        margin=-nothing,
-        losses=dict.fromkeys(("hinge", "logistic", "squared"), nothing),
-        slack=lambda _: nothing,
-        target=target,
-    )
-
-
-def _judged(bound: Bound, facts: dict[str, Evidence], ledger: Any) -> dict[str, Any]:
-    """The bound with the witness that makes it smallest."""
-    made = getattr(ledger, bound.counts)
-    said: dict[str, Any] = {"name": bound.name, "counts": bound.counts, "statement": bound.statement, "made": made}
-    said["any_order"] = bound.any_order
-    values = {name: bound.value(e) for name, e in facts.items() if (name == "target") == bound.by_target}
-    allowed = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
-    if not allowed:
-        return {**said, "verdict": "not applicable", "why": _why_not(bound, facts)}
-    best = min(allowed, key=lambda name: allowed[name])
-    # What the ledger sums up was rounded to the nearest number, once for each update.
-    value = allowed[best] * (1.0 + OUTWARD + ledger.updates * UNIT)
-    return {
-        **said,
-        "allowed": value,
-        "slack": value / made if made else None,
-        "verdict": "holds" if made <= value else "broken",
-        "assumes": NOTHING,
-        "witness": best,
-        "numbers": dict(facts[best].target) if bound.by_target else _numbers(facts[best]),
-    }
-
-
-def _why_not(bound: Bound, facts: dict[str, Evidence]) -> str:
-    if bound.by_target:
-        return "a target that explains every label, as it asks for, was not shown"
-    if not facts:
-        return "there is no witness"
-    if all(e.margin <= 0.0 for e in facts.values()):
-        return "no witness was found that separates the stream as it asks"
-    return "no witness was found for which its condition is met"
-
-
-def _numbers(e: Evidence) -> dict[str, float | None]:
-    return {
-        "radius": e.radius,
-        "norm": e.norm,
-        "margin": e.geometric_margin if e.margin > 0.0 else None,
-        "hinge": e.losses["hinge"],
-    }
-
-
-def _new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any] | None:
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence must be between 0 and 1, but is {confidence}.")
-    if examples == 0:
-        return None
-    numbers: dict[str, Any] = {"mistakes": mistakes, "examples": examples}
-    delta = 1.0 - confidence
-    return {
-        "assumes": IID,
-        "confidence": confidence,
-        "progressive": conversion.progressive(**numbers, delta=delta),
-        "random stopping": conversion.random_stopping(**numbers),
-        "penalised": min(1.0, conversion.penalised(**numbers, delta=delta)),
-    }
-
-
-def _measured(found: Measured | list[Measured]) -> dict[str, Any]:
-    """Of one pass; sums are rounded up, the margin down. A list is of columns that learn by themselves."""
-    if isinstance(found, list):
-        return {"columns": [_measured(one) for one in found]}
-    return {
-        "examples": found.examples,
-        "squared_radius": found.squared_radius,
-        "largest": found.largest,
-        "margin": found.margin,
-        "hinge": found.hinge,
-        "logistic": found.logistic,
-        "squared": found.squared,
-        "squared_slacks": list(found.slacks.values()),
-    }
-
-
-def _packed(found: Found) -> dict[str, Any]:
-    """A witness as text: the slots that are not 0, and their float32 values."""
-    slots = np.flatnonzero(found.witness).astype(np.uint32)
-    values = found.witness[slots]
-    return {
-        "slots": len(found.witness),
-        "places": base64.b64encode(slots.astype("<u4").tobytes()).decode(),
-        "values": base64.b64encode(values.astype("<f4").tobytes()).decode(),
-        "widths": list(found.widths),
-    }
-
-
-def _unpacked(name: str, packed: dict[str, Any]) -> Found:
-    try:
-        u: NDArray[np.float32] = np.zeros(int(packed["slots"]), np.float32)
-        places = np.frombuffer(base64.b64decode(packed["places"], validate=True), "<u4")
-        values = np.frombuffer(base64.b64decode(packed["values"], validate=True), "<f4")
-        if not (
-            len(places) == len(values) and np.isfinite(values).all() and (np.diff(places.astype(np.int64)) > 0).all()
-        ):
-            raise ValueError("places and values don't fit")
-        u[places] = values
-        widths = tuple(float(width) for width in packed["widths"])
-    except (KeyError, TypeError, ValueError, IndexError, MemoryError) as problem:
-        raise InputError(
-            f"The certificate's witness {name!r} can't be read ({problem}): ask for another one."
-        ) from None
-    return Found(name, u, widths)

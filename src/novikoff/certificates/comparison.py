@@ -15,6 +15,7 @@ import numpy as np
 
 from novikoff.certificates import certificate
 from novikoff.certificates.choice import Guess
+from novikoff.certificates.judging import judged
 from novikoff.certificates.measure import Batch
 from novikoff.certificates.sample import gathered
 from novikoff.certificates.source import Files
@@ -189,7 +190,7 @@ def _judged_by(gatherer: Any, space: Any, model: Any, source: Files, passes: int
     if sample is None:
         raise InputError("There are no examples to compare learners on.")
     found = space.witnesses(sample, certificate.effort(sample, 1.0) // 2)
-    return certificate.judged(model, found, partial(source.told, model), passes)
+    return judged(model, found, {}, partial(source.told, model), passes)
 
 
 def _judged_by_itself(model: Any, source: Files, passes: int) -> list[dict[str, Any]]:

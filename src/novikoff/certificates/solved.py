@@ -11,20 +11,21 @@ import json
 from typing import Any
 
 from novikoff import __version__
+from novikoff.certificates.document import FORMAT
 from novikoff.certificates.source import Source
 from novikoff.learners import name_of
 from novikoff.wrap.solved import Solved
 
 
-def document(model: Solved, source: Source, confidence: float, number: int) -> dict[str, Any]:
-    """Of a fresh model, which then has learned; `number` is that of the format."""
+def document(model: Solved, source: Source, confidence: float) -> dict[str, Any]:
+    """Of a fresh model, which then has learned."""
     from novikoff.store import to_bytes
 
     source.solve(model)
     content = to_bytes(model)
     observed, bounds, new = model.shown(confidence)
     found = {
-        "certificate": number,
+        "certificate": FORMAT,
         "novikoff": __version__,
         "data": source.about(),
         "learner": name_of(type(model)),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from novikoff.certificates.certificate import FORMAT, Certificate, again
+from novikoff.certificates.certificate import Certificate, again
+from novikoff.certificates.document import FORMAT
 from novikoff.certificates.source import Arrays, Source
 from novikoff.errors import InputError, NovikoffError
 from novikoff.wrap import model_class
