@@ -25,7 +25,8 @@ from novikoff.certificates.streaming import Searched, searched
 from novikoff.errors import InputError, NovikoffError, TooManyLabels
 from novikoff.learners import learner_class, names, variant_settings
 from novikoff.stream.labels import Labels
-from novikoff.stream.reading import Options, Reading
+from novikoff.stream.options import Options
+from novikoff.stream.reading import Reading
 from novikoff.theory import mistakes
 from novikoff.wrap import scheme_class
 

@@ -17,7 +17,8 @@ from novikoff.errors import InputError
 from novikoff.learners.learner import Learner
 from novikoff.stream import door
 from novikoff.stream.labels import Labels
-from novikoff.stream.reading import Options, Reading, is_builtin
+from novikoff.stream.options import Options
+from novikoff.stream.reading import Reading, is_builtin
 from novikoff.stream.rows import Rows
 from novikoff.stream.sides import Sides
 from novikoff.stream.whole import gathered

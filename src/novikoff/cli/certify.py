@@ -15,7 +15,7 @@ from novikoff.cli.reading import DATA, add_reading, options_of
 from novikoff.cli.reporting import add_report, write_report
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
-from novikoff.stream.reading import Options
+from novikoff.stream.options import Options
 
 EPILOG = f"""\
 {DATA}

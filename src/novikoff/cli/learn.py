@@ -20,7 +20,8 @@ from novikoff.cli.reading import DATA, add_reading, is_stream, options_of, readi
 from novikoff.cli.reporting import add_report
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, TooManyLabels
-from novikoff.stream.reading import Options, Reading
+from novikoff.stream.options import Options
+from novikoff.stream.reading import Reading
 
 EPILOG = f"""\
 {DATA}

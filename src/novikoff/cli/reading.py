@@ -10,7 +10,8 @@ from typing import Any
 from novikoff.errors import InputError
 from novikoff.stream import formats
 from novikoff.stream.formats.contract import Format
-from novikoff.stream.reading import Options, Reading, check_names, checked
+from novikoff.stream.options import Options, checked
+from novikoff.stream.reading import Reading, check_names
 
 DATA = """\
 DATA is a file, - for standard input, or a built-in stream (breast-cancer, digits, iris, wine). Files are svmlight,

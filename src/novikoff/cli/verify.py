@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 def run(options: argparse.Namespace) -> int:
     from novikoff.certificates.source import Files
     from novikoff.certificates.verify import differences, read
-    from novikoff.stream.reading import Options
+    from novikoff.stream.options import Options
 
     try:
         text = Path(options.certificate).read_text(encoding="utf-8")

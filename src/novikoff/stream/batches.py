@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError
 from novikoff.stream.feed import BLOCK
 from novikoff.stream.labels import missing_label
-from novikoff.stream.reading import Batch, Options, Reading, check_names, checked, is_builtin
+from novikoff.stream.options import Options, checked
+from novikoff.stream.reading import Batch, Reading, check_names, is_builtin
 from novikoff.stream.rows import Dense, Sparse
 
 

@@ -20,73 +20,18 @@ from numpy.typing import NDArray
 from novikoff._bytes import PADDING
 from novikoff.errors import InputError
 from novikoff.stream import builtin, cache, formats
-from novikoff.stream.dictionary import NameTable
 from novikoff.stream.feed import BLOCK, Block, Feed, opened
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem
-from novikoff.stream.hashing import MOST_BITS
 from novikoff.stream.names import Names
+from novikoff.stream.naming import Columns, SlotNames
+from novikoff.stream.options import Options, only_known
 from novikoff.stream.pipeline import in_order
 from novikoff.stream.rows import Dense, Rows, Sparse, cut
-from novikoff.stream.terms import tidied
 
 if TYPE_CHECKING:
     from novikoff.stream.maps import Map, Mapper
 
 MOST_THREADS = 8
-NAME_OVERHEAD = 100  # bytes that a kept name takes besides its letters
-
-
-@dataclass
-class Options:
-    """How to read, as far as the user has said it."""
-
-    format: str | None = None
-    label: str | None = None
-    text: str | None = None
-    delimiter: str | None = None
-    header: bool | None = None
-    bits: int | None = None
-    signed: bool = False
-    largest: bool = False
-    several_labels: bool = False
-    interactions: tuple[str, ...] = ()
-    words: int | None = None
-    letters: int | None = None
-    lower: bool = True
-    scale: str | None = None
-    bad_lines: str = "error"
-    threads: int | None = None
-    block: int = BLOCK
-    unlabelled: bool = False
-    """Whether examples may be without a label."""
-    cache: bool = False
-    prefer_largest: bool = False
-    """`largest`, where the format knows of it."""
-    keep_names: int = 0
-    """Up to how many MB of names of hashed features are kept."""
-    map: str | None = None
-    """What is made of the features, such as poly:2: see `stream/maps`."""
-    map_bits: int | None = None
-    """Into how many bits their products are hashed; None for as many as the features, or for columns of their own."""
-
-
-def checked(options: Options) -> Options:
-    """The options, where their numbers make sense."""
-    if options.bits is not None and not 0 <= options.bits <= MOST_BITS:
-        raise InputError(f"bits must be from 0 to {MOST_BITS}, but is {options.bits}.")
-    for name, least in (("threads", 1), ("words", 1), ("letters", 1), ("block", 1), ("keep_names", 0)):
-        number = getattr(options, name)
-        if number is not None and number < least:
-            raise InputError(f"{name} must be at least {least}, but is {number}.")
-    if options.map is not None:
-        from novikoff.stream.maps import Map
-
-        Map.spelled(options.map, options.map_bits)
-    elif options.map_bits is not None:
-        raise InputError("--map-bits is for the products of a --map: leave it out.")
-    if options.bad_lines not in ("error", "skip"):
-        raise InputError(f"bad_lines must be error or skip, but is {options.bad_lines!r}.")
-    return options
 
 
 @dataclass
@@ -150,20 +95,16 @@ class Reading:
     """How many lines could not be read, by reason."""
     left_out: Counter[str] = field(default_factory=Counter)
     """How many examples could be read but not learned, by reason."""
-    kept: dict[int, str] = field(default_factory=dict)
-    """Names of hashed slots, the first that came for each."""
-    collisions: int = 0
-    """Names that came to a slot which another name has, as far as names are kept."""
     _made: list[Place] = field(default_factory=list)
     _used: list[NDArray[np.uint64]] = field(default_factory=list)
-    _table: NameTable | None = None
-    _numbered: set[int] = field(default_factory=set)
-    _shared: bool = False
-    _kept_bytes: int = 0
+    _columns: Columns | None = None
     _cached_in: list[cache.Place] = field(default_factory=list)
     _mapper: Mapper | None = None
     _looked_through: set[tuple[int, ...]] = field(default_factory=set)
     """The caches whose checksums are known to be right."""
+
+    def __post_init__(self) -> None:
+        self.keep({})
 
     def batches(self) -> Iterator[Batch]:
         """All examples, from the beginning; what is counted, is counted anew."""
@@ -171,7 +112,7 @@ class Reading:
         self.left_out.clear()
         for title in self.titles:
             batches = [_builtin(title)] if is_builtin(title) else self._file(title)
-            yield from batches if self.options.map is None else self._mapped(batches)
+            yield from batches if self.options.map is None else self._through_map(batches)
 
     def columns(self, title: str) -> list[str] | None:
         """The names of a table's columns, where it has any."""
@@ -200,32 +141,24 @@ class Reading:
 
         return Map.spelled(self.options.map, self.options.map_bits or bits)
 
-    def _mapped(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        from novikoff.stream.maps import Mapper, Unsuitable
+    def _through_map(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        from novikoff.stream.maps import Mapper
 
         for batch in batches:
             if self._mapper is None:
                 chosen = self.map()
                 assert chosen is not None  # noqa: S101 - asked for only where there is one
                 self._mapper = Mapper(chosen)
-            features = self._mapper.map.columns(batch.features)
-            start = 0
-            while start < len(batch):
-                rest = batch.part(start, len(batch))
-                try:
-                    for rows, begin, end in self._mapper.pieces(rest.rows, batch.features):
-                        yield replace(rest.part(begin, end, rows), features=features)
-                    break
-                except Unsuitable as problem:
-                    if self.options.bad_lines != "skip":
-                        raise InputError(f"{rest.where(problem.row)}: {problem}") from None
-                    self.bad["map"] += 1
-                    start += problem.row + 1
+            yield from self._mapper.batches(batch, self.bad if self.options.bad_lines == "skip" else None)
 
     def keep(self, names: dict[int, str]) -> None:
         """Names of slots that are kept already."""
-        self.kept = dict(names)
-        self._kept_bytes = sum(len(name) + NAME_OVERHEAD for name in names.values())
+        self._slot_names = SlotNames(dict(names), self.options.keep_names << 20)
+
+    @property
+    def kept(self) -> dict[int, str]:
+        """Names of hashed slots, the first that came for each."""
+        return self._slot_names.kept
 
     def report(self) -> dict[str, Any]:
         """What is worth knowing of how the data was read: lines left out by reason, slots that names share."""
@@ -239,7 +172,7 @@ class Reading:
             # Where every slot is used there are at least so many names as would have left half a slot free.
             expected = slots * math.log(slots / max(slots - used, 0.5)) - used
             about |= {"slots": slots, "slots_used": used, "collisions_counted": counted}
-            about["collisions"] = self.collisions if counted else round(expected)
+            about["collisions"] = self._slot_names.collisions if counted else round(expected)
         return about
 
     def _file(self, title: str) -> Iterator[Batch]:
@@ -371,7 +304,7 @@ class Reading:
             name = self.options.format or formats.found(feed.title, _more(feed, head, Format))
             kind: type[Format] = formats.format_class(name)
             head = _more(feed, head, kind)
-            _only_known(self.options, kind, name)
+            only_known(self.options, kind, name)
             largest = self.options.largest or (self.options.prefer_largest and "largest" in kind.options)
             self.format = kind.settled(replace(self.options, largest=largest), head, feed.title)
         else:
@@ -390,67 +323,19 @@ class Reading:
         rows, features = parsed.rows, parsed.features
         if len(parsed.hashes) and isinstance(rows, Sparse):
             used = parsed.hashes[: int(rows.starts[-1])]
-            if settled.bits_used == 0:
-                rows = self._by_name(settled, block, parsed, rows, used)
-                features = len(self.names or ())
+
+            def name_of(at: int) -> str:
+                return settled.feature_name(block, parsed.spans[at])
+
+            if settled.bits_used != 0:
+                self._slot_names.note(rows, used, name_of)
             else:
-                self._keep_names(settled, block, parsed, rows, used)
+                if self._columns is None:
+                    self.names = Names() if self.names is None else self.names
+                    self._columns = Columns(self.names)
+                rows = self._columns.of(rows, used, name_of)
+                features = len(self._columns.names)
         return Batch(rows, parsed, title, lines, features, block.stop - PADDING, isinstance(rows, Dense))
-
-    def _by_name(
-        self, settled: Format, block: Block, parsed: Parsed, rows: Sparse, hashes: NDArray[np.uint64]
-    ) -> Sparse:
-        """Columns of the dictionary in place of hashes."""
-        names = self.names = self.names if self.names is not None else Names()
-
-        def new(at: int) -> int:
-            number = names.number(settled.feature_name(block, parsed.spans[at]))
-            self._shared |= (
-                number in self._numbered
-            )  # two features that are spelled alike, such as {"a": "b"} and "a=b"
-            self._numbered.add(number)
-            return number
-
-        if self._table is None:
-            self._table = NameTable()
-        numbered = rows._replace(indices=self._table.numbers_of(hashes, new))
-        return tidied(numbered, 0, len(rows.starts) - 1, len(names)) if self._shared else numbered
-
-    def _keep_names(
-        self, settled: Format, block: Block, parsed: Parsed, rows: Sparse, hashes: NDArray[np.uint64]
-    ) -> None:
-        def new(at: int) -> int:
-            slot = int(rows.indices[at])
-            if slot in self.kept:
-                self.collisions += 1
-            elif self._kept_bytes < self.options.keep_names << 20:
-                name = settled.feature_name(block, parsed.spans[at])
-                self.kept[slot] = name
-                self._kept_bytes += len(name) + NAME_OVERHEAD
-            return 0
-
-        if self._table is None:
-            self._table = NameTable()
-        if self._table.count * 32 < self.options.keep_names << 20:
-            self._table.numbers_of(hashes, new)
-
-
-def _only_known(options: Options, kind: type[Format], name: str) -> None:
-    """Options that say nothing about a format are mistakes, not to be passed over."""
-    for option in (
-        "label",
-        "text",
-        "delimiter",
-        "signed",
-        "largest",
-        "several_labels",
-        "interactions",
-        "words",
-        "letters",
-        "scale",
-    ):
-        if getattr(options, option) and option not in kind.options:
-            raise InputError(f"--{option.replace('_', '-')} has no meaning for {name}: leave it out.")
 
 
 def _more(feed: Feed, head: bytes, kind: Any) -> bytes:

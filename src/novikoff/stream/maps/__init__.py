@@ -11,8 +11,10 @@ Products have columns of their own (see `numbering.py`), or are hashed into 2^bi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +24,9 @@ from novikoff.stream.maps.numbering import columns_for, features_of
 from novikoff.stream.maps.products import EXACT, How, Room, merge, room_for, write_powers, write_products
 from novikoff.stream.rows import Rows, Sparse, how_many
 from novikoff.stream.terms import tidied, without_zeros
+
+if TYPE_CHECKING:
+    from novikoff.stream.reading import Batch
 
 KINDS = ("powers", "products", "poly", "conjunctions")
 HIGHEST = 8
@@ -175,6 +180,21 @@ class Mapper:
             start = stop
         if bad is not None:
             raise bad
+
+    def batches(self, batch: Batch, left_out: Counter[str] | None) -> Iterator[Batch]:
+        """The batch mapped, in pieces. Examples that can't be mapped are counted as left out, or are an error."""
+        features, start = self.map.columns(batch.features), 0
+        while start < len(batch):
+            rest = batch.part(start, len(batch))
+            try:
+                for rows, begin, end in self.pieces(rest.rows, batch.features):
+                    yield replace(rest.part(begin, end, rows), features=features)
+                break
+            except Unsuitable as problem:
+                if left_out is None:
+                    raise InputError(f"{rest.where(problem.row)}: {problem}") from None
+                left_out["map"] += 1
+                start += problem.row + 1
 
     def _too_large(self, row: int) -> Unsuitable:
         return Unsuitable(row, f"the map {self.map.text} makes a number of this that is too large: scale the features.")

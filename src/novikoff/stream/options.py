@@ -1,0 +1,79 @@
+"""How to read, as far as the user has said it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from novikoff.errors import InputError
+from novikoff.stream.feed import BLOCK
+from novikoff.stream.formats.contract import Format
+from novikoff.stream.hashing import MOST_BITS
+
+
+@dataclass
+class Options:
+    format: str | None = None
+    label: str | None = None
+    text: str | None = None
+    delimiter: str | None = None
+    header: bool | None = None
+    bits: int | None = None
+    signed: bool = False
+    largest: bool = False
+    several_labels: bool = False
+    interactions: tuple[str, ...] = ()
+    words: int | None = None
+    letters: int | None = None
+    lower: bool = True
+    scale: str | None = None
+    bad_lines: str = "error"
+    threads: int | None = None
+    block: int = BLOCK
+    unlabelled: bool = False
+    """Whether examples may be without a label."""
+    cache: bool = False
+    prefer_largest: bool = False
+    """`largest`, where the format knows of it."""
+    keep_names: int = 0
+    """Up to how many MB of names of hashed features are kept."""
+    map: str | None = None
+    """What is made of the features, such as poly:2: see `stream/maps`."""
+    map_bits: int | None = None
+    """Into how many bits their products are hashed; None for as many as the features, or for columns of their own."""
+
+
+def checked(options: Options) -> Options:
+    """The options, where their numbers make sense."""
+    if options.bits is not None and not 0 <= options.bits <= MOST_BITS:
+        raise InputError(f"bits must be from 0 to {MOST_BITS}, but is {options.bits}.")
+    for name, least in (("threads", 1), ("words", 1), ("letters", 1), ("block", 1), ("keep_names", 0)):
+        number = getattr(options, name)
+        if number is not None and number < least:
+            raise InputError(f"{name} must be at least {least}, but is {number}.")
+    if options.map is not None:
+        from novikoff.stream.maps import Map
+
+        Map.spelled(options.map, options.map_bits)
+    elif options.map_bits is not None:
+        raise InputError("--map-bits is for the products of a --map: leave it out.")
+    if options.bad_lines not in ("error", "skip"):
+        raise InputError(f"bad_lines must be error or skip, but is {options.bad_lines!r}.")
+    return options
+
+
+def only_known(options: Options, kind: type[Format], name: str) -> None:
+    """Options that say nothing about a format are mistakes, not to be passed over."""
+    for option in (
+        "label",
+        "text",
+        "delimiter",
+        "signed",
+        "largest",
+        "several_labels",
+        "interactions",
+        "words",
+        "letters",
+        "scale",
+    ):
+        if getattr(options, option) and option not in kind.options:
+            raise InputError(f"--{option.replace('_', '-')} has no meaning for {name}: leave it out.")
