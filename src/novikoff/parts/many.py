@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled, generic
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
 from novikoff.parts.columns import Push, score_columns, update_columns
+from novikoff.parts.deciding import is_wrong
 from novikoff.parts.geometry import bias_square, fits, limit, norm, tick
+from novikoff.parts.moving import blame, misses, sides_of
 from novikoff.parts.rules import loss
 from novikoff.parts.schemes import (
     Code,
@@ -19,12 +21,8 @@ from novikoff.parts.schemes import (
     Relevant,
     Room,
     aim,
-    blame,
     columns_for,
     highest,
-    is_wrong,
-    misses,
-    sides_of,
     stretch,
     together,
 )

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled
+from novikoff.parts.deciding import weigh
 from novikoff.parts.luck import poisson
 from novikoff.parts.many import Tally, note_columns
+from novikoff.parts.moving import blame
 from novikoff.parts.rules import loss, signal
-from novikoff.parts.schemes import Room, blame, columns_for, weigh
+from novikoff.parts.schemes import Room, columns_for
 
 
 class Bagged(NamedTuple):

@@ -19,9 +19,10 @@ from novikoff.learners.one_example import known_terms
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import columns as table
+from novikoff.parts.deciding import weigh_all
 from novikoff.parts.geometry import limit
 from novikoff.parts.many import KNOWN, Tally, learn_many
-from novikoff.parts.schemes import One, columns_for, weigh_all
+from novikoff.parts.schemes import One, columns_for
 from novikoff.stream.classes import Classes
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Rows, Sparse
