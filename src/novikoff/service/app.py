@@ -41,6 +41,7 @@ from novikoff.service.protocol import (
     Problem,
 )
 from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, ROUTES, TEXT
+from novikoff.service.runs import Run
 from novikoff.service.served import Served, made, uploaded, warmed
 from novikoff.service.writer import DiskFull
 from novikoff.store import frozen
@@ -113,9 +114,11 @@ class App:
 
     def _predicted(self, served: Served, features: Any, *, keep: bool) -> Predicted:
         check_features(features, self.limits)
-        label, score = served.predict(features)
+        return self._answer(served, features if keep else None, *served.predict(features))
+
+    def _answer(self, served: Served, kept: Any, label: Any, score: float) -> Predicted:
         self.numbers.predicted += 1
-        return Predicted(self.house.keep(served, features, time.time()) if keep else None, label, score)
+        return Predicted(None if kept is None else self.house.keep(served, kept, time.time()), label, score)
 
     async def _predict_lines(self, served: Served, request: Request) -> Response:
         keep = _choice(request, "keep", ("true", "false")) == "true"
@@ -133,21 +136,25 @@ class App:
         return StreamingResponse(all_answers(), media_type=NDJSON)
 
     async def _answers(self, served: Served, blocks: AsyncIterator[bytes], *, keep: bool) -> AsyncIterator[bytes]:
-        number = 0
+        before = 0
         async for block in blocks:
-            answers = []
-            for line in block.split(b"\n"):
-                number += 1
-                if line.strip():
+            answers = bytearray()
+            for found in self.house.reader.runs(block):
+                if isinstance(found, Run) and not found.labelled:
+                    for i, said in enumerate(served.predict_run(found)):
+                        kept = found.features(i) if keep else None
+                        answers += encode(self._answer(served, kept, *said)) + b"\n"
+                    continue
+                for number, line in found.all_lines():
                     try:
                         features = decoded(EXAMPLE, line).features
-                        answers.append(encode(self._predicted(served, features, keep=keep)))
+                        answers += encode(self._predicted(served, features, keep=keep)) + b"\n"
                     except Refused as problem:
                         if answers:
-                            yield b"\n".join([*answers, b""])
-                        raise Refused(f"Line {number}: {problem}", problem.code, problem.status) from None
-            number -= block.endswith(b"\n")
-            yield b"\n".join([*answers, b""]) if answers else b""
+                            yield bytes(answers)
+                        raise Refused(f"Line {before + number}: {problem}", problem.code, problem.status) from None
+            before += block.count(b"\n")
+            yield bytes(answers)
 
     async def _blocks(self, request: Request) -> AsyncIterator[bytes]:
         """The body in pieces that end where lines end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 class Events:
     def __init__(self, house: House, metrics: Metrics) -> None:
         self.house, self.metrics = house, metrics
-        self.ended = lambda: not house.open
+        self.ended: Callable[[], bool] = lambda: not house.open
         """Whether everybody is to be sent home."""
         self.bounds: dict[str, dict[str, Any]] = {}
         """The latest certificate's bound of each model."""

@@ -19,7 +19,7 @@ from novikoff.service.journal import Gone, Journal, NewModel
 from novikoff.service.lessons import Refused
 from novikoff.service.limits import Limits
 from novikoff.service.pending import Ids
-from novikoff.service.served import CHALLENGER, CHAMPION, Outcome, Past, Served
+from novikoff.service.served import CHALLENGER, CHAMPION, Outcome, Past, Served, reader
 from novikoff.service.stream import Key, Stream
 from novikoff.service.writer import Chain, Writer
 
@@ -35,6 +35,7 @@ class House:
         self.said: list[str] = []
         """What was found and mended when it was opened."""
         self.open = False
+        self.reader = reader(limits)
         self._making: set[str] = set()
         self._flushing = False
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from novikoff.service.learning import Late, Learning, key_reused
-from novikoff.service.lessons import LESSON, Refused, decoded
+from novikoff.service.lessons import LESSON, Refused, check_label, decoded
+from novikoff.service.runs import Run
 from novikoff.service.served import Outcome
 from novikoff.service.stream import Key
 from novikoff.service.writer import Chain
@@ -101,26 +102,41 @@ class Lines:
     def _looked_through(self, block: bytes) -> Looked:
         """Up to the first line that is not right, or all of it."""
         looked, pieces = Looked(), []
-        for line in _lines(block):
-            try:
-                piece = self._line(line.strip(), looked.late)
-            except Refused as problem:
-                if not self.skip:
-                    looked.problem = Refused(
-                        f"Line {self.line + looked.lines + 1}: {problem}", problem.code, problem.status
-                    )
-                    break
-                self.total.refused[problem.code] += 1
-                piece = b""
-            looked.lines += 1
-            looked.used += len(line)
-            if piece:
-                pieces.append(piece)
-        looked.body, looked.examples = b"".join(pieces), len(pieces)
+        for found in self.learning.house.reader.runs(block):
+            if isinstance(found, Run) and self._is_right(found):
+                pieces.append(found.text_of(block))
+                looked.examples += len(found)
+                continue
+            for number, line in found.all_lines():
+                try:
+                    piece = self._line(line, looked.late)
+                except Refused as problem:
+                    if not self.skip:
+                        where = f"Line {self.line + number}: {problem}"
+                        looked.problem = Refused(where, problem.code, problem.status)
+                        looked.lines, looked.used = number - 1, _start_of(block, number)
+                        looked.body = b"".join(pieces)
+                        return looked
+                    self.total.refused[problem.code] += 1
+                    continue
+                if piece:
+                    pieces.append(piece)
+                    looked.examples += 1
+        looked.body = b"".join(pieces)
+        looked.lines, looked.used = block.count(b"\n") + (not block.endswith(b"\n")), len(block)
         return looked
 
+    def _is_right(self, run: Run) -> bool:
+        """Whether all of its labels are such as may come; what they are told otherwise, each line is told by itself."""
+        try:
+            for label in run.different_labels():
+                check_label(label, self.learning.limits)
+        except Refused:
+            return False
+        return run.labelled == len(run)
+
     def _line(self, line: bytes, late: Late) -> bytes:
-        if not line:
+        if not line.strip():
             return b""
         lesson = decoded(LESSON, line)
         self.learning.check(lesson)
@@ -131,10 +147,9 @@ class Lines:
         return piece
 
 
-def _lines(block: bytes) -> Iterator[bytes]:
-    """With their ends; the last one may have none."""
+def _start_of(block: bytes, number: int) -> int:
+    """Where a line begins, by its number from 1 on."""
     at = 0
-    while at < len(block):
-        end = block.find(b"\n", at) + 1 or len(block)
-        yield block[at:end]
-        at = end
+    for _ in range(number - 1):
+        at = block.find(b"\n", at) + 1
+    return at

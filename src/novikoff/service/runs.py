@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff._bytes import PADDING
 from novikoff.errors import NovikoffError
 from novikoff.stream.formats.events import ABSENT, Found, Terms
 from novikoff.stream.spellings import LONGEST, SPAN
@@ -19,6 +21,10 @@ class Odd(NamedTuple):
     line: int
     """From 1 on."""
     data: bytes
+
+    def all_lines(self) -> Iterator[tuple[int, bytes]]:
+        """As of a run: this one, with its number, if there is anything in it."""
+        yield from [(self.line, self.data)] if self.data.strip() else []
 
 
 class Run:
@@ -58,6 +64,27 @@ class Run:
 
     def spelled(self, span: int) -> bytes:
         return self.text[span >> SPAN :][: span & LONGEST].tobytes()
+
+    def all_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Each with its number."""
+        return ((self.line(i), self.data(i)) for i in range(len(self)))
+
+    def text_of(self, block: bytes) -> bytes:
+        """All of it, of the block that it was read from, with an end of the last line."""
+        first, last = (int(self.found.begins[k]) - PADDING for k in (0, -1))
+        end = block.find(b"\n", last) + 1
+        return block[first:end] if end else block[first:] + b"\n"
+
+    def different_labels(self) -> list[Any]:
+        """Each once, of those that have one."""
+        told = np.flatnonzero(self.found.labels != ABSENT)
+        first = np.unique(self.found.label_hashes[told], return_index=True)[1]
+        return [self.label(i) for i in told[first].tolist()]
+
+    @property
+    def labelled(self) -> int:
+        """How many have a label."""
+        return int(np.count_nonzero(self.found.labels != ABSENT))
 
     def after(self, count: int) -> Run:
         """The run without its first examples."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from novikoff import learners, wrap
@@ -13,12 +15,18 @@ from novikoff.errors import ModelFileError, NovikoffError
 from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.ledger import Ledger
+from novikoff.service.bulk import Bulk
+from novikoff.service.encoding import answer, encoder
 from novikoff.service.lessons import LESSON, Refused
 from novikoff.service.limits import Limits
 from novikoff.service.protocol import Counts, Model
+from novikoff.service.runs import Odd, Run
+from novikoff.service.runs import Refused as NotTaken
 from novikoff.store import from_bytes
 
 RECENT = 1_000
+MOST_FEATURES = 4_096  # of an example of a run: longer ones are learned by themselves
+NOT_LEARNED = "not-learned"
 CHAMPION, CHALLENGER = "champion", "challenger"
 
 
@@ -78,31 +86,63 @@ class Served:
         if not self.has_learned:
             return None, 0.0
         try:
-            return _predicted(self.learner, features)
+            return answer(self.learner, encoder(self.learner)(features))
         except NovikoffError as problem:
             raise Refused(str(problem), "not-predicted") from None
+
+    def predict_run(self, run: Run) -> Iterator[tuple[Any, float]]:
+        """The same for a run of lines."""
+        try:
+            return zip(*self.bulk.predict(self.learner, run), strict=True)
+        except NovikoffError:  # said again by the example that it is about
+            return (self.predict(run.features(i)) for i in range(len(run)))
 
     # --- Learning ---
 
     def learn(self, body: bytes) -> Outcome:
         """The lines of one entry; what the learner can't take is left out and counted."""
         before, outcome = self._counts(), Outcome()
-        for line in body.split(b"\n"):
-            if line:
-                self._learn_line(line, outcome)
+        if b"\n" not in body[:-1]:
+            self._learn_line(body, outcome)
+        else:
+            for found in self.bulk.runs(body):
+                if isinstance(found, Odd):
+                    self._learn_line(found.data, outcome)
+                else:
+                    self._learn_run(found, outcome)
         after = self._counts()
         outcome.examples, outcome.mistakes, outcome.updates = (a - b for a, b in zip(after, before, strict=True))
         self.refused += outcome.refused.total()
         self._note(outcome)
         return outcome
 
+    def _learn_run(self, run: Run, outcome: Outcome) -> None:
+        state, limits = self.learner._state, self.limits
+        known = (0, 0) if state is None else (state.features, len(state.labels))
+        if known[0] + len(run.terms.values) > limits.known_features or known[1] + len(run) > limits.classes:
+            for i in range(len(run)):  # near a bound of the model: each is looked at by itself
+                self._learn_line(run.data(i), outcome)
+            return
+        while len(run):
+            try:
+                self.bulk.learn(self.learner, run)
+                return
+            except NotTaken as problem:
+                outcome.refused[NOT_LEARNED] += 1
+                outcome.problem = outcome.problem or problem
+                run = run.after(problem.taken + 1)
+
+    @cached_property
+    def bulk(self) -> Bulk:
+        return reader(self.limits)
+
     def _learn_line(self, line: bytes, outcome: Outcome) -> None:
         lesson = LESSON.decode(line)
         try:
             self._fits(lesson.features, lesson.label)
-            self.learner.learn_one(lesson.features, lesson.label)
+            self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
         except (NovikoffError, Refused) as problem:
-            outcome.refused[getattr(problem, "code", "not-learned")] += 1
+            outcome.refused[getattr(problem, "code", NOT_LEARNED)] += 1
             outcome.problem = outcome.problem or problem
 
     def _fits(self, features: Any, label: Any) -> None:
@@ -157,12 +197,9 @@ class Served:
             return []
 
 
-def _predicted(learner: Any, features: Any) -> tuple[Any, float]:
-    label, score = learner.predict_one(features), learner.score_one(features)
-    if isinstance(score, dict):  # of each class
-        first = label[0] if isinstance(label, list) and label else label
-        score = score.get(first, 0.0) if not isinstance(first, list) else 0.0
-    return label, float(score)
+def reader(limits: Limits) -> Bulk:
+    """What reads lines of many examples."""
+    return Bulk(most_features=max(1, min(limits.features, MOST_FEATURES)), longest_name=max(1, min(limits.name, 1_000)))
 
 
 def _moment(seconds: float) -> str:

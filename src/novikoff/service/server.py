@@ -27,6 +27,7 @@ from novikoff.service.opening import locked, opened, prepare
 from novikoff.service.tokens import Tokens
 
 SWITCH = 0.001  # seconds that a thread which computes lets the others wait
+IDLE = 75  # seconds that a connection may be kept without a request
 LEAVE = 10  # seconds for requests under way when the server stops
 
 
@@ -93,6 +94,7 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, s
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=LEAVE,
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,

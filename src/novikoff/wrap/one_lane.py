@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled
 from novikoff.errors import InputError
 from novikoff.parts import columns as table
+from novikoff.parts.deciding import weigh_all
 from novikoff.parts.geometry import arrays, limit
 from novikoff.parts.many import KNOWN, learn_many
-from novikoff.parts.schemes import One, weigh_all
+from novikoff.parts.schemes import One
 from novikoff.parts.single import HUGE
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.rows import Sparse
