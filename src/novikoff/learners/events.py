@@ -168,5 +168,8 @@ class OneByOne(Linear):
 
     def predict_one(self, x: Any) -> Any:
         """The label of one example."""
-        score = self.score_one(x)
+        return self.label_of(self.score_one(x))
+
+    def label_of(self, score: float) -> Any:
+        """The label for a score."""
         return self._fitted().labels.name(score > 0.0 or (score == 0.0 and TIES[self.tie] > 0.0))

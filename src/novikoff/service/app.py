@@ -18,8 +18,9 @@ from novikoff.errors import NovikoffError
 from novikoff.learners import name_of
 from novikoff.report.described import described
 from novikoff.service import page, proof
-from novikoff.service.answers import failure, no_room, refusal
+from novikoff.service.answers import failure, no_room
 from novikoff.service.events import Events
+from novikoff.service.gate import App as Asgi
 from novikoff.service.house import House
 from novikoff.service.journal import entries, reader
 from novikoff.service.learning import ALREADY, LEARNED, Learning
@@ -40,6 +41,7 @@ from novikoff.service.protocol import (
     Prediction,
     Problem,
 )
+from novikoff.service.refusal import Receive, Scope, Send
 from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, ROUTES, TEXT
 from novikoff.service.runs import Run
 from novikoff.service.served import Served, made, uploaded, warmed
@@ -51,6 +53,8 @@ PREDICTION = msgspec.json.Decoder(Prediction)
 KEY = "idempotency-key"
 KEYS = re.compile(r"[!-~]{1,200}")
 POINTS = 500
+BLOCK = 1 << 18  # bytes of lines that are looked at together
+PAUSE = 0.002  # seconds: what comes later is not waited for
 encode = msgspec.json.encode
 
 
@@ -63,14 +67,26 @@ class App:
         self._certificates: dict[str, tuple[Served, int, dict[str, Any]]] = {}
         self._certifying = asyncio.Lock()
 
-    def asgi(self, life: Any) -> Starlette:
-        """With what begins before the first request and ends after the last."""
-        routes = [Path_(r.path, self._answering(getattr(self, r.name), r.status), methods=[r.method]) for r in ROUTES]
+    def asgi(self, life: Any) -> Asgi:
+        """With what begins before the first request and ends after the last. The gate has found the route already, so
+        that it need not be looked for again."""
+        self._handlers = {route.name: self._answering(getattr(self, route.name), route.status) for route in ROUTES}
+        routes = []
         for path, name in {"/": page.FILES[0], **{f"/{name}": name for name in page.FILES}}.items():
             routes.append(Path_(path, _page(*page.read(name))))
         routes.append(Path_("/v1/openapi.json", self._openapi))
         routes += [Path_("/healthz", self._alive), Path_("/readyz", self._ready)]
-        return Starlette(routes=routes, exception_handlers={404: _no_such, 405: _not_so}, lifespan=life)
+        others = Starlette(routes=routes, lifespan=life)
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            handler = self._handlers.get(scope["visit"].name) if scope["type"] == "http" else None
+            if handler is None:
+                await others(scope, receive, send)
+                return
+            response = await handler(Request(scope, receive))
+            await response(scope, receive, send)
+
+        return answer
 
     def _answering(
         self, handler: Callable[[Request], Awaitable[Any]], status: int
@@ -91,7 +107,7 @@ class App:
         return answer
 
     def _served(self, request: Request) -> Served:
-        return self.house.find(request.path_params["name"])
+        return self.house.find(request.scope["visit"].model)
 
     # --- Predicting ---
 
@@ -157,19 +173,27 @@ class App:
             yield bytes(answers)
 
     async def _blocks(self, request: Request) -> AsyncIterator[bytes]:
-        """The body in pieces that end where lines end."""
-        rest = b""
-        async for piece in request.stream():
-            end = piece.rfind(b"\n") + 1
-            if end:
-                yield rest + piece[:end]
-                rest = piece[end:]
-            else:
+        """The body in pieces that end where lines end: what comes without a pause is one piece, up to a size."""
+        pieces = aiter(request.stream())
+        rest, coming = bytearray(), asyncio.ensure_future(anext(pieces, None))
+        try:
+            while (piece := await coming) is not None:
                 rest += piece
-            if len(rest) > self.limits.line:
-                raise Refused(f"A line may have {self.limits.line:,} bytes, but one is longer.", "line-too-long", 413)
+                coming = asyncio.ensure_future(anext(pieces, None))
+                if len(rest) < BLOCK:
+                    await asyncio.wait([coming], timeout=PAUSE)
+                    if coming.done():
+                        continue
+                end = rest.rfind(b"\n") + 1
+                if len(rest) - end > self.limits.line:
+                    raise Refused(f"A line may have {self.limits.line:,} bytes; one is longer.", "line-too-long", 413)
+                if end:
+                    yield bytes(rest[:end])
+                    del rest[:end]
+        finally:
+            coming.cancel()
         if rest:
-            yield rest
+            yield bytes(rest)
 
     # --- Learning ---
 
@@ -366,11 +390,3 @@ def _page(content: bytes, media: str) -> Callable[[Request], Awaitable[Response]
         return Response(content, media_type=media)
 
     return answer
-
-
-async def _no_such(request: Request, problem: Exception) -> Response:
-    return refusal(404, "unknown-path", f"There is nothing at {request.url.path!r}: see /v1/openapi.json.")
-
-
-async def _not_so(request: Request, problem: Exception) -> Response:
-    return refusal(405, "wrong-method", f"{request.url.path!r} does not take {request.method}: see /v1/openapi.json.")

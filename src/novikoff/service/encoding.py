@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from novikoff.errors import InputError
+from novikoff.learners.events import OneByOne
 from novikoff.stream.hashing import hashed
 
 HASHED_BY_NAME = ("jsonl", "csv")  # formats whose numeric fields have the hash of their name, and no other
@@ -76,8 +77,10 @@ def answer(model: Any, x: Any) -> tuple[Any, float]:
     or the highest where none is predicted. None and 0 before anything was learned."""
     if model._state is None:
         return None, 0.0
-    label = model.predict_one(x)
     score = model.score_one(x)
+    if type(model).predict_one is OneByOne.predict_one:  # the label is the score's sign: no need to ask twice
+        return model.label_of(score), score
+    label = model.predict_one(x)
     if not isinstance(score, dict):
         return label, float(score)
     if isinstance(label, list):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import msgspec
@@ -47,16 +46,14 @@ def check_features(features: Any, limits: Limits) -> None:
             f"An example may have {limits.features:,} features, but this one has {len(features):,}.",
             "too-many-features",
         )
-    for name in features:
-        if len(name) > limits.name:
-            raise Refused(
-                f"The name of a feature may have {limits.name:,} characters, but one has {len(name):,}.",
-                "name-too-long",
-            )
-        if not name.isascii():
-            check_text(name)
-    if type(features) is dict and not all(map(math.isfinite, features.values())):
-        raise Refused("Features must be finite numbers.", "not-finite")
+    longest = max(map(len, features), default=0)
+    if longest > limits.name:
+        raise Refused(
+            f"The name of a feature may have {limits.name:,} characters, but one has {longest:,}.", "name-too-long"
+        )
+    names = "".join(features)
+    if not names.isascii():
+        check_text(names)
 
 
 def check_text(text: str) -> None:
