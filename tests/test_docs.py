@@ -64,6 +64,7 @@ def test_the_shell_of_the_readme() -> None:
         "docs/multiclass.md",
         "docs/online_to_batch.md",
         "docs/kernels.md",
+        "docs/cluster.md",
     ],
 )
 def test_the_python_of_the_guides(page: str) -> None:
@@ -86,6 +87,7 @@ def test_the_python_of_the_guides(page: str) -> None:
         pytest.param("docs/ensembles.md", marks=pytest.mark.slow),
         pytest.param("docs/network.md", marks=pytest.mark.slow),
         "docs/kernels.md",
+        pytest.param("docs/cluster.md", marks=pytest.mark.slow),
     ],
 )
 def test_the_shell_of_the_pages(page: str) -> None:

@@ -63,12 +63,12 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
 
 
 def to_bytes(model: Learner | Solved) -> bytes:
-    return _content(*_described(model))
+    return _content(*described(model))
 
 
 def frozen(model: Learner | Solved) -> Callable[[], bytes]:
     """What makes the file of the model as it is now, later and in another thread; here it is only copied."""
-    header, tensors = _described(model, as_text=_Text)
+    header, tensors = described(model, as_text=_Text)
     copies = {name: value if isinstance(value, _Text) else value.copy() for name, value in tensors.items()}
     return lambda: _content(header, {n: v.array() if isinstance(v, _Text) else v for n, v in copies.items()})
 
@@ -83,7 +83,7 @@ def _content(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> bytes:
     return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
 
 
-def _described(
+def described(
     model: Learner | Solved, as_text: Callable[[list[Any]], Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a file holds of a model, and of all models that it is made of."""
@@ -92,9 +92,9 @@ def _described(
         header, tensors = _parts(model, as_text or _as_text)
         return {**about, **header}, tensors
     header, tensors = model.file_parts()
-    inside = [_described(member, as_text) for member in model.made_of()]
+    inside = [described(member, as_text) for member in model.made_of()]
     if inside:
-        header["members"] = [described for described, _ in inside]
+        header["members"] = [one for one, _ in inside]
     for k, (_, arrays_inside) in enumerate(inside):
         tensors |= {f"member.{k}.{name}": array for name, array in arrays_inside.items()}
     return {**about, **header}, tensors
@@ -130,7 +130,7 @@ def from_bytes(content: bytes, origin: str) -> Any:
     from safetensors.numpy import load as deserialise
 
     try:
-        return _model(header, deserialise(content), origin)
+        return rebuilt(header, deserialise(content), origin)
     except (KeyError, TypeError, ValueError) as problem:
         if isinstance(problem, ModelFileError):
             raise
@@ -139,7 +139,7 @@ def from_bytes(content: bytes, origin: str) -> Any:
         ) from None
 
 
-def _model(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str) -> Any:
+def rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str) -> Any:
     kind = model_class(header["learner"])
     if kind is None:
         raise ModelFileError(
@@ -153,7 +153,7 @@ def _model(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str
             for name in [name for name in tensors if name.startswith("member.")]:
                 _, number, own = name.split(".", 2)
                 inside[int(number)][own] = tensors[name]
-            model.adopt_made_of([_model(h, t, origin) for h, t in zip(header["members"], inside, strict=True)])
+            model.adopt_made_of([rebuilt(h, t, origin) for h, t in zip(header["members"], inside, strict=True)])
     else:
         model._adopt(_state(model, header, tensors))
     return model

@@ -69,6 +69,8 @@ class Certificate:
         seen, lines = self.document["observed"], []
         if "mistakes" in seen:
             run = f"{seen['mistakes']:,} mistakes and {seen['updates']:,} updates"
+            if "mixed_mistakes" in seen:  # of a cluster
+                run += f" ({seen['mixed_mistakes']:,.6g} and {seen['mixed_updates']:,.6g} as the mixtures count them)"
         elif "training_errors" in seen:
             run = f"{seen['training_errors']:,} training errors"
         else:
@@ -209,25 +211,25 @@ def again(document: dict[str, Any], source: Source) -> Certificate:
     """The certificate that this data, and what the document says of learner and witnesses, really give."""
     model = _named(document)
     if isinstance(model, Solved):
-        return Certificate(solved.document(model, source, _confidence(document)))
+        return Certificate(solved.document(model, source, confidence_of(document)))
     found = [unpacked(name, packed) for name, packed in document["witnesses"].items()]
-    confidence = _confidence(document)
+    confidence = confidence_of(document)
     space = space_of(model)
     if space is not None:
         first = source.learn(model, document["passes"])
-        _fit(found, space.slots(), "feature and the bias in each column of weights")
+        fits_in(found, space.slots(), "feature and the bias in each column of weights")
         stream = _stream(model, source)
         return Certificate(described(model, source, stream, found, {}, first, document["passes"], confidence))
     gatherer = Gatherer()
     first = source.learn(model, document["passes"], gatherer.add)
     slots = model._fitted().features + 1
-    _fit(found, slots, "feature and the bias")
+    fits_in(found, slots, "feature and the bias")
     target = _target(model, gatherer.sample(), document["passes"])
     stream = _stream(model, source)
     return Certificate(described(model, source, stream, found, target, first, document["passes"], confidence))
 
 
-def _confidence(document: dict[str, Any]) -> float:
+def confidence_of(document: dict[str, Any]) -> float:
     return float(document["new data"]["confidence"]) if document["new data"] else 0.95
 
 
@@ -240,6 +242,6 @@ def _named(document: dict[str, Any]) -> Any:
     return model
 
 
-def _fit(found: list[Found], slots: int, what: str) -> None:
+def fits_in(found: list[Found], slots: int, what: str) -> None:
     if any(len(f.witness) != slots for f in found):
         raise InputError(f"a witness must have {slots} numbers, one for each {what}")

@@ -54,9 +54,11 @@ def described(
         "observed": {**ledger.as_dict(), **model.observed(), "mistakes_of_first_pass": first},
         "bounds": [verdict(bound, facts, ledger) for bound in model.bounds()],
         "target": dict(target),
-        "new data": _new_data(first, ledger.examples // passes if model.fixed_length else 0, confidence),
+        "new data": new_data(first, ledger.examples // passes if model.fixed_length else 0, confidence),
         **_promised(model, source, passes, confidence),
-        "witnesses": {f.name: {**_packed(f), "measured": _measured(m)} for f, m in zip(found, measured, strict=True)},
+        "witnesses": {
+            f.name: {**packed_as(f), "measured": numbers_of(m)} for f, m in zip(found, measured, strict=True)
+        },
     }
     plain: dict[str, Any] = json.loads(json.dumps(document))  # as it will be read again
     return plain
@@ -88,7 +90,7 @@ def _wrong(model: Learner, source: Source) -> int:
     return wrong
 
 
-def _new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any] | None:
+def new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any] | None:
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence must be between 0 and 1, but is {confidence}.")
     if examples == 0:
@@ -104,10 +106,10 @@ def _new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any]
     }
 
 
-def _measured(found: Measured | list[Measured]) -> dict[str, Any]:
+def numbers_of(found: Measured | list[Measured]) -> dict[str, Any]:
     """Of one pass; sums are rounded up, the margin down. A list is of columns that learn by themselves."""
     if isinstance(found, list):
-        return {"columns": [_measured(one) for one in found]}
+        return {"columns": [numbers_of(one) for one in found]}
     return {
         "examples": found.examples,
         "squared_radius": found.squared_radius,
@@ -120,7 +122,7 @@ def _measured(found: Measured | list[Measured]) -> dict[str, Any]:
     }
 
 
-def _packed(found: Found) -> dict[str, Any]:
+def packed_as(found: Found) -> dict[str, Any]:
     """A witness as text: the slots that are not 0, and their float32 values."""
     slots = np.flatnonzero(found.witness).astype(np.uint32)
     values = found.witness[slots]

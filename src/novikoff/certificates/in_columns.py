@@ -86,7 +86,13 @@ class InColumns:
 
     def facts(self, found: Sequence[Found], stream: Stream, passes: int) -> tuple[list[Any], Mapping[str, Evidence]]:
         measured = [self._measured(f, stream) for f in found]
-        return measured, {f.name: self._joint(f, m, stream, passes) for f, m in zip(found, measured, strict=True)}
+        return measured, self.evidence(found, measured, stream, passes)
+
+    def evidence(
+        self, found: Sequence[Found], measured: Sequence[Any], stream: Stream, passes: int
+    ) -> Mapping[str, Evidence]:
+        """What the theorems are asked with, from what was measured."""
+        return {f.name: self._joint(f, m, stream, passes) for f, m in zip(found, measured, strict=True)}
 
     def _measured(self, found: Found, stream: Stream) -> list[Measured]:
         """Each column, in one pass."""

@@ -107,16 +107,23 @@ class InPreferences:
             for rows, codes in stream():
                 yield rows, self.model._wants(codes), kept(codes)
 
+        measured = measure_preferences(meter, told(), self.stretch)
+        return measured, self.evidence(found, measured, stream, passes)
+
+    def evidence(
+        self, found: Sequence[Found], measured: Sequence[Measured], stream: Stream, passes: int
+    ) -> Mapping[str, Evidence]:
+        """What the theorems are asked with, from what was measured."""
+
         def sides() -> Iterator[Batch]:
             for rows, codes in stream():
                 yield rows, kept(codes)
 
-        measured = measure_preferences(meter, told(), self.stretch)
         facts = {}
         for f, m in zip(found, measured, strict=True):
             e = evidence(m, bias=self.bias, passes=passes, batches=sides)
             facts[f.name] = e._replace(radius_p=self._stretched(e.radius_p))
-        return measured, facts
+        return facts
 
     def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
         """Of the margin of each example's worst preference."""

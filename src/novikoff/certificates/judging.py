@@ -38,7 +38,7 @@ def facts_of(
     facts = {
         f.name: evidence(m, bias=bias, passes=passes, batches=stream) for f, m in zip(found, measured, strict=True)
     }
-    return measured, {**facts, "target": _only(target)} if target else facts
+    return measured, {**facts, "target": only_of(target)} if target else facts
 
 
 def verdict(bound: Bound, facts: dict[str, Evidence], ledger: Any) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _numbers(e: Evidence) -> dict[str, float | None]:
     }
 
 
-def _only(target: Mapping[str, float]) -> Evidence:
+def only_of(target: Mapping[str, float]) -> Evidence:
     """Nothing but the target: every number that a witness would have says nothing."""
     nothing = math.inf
     return Evidence(

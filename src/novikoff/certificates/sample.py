@@ -25,8 +25,8 @@ PIECE = 256  # rows
 class Gatherer:
     """Takes batches as they come."""
 
-    def __init__(self, spool: Spool | None = None) -> None:
-        self.spool, self.pile = spool, Pile(PIECE)
+    def __init__(self, spool: Spool | None = None, *, room: int = ROOM) -> None:
+        self.spool, self.pile, self.room = spool, Pile(PIECE), room
         self.kept: list[Piece] = []
         self.stride, self.number, self.terms, self.total = 1, 1, 0, 0
 
@@ -57,7 +57,7 @@ class Gatherer:
     def _keep(self, piece: Piece) -> None:
         self.kept.append(piece)
         self.terms += len(piece[0].values)
-        if self.terms > ROOM and len(self.kept) > 1:
+        if self.terms > self.room and len(self.kept) > 1:
             if self.spool is not None and self.stride == 1:
                 for whole in self.kept:
                     self.spool.add(*whole)

@@ -44,7 +44,8 @@ class Gatherer:
     """Takes batches as they come: keeps all of a small stream, an even share of a large one. When pieces take too much
     room every second is dropped, and from there on only every second is kept, and so on."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, room: int = ROOM) -> None:
+        self.room = room
         self.kept: list[tuple[Sparse, Any]] = []
         self.stride, self.number, self.terms, self.total = 1, 0, 0, 0
 
@@ -60,7 +61,7 @@ class Gatherer:
         piece = rows_of([rows])
         self.kept.append((piece, together([codes])))
         self.terms += len(piece.values)
-        if self.terms > ROOM and len(self.kept) > 1:
+        if self.terms > self.room and len(self.kept) > 1:
             self.kept, self.stride = self.kept[1::2], 2 * self.stride
             self.terms = sum(len(rows.values) for rows, _ in self.kept)
 

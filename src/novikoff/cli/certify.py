@@ -86,9 +86,13 @@ def _made(model: Any, ways: Options, passes: int, options: argparse.Namespace) -
 
     source = Files(options.data, ways, options.positive)
     fresh = type(model).from_settings(model.plain_settings())
+    return *make(fresh, source, passes=passes, **chosen(options)), source
+
+
+def chosen(options: argparse.Namespace) -> dict[str, Any]:
+    """What the user said about certifying."""
     said = {"confidence": options.confidence, "budget": options.budget}
-    given = {name: value for name, value in said.items() if value is not None}
-    return *make(fresh, source, passes=passes, **given), source
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _write(certificate: Any, model: Any, source: Any, path: str | None, options: argparse.Namespace) -> None:

@@ -19,6 +19,7 @@ EPILOG = f"""\
 examples:
   novikoff verify spam.certificate train.svm
   novikoff verify spam.certificate train.svm --json
+  novikoff verify clicks.certificate part-*.svm.gz      of a cluster: all shards, in their order
 """
 SHOWN = 5
 
@@ -42,6 +43,10 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"{options.certificate}: is not a certificate.") from None
     document = read(text, options.certificate)
     about = document["data"]
+    if isinstance(about, dict) and "mixing" in document:
+        from novikoff.cluster.certificate import differences as of_shards
+
+        return _told(of_shards(document, options.data, threads=options.threads), options)
     if not isinstance(about, dict) or "files" not in about:
         raise InputError(f"{options.certificate}: is about arrays, not files: check it with novikoff.verify in Python.")
     ways = dict(about.get("reading", {}))
@@ -50,7 +55,10 @@ def run(options: argparse.Namespace) -> int:
         how = Options(**ways, threads=options.threads)
     except TypeError as problem:
         raise InputError(f"{options.certificate}: its way of reading is not known here ({problem}).") from None
-    different = differences(document, Files(options.data, how, about.get("positive")))
+    return _told(differences(document, Files(options.data, how, about.get("positive"))), options)
+
+
+def _told(different: list[str], options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"verified": not different, "differences": different}, ensure_ascii=False))
     else:

@@ -130,7 +130,8 @@ class MarginPerceptron(OneByOne):
         return Measured(np.zeros(slots, kind), np.zeros(2), float(self.bias))
 
     def bounds(self) -> Sequence[Bound]:
-        return self.preference_theorems(self._run_so_far(), variables=0, top=True)
+        state = self._run_so_far()
+        return () if state.ledger.weighted else self.preference_theorems(state, variables=0, top=True)
 
     def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
         def updates(e: Evidence) -> float | None:

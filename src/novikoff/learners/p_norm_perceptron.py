@@ -117,7 +117,8 @@ class PNormPerceptron(OneByOne):
         return Power(np.zeros((slots, 2)), np.array([1.0, p]), float(self.bias))
 
     def bounds(self) -> Sequence[Bound]:
-        return self.column_theorems(self._run_so_far(), variables=0)
+        state = self._run_so_far()
+        return () if state.ledger.weighted else self.column_theorems(state, variables=0)
 
     def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
         return self.column_theorems(state, variables=variables)

@@ -1,0 +1,181 @@
+"""`python -m benchmarks.cluster [throughput] [accuracy] [model]`: what a cluster is worth, on this machine.
+
+throughput: one worker against two on the same shards, in alternate rounds. accuracy: shards against one machine after
+as many passes, on a9a and mnist where they are at hand. model: what a round is made of, for `benchmarks.scaling` and
+docs/scale.md.
+"""
+
+from __future__ import annotations
+
+import gzip
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import multiclass_data, texts
+from novikoff import AROW, SGD, Kesler, Perceptron
+from novikoff.cluster import DistributedLearner, tasks
+from novikoff.cluster.engine import InThisProcess
+from novikoff.cluster.on_dask import OnDask, connected
+from novikoff.cluster.rounds import Plan, agreed, run
+from novikoff.cluster.shards import Batches, File
+from novikoff.cluster.suited import prepared
+from novikoff.stream.reading import Options
+
+SHARDS = 8
+TIMES = 5
+
+
+def parts_of(source: Path, folder: Path, count: int) -> list[str]:
+    """A text in so many files of about one length."""
+    size, names = source.stat().st_size, []
+    with open(source, "rb") as file:
+        for k in range(count):
+            names.append(str(folder / f"part-{k:03}.svm"))
+            with open(names[-1], "wb") as part:
+                while file.tell() < size * (k + 1) // count and (line := file.readline()):
+                    part.write(line)
+    return names
+
+
+# --- Throughput ---
+
+
+def throughput() -> None:
+    """Text as it is, and packed as shards usually are."""
+    with tempfile.TemporaryDirectory() as folder, connected(None, 1) as one, connected(None, 2) as two:
+        names = parts_of(Path(texts.path("rcv.svm")), Path(folder), SHARDS)
+        compare("text, Perceptron", Perceptron(), names, one, two)
+        compare("text, AdaGrad", SGD(), names, one, two)
+        for k, name in enumerate(names):
+            names[k] = f"{name}.gz"
+            Path(names[k]).write_bytes(gzip.compress(Path(name).read_bytes(), 1))
+            Path(name).unlink()
+        compare("gzip, Perceptron", Perceptron(), names, one, two)
+
+
+def compare(title: str, learner: Any, names: list[str], one: Any, two: Any) -> None:
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    models = set()
+    for times in range(TIMES + 1):
+        for workers, client in ((1, one), (2, two)):
+            for name in names:
+                Path(name).read_bytes()
+            began = time.perf_counter()
+            done = DistributedLearner(learner, rounds=2, client=client).fit(names)
+            if times:  # the first loads machine code
+                seconds[workers].append(time.perf_counter() - began)
+            models.add(tasks.sent(done.model_))
+    assert len(models) == 1, "one worker and two gave different models"
+    ratios = [a / b for a, b in zip(seconds[1], seconds[2], strict=True)]
+    rate = done.ledger_.examples / statistics.median(seconds[2])
+    print(
+        f"{title}: 1 worker {statistics.median(seconds[1]):.2f} s, 2 workers {statistics.median(seconds[2]):.2f} s,"
+        f" {statistics.median(ratios):.2f} × ({min(ratios):.2f}–{max(ratios):.2f}); {rate:,.0f} examples/s",
+        flush=True,
+    )
+
+
+# --- Accuracy ---
+
+
+def accuracy() -> None:
+    for title, split, around in (("a9a", _a9a, _as_it_is), ("mnist", multiclass_data.mnist, Kesler)):
+        try:
+            X, y, X_test, y_test = split()
+        except OSError as problem:
+            print(f"{title}: not here ({problem})")
+            continue
+        for learner in (Perceptron, lambda **s: Perceptron(average=True, **s), SGD, AROW):
+            for rounds in (1, 3, 10):
+                alone = 100 * around(learner(passes=rounds)).fit(X, y).score(X_test, y_test)
+                found = []
+                for shards in (2, 4, 8):
+                    cuts = np.linspace(0, len(y), shards + 1).astype(int)
+                    pairs = [(X[a:b], y[a:b]) for a, b in pairwise(cuts)]
+                    done = DistributedLearner(around(learner()), rounds=rounds).fit(pairs)
+                    found.append(100 * done.score(X_test, y_test) - alone)
+                shown = "  ".join(f"{difference:+.2f}" for difference in found)
+                print(f"{title:<6} {learner()!r:<26} {rounds:>2} passes: {alone:.2f}, 2/4/8 shards {shown}", flush=True)
+
+
+def _a9a() -> tuple[Any, Any, Any, Any]:
+    from sklearn.datasets import load_svmlight_file
+
+    files = [str(multiclass_data.FOLDER / f"a9a.{part}.svm.gz") for part in ("train", "test")]
+    (X, y), (X_test, y_test) = (load_svmlight_file(file, n_features=123, dtype=np.float32) for file in files)
+    return X, y, X_test, y_test
+
+
+def _as_it_is(learner: Any) -> Any:
+    return learner
+
+
+# --- What a round is made of ---
+
+
+def timed(function: Callable[..., Any], *arguments: Any, times: int = 3) -> tuple[float, Any]:
+    best, found = float("inf"), None
+    for _ in range(times):
+        began = time.perf_counter()
+        found = function(*arguments)
+        best = min(best, time.perf_counter() - began)
+    return best, found
+
+
+def model() -> None:
+    """Seconds for a non-zero, for a weight in each kind of task, and for the scheduler's part in a task."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = parts_of(Path(texts.path("rcv-50k.svm")), Path(folder), 4)
+        for learner in (Perceptron(), SGD()):
+            plan = Plan(prepared(learner, 1), 1, "uniform")
+            files = [File(name, Options()) for name in names]
+            start = agreed(InThisProcess(), files, plan)
+            seconds, _ = timed(tasks.learn, files[0], None, start, False)
+            print(f"{learner!r}: {seconds / (50_000 / 4 * 75) * 1e9:.1f} ns a non-zero from text, one thread")
+    for bits in (18, 20, 22, 24):
+        _weights(bits)
+    _scheduler()
+
+
+def _weights(bits: int) -> None:
+    """All weights moved, which is the worst case for what is sent."""
+    d, rng = 1 << bits, np.random.default_rng(0)
+    row = rng.standard_normal((1, d)).astype(np.float32)
+    plan = Plan(prepared(Perceptron(), 1), 1, "uniform", classes=[0, 1])
+    shards, data = [Batches("a"), Batches("b")], [[(row, [0])], [(row + 1, [0])]]
+    start = agreed(InThisProcess(data), shards, plan)
+    learn, end = timed(tasks.learn, shards[0], data[0], start, False)
+    gather, part = timed(tasks.gathered, start, [end] * 8, [0.125] * 8)
+    add, whole = timed(tasks.added, [part] * 8)
+    mix, message = timed(tasks.mixed, start, whole)
+    back, _ = timed(lambda: tasks.sent(tasks.received(message, start)))
+    shown = ", ".join(
+        f"{name} {seconds / d * 1e9:.1f}"
+        for name, seconds in (("learn", learn), ("gather 8", gather), ("add 8", add), ("mix", mix), ("client", back))
+    )
+    print(f"d = 2^{bits}: ns a weight: {shown}; bytes sent {len(end.model) / d:.1f} and {len(part) / d:.1f} a weight")
+
+
+def _scheduler() -> None:
+    with connected(None, 2) as client:
+        pairs = [[([[1.0, 0.0], [0.0, 1.0]], [1, 0])] for _ in range(200)]
+        shards = [Batches(str(k)) for k in range(200)]
+        engine = OnDask(client, pairs)
+        plan = Plan(prepared(Perceptron(), 3), 3, "uniform")
+        seconds = []
+        run(engine, shards, plan, None, lambda *_: seconds.append(time.perf_counter()))
+        tasks_a_round = 2 * 200 + 25 + 4 + 1 + 1
+        print(f"{min(np.diff(seconds)) / tasks_a_round * 1e3:.2f} ms a task of {tasks_a_round} on two workers")
+
+
+if __name__ == "__main__":
+    for what in sys.argv[1:] or ("throughput", "accuracy", "model"):
+        {"throughput": throughput, "accuracy": accuracy, "model": model}[what]()

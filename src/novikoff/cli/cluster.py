@@ -1,0 +1,218 @@
+"""Learns shards on a Dask cluster: every shard learns from the same weights, which are then mixed, round after round.
+
+The result depends on the shards alone, not on the number of workers. One shard gives the model that learn gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from novikoff import learners
+from novikoff.cli import interrupt, scheme, settings
+from novikoff.cli.certify import add_certifying, chosen
+from novikoff.cli.reading import add_reading, options_of
+from novikoff.cli.writing import check_writable
+from novikoff.errors import InputError
+
+SCHEMES = ("binary", "kesler", "one-vs-all", "all-vs-all", "output-code", "ova", "ava", "ecoc")
+EPILOG = """\
+A shard is a file that every worker finds under the same name; a pattern stands for all files that match. Without
+--scheduler the workers are processes on this machine, as many as it has processors. Start a cluster with Dask's own
+tools: dask scheduler and dask worker, SSHCluster, dask-jobqueue (SLURM), dask-kubernetes, dask-yarn.
+
+examples:
+  novikoff cluster learn 'part-*.svm.gz' --rounds 5 --save clicks.model
+  novikoff cluster learn 'part-*.svm.gz' --scheduler tcp://10.0.0.1:8786 --rounds 10 --checkpoint run.checkpoint
+  novikoff cluster learn 'part-*.vw' --learner sgd --loss logistic --bits 22 --rounds 3 --json
+  novikoff cluster learn 'day-*.csv' --label y --average --certificate clicks.certificate
+  novikoff verify clicks.certificate day-*.csv
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    learn = actions.add_parser(
+        "learn",
+        help="learn shards, round by round",
+        allow_abbrev=False,
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    learn.add_argument("data", nargs="+", metavar="SHARD", help="files, or patterns such as 'part-*.svm.gz'")
+    learn.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster (default: processes on this machine)")
+    learn.add_argument("--workers", metavar="N", type=int, help="without --scheduler: how many processes")
+    learn.add_argument("--rounds", metavar="N", type=int, default=5, help="how often all is learned and mixed (5)")
+    learn.add_argument(
+        "--mixing",
+        choices=("uniform", "mistakes", "examples"),
+        default="uniform",
+        help="how much each shard counts in the mixture (default: all alike)",
+    )
+    learn.add_argument(
+        "--learner", choices=learners.names(), help=f"the algorithm (default: {settings.DEFAULT_LEARNER})"
+    )
+    learn.add_argument(
+        "--scheme", choices=SCHEMES, help="how classes are made of weights (default: kesler for more than two)"
+    )
+    learn.add_argument("--classes", metavar="A,B,…", help="all labels: spares a look at every file for them")
+    learn.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
+    learn.add_argument("--save", metavar="MODEL", help="write the model to this file")
+    learn.add_argument(
+        "--checkpoint", metavar="PATH", help="written after each round; a run that ended goes on from it"
+    )
+    learn.add_argument("--certificate", metavar="FILE", help="write what the theorems say of this run to this file")
+    add_certifying(learn)
+    learn.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    learn.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_reading(learn)
+    for name in learners.names() if arguments is None else [settings.chosen_learner(arguments)]:
+        settings.add_settings(learn, name)
+
+
+def run(options: argparse.Namespace) -> int:
+    from novikoff.cluster.distributed_learner import DistributedLearner
+    from novikoff.cluster.on_dask import connected
+
+    began = time.perf_counter()
+    if options.workers is not None and (options.scheduler or options.workers < 1):
+        raise InputError("--workers is how many processes are started without --scheduler, at least 1.")
+    if options.budget is not None and not options.certificate:
+        raise InputError("--budget is how hard a --certificate looks for witnesses: leave it out.")
+    local = options.checkpoint if options.checkpoint and "://" not in options.checkpoint else None
+    for path in (options.save, options.certificate, local):
+        if path:
+            check_writable(Path(path))
+    ways = options_of(options)
+    binary = _learner(options)
+    ways.prefer_largest = options.together is None and binary._range()[1] < math.inf
+    with connected(options.scheduler, options.workers) as client:
+        _tell(options, f"scheduler   {client.scheduler.address}\ndashboard   {client.dashboard_link}")
+        shown = Rounds(quiet=options.quiet)
+        told = None if options.classes is None else [_label(word) for word in options.classes.split(",")]
+        model = _model(binary, options, ways, client, told)
+        learner = DistributedLearner(
+            model, rounds=options.rounds, mixing=options.mixing, client=client, checkpoint=options.checkpoint
+        )
+        learner.fit(options.data, options=ways, positive=options.positive, classes=told, onlooker=shown)
+        interrupt.check()
+        report = _summary(learner, time.perf_counter() - began)
+        if options.save:
+            from novikoff.store import save
+
+            save(learner.model_, options.save)
+        if options.certificate:
+            report["certificate"] = _certified(learner, options)
+    print(json.dumps(report) if options.json else _as_text(report, options))
+    return 0
+
+
+class Rounds:
+    """Progress: a line for each round."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet, self.before, self.heading = quiet, time.perf_counter(), True
+
+    def __call__(self, number: int, turn: Any) -> None:
+        interrupt.check()
+        if self.quiet:
+            return
+        if self.heading:
+            print("   round    examples    mistakes      error   examples/s   weights sent", file=sys.stderr)
+        self.heading = False
+        now, records = time.perf_counter(), turn.done.records
+        examples, mistakes = (sum(getattr(r, name) for r in records) for name in ("examples", "mistakes"))
+        rate = examples / max(now - self.before, 1e-9)
+        print(
+            f"{number:>8}{examples:>12,}{mistakes:>12,}{mistakes / max(examples, 1):>11.4f}{rate:>13,.0f}"
+            f"{turn.sent / 1e6:>12.2f} MB",
+            file=sys.stderr,
+        )
+        self.before = now
+
+
+def _tell(options: argparse.Namespace, text: str) -> None:
+    if not options.quiet:
+        print(text, file=sys.stderr)
+
+
+def _label(word: str) -> Any:
+    return int(word) if word.lstrip("+-").isdigit() else word
+
+
+def _learner(options: argparse.Namespace) -> Any:
+    given = settings.given(options)
+    if "passes" in given:
+        raise InputError("--passes: a cluster goes over the data once in each round: say --rounds.")
+    name = options.learner or settings.DEFAULT_LEARNER
+    return learners.learner_class(name)(**{**learners.variant_settings(name), **given})
+
+
+def _model(binary: Any, options: argparse.Namespace, ways: Any, client: Any, told: Any) -> Any:
+    """The learner in its scheme, which follows from the first labels where it is not named."""
+    name = scheme.SHORT.get(options.scheme, options.scheme)
+    if name is None and options.positive is None:
+        from novikoff.cluster.first_look import labels_of
+
+        first = labels_of(options.data, ways, client) if told is None else told
+        name = "kesler" if len(first) > 2 else "binary"
+    if name in (None, "binary"):
+        return binary
+    from novikoff import wrap
+
+    return wrap.scheme_class(name)(binary)
+
+
+def _summary(learner: Any, seconds: float) -> dict[str, Any]:
+    model, ledger = learner.model_, learner.ledger_
+    return {
+        "learner": learners.name_of(type(model.inner)),
+        **model.about_scheme(),
+        "shards": ledger.shards,
+        "rounds": len(ledger.rounds),
+        "mixing": learner.mixing,
+        "examples": ledger.examples,
+        "features": model.n_features_in_,
+        "mistakes": ledger.mistakes,
+        "mixed_mistakes": float(ledger.mixed("mistakes")),
+        "updates": model.ledger_.updates,
+        "error": ledger.mistakes / max(ledger.examples, 1),
+        "seconds": seconds,
+        "examples_per_second": ledger.examples / seconds,
+        "radius": model.ledger_.radius,
+    }
+
+
+def _certified(learner: Any, options: argparse.Namespace) -> dict[str, Any]:
+    from novikoff.store import write_atomically
+
+    certificate = learner.certify(**chosen(options))
+    write_atomically(Path(options.certificate), (certificate.as_json() + "\n").encode())
+    return dict(certificate.document)
+
+
+def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
+    lines = [f"{key:<12}{report[key]}" for key in ("learner", "scheme", "classes") if key in report]
+    lines += [f"{key:<12}{report[key]:,}" for key in ("shards", "rounds", "examples", "features")]
+    mixed = f"({report['mixed_mistakes']:,.6g} as the mixtures count them)"
+    lines.append(f"mistakes    {report['mistakes']:,}   {mixed}")
+    lines.append(f"updates     {report['updates']:,}")
+    lines.append(f"error       {report['error']:.4f}   (mistakes ÷ examples, each predicted before its label was told)")
+    lines.append(f"radius      {report['radius']:.6g}")
+    lines.append(f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s)")
+    if "certificate" in report:
+        from novikoff.certificates.certificate import Certificate
+
+        best = Certificate(report["certificate"]).headline
+        said = "no theorem was shown to hold for this run"
+        if best is not None:
+            said = f"{best['allowed']:,.1f} {best['counts']} at most ({best['name']}: {best['verdict']})"
+        lines.append(f"allowed     {said}")
+    return "\n".join([*lines, *([f"saved       {Path(options.save)}"] if options.save else [])])

@@ -1,0 +1,164 @@
+"""DistributedLearner: the learners of this package on shards, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self, final
+
+from novikoff.certificates.certificate import Certificate
+from novikoff.cluster import tasks
+from novikoff.cluster.checkpoint import Checkpoint
+from novikoff.cluster.engine import Engine, InThisProcess
+from novikoff.cluster.inputs import Input, shards_of
+from novikoff.cluster.ledger import DistributedLedger
+from novikoff.cluster.on_dask import OnDask, computed, current_client
+from novikoff.cluster.rounds import Plan, Turn, run
+from novikoff.cluster.shards import File, ways_of
+from novikoff.cluster.suited import prepared
+from novikoff.cluster.weights import MIXINGS
+from novikoff.errors import not_fitted
+from novikoff.learners import name_of
+from novikoff.learners.estimator import Estimator, one_of
+from novikoff.learners.perceptron import Perceptron
+from novikoff.stream.options import Options
+
+__all__ = ["DistributedLearner"]
+
+
+@final
+class DistributedLearner(Estimator):
+    """Iterative parameter mixing: in each round every shard learns from the same weights w, and w becomes Σ μ_i·w_i.
+
+    The result depends on the shards and their order alone: not on the number of workers, nor on which of them did what,
+    nor on how many died. One shard gives the very bytes that the learner gives without a cluster.
+
+    On shards that some u with ‖u‖ = 1 separates by γ, Σ_n Σ_i μ_{i,n}·M_{i,n} ≤ (R/γ)² for the Perceptron (McDonald,
+    Hall and Mann 2010); see `certify` for what holds of this very run.
+
+    Parameters
+    ----------
+    learner : Learner
+        What is learned; Perceptron() where none is given. Linear learners, and Kesler, OneVsAll, AllVsAll and
+        OutputCode around them.
+    rounds : int
+        How often all shards are learned and mixed.
+    mixing : str
+        μ: uniform, mistakes (shards count as much as they err) or examples (as much as they are long).
+    client : Client
+        Of Dask. Without one, the current client of this process; where there is none, everything is done here.
+    checkpoint : str
+        A file, or an address that fsspec knows, that is written after each round: a run that was ended goes on from it.
+
+    Examples
+    --------
+    >>> from novikoff import Perceptron
+    >>> from novikoff.cluster import DistributedLearner
+    >>> shards = [([[0, 1], [1, 0]], ["up", "right"]), ([[2, 1], [0, 3]], ["right", "up"])]
+    >>> learner = DistributedLearner(Perceptron(), rounds=3).fit(shards)
+    >>> learner.predict([[5, 1]]).tolist(), learner.ledger_.examples
+    (['right'], 12)
+    """
+
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        rounds: int = 5,
+        mixing: str = "uniform",
+        client: Any = None,
+        checkpoint: str | None = None,
+    ) -> None:
+        self.learner = learner
+        self.rounds = rounds
+        self.mixing = mixing
+        self.client = client
+        self.checkpoint = checkpoint
+
+    def fit(
+        self,
+        data: Any,
+        y: Any = None,
+        *,
+        classes: Sequence[Any] | None = None,
+        options: Options | None = None,
+        positive: str | None = None,
+        onlooker: Callable[[int, Turn], None] | None = None,
+    ) -> Self:
+        """Learns all shards, `rounds` times.
+
+        `data` are names of files (`part-*.svm.gz` for all that match), read as `options` say; a Dask array or data
+        frame with y, whose blocks of rows are the shards; a bag of batches (X, y), whose parts are; or a list of
+        batches, as they are or delayed. `classes` names all labels beforehand, which spares a look at every file where
+        there are more than two. `positive` learns one label against all others. `onlooker` sees the end of each round.
+        """
+        one_of(tuple(MIXINGS), mixing=self.mixing)
+        model = prepared(Perceptron() if self.learner is None else self.learner, self.rounds)
+        given = shards_of(data, y, options, positive)
+        plan = Plan(model, int(self.rounds), self.mixing, positive, classes)
+        kept = None if self.checkpoint is None else Checkpoint(self.checkpoint, _about(plan, given))
+        done = None if kept is None else kept.read(self.rounds)
+
+        def look(number: int, now: Turn, ledger: DistributedLedger) -> None:
+            if kept is not None:
+                kept.write(ledger, now.message)
+            if onlooker is not None:
+                onlooker(number, now)
+
+        engine = self._engine(given)
+        message, self.ledger_ = run(engine, given.shards, plan, done, look)
+        self.model_ = tasks.received(message)
+        self._run = engine, given.shards, plan
+        return self
+
+    def certify(self, *, confidence: float = 0.95, budget: float = 1.0) -> Certificate:
+        """What the theorems say of this run, with witnesses looked for and measured on the shards; `verify` in
+        `novikoff.cluster.certificate`, or `novikoff verify` for files, makes it anew."""
+        from novikoff.cluster.certificate import certified
+
+        self._fitted()
+        engine, shards, plan = self._run
+        return certified(engine, shards, plan, self.model_, self.ledger_, confidence=confidence, budget=budget)
+
+    def _engine(self, given: Input) -> Engine:
+        client = self.client if self.client is not None else current_client()
+        if client is not None:
+            return OnDask(client, given.data)
+        return InThisProcess(None if given.data is None else computed(given.data))
+
+    def _fitted(self) -> Any:
+        if not hasattr(self, "model_"):
+            raise not_fitted(type(self).__name__)
+        return self.model_
+
+    def predict(self, X: Any) -> Any:
+        """The label of each row."""
+        return self._fitted().predict(X)
+
+    def decision_function(self, X: Any) -> Any:
+        """The scores of each row, as the learner gives them."""
+        return self._fitted().decision_function(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose label is predicted."""
+        return float(self._fitted().score(X, y, sample_weight))
+
+    @property
+    def classes_(self) -> Any:
+        return self._fitted().classes_
+
+
+def _about(plan: Plan, given: Input) -> dict[str, Any]:
+    """What a checkpoint must be of."""
+    settings = plan.model.plain_settings()
+    inner = settings["learner"]["settings"] if "learner" in settings else settings
+    inner.pop("passes")  # more rounds of the same run are welcome
+    first = given.shards[0]
+    return {
+        "learner": name_of(type(plan.model)),
+        "settings": settings,
+        "mixing": plan.mixing,
+        "shards": [shard.name for shard in given.shards],
+        "reading": ways_of(first.options) if isinstance(first, File) else None,
+        "positive": plan.positive,
+        "classes": None if plan.classes is None else [str(label) for label in plan.classes],
+    }

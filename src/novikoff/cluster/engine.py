@@ -1,0 +1,45 @@
+"""Who runs the tasks: this process, one task after another; or Dask (on_dask.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+
+class Engine(Protocol):
+    def share(self, value: Any) -> Any:
+        """A handle to a value that many tasks take."""
+
+    def data(self, shard: int) -> Any:
+        """A handle to what is computed for a shard; None where it is read."""
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A handle to what the function gives; its arguments, and lists among them, may hold handles."""
+
+    def results(self, handles: Sequence[Any]) -> list[Any]:
+        """What the handles stand for, in their order."""
+
+    def surely(self, round_: Callable[[], Any]) -> Any:
+        """The result of a piece of work, begun anew where machines were lost that it could not do without."""
+
+
+class InThisProcess:
+    """Handles are the values themselves."""
+
+    def __init__(self, data: Sequence[Any] | None = None) -> None:
+        self._data = data
+
+    def share(self, value: Any) -> Any:
+        return value
+
+    def data(self, shard: int) -> Any:
+        return None if self._data is None else self._data[shard]
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
+
+    def results(self, handles: Sequence[Any]) -> list[Any]:
+        return list(handles)
+
+    def surely(self, round_: Callable[[], Any]) -> Any:
+        return round_()

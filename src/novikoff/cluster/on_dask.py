@@ -1,0 +1,192 @@
+"""Dask runs the tasks: the only file that imports it.
+
+Every value that a task takes comes from another task, the weights of a round included: where a worker dies, what it
+held is computed once more elsewhere. Where even that has failed, the round is begun anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import pkgutil
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import Any
+
+from novikoff import __version__
+from novikoff.errors import InputError
+
+TRIES = 20
+"""How often a round is begun anew."""
+PATIENCE = 60.0
+"""Seconds to wait for the first worker, or for the scheduler."""
+LOOK = 5.0
+"""Seconds between two looks at whether there is anybody left to wait for."""
+
+
+class OnDask:
+    """Handles are futures."""
+
+    def __init__(self, client: Any, data: Sequence[Any] | None = None) -> None:
+        self.client = client
+        self._check_workers()
+        self._data = None if data is None else client.compute([_delayed(one) for one in data])
+
+    def share(self, value: Any) -> Any:
+        return self.call(_same, value)
+
+    def data(self, shard: int) -> Any:
+        return None if self._data is None else self._data[shard]
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        with warnings.catch_warnings():
+            # A model goes by way of the scheduler on purpose: only then is it there for whoever must do a task again.
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            return self.client.submit(function, *arguments, pure=False)
+
+    def results(self, handles: Sequence[Any]) -> list[Any]:
+        self._wait(handles)
+        try:
+            found: list[Any] = self.client.gather(list(handles))
+        except ModuleNotFoundError as problem:
+            raise InputError(
+                f"A worker has no {problem.name}: install novikoff {__version__} on all workers."
+            ) from None
+        return found
+
+    def _wait(self, handles: Sequence[Any]) -> None:
+        """Until all is done or something failed; not for ever where there is nobody to do it."""
+        from distributed import wait
+
+        pending, alone_since = set(handles), None
+        while pending:
+            try:
+                with self.client.as_current():  # it need not be the default one of this process
+                    done, pending = wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")
+                if any(future.status != "finished" for future in done):
+                    return
+            except TimeoutError:
+                if self.client.status != "running" or self.client.scheduler_info()["workers"]:
+                    alone_since = None
+                    continue
+                alone_since = alone_since or time.monotonic()
+                if time.monotonic() - alone_since > PATIENCE:
+                    raise InputError(
+                        "The cluster has lost all its workers, and none came back: start some, and the run once more;"
+                        " with a checkpoint it goes on from the last round that was done."
+                    ) from None
+
+    def surely(self, round_: Callable[[], Any]) -> Any:
+        from distributed import KilledWorker
+        from distributed.comm import CommClosedError
+
+        for tries in range(1, TRIES + 1):
+            try:
+                return round_()
+            except (KilledWorker, CancelledError, OSError) as problem:
+                if not self._alive():
+                    raise InputError(
+                        "The scheduler went away: start the run once more; with a checkpoint it goes on from the last"
+                        " round that was done."
+                    ) from None
+                if not isinstance(problem, KilledWorker | CancelledError | CommClosedError):
+                    raise
+                if tries == TRIES:
+                    raise InputError(
+                        f"Workers died again and again in one round ({problem}): do they have enough memory?"
+                    ) from None
+                self._check_workers()
+        raise AssertionError  # the loop has returned or raised
+
+    def _alive(self) -> bool:
+        try:
+            return self.client.status == "running" and bool(self.client.scheduler_info())
+        except (OSError, TimeoutError, CancelledError, ValueError):
+            return False
+
+    def _check_workers(self) -> None:
+        """InputError that names the workers without this very version of novikoff."""
+        try:
+            self.client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise InputError(
+                f"The cluster at {self.client.scheduler.address} has no workers, and none came within {PATIENCE:.0f} s:"
+                " start some."
+            ) from None
+        found = self.client.run(pkgutil.resolve_name, "novikoff:__version__", on_error="return")
+        for worker, version in found.items():
+            if isinstance(version, OSError):  # it died meanwhile
+                continue
+            if isinstance(version, Exception):
+                raise InputError(
+                    f"The worker {worker} has no novikoff ({version}): install novikoff {__version__} on all workers."
+                )
+            if version != __version__:
+                raise InputError(
+                    f"The worker {worker} has novikoff {version}, and this is {__version__}: install the same version"
+                    " everywhere."
+                )
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _delayed(one: Any) -> Any:
+    """What is computed already, too, as something to be computed."""
+    from dask import delayed
+
+    return one if hasattr(one, "dask") else delayed(_same)(one)
+
+
+def current_client() -> Any:
+    """The client of this process, where there is one; does not import Dask for that."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        client = default_client()
+    except ValueError:
+        return None
+    return client if client.status == "running" else None  # one that never reached its scheduler counts, too
+
+
+def computed(data: Sequence[Any]) -> list[Any]:
+    """Without a cluster: all of it, here."""
+    if not any(hasattr(one, "dask") for one in data):
+        return list(data)
+    import dask
+
+    return list(dask.compute(*data, scheduler="threads"))
+
+
+@contextmanager
+def connected(scheduler: str | None, workers: int | None = None) -> Iterator[Any]:
+    """A client of this scheduler, or of a cluster of processes on this machine, which ends with it."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise InputError("A cluster needs Dask: pip install 'novikoff[cluster]'.") from None
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout=PATIENCE / 4, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as problem:
+            raise InputError(f"{scheduler}: there is no scheduler to be reached ({problem}).") from None
+        with client:
+            yield client
+        return
+    with (
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=logging.ERROR,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client

@@ -1,0 +1,182 @@
+"""The loop: every shard learns from the weights of the round before, and their weights are mixed.
+
+The tree along which shards are added up follows from their number alone. So the result depends on the shards and their
+order, and on nothing else: not on how many workers there are, which of them did what, nor on what was done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from novikoff.cluster import tasks
+from novikoff.cluster.engine import Engine
+from novikoff.cluster.ledger import DistributedLedger, Round
+from novikoff.cluster.shards import Look, Shard
+from novikoff.cluster.weights import mixture
+from novikoff.errors import InputError, LabelError
+from novikoff.learners.learner import Learner
+from novikoff.stream.classes import Classes
+from novikoff.stream.labels import one_against_the_rest
+
+BRANCHES = 8
+"""Of the tree: so many are added up in one task."""
+
+
+class Plan(NamedTuple):
+    """What is to be learned, whatever the shards."""
+
+    model: Any
+    """Fresh."""
+    rounds: int
+    mixing: str
+    positive: str | None = None
+    """A label that is learned against all others."""
+    classes: Sequence[Any] | None = None
+    """All labels, where they are told beforehand."""
+
+
+class Turn(NamedTuple):
+    """A round that was done."""
+
+    message: bytes
+    """The model after it, as it travels."""
+    done: Round
+    sent: int
+    """Bytes that the shards' weights took."""
+    size: int
+    """… and would have taken without packing."""
+
+
+def turn(engine: Engine, shards: Sequence[Shard], start: bytes, mixing: str) -> Turn:
+    """One round, from the model of before."""
+    return Turn(*engine.surely(lambda: _turn(engine, shards, start, mixing)))
+
+
+def _turn(engine: Engine, shards: Sequence[Shard], start: bytes, mixing: str) -> tuple[bytes, Round, int, int]:
+    shared, alone = engine.share(start), len(shards) == 1
+    ends = [engine.call(tasks.learn, shard, engine.data(k), shared, alone) for k, shard in enumerate(shards)]
+    told = engine.results([engine.call(tasks.record, end) for end in ends])
+    records = [one.record for one in told]
+    size = sum(int.from_bytes(one.model, "little") for one in told), sum(one.size for one in told)
+    if not any(one.met for one in told):
+        raise InputError(f"--positive {getattr(shards[0], 'positive', None)}: no example of any shard has that label.")
+    if alone:
+        (end,) = engine.results(ends)
+        return tasks.sent(tasks.received(end.model, start)), Round(tuple(records), (Fraction(1),)), *size
+    shares = mixture(mixing, records)
+    root = summed(engine, shared, ends, [float(share) for share in shares])
+    (message,) = engine.results([engine.call(tasks.mixed, shared, root)])
+    model = tasks.received(message, start)
+    return tasks.sent(model), Round(tuple(records), tuple(shares)), *size
+
+
+def summed(engine: Engine, start: Any, ends: Sequence[Any], shares: Sequence[float]) -> Any:
+    """What all shards together have done, added up along a tree."""
+    level = [
+        engine.call(tasks.gathered, start, list(ends[k : k + BRANCHES]), list(shares[k : k + BRANCHES]))
+        for k in range(0, len(ends), BRANCHES)
+    ]
+    while len(level) > 1:
+        level = [engine.call(tasks.added, level[k : k + BRANCHES]) for k in range(0, len(level), BRANCHES)]
+    return level[0]
+
+
+def agreed(engine: Engine, shards: Sequence[Shard], plan: Plan) -> bytes:
+    """The model that the first round begins with: nothing is learned yet, but labels, features and the way of reading
+    are what all shards have in common.
+
+    A single file needs no agreement: its model begins as it would without a cluster.
+    """
+    model, classes, positive = plan.model, plan.classes, plan.positive
+    computed = engine.data(0) is not None
+    if len(shards) == 1 and not computed and classes is None:
+        return tasks.sent(model)
+    fresh = tasks.sent(model)
+    first = _looks(engine, shards if computed else shards[:1], fresh, all_labels=computed)
+    if first[0].several:
+        raise InputError(
+            f"{first[0].name}: has sets of labels or queries: a cluster learns one label for each example."
+        )
+    looks = first
+    if not computed and positive is None and classes is None and _must_ask(model, first[0]):
+        looks = _looks(engine, shards, fresh, all_labels=True)
+    _same_features(looks)
+    labels = _labels(model, looks, classes, positive, ordered=computed)
+    state = model.fresh_state(first[0].features, first[0].kind, first[0].names, labels)
+    state.reading = first[0].reading
+    begun = type(model).from_settings(model.plain_settings())
+    begun._adopt(state)
+    return tasks.sent(begun)
+
+
+def _looks(engine: Engine, shards: Sequence[Shard], message: bytes, *, all_labels: bool) -> list[Look]:
+    def look() -> list[Any]:
+        shared = engine.share(message)
+        called = [engine.call(tasks.look, shard, engine.data(k), shared, all_labels) for k, shard in enumerate(shards)]
+        return engine.results(called)
+
+    looks: list[Look] = engine.surely(look)
+    return looks
+
+
+def _must_ask(model: Learner, first: Look) -> bool:
+    """Whether the first block of the first file does not tell all labels that there can be."""
+    return not model.two_classes or len(first.labels) < 2
+
+
+def _same_features(looks: Sequence[Look]) -> None:
+    for one in looks[1:]:
+        if one.features != looks[0].features or one.names != looks[0].names:
+            other = "" if one.features != looks[0].features else " of other names"
+            raise InputError(
+                f"All shards must have the same features, but {looks[0].name} has {looks[0].features:,} and {one.name}"
+                f" has {one.features:,}{other}: make them alike."
+            )
+
+
+def _labels(
+    model: Learner, looks: Sequence[Look], classes: Sequence[Any] | None, positive: str | None, *, ordered: bool
+) -> Any:
+    """In the order in which they came, as in a stream; sorted where they are all at hand, as fit has them."""
+    if positive is not None:
+        return one_against_the_rest(positive)
+    told = list(dict.fromkeys(label for one in looks for label in one.labels)) if classes is None else list(classes)
+    if not told:
+        raise LabelError("There are no labels: every example to learn from needs one.")
+    if ordered or classes is not None:
+        return model._no_labels().named(told)
+    if not model.two_classes:
+        return Classes(told)
+    labels = model._no_labels()
+    for label in told:
+        labels.sign(label)
+    return labels
+
+
+Onlooker = Callable[[int, Turn, DistributedLedger], None]
+
+
+def run(
+    engine: Engine,
+    shards: Sequence[Shard],
+    plan: Plan,
+    done: tuple[DistributedLedger, bytes] | None = None,
+    onlooker: Onlooker | None = None,
+) -> tuple[bytes, DistributedLedger]:
+    """All rounds, or those that are left after what was `done`: the model as it travels, and what happened."""
+    if done is None:
+        ledger, message = DistributedLedger(), agreed(engine, shards, plan)
+    else:
+        ledger, message = done
+    while len(ledger.rounds) < plan.rounds:
+        now = turn(engine, shards, message, plan.mixing)
+        message = now.message
+        ledger.rounds.append(now.done)
+        if onlooker is not None:
+            onlooker(len(ledger.rounds), now, ledger)
+    model = tasks.received(message)
+    if model.two_classes and len(model.classes_) < 2:
+        raise InputError(f"All labels are {model.classes_[0]}: with one class there is nothing to learn.")
+    return message, ledger

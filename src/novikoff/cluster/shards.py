@@ -1,0 +1,188 @@
+"""Shards: the parts that the data is in, each learned in one piece and in its order, on whichever machine.
+
+A shard is told by a small description that travels; what it describes is read, or computed, where it is learned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, cast
+
+from novikoff.errors import InputError, NovikoffError
+from novikoff.learners.learner import Learner
+from novikoff.stream import door, formats
+from novikoff.stream.labels import distinct
+from novikoff.stream.options import Options
+from novikoff.stream.reading import Reading, is_builtin
+from novikoff.stream.rows import Rows
+
+Pairs = Sequence[tuple[Any, Any]]
+"""Batches (X, y)."""
+
+
+class Look(NamedTuple):
+    """What must be agreed on before anything is learned, as far as a shard tells it."""
+
+    name: str
+    labels: tuple[Any, ...]
+    """In the order in which they came."""
+    features: int
+    """0 where rows are sparse and may grow."""
+    kind: str
+    names: list[str] | None
+    reading: dict[str, Any] | None
+    several: bool
+    """Whether examples have sets of labels, or queries."""
+
+
+class Shard(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def about(self, data: Pairs | None) -> dict[str, Any]:
+        """What identifies its content."""
+
+    def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look: ...
+
+    def learn(self, model: Learner, data: Pairs | None) -> bool:
+        """Has the model learn it once, going on from before; whether the label to be learned against all others, where
+        there is one, was among its labels."""
+
+    def told(self, model: Learner, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+        """Its rows as they are learned, and what each asks for, as the model takes it."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that every worker finds under the same name, or a built-in stream."""
+
+    title: str
+    options: Options
+    positive: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    def about(self, data: Pairs | None) -> dict[str, Any]:
+        from novikoff.certificates.source import Files
+
+        return dict(Files([self.title], self.options).about()["files"][0])
+
+    def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
+        """At its first block, or at all of it."""
+        reading = self._reading(model)
+        reader = model.label_reader(model._no_labels(), Counter() if self._skips() else None)
+        with closing(cast(Generator[Any], reading.batches())) as batches:
+            first = next(batches)
+            if reading.format is not None and reading.format.bits_used == 0:
+                raise InputError(
+                    f"{self.title}: a dictionary of names (--bits 0) grows on each worker by itself, and the numbers in"
+                    " it would not be the same: hash the names, for example with --bits 22."
+                )
+            parsed = first.parsed
+            several = parsed.sets is not None or (parsed.groups is not None and bool((parsed.groups >= 0).any()))
+            kind, width = first.rows.values.dtype.name, first.features if first.table else 0
+            labels: tuple[Any, ...] = ()
+            if self.positive is None and not several:
+                reader.of(first)
+                for batch in batches if all_labels else ():
+                    reader.of(batch)
+                labels = tuple(getattr(reader.labels, "sides", None) or reader.labels.known())
+            return Look(self.title, labels, width, kind, reading.columns(self.title), reading.settings(), several)
+
+    def learn(self, model: Learner, data: Pairs | None) -> bool:
+        following = model.following(self._reading(model), positive=self.positive)
+        following.once()
+        return self.positive is None or bool(following._met_positive())
+
+    def told(self, model: Learner, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+        yield from model.told_files(self._reading(model))
+
+    def _skips(self) -> bool:
+        return self.options.bad_lines == "skip"
+
+    def _reading(self, model: Learner) -> Reading:
+        """One thread for each shard, where it is not said otherwise: there are shards enough for all processors."""
+        if not is_builtin(self.title) and not Path(self.title).is_file():
+            raise InputError(
+                f"{self.title}: there is no such file on this worker: every worker must find all shards under the same"
+                " names."
+            )
+        reading = Reading([self.title], replace(self.options, threads=self.options.threads or 1))
+        if model._state is not None and model._state.reading is not None:
+            before = {k: v for k, v in model._state.reading.items() if k not in ("map", "map_bits")}
+            reading.format = formats.format_class(before.pop("format")).restored(before) if before else None
+        return reading
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Batches (X, y) that are computed for it: what `data` is."""
+
+    name: str
+
+    def about(self, data: Pairs | None) -> dict[str, Any]:
+        from novikoff.certificates.source import Arrays
+
+        return {"batches": [Arrays(X, y).about()["arrays"] for X, y in self._pairs(data)]}
+
+    def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
+        labels: dict[Any, None] = {}
+        found: list[door.Batch] = []
+        with self._naming():
+            for X, y in self._pairs(data):
+                found.append(door.batch(X))
+                labels |= dict.fromkeys(distinct(door.label_array(y, found[-1].examples)))
+        widths = sorted({batch.features for batch in found})
+        if len(widths) > 1:
+            raise InputError(f"{self.name}: its batches have {widths[0]} and {widths[-1]} features: make them alike.")
+        first = found[0]
+        return Look(
+            self.name, tuple(labels), first.features, first.rows.values.dtype.name, first.names, None, several=False
+        )
+
+    def learn(self, model: Learner, data: Pairs | None) -> bool:
+        with self._naming():
+            for X, y in self._pairs(data):
+                model.partial_fit(X, y)
+        return True
+
+    def told(self, model: Learner, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+        for X, y in self._pairs(data):
+            yield from model.told_arrays(X, y)
+
+    def _pairs(self, data: Pairs | None) -> Pairs:
+        if isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple):
+            data = [data]
+        if not data or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in data):
+            raise InputError(f"{self.name}: must be batches (X, y) of rows and their labels, but is {type(data)!r}.")
+        return data
+
+    def _naming(self) -> Any:
+        return _Naming(self.name)
+
+
+class _Naming:
+    """Puts the shard's name before what is said of its batches."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
+        if isinstance(problem, NovikoffError | TypeError):
+            raise InputError(f"{self.name}: {problem}") from None
+
+
+def ways_of(options: Options) -> dict[str, Any]:
+    """How files are read, as far as it is not the usual and changes what is read."""
+    unsaid = asdict(Options())
+    ways = {name: value for name, value in asdict(options).items() if value != unsaid[name]}
+    return {name: value for name, value in ways.items() if name not in ("threads", "block", "cache", "keep_names")}

@@ -1,0 +1,58 @@
+"""Which learners can be mixed, and what to use instead of the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from novikoff.cluster.displacement import MIXED
+from novikoff.errors import InputError
+from novikoff.learners.estimator import whole
+from novikoff.learners.learner import Learner
+from novikoff.wrap.many import Many
+
+SCHEMES = ("Kesler", "OneVsAll", "AllVsAll", "OutputCode")
+WHOLE = "what it learns is no vector of weights, and has no mean: use Winnow, BalancedWinnow or Perceptron"
+INSTEAD = {
+    "VotedPerceptron": "it predicts by the votes of its hypotheses, which have no mean: use Perceptron(average=True)",
+    "KernelPerceptron": "it keeps examples, which would have to go everywhere: use a linear learner on products of the"
+    " features (--map poly:2)",
+    "MultilayerPerceptron": "the mean of two networks is not a network that knows what both know: use Kesler with a"
+    " linear learner",
+    "Elimination": WHOLE,
+    "Halving": WHOLE,
+    "Rectangle": WHOLE,
+    "MultiLabel": "a cluster learns one label for each example: use OneVsAll for each label, or one machine",
+    "LabelRanking": "a cluster learns one label for each example: use Kesler, or one machine",
+    "Hierarchical": "a cluster learns one label for each example: use Kesler with the labels as they are",
+    "QueryRanking": "a cluster learns one label for each example: rank on one machine",
+}
+OTHERS = "only linear learners can, and Kesler, OneVsAll, AllVsAll and OutputCode around them"
+
+
+def prepared(learner: Any, rounds: int) -> Any:
+    """A fresh model of this kind for so many rounds, which are its passes; InputError where it can't be mixed."""
+    whole(rounds=rounds)
+    if not isinstance(learner, Learner):
+        raise _refused(learner)
+    inner, scheme = learner.inner, isinstance(learner, Many)
+    if scheme and type(learner).__name__ not in SCHEMES:
+        raise _refused(learner)
+    if type(inner).__name__ in INSTEAD or not isinstance(inner, Learner):
+        raise _refused(inner)
+    if inner.passes not in (1, rounds):
+        raise InputError(
+            f"A cluster goes over the data once in each round: set rounds, and leave out passes={inner.passes!r}."
+        )
+    model = type(learner).from_settings(learner.plain_settings())
+    model.inner.passes = int(rounds)
+    model._check_all()
+    if not isinstance(model._geometry(2, np.float64), MIXED):
+        raise _refused(learner)
+    return model
+
+
+def _refused(model: Any) -> InputError:
+    name = type(model).__name__
+    return InputError(f"{name} can't be learned on a cluster: {INSTEAD.get(name, OTHERS)}.")

@@ -1,0 +1,280 @@
+"""The same on a real Dask cluster: processes that die, schedulers that die, workers that are not as they should be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+import novikoff
+from novikoff import SGD, InputError, Kesler, Perceptron
+from novikoff.cli.main import main
+from novikoff.cluster import DistributedLearner
+from novikoff.cluster.certificate import verify
+from novikoff.cluster.engine import InThisProcess
+from novikoff.cluster.ledger import DistributedLedger
+from novikoff.cluster.on_dask import OnDask, connected
+from novikoff.cluster.rounds import Plan, run
+from novikoff.cluster.shards import File
+from novikoff.cluster.suited import prepared
+from novikoff.store import to_bytes
+from novikoff.stream.reading import Options
+from tests.streams import real
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'novikoff[cluster]'")
+ROUNDS = 3
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with connected(None, 1) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder, made = tmp_path_factory.mktemp("shards"), []
+    for k in range(5):
+        X, y = real(k, rows=400, columns=20, kind=np.float32)
+        made.append(str(folder / f"part-{k}.svm"))
+        dump_svmlight_file(X, y, made[-1], zero_based=False)
+    return made
+
+
+@pytest.fixture(scope="module")
+def expected(names: list[str]) -> bytes:
+    """What this process makes of them without a cluster."""
+    message, _ = run(InThisProcess(), _files(names), _plan())
+    return message
+
+
+def _plan() -> Plan:
+    return Plan(prepared(SGD(average=True), ROUNDS), ROUNDS, "mistakes")
+
+
+def _files(names: list[str]) -> list[Any]:
+    return [File(name, Options()) for name in names]
+
+
+def scaled(client: Any, workers: int) -> None:
+    client.cluster.scale(workers)
+    until = time.monotonic() + 60
+    while len(client.scheduler_info()["workers"]) != workers and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def test_the_same_bytes_for_one_two_and_three_workers(client: Any, names: list[str], expected: bytes) -> None:
+    for workers in (1, 2, 3):
+        scaled(client, workers)
+        assert len(client.scheduler_info()["workers"]) == workers
+        assert run(OnDask(client), _files(names), _plan())[0] == expected
+
+
+@dataclass(frozen=True)
+class Deadly(File):
+    """A shard whose worker is killed while it learns it, each time that the weights of a round come for the first
+    time; `folder` remembers that."""
+
+    folder: str = ""
+
+    def learn(self, model: Any, data: Any) -> bool:
+        round_ = model._state.ledger.examples
+        mark = Path(self.folder, f"{Path(self.title).name}-{round_}")
+        if not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().learn(model, data)
+
+
+def test_killed_workers_change_nothing(client: Any, names: list[str], expected: bytes, tmp_path: Path) -> None:
+    """In every round a worker dies in the midst of a shard, and what it held of others is lost. There is one more than
+    die: Dask takes its time to start others."""
+    scaled(client, ROUNDS + 1)
+    before = set(client.run(os.getpid).values())
+    shards = [*_files(names[:2]), Deadly(names[2], Options(), folder=str(tmp_path)), *_files(names[3:])]
+    message, _ = run(OnDask(client), shards, _plan())
+    assert len(list(tmp_path.iterdir())) == ROUNDS
+    assert message == expected
+    assert len(before & set(client.run(os.getpid).values())) < len(before)
+
+
+def test_a_scheduler_that_dies_and_a_run_that_goes_on(
+    client: Any, names: list[str], expected: bytes, tmp_path: Path
+) -> None:
+    import dask
+
+    checkpoint, address = str(tmp_path / "run.checkpoint"), tmp_path / "address.json"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    tool = [sys.executable, "-m", "dask"]
+    here = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(address)]
+    scheduler = subprocess.Popen([*tool, "scheduler", *here], **quiet)
+    worker = subprocess.Popen(
+        [*tool, "worker", "--scheduler-file", str(address), "--no-nanny", "--no-dashboard", "--death-timeout", "5"],
+        **quiet,
+    )
+    try:
+        until = time.monotonic() + 60
+        while not address.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        impatient = {"distributed.comm.timeouts.connect": "1s", "distributed.comm.retry.count": 0}
+        with (
+            dask.config.set(impatient),
+            distributed.Client(json.loads(address.read_text())["address"], set_as_default=False) as other,
+        ):
+            learner = DistributedLearner(
+                SGD(average=True), rounds=ROUNDS, mixing="mistakes", client=other, checkpoint=checkpoint
+            )
+
+            def kill(number: int, _: Any) -> None:
+                if number == 2:
+                    scheduler.kill()
+                    scheduler.wait()
+
+            with pytest.raises(InputError, match="The scheduler went away"):
+                learner.fit(names, onlooker=kill)
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+    seen: list[int] = []
+    again = DistributedLearner(
+        SGD(average=True), rounds=ROUNDS, mixing="mistakes", client=client, checkpoint=checkpoint
+    )
+    again.fit(names, onlooker=lambda number, _: seen.append(number))
+    assert seen == [3]
+    from novikoff.cluster.tasks import sent
+
+    assert sent(again.model_) == expected
+
+
+BROKEN = {
+    "import sys; sys.modules['novikoff'] = None": "has no novikoff",
+    "import novikoff; novikoff.__version__ = '0.0.9'": "has novikoff 0.0.9, and this is",
+}
+
+
+@pytest.mark.parametrize("code", list(BROKEN))
+def test_a_worker_that_is_not_as_it_should_be_is_named(client: Any, names: list[str], code: str) -> None:
+    address = client.scheduler.address
+    count = len(client.scheduler_info()["workers"])
+    start = "from distributed.cli.dask_worker import main; main()"
+    worker = subprocess.Popen(
+        [sys.executable, "-c", f"{code}; {start}", address, "--no-nanny", "--no-dashboard", "--name", "odd"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        client.wait_for_workers(count + 1, timeout=60)
+        odd = next(w for w, about in client.scheduler_info()["workers"].items() if about["name"] == "odd")
+        with pytest.raises(InputError, match=BROKEN[code]) as told:
+            DistributedLearner(rounds=1, client=client).fit(names)
+        assert odd in str(told.value)
+    finally:
+        worker.kill()
+        worker.wait()
+    until = time.monotonic() + 30
+    while len(client.scheduler_info()["workers"]) > count and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def test_arrays_bags_frames_and_delayed_batches(client: Any) -> None:
+    import dask
+    import dask.array as da
+    import dask.bag as db
+
+    X, y = real(3, rows=300)
+    cuts = [slice(k, k + 100) for k in (0, 100, 200)]
+    pairs = [(X[cut], y[cut]) for cut in cuts]
+    plain = to_bytes(DistributedLearner(Perceptron(), rounds=2, client=client).fit(pairs).model_)
+    arrays = da.from_array(X, chunks=(100, 5)), da.from_array(y, chunks=150)
+    delayed = [dask.delayed(_made)(k) for k in range(3)]
+    for data in (arrays, (db.from_delayed([dask.delayed(_listed)(k) for k in range(3)]), None), (delayed, None)):
+        there = DistributedLearner(Perceptron(), rounds=2, client=client).fit(*data)
+        assert to_bytes(there.model_) == plain
+    one = DistributedLearner(Perceptron(), rounds=2, client=client).fit(arrays[0].rechunk(300), arrays[1].rechunk(300))
+    assert to_bytes(one.model_) == to_bytes(Perceptron(passes=2).fit(X, y))
+    with pytest.raises(InputError, match="y must be in parts"):
+        DistributedLearner(rounds=1, client=client).fit(arrays[0], y)
+    with pytest.raises(InputError, match="a label for each row"):
+        DistributedLearner(rounds=1, client=client).fit(arrays[0], arrays[1][:200])
+
+
+def _made(k: int) -> Any:
+    X, y = real(3, rows=300)
+    return X[100 * k : 100 * k + 100], y[100 * k : 100 * k + 100]
+
+
+def _listed(k: int) -> Any:
+    return [_made(k)]
+
+
+def test_a_shard_that_is_missing_is_named_by_its_worker(client: Any, names: list[str]) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.svm: there is no such file on this worker"):
+        DistributedLearner(rounds=1, client=client).fit([*names, "/tmp/nowhere.svm"])  # noqa: S108 - it is not there
+
+
+def test_a_certificate_made_and_verified_on_the_cluster(client: Any, names: list[str]) -> None:
+    done = DistributedLearner(Perceptron(), rounds=2, client=client).fit(names)
+    certificate = done.certify()
+    assert verify(certificate.document, names, client=client) == []
+    assert all(bound["verdict"] != "broken" for bound in certificate.bounds)
+
+
+def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pattern, model = str(Path(names[0]).parent / "part-*.svm"), tmp_path / "m.model"
+    certificate = str(tmp_path / "c.json")
+    base = ["cluster", "learn", pattern, "--scheduler", client.scheduler.address, "--rounds", "2"]
+    assert main([*base, "--average", "--save", str(model), "--certificate", certificate, "--json"]) == 0
+    told = capsys.readouterr()
+    report = json.loads(told.out)
+    assert (report["shards"], report["rounds"], report["examples"]) == (5, 2, 4000)
+    assert "dashboard" in told.err
+    assert [line.split()[0] for line in told.err.splitlines()[3:5]] == ["1", "2"]
+    same = DistributedLearner(Perceptron(average=True), rounds=2, client=client).fit(names)
+    assert model.read_bytes() == to_bytes(same.model_)
+    assert report["mixed_mistakes"] == float(same.ledger_.mixed("mistakes"))
+    assert main(["verify", certificate, *names]) == 0
+    assert main([*base, "--passes", "3"]) == 2
+    assert "say --rounds" in capsys.readouterr().err
+    assert main([*base, "--learner", "voted-perceptron", "--quiet"]) == 2
+    assert "use Perceptron(average=True)" in capsys.readouterr().err
+    assert main([*base, "--workers", "2"]) == 2
+    assert main(["cluster", "learn", pattern, "--scheduler", "nonsense", "--quiet"]) == 2
+    assert "nonsense: there is no scheduler" in capsys.readouterr().err
+
+
+def test_many_classes_from_the_command_line(client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for k, text in enumerate(["1 1:1\n2 2:1\n3 3:1\n", "4 4:1\n1 1:2\n", "2 2:1\n"]):
+        (tmp_path / f"{k}.svm").write_text(text)
+    base = ["cluster", "learn", str(tmp_path / "*.svm"), "--scheduler", client.scheduler.address, "--quiet"]
+    assert main([*base, "--json", "--save", str(tmp_path / "m")]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["scheme"], report["classes"]) == ("kesler", 4)
+    assert main([*base, "--classes", "1,2,3,4", "--save", str(tmp_path / "n")]) == 0
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
+    assert isinstance(novikoff.load(tmp_path / "m"), Kesler)
+    assert main([*base, "--scheme", "binary"]) == 2
+
+
+@pytest.mark.slow
+def test_a_cluster_of_its_own(names: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "m.model"
+    command = [sys.executable, "-m", "novikoff", "cluster", "learn", *names, "--rounds", "2", "--workers", "2"]
+    done = subprocess.run([*command, "--save", str(out)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    message, ledger = run(InThisProcess(), _files(names), Plan(prepared(Perceptron(), 2), 2, "uniform"))
+    from novikoff.cluster.tasks import received
+
+    assert out.read_bytes() == to_bytes(received(message))
+    assert isinstance(ledger, DistributedLedger)
