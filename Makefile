@@ -14,11 +14,12 @@ demo: .venv/installed
 
 test: .venv/developer .venv/chromium
 	$(BIN)/pytest -n 2 -m "not slow"
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "not slow" tests/test_machine.py tests/test_twins.py tests/test_sameness.py tests/test_theory.py \
-		tests/test_columns.py tests/test_schemes.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "not slow" tests/test_machine.py tests/test_twins.py tests/test_columns.py
 
 test-slow: .venv/developer .venv/chromium
 	$(BIN)/pytest -n 2
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 tests/test_machine.py tests/test_twins.py tests/test_sameness.py tests/test_theory.py \
+		tests/test_columns.py tests/test_schemes.py
 
 check: .venv/developer
 	$(BIN)/ruff check .

@@ -47,6 +47,20 @@ uvicorn.Server(config).run(sockets=[taken])
 """
 
 
+HALF = """
+import http.client, sys, time
+body, line = sys.stdin.buffer.read(), http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+while True:
+    began = time.perf_counter()
+    line.request("POST", "/v1/models/m/learn", body, {"Content-Type": "application/x-ndjson"})
+    answer = line.getresponse()
+    assert answer.status == 200, answer.read()
+    answer.read()
+    time.sleep(time.perf_counter() - began)
+"""
+"""Learns, then pauses as long as it took: half of the full load."""
+
+
 class Load(NamedTuple):
     requests: float
     """A second."""
@@ -202,21 +216,17 @@ def while_learning(title: str, asks: list[bytes]) -> Limit:
     with ours() as port:
         post(port, "/v1/models/m/learn", part, "application/x-ndjson")
         idle = [drive(port, asks, clients=2, pause=0.002).p99 for _ in range(3)]
-        stop = threading.Event()
-
-        def learn() -> None:
-            while not stop.is_set():
-                began = time.perf_counter()
-                post(port, "/v1/models/m/learn", part, "application/x-ndjson")
-                time.sleep(time.perf_counter() - began)  # as long again: half of the load
-
-        thread = threading.Thread(target=learn)
-        thread.start()
+        learner = subprocess.Popen([sys.executable, "-c", HALF, str(port)], stdin=subprocess.PIPE)
         try:
+            assert learner.stdin is not None
+            learner.stdin.write(part)
+            learner.stdin.close()
+            time.sleep(1)
             busy = [drive(port, asks, clients=2, pause=0.002).p99 for _ in range(3)]
+            assert learner.poll() is None
         finally:
-            stop.set()
-            thread.join()
+            learner.kill()
+            learner.wait()
     ms = sorted(1000 * p for p in busy)
     return Limit(title, statistics.median(idle), statistics.median(busy), ms[1], ms[0], ms[2], 10.0, "ms")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import random
 import socket
@@ -15,6 +17,7 @@ from novikoff import Kesler, Perceptron, load, save, verify
 from novikoff.service.proof import gathered
 from novikoff.store import to_bytes
 from tests.service import NDJSON, Nursery, Server, running
+from tests.test_docs import blocks
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +257,8 @@ def test_a_certificate_that_can_be_verified(server: Server) -> None:
     shown = [b["allowed"] for b in certificate["bounds"] if "allowed" in b]
     assert shown
     assert min(shown) >= certificate["observed"]["mistakes"]
-    X, y = gathered(server.ask("GET", "/v1/models/m/examples")[1].splitlines())
+    lines = map(json.loads, server.ask("GET", "/v1/models/m/examples")[1].splitlines())
+    X, y = gathered((line["features"], line["label"]) for line in lines)
     assert verify(certificate, X, y) == []
     certificate["observed"]["mistakes"] -= 1
     assert verify(certificate, X, y) != []
@@ -292,6 +296,15 @@ def test_creations_that_are_refused(server: Server) -> None:
     settings = {"learner": {"name": "sgd", "settings": {"loss": "logistic"}}}
     assert server.make("x", "one-vs-all", settings=settings)["settings"]["learner"]["name"] == "sgd"
     assert server.ask("POST", "/v1/models", {"name": "x"})[0] == 409
+
+
+def test_the_python_of_the_page(server: Server) -> None:
+    world: dict[str, Any] = {}
+    for code, expected in zip(blocks("docs/service.md", "python"), blocks("docs/service.md", "text"), strict=True):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code.replace("http://localhost:8000", server.url), world)  # noqa: S102 - our own page
+        assert printed.getvalue() == expected
 
 
 def _soon(true: Any, seconds: float = 10.0) -> bool:

@@ -68,22 +68,20 @@ def arrays(folder: Path, claim: Claim, limits: Limits) -> tuple[Any, list[Any]]:
             raise Refused("The journal no longer has the first examples of this stream.", "not-shown")
         bodies = (body for position, body in entries(on, claim.stream, claim.joined) if position <= claim.position)
         lines = (line for body in bodies for line in body.split(b"\n") if line and again.learn(line).examples)
-        return gathered(lines)
+        return gathered((lesson.features, lesson.label) for lesson in map(LESSON.decode, lines))
 
 
-def gathered(lines: Iterable[bytes]) -> tuple[Any, list[Any]]:
-    """Lines of examples as a matrix, its columns in the order in which their names came, and their labels."""
+def gathered(lessons: Iterable[tuple[Any, Any]]) -> tuple[Any, list[Any]]:
+    """Features and labels of examples as a matrix, its columns in the order in which their names came, and labels."""
     from scipy.sparse import csr_matrix
 
     columns: dict[str, int] = {}
     starts, indices, values, y = array("q", [0]), array("i"), array("d"), list[Any]()
-    for line in lines:
-        lesson = LESSON.decode(line)
-        features: Any = lesson.features
+    for features, label in lessons:
         indices.extend([columns.setdefault(name, len(columns)) for name in features])
         values.extend(features.values() if isinstance(features, dict) else [1.0] * len(features))
         starts.append(len(indices))
-        y.append(lesson.label)
+        y.append(label)
         if len(indices) > MOST_TERMS:
             raise Refused(
                 f"The stream has more than {MOST_TERMS:,} numbers, too many to be certified while served: fetch its"
