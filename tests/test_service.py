@@ -316,3 +316,21 @@ def _soon(true: Any, seconds: float = 10.0) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+def test_bounds_of_a_model_are_for_new_lessons_only(nursery: Nursery, tmp_path: Path) -> None:
+    few = ("--limit-known-features", "3", "--limit-classes", "2")
+    with running(nursery, tmp_path / "data") as server:
+        server.make("m", "kesler")
+        server.lines([({f"f{k}": 1.0}, f"label {k % 4}") for k in range(20)])
+        server.kill()
+    with running(nursery, tmp_path / "data", *few) as server:  # what was acknowledged is learned again all the same
+        assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 20
+        assert server.learn({"new": 1.0}, "label 1")[1]["code"] == "too-many-known-features"
+        server.make("n", "kesler")
+        status, said = server.lines([({f"f{k % 3}": 1.0}, "ab"[k % 2]) for k in range(20)], "n")
+        assert (status, said["examples"]) == (200, 20)
+        assert server.lines([({"f0": 1.0}, "c")], "n")[1]["code"] == "too-many-labels"
+        assert server.lines([({"f0": 1.0, "f4": 2.0}, "a")], "n", "?bad_lines=skip")[1]["refused"] == {
+            "too-many-known-features": 1
+        }

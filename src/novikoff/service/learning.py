@@ -61,6 +61,7 @@ class Learning:
         check_label(lesson.label, self.limits)
         if has_features:
             check_features(lesson.features, self.limits)
+            self.stream.champion.check_bounds(lesson.features, lesson.label)
 
     def line_of(self, lesson: Lesson, late: Late) -> bytes | None:
         """A lesson as the journal keeps it; None where its prediction was labelled so before. Predictions that are

@@ -133,7 +133,8 @@ class Lines:
                 check_label(label, self.learning.limits)
         except Refused:
             return False
-        return run.labelled == len(run)
+        champion = self.learning.stream.champion
+        return run.labelled == len(run) and not champion.is_near_a_bound(len(run.terms.values), len(run))
 
     def _line(self, line: bytes, late: Late) -> bytes:
         if not line.strip():

@@ -117,12 +117,6 @@ class Served:
         return outcome
 
     def _learn_run(self, run: Run, outcome: Outcome) -> None:
-        state, limits = self.learner._state, self.limits
-        known = (0, 0) if state is None else (state.features, len(state.labels))
-        if known[0] + len(run.terms.values) > limits.known_features or known[1] + len(run) > limits.classes:
-            for i in range(len(run)):  # near a bound of the model: each is looked at by itself
-                self._learn_line(run.data(i), outcome)
-            return
         while len(run):
             try:
                 self.bulk.learn(self.learner, run)
@@ -139,26 +133,31 @@ class Served:
     def _learn_line(self, line: bytes, outcome: Outcome) -> None:
         lesson = LESSON.decode(line)
         try:
-            self._fits(lesson.features, lesson.label)
             self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
         except (NovikoffError, Refused) as problem:
             outcome.refused[getattr(problem, "code", NOT_LEARNED)] += 1
             outcome.problem = outcome.problem or problem
 
-    def _fits(self, features: Any, label: Any) -> None:
-        """The bounds of a whole model; looked at only when it is near them."""
-        state = self.learner._state
-        if state is None:
+    def is_near_a_bound(self, terms: int, labels: int) -> bool:
+        """Whether so many more features and labels might be more than a model may know."""
+        state, limits = self.learner._state, self.limits
+        known = (0, 0) if state is None else (state.features, len(state.labels))
+        return known[0] + terms > limits.known_features or known[1] + labels > limits.classes
+
+    def check_bounds(self, features: Any, label: Any) -> None:
+        """Raises Refused for an example that brings more than the model may know. Asked before a lesson is written, and
+        never again: what is in the journal is learned, whatever the bounds are then."""
+        state, limits = self.learner._state, self.limits
+        if state is None or not self.is_near_a_bound(len(features), 1):
             return
-        if state.features + len(features) > self.limits.known_features:
-            known = () if state.names is None else state.names.columns
-            if state.features + sum(name not in known for name in features) > self.limits.known_features:
-                raise Refused(
-                    f"The model knows {state.features:,} features; more than {self.limits.known_features:,} are not"
-                    " allowed.", "too-many-known-features",
-                )  # fmt: skip
-        if len(state.labels) >= self.limits.classes and label not in state.labels.known():
-            raise Refused(f"The model knows {self.limits.classes:,} labels; more are not allowed.", "too-many-labels")
+        known = () if state.names is None else state.names.columns
+        if state.features + sum(name not in known for name in features) > limits.known_features:
+            raise Refused(
+                f"The model knows {state.features:,} features; more than {limits.known_features:,} are not allowed.",
+                "too-many-known-features",
+            )
+        if len(state.labels) >= limits.classes and label not in state.labels.known():
+            raise Refused(f"The model knows {limits.classes:,} labels; more are not allowed.", "too-many-labels")
 
     def _counts(self) -> tuple[int, int, int]:
         ledger = self.ledger
