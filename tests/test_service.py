@@ -286,7 +286,8 @@ def test_what_can_be_asked_besides(server: Server) -> None:
 def test_creations_that_are_refused(server: Server) -> None:
     for body in ({"name": "../x"}, {"name": "a" * 65}, {"name": "x", "learner": "nobody"}, {"name": "x", "settings": 1},
                  {"name": "x", "settings": {"rate": -1}}, {"name": "x", "settings": {"wings": 2}}, {}, [], "x", None,
-                 {"name": "x", "learner": "bagging"}, {"name": "x", "settings": {"rate": "fast"}},
+                 {"name": "x", "learner": "bagging"}, {"name": "x", "learner": "winnow"},
+                 {"name": "x", "learner": "p-norm-perceptron"}, {"name": "x", "settings": {"rate": "fast"}},
                  {"name": "x", "challenges": "nobody"}, {"name": "x", "learner": "kesler", "settings": {"learner": 3}},
                  {"name": "x", "learner": "kesler", "settings": {"learner": {"name": 3}}}):  # fmt: skip
         status, said = server.ask("POST", "/v1/models", json.dumps(body).encode())

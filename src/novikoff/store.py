@@ -167,7 +167,7 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
     counts = np.zeros(LISTED + CAPACITY, np.int64)
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     state = State(
-        geometry=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in arrays(fresh)}),
+        geometry=fresh._replace(**{name: _like(a, tensors[f"geometry.{name}"]) for name, a in arrays(fresh).items()}),
         ledger=Ledger(Book(counts, tensors["ledger.sums"])),
         labels=labels,
         features=features,
@@ -178,6 +178,14 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
         slot_names=dict(json.loads(tensors["slot_names"].tobytes())) if "slot_names" in tensors else None,
     )
     return model._completed(state, tensors)
+
+
+def _like(fresh: NDArray[Any], found: NDArray[Any]) -> NDArray[Any]:
+    """An array of a file, which compiled code will read without looking at its bounds: at least as large as for so many
+    features it must be."""
+    if found.dtype != fresh.dtype or found.ndim != fresh.ndim or np.less(found.shape, fresh.shape).any():
+        raise ValueError(f"an array of {found.dtype} {found.shape} where {fresh.dtype} {fresh.shape} is needed")
+    return found
 
 
 def _checked_header(content: bytes, origin: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from novikoff import learners, wrap
-from novikoff.errors import ModelFileError, NovikoffError
+from novikoff.errors import LabelError, ModelFileError, NovikoffError
 from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.ledger import Ledger
@@ -235,11 +235,16 @@ def made(name: str, settings: dict[str, Any]) -> Any:
 
 
 def warmed(learner: Any) -> None:
-    """Compiles what this kind of learner needs, with one that is thrown away: not while others wait."""
+    """Compiles what this kind of learner needs, with one that is thrown away: not while others wait. Raises Refused for
+    one that can't learn from a stream whose features are not known beforehand."""
     trial = type(learner).from_settings(learner.plain_settings())
-    with contextlib.suppress(NovikoffError):
-        trial.learn_one({"a": 1.0}, "x")
-        trial.predict_one({"a": 1.0})
+    try:
+        with contextlib.suppress(LabelError):
+            trial.learn_one({"a": 1.0}, "x")
+            trial.predict_one({"a": 1.0})
+            trial.learn_one({"b": 1.0}, "x")
+    except NovikoffError as problem:
+        raise Refused(f"This learner can't be served: {problem}", "not-online") from None
 
 
 def uploaded(content: bytes) -> Any:
