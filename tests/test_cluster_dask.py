@@ -34,6 +34,11 @@ from tests.streams import real
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'novikoff[cluster]'")
 ROUNDS = 3
+# Processes are killed here, and what Dask had open to them is found by the garbage collector, in whichever test.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.fixture(scope="module")
