@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,19 +41,20 @@ class Customer(threading.Thread):
             self.ids.append(self._ask(line, "predict", {"features": self._x()})["id"])
             self.ids = self.ids[-50:]
         elif how < 0.7:
-            self.learned += self._ask(line, "learn", {"features": self._x(), "label": self.luck.choice("ab")})[
-                "examples"
-            ]
+            self._learn(line, {"features": self._x(), "label": self.luck.choice("ab")})
         elif how < 0.9 and self.ids:
             name = self.ids.pop(self.luck.randrange(len(self.ids)))
-            self.learned += self._ask(line, "learn", {"id": name, "label": self.luck.choice("ab")})["examples"]
+            self._learn(line, {"id": name, "label": self.luck.choice("ab")})
         elif how < 0.97:
             lines = (json.dumps({"features": self._x(), "label": self.luck.choice("ab")}) for _ in range(50))
-            self.learned += self._ask(line, "learn", "\n".join(lines).encode())["examples"]
+            self._learn(line, "\n".join(lines).encode())
         else:
             self._ask(line, self.luck.choice(["ledger", "inspect", "history"]), None)
 
-    def _ask(self, line: http.client.HTTPConnection, what: str, body: object) -> dict[str, object]:
+    def _learn(self, line: http.client.HTTPConnection, body: object) -> None:
+        self.learned += self._ask(line, "learn", body)["examples"]
+
+    def _ask(self, line: http.client.HTTPConnection, what: str, body: object) -> dict[str, Any]:
         self.asked += 1
         media = NDJSON if isinstance(body, bytes) else {"Content-Type": "application/json"}
         content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
@@ -62,7 +64,7 @@ class Customer(threading.Thread):
         said = answer.read()
         if answer.status != 200 and not (answer.status == 409 and what == "inspect"):
             self.problems.append(f"{what}: {answer.status} {said!r}")
-        found: dict[str, object] = json.loads(said)
+        found: dict[str, Any] = json.loads(said)
         return {"examples": 0, "id": "", **found}
 
     def _x(self) -> dict[str, float]:
