@@ -18,7 +18,7 @@ from novikoff.errors import NovikoffError
 from novikoff.learners import name_of
 from novikoff.report.described import described
 from novikoff.service import page, proof
-from novikoff.service.answers import failure, no_room
+from novikoff.service.answers import failure, no_room, refusal
 from novikoff.service.events import Events
 from novikoff.service.gate import App as Asgi
 from novikoff.service.house import House
@@ -44,7 +44,7 @@ from novikoff.service.protocol import (
 from novikoff.service.refusal import Receive, Scope, Send
 from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, ROUTES, TEXT
 from novikoff.service.runs import Run
-from novikoff.service.served import Served, made, uploaded, warmed
+from novikoff.service.served import Served, compiled_for, made, uploaded, warmed
 from novikoff.service.writer import DiskFull
 from novikoff.store import frozen
 
@@ -54,6 +54,7 @@ KEY = "idempotency-key"
 KEYS = re.compile(r"[!-~]{1,200}")
 POINTS = 500
 BLOCK = 1 << 18  # bytes of lines that are looked at together
+PREDICTED = 100  # examples of a body that are predicted at once
 PAUSE = 0.002  # seconds: what comes later is not waited for
 encode = msgspec.json.encode
 
@@ -126,7 +127,12 @@ class App:
                 f"A body may have {self.limits.examples:,} examples, but {len(examples):,} came: send them as lines.",
                 "too-many-examples",
             )
-        return AllPredicted([self._predicted(served, one.features, keep=asked.keep) for one in examples])
+        answers = []
+        for k, one in enumerate(examples):
+            answers.append(self._predicted(served, one.features, keep=asked.keep))
+            if k % PREDICTED == PREDICTED - 1:
+                await asyncio.sleep(0)  # others want to be answered, too
+        return AllPredicted(answers)
 
     def _predicted(self, served: Served, features: Any, *, keep: bool) -> Predicted:
         check_features(features, self.limits)
@@ -257,6 +263,7 @@ class App:
             request.scope["visit"].model = name
             content = await request.body()
             learner = await asyncio.to_thread(uploaded, content)
+            await asyncio.to_thread(compiled_for, learner)
             return self._described(await self.house.create(name, learner, challenges, content))
         asked: Creation = decoded(CREATION, await request.body())
         request.scope["visit"].model = asked.name
@@ -299,6 +306,8 @@ class App:
         return Response(encode(known[2]), media_type=JSON)
 
     def _note_bound(self, served: Served, certificate: dict[str, Any], examples: int) -> None:
+        if self.house.models.get(served.name) is not served:  # it was removed meanwhile
+            return
         shown = [b for b in certificate["bounds"] if "allowed" in b and b["any_order"] and b["counts"] == "mistakes"]
         if shown:
             best = min(shown, key=lambda b: float(b["allowed"]))
@@ -320,11 +329,15 @@ class App:
     async def history(self, request: Request) -> History:
         served = self._served(request)
         ledger, bound = served.ledger, self.events_of.bounds.get(served.name)
-        allowed = None if bound is None else float(bound["allowed"])
+
+        def allowed(examples: int) -> float | None:
+            return None if bound is None or examples > bound["examples"] else float(bound["allowed"])
+
         times, stride = ledger.mistake_times.tolist(), ledger.stride
         every = max(1, len(times) // POINTS + 1)
-        points = [Point(times[k], (k + 1) * stride, allowed) for k in range(0, len(times), every)]
-        return History([Point(0, 0, allowed), *points, Point(ledger.examples, ledger.mistakes, allowed)])
+        points = [Point(times[k], (k + 1) * stride, allowed(times[k])) for k in range(0, len(times), every)]
+        last = Point(ledger.examples, ledger.mistakes, allowed(ledger.examples))
+        return History([Point(0, 0, allowed(0)), *points, last])
 
     async def download(self, request: Request) -> Response:
         served = self._served(request)
@@ -336,6 +349,8 @@ class App:
 
     async def examples(self, request: Request) -> Response:
         served = self._served(request)
+        if request.method == "HEAD":
+            return Response(media_type=NDJSON)
 
         def lines() -> Any:
             with reader(self.house.folder) as on:
@@ -347,6 +362,8 @@ class App:
     # --- The server ---
 
     async def events(self, request: Request) -> Response:
+        if request.method == "HEAD":
+            return Response(media_type=EVENTS)
         return StreamingResponse(self.events_of.stream(), media_type=EVENTS)
 
     async def metrics(self, request: Request) -> Response:
@@ -359,9 +376,11 @@ class App:
         return Response(b"alive\n", media_type="text/plain")
 
     async def _ready(self, request: Request) -> Response:
-        ready = self.house.open and not self.house.disk_is_full
-        why = b"ready\n" if ready else b"the disk is full: predicting only\n" if self.house.open else b"stopping\n"
-        return Response(why, 200 if ready else 503, media_type="text/plain")
+        if not self.house.open:
+            return refusal(503, "stopping", "The server is stopping.")
+        if self.house.disk_is_full or not self.house.writer.is_alive():
+            return refusal(503, "disk-full", "Nothing can be written to the disk: predicting only.")
+        return Response(b"ready\n", media_type="text/plain")
 
 
 def _media(request: Request) -> str | None:

@@ -45,7 +45,7 @@ def backup(folder: Path, to: Path) -> None:
 def _copy_journal(folder: Path, to: Path) -> None:
     (to / journal.FILE).unlink(missing_ok=True)
     with journal.reader(folder) as source, contextlib.closing(sqlite3.connect(to / journal.FILE)) as copy:
-        source.backup(copy, pages=4096)
+        source.backup(copy, pages=-1)  # in one step: it would begin anew whenever something is written
         copy.execute("PRAGMA journal_mode = DELETE")  # one file, whole in itself
 
 

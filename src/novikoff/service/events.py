@@ -71,7 +71,7 @@ class Events:
         examples, mistakes = (sum(pair[k] for pair in served.recent) for k in (0, 1))
         late = self.house.streams[served.stream].waiting.counted()
         at_most = None
-        if counts.examples:
+        if counts.examples and served.own:  # of what was learned elsewhere it is not known whether it came once
             with contextlib.suppress(ValueError):
                 at_most = progressive(mistakes=counts.mistakes, examples=counts.examples, delta=1 - CONFIDENCE)
         return {

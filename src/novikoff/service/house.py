@@ -21,7 +21,7 @@ from novikoff.service.limits import Limits
 from novikoff.service.pending import Ids
 from novikoff.service.served import CHALLENGER, CHAMPION, Outcome, Past, Served, reader
 from novikoff.service.stream import Key, Stream
-from novikoff.service.writer import Chain, Writer
+from novikoff.service.writer import Chain, DiskFull, Writer
 
 FLUSH = 0.01  # seconds until kept predictions are written
 
@@ -110,11 +110,23 @@ class House:
 
         def then(position: int) -> Outcome:
             if key is not None:
-                stream.keys[key[0]] = key[1]
+                stream.remember(*key)
             stream.waiting.counts.labelled += len(late)
             return stream.learn(position, body)
 
-        return self.written(do, len(body) + 1, then, chain)
+        future = self.written(do, len(body) + 1, then, chain)
+        self._or_keep_later(stream, kept, future)
+        return future
+
+    def _or_keep_later(self, stream: Stream, kept: list[Any], future: asyncio.Future[Any]) -> None:
+        """Predictions that could not be written are tried again with the next lesson."""
+
+        def back(future: asyncio.Future[Any]) -> None:
+            if not future.cancelled() and isinstance(future.exception(), DiskFull):
+                stream.unsaved = [one for one in kept if one[0] in stream.waiting.kept] + stream.unsaved
+
+        if kept:
+            future.add_done_callback(back)
 
     def keep(self, served: Served, features: Any, now: float) -> str:
         """The id under which a prediction waits for its label. It is written by the way: nobody waits for that."""
@@ -129,7 +141,8 @@ class House:
         for stream in self.streams.values():
             if stream.unsaved:
                 kept, stream.unsaved = stream.unsaved, []
-                self.written(lambda to, kept=kept: to.keep(kept), 1)  # type: ignore[misc]
+                future = self.written(lambda to, kept=kept: to.keep(kept), 1)  # type: ignore[misc]
+                self._or_keep_later(stream, kept, future)
             if stream.gone:
                 gone, stream.gone = stream.gone, []
                 self.written(lambda to, gone=gone: to.forget(gone))  # type: ignore[misc]
@@ -176,9 +189,10 @@ class House:
         uploaded = None if content is None else await asyncio.to_thread(checkpoint.laid_by, self.folder, content)
 
         def do(to: Journal) -> tuple[int, int, int]:
-            if stream is not None and stream not in to.last:
-                raise Gone
+            if champion is not None and to.champion(champion.stream) != champion.id:
+                raise Refused(f"{champion.name!r} is no longer a champion.", "not-a-champion", 409)
             number, where, joined = to.add_model(row)
+            checkpoint.remove(self.folder, number)  # of a number that was given before, and taken back
             if uploaded is not None:
                 to.set_model(number, checkpoint=joined)
                 checkpoint.put_in_place(uploaded, self.folder, number, joined)
@@ -192,7 +206,12 @@ class House:
             self._compare_from_now(served)
             return served
 
-        await self.written(do, 1, then)
+        try:
+            await self.written(do, 1, then)
+        except BaseException:
+            if uploaded is not None:
+                uploaded.unlink(missing_ok=True)
+            raise
         await self._remember_past(served)
         return served
 
@@ -211,10 +230,16 @@ class House:
 
     async def delete(self, served: Served) -> None:
         stream = self.streams[served.stream]
-        if served.role == CHAMPION and len(stream.members) > 1:
-            raise Refused(
-                f"{served.name!r} has challengers: delete them first, or promote one.", "has-challengers", 409
-            )
+
+        def do(to: Journal) -> None:
+            members = to.members(stream.id)
+            if served.id not in members:
+                raise Gone
+            if to.champion(stream.id) == served.id and len(members) > 1:
+                raise Refused(
+                    f"{served.name!r} has challengers: delete them first, or promote one.", "has-challengers", 409
+                )
+            to.remove_model(served.id, served.stream)
 
         def then(answer: None) -> None:
             if self.models.pop(served.name, None) is not None:
@@ -222,21 +247,24 @@ class House:
             if not stream.members:
                 self.streams.pop(stream.id, None)
 
-        await self.written(lambda to: to.remove_model(served.id, served.stream), 0, then)
+        await self.written(do, 0, then)
         await asyncio.to_thread(checkpoint.remove, self.folder, served.id)
 
     async def promote(self, served: Served) -> Served:
         stream = self.streams[served.stream]
-        if served.role == CHAMPION:
-            raise Refused(f"{served.name!r} is the champion already.", "champion-already", 409)
-        champion = stream.champion
 
         def do(to: Journal) -> None:
-            to.set_model(champion.id, role=CHALLENGER)
+            champion = to.champion(stream.id)
+            if champion is None or served.id not in to.members(stream.id):
+                raise Gone
+            if champion == served.id:
+                raise Refused(f"{served.name!r} is the champion already.", "champion-already", 409)
+            to.set_model(champion, role=CHALLENGER)
             to.set_model(served.id, role=CHAMPION)
 
         def then(answer: None) -> None:
-            champion.role, served.role = CHALLENGER, CHAMPION
+            for member in stream.members:
+                member.role = CHAMPION if member is served else CHALLENGER
             for member in stream.members:
                 self._compare_from_now(member)
 

@@ -234,6 +234,16 @@ class Journal:
         self._seal(number)
         return number, stream, joined
 
+    def champion(self, stream: int) -> int | None:
+        """The number of its champion, as it is now: others may have changed it since they were asked."""
+        row = self.connection.execute(
+            "SELECT id FROM models WHERE stream = ? AND role = 'champion'", (stream,)
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def members(self, stream: int) -> list[int]:
+        return [n for (n,) in self.connection.execute("SELECT id FROM models WHERE stream = ? ORDER BY id", (stream,))]
+
     def remove_model(self, model: int, stream: int) -> None:
         """With its stream, where it was the last one in it."""
         self.connection.execute("DELETE FROM models WHERE id = ?", (model,))
@@ -309,9 +319,11 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def reader(folder: Path) -> contextlib.closing[sqlite3.Connection]:
-    """A connection that only reads, for another thread or process."""
+    """A connection that only reads, for another thread or process; one at a time may use it."""
     uri = f"{(folder / FILE).absolute().as_uri()}?mode=ro"
-    return contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0))
+    return contextlib.closing(
+        sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
+    )
 
 
 def entries(connection: sqlite3.Connection, stream: int, after: int = 0) -> Iterator[Entry]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import sys
 import time
+import traceback
 
 from novikoff.service import checkpoint
 from novikoff.service.house import House
@@ -30,8 +32,12 @@ class Keeping:
         """Until it is cancelled."""
         while True:
             await asyncio.sleep(self.limits.housekeeping_ms / 1000)
-            with contextlib.suppress(DiskFull, OSError, Gone):  # tried again later; the journal has it all
+            try:
                 await self.once()
+            except (DiskFull, OSError, Gone):  # tried again later; the journal has it all
+                continue
+            except Exception as problem:  # never the end of it
+                traceback.print_exception(problem, file=sys.stderr)
 
     async def once(self) -> None:
         now = time.time()
@@ -46,7 +52,7 @@ class Keeping:
 
     async def save_all(self) -> None:
         for served in list(self.house.models.values()):
-            with contextlib.suppress(DiskFull, OSError, Gone):
+            with contextlib.suppress(Exception):  # the journal has it all
                 await self.save(served)
 
     def _is_due(self, served: Served, now: float) -> bool:
@@ -57,7 +63,7 @@ class Keeping:
 
     async def save(self, served: Served) -> None:
         """The model as it is now into a file: copied here, written in a thread."""
-        if served.since_file == 0 or not served.has_learned:
+        if served.since_file == 0 or not served.has_learned or served.broken is not None:
             return
         position, examples, refused = served.position, served.since_file, served.refused
         content = frozen(served.learner)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from novikoff.service.house import House
+from novikoff.service.journal import Journal
 from novikoff.service.lessons import LESSON, Refused, as_line, check_features, check_label, decoded
 from novikoff.service.pending import Kept, Unlabelled
 from novikoff.service.protocol import Learned, Lesson
@@ -51,6 +52,7 @@ class Learning:
             return Learned(ALREADY, 0, 0, 0)
         outcome = await asyncio.shield(self.write(line, 1, late, record))
         if outcome.problem is not None:
+            self._take_back(key, late)
             raise Refused(str(outcome.problem), getattr(outcome.problem, "code", "not-learned"))
         return Learned(LEARNED, outcome.examples, outcome.mistakes, outcome.updates)
 
@@ -79,12 +81,27 @@ class Learning:
         return as_line(FEATURES.decode(kept.features), lesson.label)
 
     async def _was_learned(self, key: str, digest: bytes) -> bool:
-        while key in self.stream.busy:
-            await asyncio.wait([self.stream.busy[key]])
+        await self.stream.free(key)
         found = self.stream.keys.get(key)
         if found is not None and found.digest != digest:
             raise key_reused()
         return found is not None
+
+    def _take_back(self, key: str | None, late: Late) -> None:
+        """A lesson that was refused was not learned: its key and its prediction may be used again."""
+        kept = [(name, self.stream.id, about.time, about.features) for name, (_, about) in late.items()]
+        for name, (_, about) in late.items():
+            self.stream.waiting.release(name, about)
+            self.stream.waiting.counts.labelled -= 1
+        if key is not None:
+            self.stream.keys.pop(key, None)
+
+        def do(to: Journal) -> None:
+            to.forget([name for name, *_ in kept])
+            to.keep(kept)
+            to.forget_keys(self.stream.id, [] if key is None else [key])
+
+        self.house.written(do)
 
     def write(
         self, body: bytes, lines: int, late: Late, key: tuple[str, Key] | None, chain: Chain | None = None

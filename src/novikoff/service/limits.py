@@ -29,6 +29,7 @@ class Limits:
     pending: int = _limit(
         100_000, "Predictions that wait for their labels, in one stream: beyond that the oldest are forgotten."
     )
+    pending_bytes: int = _limit(256 << 20, "Bytes of their features.")
     pending_seconds: int = _limit(7 * 86_400, "How long a prediction waits for its label.")
     keys: int = _limit(1_000_000, "Idempotency keys that are remembered, in one stream.")
     keys_seconds: int = _limit(86_400, "How long they are.")

@@ -42,15 +42,46 @@ class Lines:
         self._digest = blake2b(digest_size=16)
         self._chain = Chain()
         self._flying: deque[tuple[asyncio.Future[Outcome], int]] = deque()
-        stream = learning.stream
-        self._known = None if key is None else stream.keys.get(key)
-        if key is not None and key in stream.busy:
-            raise Refused("Another request with this key is under way: try again when it has ended.", "key-busy", 409)
+        self._known: Key | None = None
+        """What was learned when the stream was sent before."""
+        self._last: asyncio.Future[Outcome] | None = None
 
     async def learn(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[int]:
         """Blocks of whole lines; gives, again and again, how many lines are learned and safe. What was refused is in
         `total`; Refused is raised, with what was before it learned, at the first line that is not right unless such
         lines are to be skipped."""
+        await self._hold()
+        try:
+            async for line in self._learn(blocks):
+                yield line
+        finally:
+            self._let_go()
+
+    async def _hold(self) -> None:
+        """Nobody else uses the key until this stream has ended, however it ends."""
+        if self.key is not None:
+            stream = self.learning.stream
+            await stream.free(self.key)
+            stream.held[self.key] = asyncio.get_running_loop().create_future()
+            self._known = stream.keys.get(self.key)
+
+    def _let_go(self) -> None:
+        """When the last block that is on its way has arrived."""
+        held = None if self.key is None else self.learning.stream.held.get(self.key)
+        if held is None:
+            return
+
+        def free(_: object = None) -> None:
+            self.learning.stream.held.pop(str(self.key), None)
+            if not held.done():
+                held.set_result(None)
+
+        if self._last is None or self._last.done():
+            free()
+        else:
+            self._last.add_done_callback(free)
+
+    async def _learn(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[int]:
         problem = None
         async for block in blocks:
             rest = self._passed_over(block)
@@ -75,6 +106,7 @@ class Lines:
         record = None if self.key is None else (self.key, Key(self.line, self._digest.digest(), time.time()))
         future = self.learning.write(looked.body, looked.examples, looked.late, record, self._chain)
         self._flying.append((future, self.line))
+        self._last = future
 
     async def _landed(self) -> int:
         future, line = self._flying.popleft()

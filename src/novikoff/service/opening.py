@@ -3,6 +3,7 @@ never stopped."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -13,8 +14,9 @@ from novikoff.errors import InputError
 from novikoff.service import checkpoint
 from novikoff.service.house import House
 from novikoff.service.journal import Journal, entries
+from novikoff.service.lessons import Refused
 from novikoff.service.limits import Limits
-from novikoff.service.served import Past, Served, made
+from novikoff.service.served import CHALLENGER, CHAMPION, Past, Served, made
 from novikoff.service.stream import Key
 
 LOCK = "lock"
@@ -46,10 +48,20 @@ def opened(folder: Path, limits: Limits) -> House:
     first = dict(on.execute("SELECT id, first FROM streams").fetchall())
     for row in map(Row._make, house.journal.models()):
         house.add(_restored(house, row, first[row.stream]))
+    _one_champion_each(house)
     checkpoint.sweep(folder, {served.id for served in house.models.values()})
     _replay(house)
     _restore_predictions(house)
     return house
+
+
+def _one_champion_each(house: House) -> None:
+    for stream in house.streams.values():
+        champions = [served for served in stream.members if served.role == CHAMPION]
+        if len(champions) != 1:
+            for served in stream.members:
+                served.role = CHAMPION if served is (champions or stream.members)[0] else CHALLENGER
+            house.said.append(f"{stream.champion.name!r} is the champion of its stream now: there was not just one.")
 
 
 def prepare(folder: Path) -> None:
@@ -96,7 +108,9 @@ def _replay(house: House) -> None:
     for stream in house.streams.values():
         behind = min(served.position for served in stream.members)
         for position, body in entries(house.journal.connection, stream.id, behind):
-            stream.learn(position, body)
+            with contextlib.suppress(Refused):  # of a model that can't go on: it says so itself
+                stream.learn(position, body)
+        house.said += [served.broken for served in stream.members if served.broken is not None]
 
 
 def _restore_predictions(house: House) -> None:

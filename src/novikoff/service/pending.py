@@ -69,12 +69,23 @@ class Waiting:
         self.kept: dict[str, Kept] = {}
         self.answered: dict[str, tuple[float, Any]] = {}
         """When, and with what label; the label is known to be safe or about to be."""
+        self.bytes = 0
+        """Of the features that are kept."""
         self.counts = Pending()
 
     def keep(self, features: Any, now: float) -> tuple[str, Kept]:
         name, kept = self.ids.make(self.stream), Kept(now, msgspec.json.encode(features))
-        self.kept[name] = kept
+        self.put(name, kept)
         return name, kept
+
+    def put(self, name: str, kept: Kept) -> None:
+        self.kept[name] = kept
+        self.bytes += len(kept.features)
+
+    def _take(self, name: str) -> Kept | None:
+        kept = self.kept.pop(name, None)
+        self.bytes -= 0 if kept is None else len(kept.features)
+        return kept
 
     def claim(self, name: str, label: Any) -> Kept | None:
         """What is to be learned with this label; None where it was learned before. Raises `Unlabelled`."""
@@ -90,7 +101,7 @@ class Waiting:
             raise Unlabelled(
                 409, "label-changed", f"This prediction was labelled {before!r} before: a label can't be taken back."
             )
-        kept = self.kept.pop(name, None)
+        kept = self._take(name)
         if kept is None or time.time() - kept.time > self.limits.pending_seconds:
             self.counts.too_late += 1
             raise Unlabelled(
@@ -102,20 +113,24 @@ class Waiting:
     def release(self, name: str, kept: Kept) -> None:
         """The label could not be written: it may come again."""
         self.answered.pop(name, None)
-        self.kept[name] = kept
+        self.put(name, kept)
 
     def outdated(self, now: float) -> Iterator[str]:
         """Removes those that have waited too long, or are too many, and gives their ids."""
-        for those, oldest in ((self.kept, True), (self.answered, False)):
-            too_old = now - self.limits.pending_seconds
-            while those:
-                name, about = next(iter(those.items()))
-                if len(those) <= self.limits.pending and about[0] >= too_old:
-                    break
-                del those[name]
-                if oldest:
-                    self.counts.expired += 1
-                yield name
+        too_old, most = now - self.limits.pending_seconds, self.limits.pending
+        while self.kept:
+            name, kept = next(iter(self.kept.items()))
+            if len(self.kept) <= most and self.bytes <= self.limits.pending_bytes and kept.time >= too_old:
+                break
+            self._take(name)
+            self.counts.expired += 1
+            yield name
+        while self.answered:
+            name, (moment, _) = next(iter(self.answered.items()))
+            if len(self.answered) <= most and moment >= too_old:
+                break
+            del self.answered[name]
+            yield name
 
     def counted(self) -> Pending:
         return msgspec.structs.replace(self.counts, waiting=len(self.kept))

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from novikoff import learners, wrap
-from novikoff.errors import LabelError, ModelFileError, NovikoffError
+from novikoff.errors import InputError, LabelError, ModelFileError, NovikoffError
 from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.ledger import Ledger
@@ -66,6 +66,9 @@ class Served:
         self.past: Past | None = None
         self.refused = 0
         self.recent: deque[tuple[int, int]] = deque()
+        self._recent = 0
+        self.broken: str | None = None
+        """What went wrong when it should have learned, where that was no fault of the example."""
         self.version = 0
         """Changes when it learns."""
         self.since_file = 0
@@ -79,10 +82,15 @@ class Served:
     def has_learned(self) -> bool:
         return self.learner._state is not None
 
+    def check(self) -> None:
+        if self.broken is not None:
+            raise Refused(self.broken, "broken-model", 503)
+
     # --- Predicting ---
 
     def predict(self, features: Any) -> tuple[Any, float]:
         """The label, None before anything was learned, and the score of it."""
+        self.check()
         if not self.has_learned:
             return None, 0.0
         try:
@@ -166,9 +174,11 @@ class Served:
     def _note(self, outcome: Outcome) -> None:
         self.version += 1
         self.since_file += outcome.examples
-        self.recent.append((outcome.examples, outcome.mistakes))
-        while len(self.recent) > 1 and sum(n for n, _ in self.recent) - self.recent[0][0] >= RECENT:
-            self.recent.popleft()
+        if outcome.examples:
+            self.recent.append((outcome.examples, outcome.mistakes))
+            self._recent += outcome.examples
+        while self._recent - (self.recent[0][0] if self.recent else 0) >= RECENT:
+            self._recent -= self.recent.popleft()[0]
 
     # --- Telling ---
 
@@ -247,12 +257,26 @@ def warmed(learner: Any) -> None:
         raise Refused(f"This learner can't be served: {problem}", "not-online") from None
 
 
+def compiled_for(learner: Any) -> None:
+    """The same for a model that may be of any kind."""
+    with contextlib.suppress(Refused):
+        warmed(learner)
+
+
 def uploaded(content: bytes) -> Any:
-    """The model in a file that was sent."""
+    """The model in a file that was sent. Whoever sent it may have made it by hand: it is tried on a copy."""
     try:
-        learner = from_bytes(content, "the file")
-    except ModelFileError as problem:
-        raise Refused(str(problem), "bad-model-file") from None
+        learner, trial = from_bytes(content, "the file"), from_bytes(content, "the file")
+        learner._check_all()
+        state = learner._fitted()
+        if state.names is not None and len(state.names) != state.features:
+            raise ModelFileError("the file: has names for another number of features.")
+        encoded = encoder(trial)(dict.fromkeys(["1"] if state.names is None else [*state.names.columns][:1], 1.0))
+        with contextlib.suppress(InputError):
+            trial.predict_one(encoded)
+            trial.learn_one(encoded, state.labels.known()[0])
+    except (NovikoffError, AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as problem:
+        raise Refused(f"The file can't be served: {problem}", "bad-model-file") from None
     if not _is_online(type(learner)):
         raise Refused(
             f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online"

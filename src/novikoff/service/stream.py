@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import traceback
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,6 +31,8 @@ class Stream:
     keys: dict[str, Key] = field(default_factory=dict)
     busy: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
     """Keys and ids whose examples are on their way to the disk."""
+    held: dict[str, asyncio.Future[None]] = field(default_factory=dict)
+    """Keys of streams of lines that are under way."""
     unsaved: list[tuple[str, int, float, bytes]] = field(default_factory=list)
     """Predictions to be written at the next occasion …"""
     gone: list[str] = field(default_factory=list)
@@ -46,17 +50,31 @@ class Stream:
         """One entry, by all who learn; what is answered is what became of it with the champion."""
         answer = Outcome()
         for served in self.members:
-            if position > served.position:
-                outcome = served.learn(body)
-                served.position = position
+            if position > served.position and served.broken is None:
+                outcome = self._learned_by(served, body)
+                if served.broken is None:
+                    served.position = position
                 if served.role == CHAMPION:
                     answer = outcome
+        self.champion.check()
         return answer
+
+    def _learned_by(self, served: Served, body: bytes) -> Outcome:
+        """What is no fault of an example ends the learning of this model, and of no other; the journal has it all."""
+        try:
+            return served.learn(body)
+        except Exception as problem:
+            traceback.print_exception(problem, file=sys.stderr)
+            served.broken = (
+                f"{served.name!r} can't go on ({type(problem).__name__}): what is in the journal is learned when the"
+                " server is started again and the cause is gone."
+            )
+            return Outcome()
 
     def keep(self, features: object, now: float) -> str:
         name, kept = self.waiting.keep(features, now)
         self.unsaved.append((name, self.id, kept.time, kept.features))
-        if len(self.waiting.kept) > self.limits.pending:
+        if len(self.waiting.kept) > self.limits.pending or self.waiting.bytes > self.limits.pending_bytes:
             self.gone += self.waiting.outdated(now)
         return name
 
@@ -65,7 +83,17 @@ class Stream:
         if features is None:
             self.waiting.answered[name] = moment, label
         else:
-            self.waiting.kept[name] = Kept(moment, features)
+            self.waiting.put(name, Kept(moment, features))
+
+    async def free(self, key: str) -> None:
+        """Waits until nobody else uses the key."""
+        while key in self.busy or key in self.held:
+            await asyncio.wait([self.busy[key] if key in self.busy else self.held[key]])
+
+    def remember(self, key: str, about: Key) -> None:
+        """The latest come last, so that the oldest are found first."""
+        self.keys.pop(key, None)
+        self.keys[key] = about
 
     def outdated_keys(self, now: float) -> list[str]:
         """Removes keys that are too old or too many, and gives them."""

@@ -10,6 +10,7 @@ import asyncio
 import os
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from novikoff.service.journal import Journal
 
 GROUP_BYTES = 8 << 20
 GROUP = 4096
+SLICE = 0.002  # seconds of telling at a time
 
 
 class DiskFull(Exception):
@@ -30,7 +32,7 @@ class DiskFull(Exception):
 class Chain:
     """Works of which none is done after one of them has failed."""
 
-    broken = False
+    problem: Exception | None = None
 
 
 class Work(NamedTuple):
@@ -50,7 +52,9 @@ class Writer(threading.Thread):
         self.waiting_bytes = 0
         self.wake = threading.Condition()
         self.stopping = False
-        self.full = False
+        self.failed = False
+        """Whether the last lesson could not be written."""
+        self._to_tell: deque[tuple[Work, Any]] = deque()
 
     def submit(
         self, do: Callable[[Journal], Any], then: Callable[[Any], None], size: int = 0, chain: Chain | None = None
@@ -80,28 +84,51 @@ class Writer(threading.Thread):
         return group
 
     def _write(self, group: list[Work]) -> None:
-        full = self._no_room() if any(work.size for work in group) else None
-        answers: list[Any] = [self._before(work, full) for work in group]
+        answers: list[Any]
         try:
+            full = self._no_room() if any(work.size for work in group) else None
             with self.journal.transaction():
-                for k, work in enumerate(group):
-                    if answers[k] is None:
-                        answers[k] = self.journal.attempt(work.do)
+                answers = [self._done(work, full) for work in group]
         except Exception as problem:
             answers = [_why(problem)] * len(group)
-        for work, answer in zip(group, answers, strict=True):
-            work.chain.broken |= isinstance(answer, Exception)
-        self.full = any(isinstance(answer, DiskFull) for answer in answers)
-        self.loop.call_soon_threadsafe(_tell, group, answers)
+            for work in group:
+                work.chain.problem = work.chain.problem or answers[0]
+        if any(work.size for work in group):
+            self.failed = any(isinstance(answer, DiskFull) for answer in answers)
+        self.loop.call_soon_threadsafe(self._tell, list(zip(group, answers, strict=True)))
 
-    def _before(self, work: Work, full: DiskFull | None) -> Exception | None:
-        """Why it is not even tried."""
-        if work.chain.broken:
-            return DiskFull("what came before it could not be written")
-        return full if work.size else None
+    def _done(self, work: Work, full: DiskFull | None) -> Any:
+        """What comes of it, or why it was not done."""
+        answer = work.chain.problem or (full if work.size else None) or self.journal.attempt(work.do)
+        if isinstance(answer, Exception):
+            work.chain.problem = answer
+        return answer
+
+    def _tell(self, answers: list[tuple[Work, Any]]) -> None:
+        """On the loop's thread, in order, and not all at once: others want to be answered meanwhile."""
+        self._to_tell.extend(answers)
+        if len(self._to_tell) == len(answers):
+            self._tell_some()
+
+    def _tell_some(self) -> None:
+        until = time.monotonic() + SLICE
+        while self._to_tell and time.monotonic() < until:
+            work, answer = self._to_tell[0]
+            work.then(answer)
+            self._to_tell.popleft()  # only now: while there is any, this goes on by itself
+        if self._to_tell:
+            self.loop.call_later(0, self._tell_some)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room to write now."""
+        return self.failed or self._no_room() is not None
 
     def _no_room(self) -> DiskFull | None:
-        room = os.statvfs(self.journal.path.parent)
+        try:
+            room = os.statvfs(self.journal.path.parent)
+        except OSError as problem:
+            return DiskFull(f"the folder of the data can't be reached: {problem.strerror}")
         free = room.f_bavail * room.f_frsize
         return None if free > self.spare else DiskFull(f"{free >> 20} MiB are left on the disk of the data")
 
@@ -116,8 +143,3 @@ class Writer(threading.Thread):
 def _why(problem: Exception) -> Exception:
     """What SQLite can't write is a disk that is full, or may as well be."""
     return DiskFull(str(problem)) if isinstance(problem, sqlite3.OperationalError) else problem
-
-
-def _tell(group: list[Work], answers: list[Any]) -> None:
-    for work, answer in zip(group, answers, strict=True):
-        work.then(answer)
