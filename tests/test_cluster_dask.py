@@ -114,6 +114,7 @@ def test_killed_workers_change_nothing(client: Any, names: list[str], expected: 
     assert len(before & set(client.run(os.getpid).values())) < len(before)
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_dies_and_a_run_that_goes_on(
     client: Any, names: list[str], expected: bytes, tmp_path: Path
 ) -> None:
@@ -169,6 +170,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", list(BROKEN))
 def test_a_worker_that_is_not_as_it_should_be_is_named(client: Any, names: list[str], code: str) -> None:
     address = client.scheduler.address
@@ -193,6 +195,7 @@ def test_a_worker_that_is_not_as_it_should_be_is_named(client: Any, names: list[
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_arrays_bags_frames_and_delayed_batches(client: Any) -> None:
     import dask
     import dask.array as da
@@ -229,6 +232,7 @@ def test_a_shard_that_is_missing_is_named_by_its_worker(client: Any, names: list
         DistributedLearner(rounds=1, client=client).fit([*names, "/tmp/nowhere.svm"])  # noqa: S108 - it is not there
 
 
+@pytest.mark.slow
 def test_a_certificate_made_and_verified_on_the_cluster(client: Any, names: list[str]) -> None:
     done = DistributedLearner(Perceptron(), rounds=2, client=client).fit(names)
     certificate = done.certify()
@@ -259,6 +263,7 @@ def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys:
     assert "nonsense: there is no scheduler" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_many_classes_from_the_command_line(client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for k, text in enumerate(["1 1:1\n2 2:1\n3 3:1\n", "4 4:1\n1 1:2\n", "2 2:1\n"]):
         (tmp_path / f"{k}.svm").write_text(text)

@@ -79,7 +79,9 @@ def run_with(name: str, stream: Any, shards: int, rounds: int, mixing: str, seed
     return done, [one for one in judged if one["verdict"] == "broken"]
 
 
-@pytest.mark.parametrize("name", list(BOUNDED))
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "balanced-winnow" else n for n in BOUNDED]
+)
 @settings(max_examples=8)
 @given(
     stream=streams(),
