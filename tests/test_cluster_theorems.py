@@ -24,8 +24,8 @@ from novikoff import (
     Winnow,
     certify,
 )
-from novikoff.certificates.certificate import _judged
 from novikoff.certificates.choice import Found
+from novikoff.certificates.judging import verdict
 from novikoff.cli.main import main
 from novikoff.cluster import DistributedLearner, tasks
 from novikoff.cluster.certificate import _facts, _Mixed, verify
@@ -75,7 +75,7 @@ def run_with(name: str, stream: Any, shards: int, rounds: int, mixing: str, seed
     assert bounds
     message = tasks.sent(done.model_)
     _, facts = _facts(engine, parts, message, done.model_, done.ledger_, bounds, found)
-    judged = [_judged(bound, facts, _Mixed(done.ledger_)) for bound in bounds]
+    judged = [verdict(bound, facts, _Mixed(done.ledger_)) for bound in bounds]
     return done, [one for one in judged if one["verdict"] == "broken"]
 
 
