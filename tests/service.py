@@ -61,6 +61,7 @@ class Server:
             time.sleep(0.002)
         self.said = said
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        self.asked = time.monotonic()
 
     @property
     def url(self) -> str:
@@ -73,6 +74,9 @@ class Server:
             body = json.dumps(body).encode()
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
+        if time.monotonic() - self.asked > 10:  # the server closes what nobody uses
+            self.connection.close()
+        self.asked = time.monotonic()
         self.connection.request(method, path, body, sent)
         answer = self.connection.getresponse()
         content = answer.read()
