@@ -22,6 +22,7 @@ def main() -> None:
 
     for learner in (Perceptron(), SGD(), Kesler()):
         novikoff.service.served.warmed(learner)
+    novikoff.service.served.compile_lines()
     novikoff.service.wal.checksum(bytes(8), "<u4", 0, 0)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print("ready", flush=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -19,43 +18,37 @@ from novikoff.learners import name_of
 from novikoff.report.described import described
 from novikoff.service import page, proof
 from novikoff.service.answers import failure, no_room, refusal
+from novikoff.service.blocks import blocks
 from novikoff.service.events import Events
 from novikoff.service.gate import App as Asgi
 from novikoff.service.house import House
 from novikoff.service.journal import entries, reader
 from novikoff.service.learning import ALREADY, LEARNED, Learning
-from novikoff.service.lessons import EXAMPLE, Refused, check_features, decoded
+from novikoff.service.lessons import Refused, decoded
 from novikoff.service.lines import Lines
 from novikoff.service.metrics import Metrics
 from novikoff.service.openapi import document
+from novikoff.service.predicting import Predicting
 from novikoff.service.protocol import (
     NAME,
-    AllPredicted,
     Creation,
     History,
     Learned,
     LedgerPage,
     Models,
     Point,
-    Predicted,
-    Prediction,
     Problem,
 )
 from novikoff.service.refusal import Receive, Scope, Send
 from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, ROUTES, TEXT
-from novikoff.service.runs import Run
 from novikoff.service.served import Served, compiled_for, made, uploaded, warmed
 from novikoff.service.writer import DiskFull
 from novikoff.store import frozen
 
 CREATION = msgspec.json.Decoder(Creation)
-PREDICTION = msgspec.json.Decoder(Prediction)
 KEY = "idempotency-key"
 KEYS = re.compile(r"[!-~]{1,200}")
 POINTS = 500
-BLOCK = 1 << 18  # bytes of lines that are looked at together
-PREDICTED = 100  # examples of a body that are predicted at once
-PAUSE = 0.002  # seconds: what comes later is not waited for
 encode = msgspec.json.encode
 
 
@@ -113,93 +106,12 @@ class App:
     # --- Predicting ---
 
     async def predict(self, request: Request) -> Any:
-        served = self._served(request)
-        if _media(request) == NDJSON:
-            return await self._predict_lines(served, request)
-        asked: Prediction = decoded(PREDICTION, await request.body())
-        if (asked.features is msgspec.UNSET) == (asked.examples is msgspec.UNSET):
-            raise Refused('Say either "features" or "examples".', "bad-body")
-        if asked.features is not msgspec.UNSET:
-            return self._predicted(served, asked.features, keep=asked.keep)
-        examples: Any = asked.examples
-        if len(examples) > self.limits.examples:
-            raise Refused(
-                f"A body may have {self.limits.examples:,} examples, but {len(examples):,} came: send them as lines.",
-                "too-many-examples",
-            )
-        answers = []
-        for k, one in enumerate(examples):
-            answers.append(self._predicted(served, one.features, keep=asked.keep))
-            if k % PREDICTED == PREDICTED - 1:
-                await asyncio.sleep(0)  # others want to be answered, too
-        return AllPredicted(answers)
-
-    def _predicted(self, served: Served, features: Any, *, keep: bool) -> Predicted:
-        check_features(features, self.limits)
-        return self._answer(served, features if keep else None, *served.predict(features))
-
-    def _answer(self, served: Served, kept: Any, label: Any, score: float) -> Predicted:
-        self.numbers.predicted += 1
-        return Predicted(None if kept is None else self.house.keep(served, kept, time.time()), label, score)
-
-    async def _predict_lines(self, served: Served, request: Request) -> Response:
+        predicting = Predicting(self.house, self._served(request), self.numbers)
+        if _media(request) != NDJSON:
+            return await predicting.body(await request.body())
         keep = _choice(request, "keep", ("true", "false")) == "true"
-        answers = self._answers(served, self._blocks(request), keep=keep)
-        first = await anext(answers, b"")  # what is wrong in the first block has a status of its own
-
-        async def all_answers() -> AsyncIterator[bytes]:
-            yield first
-            try:
-                async for answer in answers:
-                    yield answer
-            except Refused as problem:
-                yield encode(Problem(str(problem), problem.code)) + b"\n"
-
-        return StreamingResponse(all_answers(), media_type=NDJSON)
-
-    async def _answers(self, served: Served, blocks: AsyncIterator[bytes], *, keep: bool) -> AsyncIterator[bytes]:
-        before = 0
-        async for block in blocks:
-            answers = bytearray()
-            for found in self.house.reader.runs(block):
-                if isinstance(found, Run) and not found.labelled:
-                    for i, said in enumerate(served.predict_run(found)):
-                        kept = found.features(i) if keep else None
-                        answers += encode(self._answer(served, kept, *said)) + b"\n"
-                    continue
-                for number, line in found.all_lines():
-                    try:
-                        features = decoded(EXAMPLE, line).features
-                        answers += encode(self._predicted(served, features, keep=keep)) + b"\n"
-                    except Refused as problem:
-                        if answers:
-                            yield bytes(answers)
-                        raise Refused(f"Line {before + number}: {problem}", problem.code, problem.status) from None
-            before += block.count(b"\n")
-            yield bytes(answers)
-
-    async def _blocks(self, request: Request) -> AsyncIterator[bytes]:
-        """The body in pieces that end where lines end: what comes without a pause is one piece, up to a size."""
-        pieces = aiter(request.stream())
-        rest, coming = bytearray(), asyncio.ensure_future(anext(pieces, None))
-        try:
-            while (piece := await coming) is not None:
-                rest += piece
-                coming = asyncio.ensure_future(anext(pieces, None))
-                if len(rest) < BLOCK:
-                    await asyncio.wait([coming], timeout=PAUSE)
-                    if coming.done():
-                        continue
-                end = rest.rfind(b"\n") + 1
-                if len(rest) - end > self.limits.line:
-                    raise Refused(f"A line may have {self.limits.line:,} bytes; one is longer.", "line-too-long", 413)
-                if end:
-                    yield bytes(rest[:end])
-                    del rest[:end]
-        finally:
-            coming.cancel()
-        if rest:
-            yield bytes(rest)
+        answers = await predicting.lines(blocks(request.stream(), self.limits.line), keep=keep)
+        return StreamingResponse(answers, media_type=NDJSON)
 
     # --- Learning ---
 
@@ -212,7 +124,7 @@ class App:
             return await learning.one(await request.body(), key)
         skip = _choice(request, "bad_lines", ("error", "skip")) == "skip"
         lines = Lines(learning, key, skip=skip)
-        told = lines.learn(self._blocks(request))
+        told = lines.learn(blocks(request.stream(), self.limits.line))
         if NDJSON in request.headers.get("accept", ""):
             return StreamingResponse(self._told(lines, told), media_type=NDJSON)
         try:

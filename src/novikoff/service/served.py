@@ -100,6 +100,7 @@ class Served:
 
     def predict_run(self, run: Run) -> Iterator[tuple[Any, float]]:
         """The same for a run of lines."""
+        self.check()
         try:
             return zip(*self.bulk.predict(self.learner, run), strict=True)
         except NovikoffError:  # said again by the example that it is about
@@ -255,6 +256,15 @@ def warmed(learner: Any) -> None:
             trial.learn_one({"b": 1.0}, "x")
     except NovikoffError as problem:
         raise Refused(f"This learner can't be served: {problem}", "not-online") from None
+
+
+def compile_lines() -> None:
+    """What streams of lines need, likewise; in a thread, when the server starts."""
+    trial = Served("", made("perceptron", {}), Limits(), created=0.0)
+    trial.learn(b'{"features":{"a":1},"label":"x"}\n{"features":{"b":1},"label":"y"}\n' * 10)
+    for run in trial.bulk.runs(b'{"features":{"a":1}}\n' * 10):
+        if isinstance(run, Run):
+            list(trial.predict_run(run))
 
 
 def compiled_for(learner: Any) -> None:

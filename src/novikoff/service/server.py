@@ -24,6 +24,7 @@ from novikoff.service.keeping import Keeping
 from novikoff.service.limits import Limits
 from novikoff.service.metrics import Metrics
 from novikoff.service.opening import locked, opened, prepare
+from novikoff.service.served import compile_lines
 from novikoff.service.tokens import Tokens
 
 SWITCH = 0.001  # seconds that a thread which computes lets the others wait
@@ -66,8 +67,10 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, s
         house.start()
         keeping = Keeping(house)
         task = asyncio.create_task(keeping.run())
+        compiling = asyncio.create_task(asyncio.to_thread(compile_lines))
         say(f"novikoff serves at {url} (data in {house.folder}; {len(house.models)} models). Ctrl-C stops it.")
         yield
+        await compiling
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
