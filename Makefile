@@ -13,7 +13,7 @@ demo: .venv/installed
 	@rm -f demo.model
 
 test: .venv/developer .venv/chromium
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "not slow" tests/test_machine.py tests/test_twins.py tests/test_columns.py
 
 test-slow: .venv/developer .venv/chromium

@@ -159,6 +159,7 @@ def test_winnow_is_mixed_as_geometric_means_and_what_was_eliminated_stays_so() -
     "scheme",
     [Kesler(Perceptron(average=True)), OneVsAll(SGD()), AllVsAll(Perceptron()), OutputCode(Perceptron(), length=7)],
 )
+@pytest.mark.slow
 def test_many_classes_are_mixed_in_all_schemes(scheme: Any) -> None:
     X, y = examples(7, rows=60)
     one = type(scheme).from_settings(scheme.plain_settings()).fit(X, y)
@@ -317,6 +318,7 @@ def test_what_cannot_be_mixed_is_refused(model: Any, sentence: str) -> None:
         DistributedLearner(model, rounds=3).fit([([[1.0], [2.0]], [0, 1])])
 
 
+@pytest.mark.slow
 def test_shards_that_do_not_fit_are_named(tmp_path: Path) -> None:
     X, y = real(1, rows=30, columns=4)
 

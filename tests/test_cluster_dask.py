@@ -102,6 +102,7 @@ class Deadly(File):
         return super().learn(model, data)
 
 
+@pytest.mark.slow
 def test_killed_workers_change_nothing(client: Any, names: list[str], expected: bytes, tmp_path: Path) -> None:
     """In every round a worker dies in the midst of a shard, and what it held of others is lost. There is one more than
     die: Dask takes its time to start others."""
@@ -240,6 +241,7 @@ def test_a_certificate_made_and_verified_on_the_cluster(client: Any, names: list
     assert all(bound["verdict"] != "broken" for bound in certificate.bounds)
 
 
+@pytest.mark.slow
 def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pattern, model = str(Path(names[0]).parent / "part-*.svm"), tmp_path / "m.model"
     certificate = str(tmp_path / "c.json")

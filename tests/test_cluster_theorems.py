@@ -157,6 +157,7 @@ def test_winnow_on_disjunctions(data: Any) -> None:
         pytest.param(OneVsAll(Perceptron()), marks=slow_unless(True)),
     ],
 )
+@pytest.mark.slow
 def test_a_certificate_is_verified_and_a_changed_one_is_not(model: Any) -> None:
     X, y = real(3, rows=90) if model.two_classes else examples(3, rows=90)
     pairs = [(X[k::3], y[k::3]) for k in range(3)]

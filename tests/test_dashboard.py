@@ -453,6 +453,7 @@ def test_the_files_are_static_and_labelled() -> None:
 # --- The parts that reckon, against slow or other ones ---
 
 
+@pytest.mark.slow
 def test_events_are_read_however_they_are_cut(server: str, window: Any) -> None:
     window.goto(server)
     told = ['{"a": 1}', '{"ü": "€ 😀"}', "two\nlines", ""]
@@ -479,6 +480,7 @@ def test_events_are_read_however_they_are_cut(server: str, window: Any) -> None:
         assert found == expected
 
 
+@pytest.mark.slow
 def test_words_are_those_of_the_reports(server: str, window: Any) -> None:
     window.goto(server)
     dice = random.Random(1)
@@ -490,6 +492,7 @@ def test_words_are_those_of_the_reports(server: str, window: Any) -> None:
         assert float(number) >= 100.0 * value * (1.0 - 1e-12)
 
 
+@pytest.mark.slow
 def test_what_is_drawn_as_allowed_was_certified(server: str, window: Any) -> None:
     """At every place the steps lie where the tightest certificate that reaches so far lies, and nowhere beyond."""
     window.goto(server)
@@ -509,6 +512,7 @@ def test_what_is_drawn_as_allowed_was_certified(server: str, window: Any) -> Non
             assert not any(a < examples < c for examples in certified)
 
 
+@pytest.mark.slow
 def test_the_past_has_a_confidence_line_only_where_the_server_says_the_same(server: str, window: Any) -> None:
     window.goto(server)
     now = progressive(mistakes=5, examples=40, delta=0.05)
@@ -527,6 +531,7 @@ def test_the_past_has_a_confidence_line_only_where_the_server_says_the_same(serv
         ]
 
 
+@pytest.mark.slow
 def test_features_and_labels_as_they_are_typed(server: str, window: Any) -> None:
     window.goto(server)
 

@@ -61,7 +61,7 @@ def test_the_shell_of_the_readme() -> None:
         "docs/certificates.md",
         "docs/separable.md",
         "docs/theory.md",
-        "docs/multiclass.md",
+        pytest.param("docs/multiclass.md", marks=pytest.mark.slow),
         "docs/online_to_batch.md",
         "docs/kernels.md",
         "docs/cluster.md",
@@ -82,7 +82,7 @@ def test_the_python_of_the_guides(page: str) -> None:
         "docs/certificates.md",
         "docs/separable.md",
         "docs/theory.md",
-        "docs/multiclass.md",
+        pytest.param("docs/multiclass.md", marks=pytest.mark.slow),
         "docs/online_to_batch.md",
         pytest.param("docs/ensembles.md", marks=pytest.mark.slow),
         pytest.param("docs/network.md", marks=pytest.mark.slow),
@@ -105,7 +105,7 @@ def test_the_theory_page_shows_what_is_printed() -> None:
     assert printed.getvalue() == blocks("docs/theory.md", "text")[0]
 
 
-@pytest.mark.parametrize("page", ["docs/ensembles.md", "docs/network.md"])
+@pytest.mark.parametrize("page", [pytest.param("docs/ensembles.md", marks=pytest.mark.slow), "docs/network.md"])
 def test_pages_show_what_is_printed(page: str) -> None:
     names: dict[str, Any] = {}
     printed = io.StringIO()

@@ -139,6 +139,7 @@ def test_learned_saved_predicted_and_verified(
     assert "can't go on" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_learners_inside_and_one_label_against_the_rest(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +153,7 @@ def test_learners_inside_and_one_label_against_the_rest(
     assert (told["labelled"], told["error"]) == (150, out["training_error"])
 
 
+@pytest.mark.slow
 def test_what_is_refused(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lists = tmp_path / "lists.jsonl"
     lists.write_text('{"label": ["a", "b"], "x": 1}\n{"label": ["a"], "x": 2}\n')

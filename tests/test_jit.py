@@ -89,7 +89,8 @@ print(json.dumps({
 """
 
 
-@pytest.mark.parametrize("which", ["most", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("which", ["most", "all"])
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing_whatever_the_learner(which: str) -> None:
     """Every learner, dense, sparse, one by one and predicting, in the cache that all tests share."""
     runs = []
@@ -112,6 +113,7 @@ def test_a_second_process_compiles_nothing_whatever_the_learner(which: str) -> N
     assert sum(hits.values()) > 100
 
 
+@pytest.mark.slow
 def test_an_edit_in_any_source_file_invalidates_the_cache(cache: Path, tmp_path: Path) -> None:
     copy = tmp_path / "novikoff"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -164,6 +166,7 @@ def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path) -> None:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_without_numba_the_bytes_are_the_same() -> None:
     code = (
         "import numpy as np, sys\n"

@@ -119,6 +119,7 @@ def whole(path: Path) -> object:
 NAMES: list[tuple[str, str]] = []
 
 
+@pytest.mark.slow
 def test_two_processes_may_race_on_an_empty_store(data: Path, first: tuple[Path, bytes], tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(learn, data, tmp_path / "cache", tmp_path / f"{k}.model") for k in range(2)]
@@ -127,6 +128,7 @@ def test_two_processes_may_race_on_an_empty_store(data: Path, first: tuple[Path,
     assert not list((tmp_path / "cache").rglob("*.part"))
 
 
+@pytest.mark.slow
 def test_a_store_that_others_can_write_is_not_used(data: Path, first: tuple[Path, bytes], tmp_path: Path) -> None:
     cache = tmp_path / "open"
     subprocess.run(["cp", "-r", str(first[0]), str(cache)], check=True)

@@ -254,6 +254,7 @@ def test_what_is_coloured_is_the_half_plane() -> None:
 
 
 @pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_pages_are_drawn_in_a_real_browser(step: int, tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
     if not os.access(CHROMIUM, os.X_OK):

@@ -25,8 +25,8 @@ PIECE = 256  # rows
 class Gatherer:
     """Takes batches as they come."""
 
-    def __init__(self, spool: Spool | None = None, *, room: int = ROOM) -> None:
-        self.spool, self.pile, self.room = spool, Pile(PIECE), room
+    def __init__(self, spool: Spool | None = None, *, room: int | None = None) -> None:
+        self.spool, self.pile, self.room = spool, Pile(PIECE), ROOM if room is None else room
         self.kept: list[Piece] = []
         self.stride, self.number, self.terms, self.total = 1, 1, 0, 0
 
