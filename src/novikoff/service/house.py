@@ -15,7 +15,7 @@ from typing import Any
 
 from novikoff.learners import name_of
 from novikoff.service import checkpoint
-from novikoff.service.journal import Gone, Journal, NewModel
+from novikoff.service.journal import Gone, Journal, NewModel, Prediction
 from novikoff.service.lessons import Refused
 from novikoff.service.limits import Limits
 from novikoff.service.pending import Ids
@@ -23,7 +23,7 @@ from novikoff.service.served import CHALLENGER, CHAMPION, Outcome, Past, Served,
 from novikoff.service.stream import Key, Stream
 from novikoff.service.writer import Chain, DiskFull, Writer
 
-FLUSH = 0.01  # seconds until kept predictions are written
+FLUSH = 0.25  # seconds until kept predictions are written
 
 
 class House:
@@ -100,15 +100,17 @@ class House:
 
         kept, stream.unsaved = stream.unsaved, []
 
-        def do(to: Journal) -> int:
+        def do(to: Journal) -> tuple[int, int | None]:
             position = to.add(stream.id, body, lines, now)
-            to.keep(kept)  # what was predicted before an acknowledged lesson is as safe as that
+            row = to.keep(stream.id, kept)  # what was predicted before an acknowledged lesson is as safe as that
             to.answer(answers)
             if key is not None:
                 to.remember_key(stream.id, key[0], *key[1])
-            return position
+            return position, row
 
-        def then(position: int) -> Outcome:
+        def then(answer: tuple[int, int | None]) -> Outcome:
+            position, row = answer
+            stream.note_row(row, kept)
             if key is not None:
                 stream.remember(*key)
             stream.waiting.counts.labelled += len(late)
@@ -118,12 +120,12 @@ class House:
         self._or_keep_later(stream, kept, future)
         return future
 
-    def _or_keep_later(self, stream: Stream, kept: list[Any], future: asyncio.Future[Any]) -> None:
+    def _or_keep_later(self, stream: Stream, kept: list[Prediction], future: asyncio.Future[Any]) -> None:
         """Predictions that could not be written are tried again with the next lesson."""
 
         def back(future: asyncio.Future[Any]) -> None:
             if not future.cancelled() and isinstance(future.exception(), DiskFull):
-                stream.unsaved = [one for one in kept if one[0] in stream.waiting.kept] + stream.unsaved
+                stream.unsaved = [one for one in kept if one.id in stream.waiting.kept] + stream.unsaved
 
         if kept:
             future.add_done_callback(back)
@@ -141,11 +143,14 @@ class House:
         for stream in self.streams.values():
             if stream.unsaved:
                 kept, stream.unsaved = stream.unsaved, []
-                future = self.written(lambda to, kept=kept: to.keep(kept), 1)  # type: ignore[misc]
-                self._or_keep_later(stream, kept, future)
-            if stream.gone:
-                gone, stream.gone = stream.gone, []
-                self.written(lambda to, gone=gone: to.forget(gone))  # type: ignore[misc]
+                self.keep_now(stream, kept)
+            if stream.waiting.empty:
+                rows, stream.waiting.empty = stream.waiting.empty, []
+                self.written(lambda to, rows=rows: to.drop_kept(rows))  # type: ignore[misc]
+
+    def keep_now(self, stream: Stream, kept: list[Prediction]) -> None:
+        future = self.written(lambda to: to.keep(stream.id, kept), 1, lambda row: stream.note_row(row, kept))
+        self._or_keep_later(stream, kept, future)
 
     # --- Models ---
 

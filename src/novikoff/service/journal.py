@@ -45,7 +45,8 @@ CREATE TABLE keys (
     stream INTEGER NOT NULL, key TEXT NOT NULL, lines INTEGER NOT NULL, digest BLOB NOT NULL, time REAL NOT NULL,
     PRIMARY KEY (stream, key)
 ) WITHOUT ROWID;
-CREATE TABLE predictions (id TEXT PRIMARY KEY, stream INTEGER NOT NULL, time REAL NOT NULL, features BLOB, label TEXT)
+CREATE TABLE kept (number INTEGER PRIMARY KEY AUTOINCREMENT, stream INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE answers (id TEXT PRIMARY KEY, stream INTEGER NOT NULL, time REAL NOT NULL, label TEXT NOT NULL)
     WITHOUT ROWID;
 """
 
@@ -53,6 +54,15 @@ CREATE TABLE predictions (id TEXT PRIMARY KEY, stream INTEGER NOT NULL, time REA
 class Entry(NamedTuple):
     position: int
     body: bytes
+
+
+class Prediction(NamedTuple):
+    """One that waits for its label."""
+
+    id: str
+    time: float
+    features: bytes
+    """As JSON."""
 
 
 class NewModel(NamedTuple):
@@ -209,15 +219,32 @@ class Journal:
     def remember_key(self, stream: int, key: str, lines: int, digest: bytes, now: float) -> None:
         self.connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (stream, key, lines, digest, now))
 
-    def keep(self, kept: list[tuple[str, int, float, bytes]]) -> None:
-        self.connection.executemany("INSERT OR IGNORE INTO predictions VALUES (?, ?, ?, ?, NULL)", kept)
+    def keep(self, stream: int, kept: list[Prediction]) -> int | None:
+        """Some predictions as one row, whose number is returned: a row for each would cost more than to predict."""
+        if not kept:
+            return None
+        body = pack(b"\n".join(b"%b %r %b" % (name.encode(), moment, features) for name, moment, features in kept))
+        return self.connection.execute("INSERT INTO kept VALUES (NULL, ?, ?)", (stream, body)).lastrowid
 
-    def answer(self, kept: list[tuple[str, int, float, str]]) -> None:
-        """Predictions that are labelled now; their features are in the entry."""
-        self.connection.executemany("INSERT OR REPLACE INTO predictions VALUES (?, ?, ?, NULL, ?)", kept)
+    def kept(self) -> Iterator[tuple[int, int, list[Prediction]]]:
+        """Number, stream and predictions of each row."""
+        for number, stream, body in self.connection.execute("SELECT number, stream, body FROM kept ORDER BY number"):
+            parts = (line.split(b" ", 2) for line in unpack(body).split(b"\n"))
+            yield number, stream, [Prediction(name.decode(), float(moment), text) for name, moment, text in parts]
 
-    def forget(self, ids: list[str]) -> None:
-        self.connection.executemany("DELETE FROM predictions WHERE id = ?", [(one,) for one in ids])
+    def drop_kept(self, numbers: list[int]) -> None:
+        self.connection.executemany("DELETE FROM kept WHERE number = ?", [(number,) for number in numbers])
+
+    def answer(self, answers: list[tuple[str, int, float, str]]) -> None:
+        """Predictions that are labelled now; their features are in the entry. Each is remembered until it would have
+        expired, so that none is learned twice."""
+        self.connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", answers)
+
+    def unanswer(self, ids: list[str]) -> None:
+        self.connection.executemany("DELETE FROM answers WHERE id = ?", [(one,) for one in ids])
+
+    def forget_answers(self, before: float) -> None:
+        self.connection.execute("DELETE FROM answers WHERE time < ?", (before,))
 
     def forget_keys(self, stream: int, keys: list[str]) -> None:
         self.connection.executemany("DELETE FROM keys WHERE stream = ? AND key = ?", [(stream, key) for key in keys])
@@ -276,7 +303,13 @@ class Journal:
         return stream
 
     def remove_stream(self, stream: int) -> None:
-        for table, column in (("entries", "stream"), ("keys", "stream"), ("predictions", "stream"), ("streams", "id")):
+        for table, column in (
+            ("entries", "stream"),
+            ("keys", "stream"),
+            ("kept", "stream"),
+            ("answers", "stream"),
+            ("streams", "id"),
+        ):
             self.connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (stream,))  # noqa: S608 - no input
         self.last.pop(stream, None)
 

@@ -20,6 +20,7 @@ from novikoff.store import frozen
 DROPPED = 256  # entries that leave the journal at once
 KEPT_FILES = 2
 DAY = 86_400
+SWEEP = 60  # seconds between looks for answers that may be forgotten
 
 
 class Keeping:
@@ -27,6 +28,7 @@ class Keeping:
         self.house, self.limits = house, house.limits
         self._since: dict[int, float] = {}
         """When the first example came that is not in a model's file."""
+        self._swept = 0.0
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -44,6 +46,9 @@ class Keeping:
         for stream in list(self.house.streams.values()):
             self._forget_old(stream, now)
         self.house.flush()
+        if now - self._swept > SWEEP:
+            self._swept = now
+            self.house.written(lambda to: to.forget_answers(now - self.limits.pending_seconds))
         for served in list(self.house.models.values()):
             if self._is_due(served, now):
                 await self.save(served)
@@ -79,7 +84,7 @@ class Keeping:
         await asyncio.to_thread(checkpoint.remove, folder, number, keep=KEPT_FILES)
 
     def _forget_old(self, stream: Stream, now: float) -> None:
-        stream.gone += stream.waiting.outdated(now)
+        stream.waiting.trim(now)
         keys = stream.outdated_keys(now)
         if keys:
             self.house.written(lambda to: to.forget_keys(stream.id, keys))

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from novikoff.service.house import House
-from novikoff.service.journal import Journal
+from novikoff.service.journal import Journal, Prediction
 from novikoff.service.lessons import LESSON, Refused, as_line, check_features, check_label, decoded
 from novikoff.service.pending import Kept, Unlabelled
 from novikoff.service.protocol import Learned, Lesson
@@ -89,7 +89,7 @@ class Learning:
 
     def _take_back(self, key: str | None, late: Late) -> None:
         """A lesson that was refused was not learned: its key and its prediction may be used again."""
-        kept = [(name, self.stream.id, about.time, about.features) for name, (_, about) in late.items()]
+        kept = [Prediction(name, *about) for name, (_, about) in late.items()]
         for name, (_, about) in late.items():
             self.stream.waiting.release(name, about)
             self.stream.waiting.counts.labelled -= 1
@@ -97,11 +97,11 @@ class Learning:
             self.stream.keys.pop(key, None)
 
         def do(to: Journal) -> None:
-            to.forget([name for name, *_ in kept])
-            to.keep(kept)
+            to.unanswer([prediction.id for prediction in kept])
             to.forget_keys(self.stream.id, [] if key is None else [key])
 
         self.house.written(do)
+        self.house.keep_now(self.stream, kept)
 
     def write(
         self, body: bytes, lines: int, late: Late, key: tuple[str, Key] | None, chain: Chain | None = None

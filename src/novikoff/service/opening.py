@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -115,10 +116,14 @@ def _replay(house: House) -> None:
 
 def _restore_predictions(house: House) -> None:
     on = house.journal.connection
-    for name, number, moment, features, label in on.execute("SELECT * FROM predictions ORDER BY time"):
+    for name, number, moment, label in on.execute("SELECT id, stream, time, label FROM answers ORDER BY time"):
         if number in house.streams:
-            told = None if label is None else json.loads(label)
-            house.streams[number].restore(name, moment, features, told)
+            house.streams[number].waiting.answered[name] = moment, json.loads(label)
+    for row, number, kept in house.journal.kept():
+        if number in house.streams:
+            house.streams[number].restore(row, kept)
+    for stream in house.streams.values():
+        stream.waiting.trim(time.time())
     for number, key, *about in on.execute("SELECT stream, key, lines, digest, time FROM keys ORDER BY time"):
         if number in house.streams:
             house.streams[number].keys[key] = Key(*about)

@@ -10,7 +10,7 @@ import base64
 import binascii
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -67,6 +67,11 @@ class Waiting:
     def __init__(self, stream: int, ids: Ids, limits: Limits) -> None:
         self.stream, self.ids, self.limits = stream, ids, limits
         self.kept: dict[str, Kept] = {}
+        self.rows: dict[str, int] = {}
+        """The numbers of the rows of the journal that they are in."""
+        self._left: dict[int, int] = {}
+        self.empty: list[int] = []
+        """Rows in which nothing waits any longer."""
         self.answered: dict[str, tuple[float, Any]] = {}
         """When, and with what label; the label is known to be safe or about to be."""
         self.bytes = 0
@@ -82,9 +87,24 @@ class Waiting:
         self.kept[name] = kept
         self.bytes += len(kept.features)
 
+    def written(self, row: int, names: Iterable[str]) -> None:
+        """These are in a row of the journal now."""
+        waiting = [name for name in names if name in self.kept]
+        self.rows |= dict.fromkeys(waiting, row)
+        if waiting:
+            self._left[row] = len(waiting)
+        else:
+            self.empty.append(row)
+
     def _take(self, name: str) -> Kept | None:
         kept = self.kept.pop(name, None)
         self.bytes -= 0 if kept is None else len(kept.features)
+        row = self.rows.pop(name, None)
+        if row is not None:
+            self._left[row] -= 1
+            if self._left[row] == 0:
+                del self._left[row]
+                self.empty.append(row)
         return kept
 
     def claim(self, name: str, label: Any) -> Kept | None:
@@ -115,8 +135,8 @@ class Waiting:
         self.answered.pop(name, None)
         self.put(name, kept)
 
-    def outdated(self, now: float) -> Iterator[str]:
-        """Removes those that have waited too long, or are too many, and gives their ids."""
+    def trim(self, now: float) -> None:
+        """Removes those that have waited too long, or are too many."""
         too_old, most = now - self.limits.pending_seconds, self.limits.pending
         while self.kept:
             name, kept = next(iter(self.kept.items()))
@@ -124,13 +144,11 @@ class Waiting:
                 break
             self._take(name)
             self.counts.expired += 1
-            yield name
         while self.answered:
             name, (moment, _) = next(iter(self.answered.items()))
             if len(self.answered) <= most and moment >= too_old:
                 break
-            del self.answered[name]
-            yield name
+            del self.answered[name]  # the journal knows it until it would have expired
 
     def counted(self) -> Pending:
         return msgspec.structs.replace(self.counts, waiting=len(self.kept))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
 import os
 import socket
@@ -29,6 +30,7 @@ from novikoff.service.tokens import Tokens
 
 SWITCH = 0.001  # seconds that a thread which computes lets the others wait
 IDLE = 75  # seconds that a connection may be kept without a request
+GARBAGE = (50_000, 20, 50)  # objects until a look for cycles: requests make hardly any
 LEAVE = 10  # seconds for requests under way when the server stops
 
 
@@ -52,6 +54,8 @@ def serve(folder: Path, address: Address, limits: Limits, say: Callable[[str], N
             say(sentence)
         with _bound(address) as taken:
             sys.setswitchinterval(SWITCH)
+            gc.freeze()  # what is there now stays: no need to look through it again and again
+            gc.set_threshold(*GARBAGE)
             _run(house, tokens, address, taken, say)
     finally:
         os.close(lock)

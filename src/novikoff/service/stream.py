@@ -8,6 +8,7 @@ import traceback
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from novikoff.service.journal import Prediction
 from novikoff.service.limits import Limits
 from novikoff.service.pending import Ids, Kept, Waiting
 from novikoff.service.protocol import Member, Together
@@ -33,10 +34,8 @@ class Stream:
     """Keys and ids whose examples are on their way to the disk."""
     held: dict[str, asyncio.Future[None]] = field(default_factory=dict)
     """Keys of streams of lines that are under way."""
-    unsaved: list[tuple[str, int, float, bytes]] = field(default_factory=list)
-    """Predictions to be written at the next occasion …"""
-    gone: list[str] = field(default_factory=list)
-    """… and those to be removed."""
+    unsaved: list[Prediction] = field(default_factory=list)
+    """Predictions to be written at the next occasion."""
 
     @classmethod
     def fresh(cls, number: int, ids: Ids, limits: Limits) -> Stream:
@@ -73,17 +72,22 @@ class Stream:
 
     def keep(self, features: object, now: float) -> str:
         name, kept = self.waiting.keep(features, now)
-        self.unsaved.append((name, self.id, kept.time, kept.features))
+        self.unsaved.append(Prediction(name, *kept))
         if len(self.waiting.kept) > self.limits.pending or self.waiting.bytes > self.limits.pending_bytes:
-            self.gone += self.waiting.outdated(now)
+            self.waiting.trim(now)
         return name
 
-    def restore(self, name: str, moment: float, features: bytes | None, label: object) -> None:
-        """A prediction that was written down before."""
-        if features is None:
-            self.waiting.answered[name] = moment, label
-        else:
-            self.waiting.put(name, Kept(moment, features))
+    def note_row(self, row: int | None, kept: list[Prediction]) -> None:
+        """The row of the journal in which these are now."""
+        if row is not None:
+            self.waiting.written(row, [prediction.id for prediction in kept])
+
+    def restore(self, row: int, kept: list[Prediction]) -> None:
+        """A row of predictions that was written before; what was answered since waits no longer."""
+        for prediction in kept:
+            if prediction.id not in self.waiting.answered:
+                self.waiting.put(prediction.id, Kept(prediction.time, prediction.features))
+        self.note_row(row, kept)
 
     async def free(self, key: str) -> None:
         """Waits until nobody else uses the key."""
