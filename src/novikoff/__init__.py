@@ -18,6 +18,7 @@ _HOME = {
     "SGD": "learners.sgd",
     "MultilayerPerceptron": "learners.multilayer_perceptron",
     "AROW": "learners.arow",
+    "Auto": "learners.auto",
     "Winnow": "learners.winnow",
     "BalancedWinnow": "learners.balanced_winnow",
     "Elimination": "learners.elimination",
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from novikoff.errors import RangeRefused as RangeRefused
     from novikoff.errors import ServiceError as ServiceError
     from novikoff.learners.arow import AROW as AROW
+    from novikoff.learners.auto import Auto as Auto
     from novikoff.learners.balanced_winnow import BalancedWinnow as BalancedWinnow
     from novikoff.learners.elimination import Elimination as Elimination
     from novikoff.learners.halving import Halving as Halving

@@ -160,13 +160,13 @@ def effort(sample: Sample, budget: float) -> int:
 
 
 def _search(model: Learner, sample: Sample, spool: Spool, budget: int) -> Searched:
-    if all(bound.by_target for bound in model.bounds()):
+    if not any(bound.by_witness for bound in model.bounds()):
         return Searched({}, sample)
     return searched(sample, spool, model._fitted().features, bias=bool(model.bias), budget=budget)
 
 
 def _witnesses(model: Learner, search: Searched) -> list[Found]:
-    bounds, bias = [bound for bound in model.bounds() if not bound.by_target], bool(model.bias)
+    bounds, bias = [bound for bound in model.bounds() if bound.by_witness], bool(model.bias)
     own = own_direction(model, bias) if bounds else None
     directions = search.directions if own is None else {**search.directions, "own": own}
     return chosen(bounds, directions, search.judge, bias=bias, target={})

@@ -54,7 +54,7 @@ class InPreferences:
         return int(self.model._fitted().features + 1) * self.columns
 
     def witnesses(self, sample: Sample, budget: int) -> list[Found]:
-        bounds = self.model.bounds()
+        bounds = [bound for bound in self.model.bounds() if bound.by_witness]
         if not bounds or not self.known:
             return []
         found = {**self._directions(sample, budget), "own": self._own()}

@@ -14,6 +14,9 @@ from novikoff.theory.bounds import Bound, Evidence
 
 NOTHING = "nothing of the data; the theorem is about exact arithmetic, and what this run made is compared with it"
 
+RUN = "run"
+"""In place of a witness, where a theorem asks for nothing but what was counted."""
+
 
 def judged(
     model: Learner, found: list[Found], target: Mapping[str, float], stream: Batches, passes: int
@@ -46,6 +49,8 @@ def verdict(bound: Bound, facts: dict[str, Evidence], ledger: Any) -> dict[str, 
     made = getattr(ledger, bound.counts)
     said: dict[str, Any] = {"name": bound.name, "counts": bound.counts, "statement": bound.statement, "made": made}
     said["any_order"] = bound.any_order
+    if bound.by_run:
+        facts = {RUN: only_of({})}
     values = {name: bound.value(e) for name, e in facts.items() if (name == "target") == bound.by_target}
     allowed = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
     if not allowed:
@@ -60,7 +65,7 @@ def verdict(bound: Bound, facts: dict[str, Evidence], ledger: Any) -> dict[str, 
         "verdict": "holds" if made <= value else "broken",
         "assumes": NOTHING,
         "witness": best,
-        "numbers": dict(facts[best].target) if bound.by_target else _numbers(facts[best]),
+        "numbers": _numbers(facts[best]) if bound.by_witness else dict(facts[best].target),
     }
 
 

@@ -58,7 +58,7 @@ def found_for(
         return space.witnesses(both, effort(both, budget)), {}
     rows, labels = joined([(one.rows, one.labels) for one, _ in there])
     target = _target(model, bounds, Sample(rows, labels, len(labels))) if whole else {}
-    asked = [bound for bound in bounds if not bound.by_target]
+    asked = [bound for bound in bounds if bound.by_witness]
     if not asked:
         return [], target
     bias, features = bool(model.bias), model._fitted().features

@@ -32,4 +32,5 @@ class Judged(OneByOne):
 def own_scratch(geometry: G) -> G:
     """The geometry with room of its own to write an example out: several threads may predict with one model, and a
     model's arrays may be read-only."""
-    return geometry._replace(example=np.zeros(len(geometry.example))) if hasattr(geometry, "example") else geometry
+    rooms = [name for name in ("example", "notes") if hasattr(geometry, name)]
+    return geometry._replace(**{name: np.zeros_like(getattr(geometry, name)) for name in rooms})

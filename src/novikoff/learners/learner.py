@@ -38,8 +38,10 @@ class Learner(Fitted[State], ABC):
     tie: Any = "positive"
     tabular: ClassVar[str] = "no"
     """Whether many columns of its weights can be learned side by side: each as if it stood alone, as one long vector
-    (whole), or not."""
+    (whole), as preferences of a class to its highest rival (rivals), or not."""
 
+    spare_columns: ClassVar[int] = 0
+    """How many numbers are noted of each column of weights while an example is learned."""
     takes_classes: ClassVar[bool] = False
     """Whether it takes more than two classes by itself, without a scheme around it."""
     two_classes: ClassVar[bool] = True

@@ -24,7 +24,7 @@ from novikoff._machine import element
 from novikoff._steps import dense_steps, sparse_steps
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import finished, limit, move, read, settle, tick, update
-from novikoff.stream.rows import Column, Rows, Sparse, first, last, origin, slot, squared
+from novikoff.stream.rows import Column, Rows, Scaled, Sparse, first, last, origin, slot, squared
 
 REACH, STEPS = 0, 1
 
@@ -162,7 +162,8 @@ def _(rows: Sparse, i: int, slots: NDArray[np.floating], pulled: float, rate: fl
 
 
 @steps.of(Column)
-def _(rows: Column, i: int, slots: NDArray[np.floating], pulled: float, rate: float) -> float:
+@steps.of(Scaled)
+def _(rows: Column | Scaled, i: int, slots: NDArray[np.floating], pulled: float, rate: float) -> float:
     reach = 0.0
     for k in range(first(rows, i), last(rows, i)):
         reach = max(reach, one_step(slots, slot(rows, i, k), pulled * np.float64(rows.values[k]), rate))

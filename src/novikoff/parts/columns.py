@@ -20,7 +20,8 @@ from novikoff.parts.adagrad import REACH, AdaGrad, by_changes
 from novikoff.parts.additive import Additive
 from novikoff.parts.averages import raised
 from novikoff.parts.confident import Confident, refine, refine_all, spread
-from novikoff.parts.geometry import PER_SLOT, finished, move, pull, read, read_constant, settle, update
+from novikoff.parts.geometry import PER_SLOT, finished, limit, move, pull, read, read_constant, settle, update
+from novikoff.parts.schemes import Room
 from novikoff.stream.rows import Column, Rows, first, last, proper, slot, squared, sum_columns
 
 G = TypeVar("G", bound=Any)
@@ -36,6 +37,12 @@ def score_columns(geometry: Any, rows: Rows, i: int, across: int, columns: int, 
         scores[c] = finished(geometry, scores[c], c)
 
 
+@generic
+def score_all(geometry: Any, rows: Rows, i: int, across: int, columns: int, room: Room) -> None:
+    """The same, into `room.scores`."""
+    score_columns(geometry, rows, i, across, columns, room.scores)
+
+
 class Push(NamedTuple):
     """What an example does to the columns."""
 
@@ -47,6 +54,8 @@ class Push(NamedTuple):
     """Each column's step."""
     spare: NDArray[np.float64]
     """Room for two numbers a column."""
+    known: int
+    """How many classes there were before this example."""
 
 
 @generic
@@ -57,7 +66,7 @@ def update_columns(geometry: Any, rows: Rows, i: int, across: int, push: Push) -
 
 @compiled
 def move_columns(geometry: Any, rows: Rows, i: int, across: int, push: Push) -> None:
-    columns, _, signals, times, _ = push
+    columns, signals, times = push.columns, push.signals, push.times
     for c in range(columns):
         if signals[c] != 0.0:
             update(geometry, Column(rows, rows.values, across, c, signals), i, signals[c], times[c])
@@ -74,7 +83,7 @@ def many(signals: NDArray[np.float64], columns: int) -> bool:
 
 @update_columns.of(Additive)
 def _(geometry: Additive, rows: Rows, i: int, across: int, push: Push) -> None:
-    columns, _, signals, times, _ = push
+    columns, signals, times = push.columns, push.signals, push.times
     if not many(signals, columns):
         move_columns(geometry, rows, i, across, push)
         return
@@ -92,7 +101,7 @@ def _(geometry: Additive, rows: Rows, i: int, across: int, push: Push) -> None:
 
 @update_columns.of(AdaGrad)
 def _(geometry: AdaGrad, rows: Rows, i: int, across: int, push: Push) -> None:
-    columns, _, signals, times, spare = push
+    columns, signals, times, spare = push.columns, push.signals, push.times, push.spare
     if not many(signals, columns):
         move_columns(geometry, rows, i, across, push)
         return
@@ -118,7 +127,7 @@ def _(geometry: AdaGrad, rows: Rows, i: int, across: int, push: Push) -> None:
 
 @update_columns.of(Confident)
 def _(geometry: Confident, rows: Rows, i: int, across: int, push: Push) -> None:
-    columns, whole, signals, _, _ = push
+    columns, whole, signals = push.columns, push.whole, push.signals
     if whole:
         refine_whole(geometry, rows, i, across, push)
     elif many(signals, columns):
@@ -131,7 +140,7 @@ def _(geometry: Confident, rows: Rows, i: int, across: int, push: Push) -> None:
 def refine_whole(geometry: Confident, rows: Rows, i: int, across: int, push: Push) -> None:
     """One step along x', which has (signal of c)/G·x in block c, with the signal G, the largest of all: v is the sum
     over all blocks."""
-    columns, _, signals, times, spare = push
+    columns, signals, times, spare = push.columns, push.signals, push.times, push.spare
     largest, v = 0.0, 0.0
     for c in range(columns):
         largest = max(largest, abs(signals[c]))
@@ -150,7 +159,7 @@ def refine_whole(geometry: Confident, rows: Rows, i: int, across: int, push: Pus
 @compiled
 def refine_columns(geometry: Confident, rows: Rows, i: int, across: int, push: Push) -> None:
     """Each column's own step, all of a feature's at once."""
-    columns, _, signals, times, spare = push
+    columns, signals, times, spare = push.columns, push.signals, push.times, push.spare
     betas, pasts = spare[:columns], spare[columns : 2 * columns]
     for c in range(columns):
         betas[c] = 0.0
@@ -221,6 +230,21 @@ def judge_columns(
         sum_columns(rows, i, weights, across, columns, here)
         for c in range(columns):
             here[c] += bias * weights[c]
+    return count
+
+
+@compiled
+def judge_all(
+    geometry: Any, rows: Rows, across: int, columns: int, slots: int, tidy: bool, room: Room, out: NDArray[np.float64]
+) -> int:
+    """The same with the scores that the geometry itself gives."""
+    count = len(out) // across
+    for i in range(count):
+        if not ((tidy or proper(rows, i, slots)) and squared(rows, i) < limit(geometry.slots)):
+            return i
+        score_all(geometry, rows, i, across, columns, room)
+        for c in range(columns):
+            out[i * across + c] = room.scores[c]
     return count
 
 

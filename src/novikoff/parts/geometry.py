@@ -19,7 +19,7 @@ from novikoff.stream.rows import Rows, Seen, first, last, measure, origin, slot
 
 PER_SLOT = ("slots", "seen", "sums", "members", "example", "pulls", "marks", "touched")
 APPENDED = ("ends", "born", "signs", "indices", "values")
-DERIVED = ("table", "mirror", "example", "columns", "lows", "highs", "flips")
+DERIVED = ("table", "mirror", "example", "columns", "lows", "highs", "flips", "notes")
 G = TypeVar("G", bound=Any)
 
 
@@ -81,6 +81,12 @@ def tick(geometry: Any, t: int) -> None:
 def norm(geometry: Any) -> float:
     """‖w‖, for rules that ask for it."""
     return 0.0
+
+
+@generic
+def span(geometry: Any, square: float) -> float:
+    """‖x‖² of the example that was just scored, in the space that the weights really see."""
+    return square
 
 
 @generic

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled, compiled_brief
 from novikoff._machine import unpacked
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
-from novikoff.parts.geometry import fits, limit, norm, score, tick, update
+from novikoff.parts.geometry import fits, limit, norm, score, span, tick, update
 from novikoff.parts.rules import loss, signal
 from novikoff.stream.rows import Dense, Rows, Sparse, inside, measure, proper
 from novikoff.stream.terms import drop_zeros
@@ -31,7 +31,7 @@ def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, 
         return REFUSED
     book.counts[EXAMPLES] += 1
     t = book.counts[EXAMPLES]
-    book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], square)
+    book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], span(geometry, square))
     if wrong:
         note_mistake(book)
     book.sums[LOSS] += weight * loss(rule, s, y)

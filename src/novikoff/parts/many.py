@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
-from novikoff.parts.columns import Push, score_columns, update_columns
+from novikoff.parts.columns import Push, score_all, update_columns
 from novikoff.parts.deciding import is_wrong
-from novikoff.parts.geometry import bias_square, fits, limit, norm, tick
+from novikoff.parts.geometry import bias_square, fits, limit, norm, span, tick
 from novikoff.parts.moving import blame, misses, sides_of
 from novikoff.parts.rules import loss
 from novikoff.parts.schemes import (
@@ -116,7 +116,7 @@ def step(
     before = tally.counts[KNOWN]
     known = max(before, highest(wants, i) + 1)
     columns = columns_for(scheme, known)
-    score_columns(geometry, rows, i, across, columns, room.scores)
+    score_all(geometry, rows, i, across, columns, room)
     # What is told now can't have been predicted: the prediction is that of the classes known before.
     unmet = blame(scheme, wants, i, rule, norm(geometry), known, room)
     wrong = known > before or is_wrong(scheme, wants, i, rule, before, unmet, room)
@@ -133,14 +133,16 @@ def step(
     tally.counts[KNOWN] = known
     tally.counts[NEW] += known > before
     tally.counts[UNMET] += unmet
-    book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], stretch(scheme, known) * square)
+    book.sums[SQUARED_RADIUS] = max(
+        book.sums[SQUARED_RADIUS], stretch(scheme, known) * span(geometry, square)
+    )
     if wrong:
         note_mistake(book)
     book.sums[LOSS] += note_columns(scheme, wants, i, rule, weight, known, room, tally)
     if moves:
         book.counts[UPDATES] += 1
         book.sums[ENERGY] += energy * square
-        push = Push(columns, together(scheme), room.signals, tally.times, room.spare)
+        push = Push(columns, together(scheme), room.signals, tally.times, room.spare, before)
         update_columns(geometry, rows, i, across, push)
     tick(geometry, book.counts[EXAMPLES])
     return True

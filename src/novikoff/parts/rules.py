@@ -27,6 +27,10 @@ class Disagreement(NamedTuple):
     """Update where not all vote for the label: the score is the share of votes for + less that for −."""
 
 
+class Told(NamedTuple):
+    """Every example is shown to the geometry, which knows itself what to make of it."""
+
+
 class Hinge(NamedTuple):
     """ℓ = max(0, 1 − y·s), the loss of the support vector machine."""
 
@@ -68,6 +72,11 @@ def _(rule: Missed, score: float, y: float, wrong: bool, norm: float) -> float:
 @signal.of(Disagreement)
 def _(rule: Disagreement, score: float, y: float, wrong: bool, norm: float) -> float:
     return y if y * score < 1.0 else 0.0
+
+
+@signal.of(Told)
+def _(rule: Told, score: float, y: float, wrong: bool, norm: float) -> float:
+    return y
 
 
 @signal.of(Hinge)

@@ -54,8 +54,18 @@ class Column(NamedTuple):
     """Room for the sums of a block of columns."""
 
 
+class Scaled(NamedTuple):
+    """One row as a column of weights sees it, with other values: those of its terms stand at the beginning of
+    `values`, whichever row it is."""
+
+    rows: Dense | Sparse
+    values: NDArray[np.floating]
+    across: int
+    at: int
+
+
 Rows: TypeAlias = Dense | Sparse
-Seen: TypeAlias = Dense | Sparse | Column
+Seen: TypeAlias = Dense | Sparse | Column | Scaled
 """Rows as one vector of weights sees them: the rows themselves, or a column's view of them."""
 
 
@@ -217,6 +227,26 @@ def _(rows: Column, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     begin = rows.at - rows.at % BLOCK
     sum_block(rows.rows, i, slots, rows.across, begin, rows.sums)
     return rows.sums[rows.at], squared(rows.rows, i)
+
+
+@origin.of(Scaled)
+def _(rows: Scaled) -> int:
+    return rows.at
+
+
+@first.of(Scaled)
+def _(rows: Scaled, i: int) -> int:
+    return 0
+
+
+@last.of(Scaled)
+def _(rows: Scaled, i: int) -> int:
+    return last(rows.rows, i) - first(rows.rows, i)
+
+
+@slot.of(Scaled)
+def _(rows: Scaled, i: int, k: int) -> int:
+    return slot(rows.rows, i, k + first(rows.rows, i)) * rows.across + rows.at
 
 
 @compiled

@@ -57,3 +57,9 @@ class Bound(NamedTuple):
     """Whether it holds for every order of the examples, or only explains this one."""
     by_target: bool = False
     """Whether it asks for `Evidence.target` instead of a witness."""
+    by_run: bool = False
+    """Whether it asks for nothing but what was counted during the run."""
+
+    @property
+    def by_witness(self) -> bool:
+        return not (self.by_target or self.by_run)

@@ -50,6 +50,25 @@ def this_run(*, energy: float, norm: float, loss: float) -> float:
     return loss + norm * math.sqrt(energy)
 
 
+def weighted_majority(*, experts: int, mistakes: int, shrink: float, share: float = 0.0, examples: int = 0) -> float:
+    """M ≤ (ln N + M*·ln(1/β)) / (ln(2/(1+β)) − ln(1/(1−α))): predictions by the most votes of N experts, the best of
+    whom makes M* mistakes; a vote is multiplied by β when its expert errs, and of all votes a share α is dealt out
+    evenly when the prediction errs (Littlestone and Warmuth 1994; Herbster and Warmuth 1998). Infinite where α deals
+    out more than β takes. Votes are rounded a few times in each of so many `examples`, which is allowed for.
+
+    >>> round(weighted_majority(experts=4, mistakes=100, shrink=0.8), 1)
+    224.9
+    >>> weighted_majority(experts=1, mistakes=0, shrink=0.5)
+    0.0
+    """
+    gain = math.log(2.0 / (1.0 + shrink)) - math.log(1.0 / (1.0 - share))
+    if not gain > 0.0:
+        return math.inf
+    rounded = examples * 16.0 * 2.0**-52
+    total = math.log(experts) + mistakes * math.log(1.0 / shrink) + rounded
+    return total / gain if rounded == 0.0 else total / (gain - rounded / max(1, examples)) * (1.0 + 2.0**-40)
+
+
 def squared_slack(*, radius: float, margin: float, slack: float) -> float:
     """M ≤ ((R + D₂)/γ)², for ‖u‖ = 1, any γ > 0, D₂² = Σ max(0, γ − y_t·u·x_t)² (Freund and Schapire 1999).
 

@@ -66,7 +66,7 @@ class Kesler(Many):
         one_of(UPDATES, update=self.update)
 
     def _check_learner(self) -> None:
-        takes_preferences(self, self.update)
+        takes_preferences(self, self.update, rivals=self.update == "top")
 
     def _scheme(self, classes: Classes) -> Rivals:
         return Rivals(UPDATES.index(self.update))

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.learners.classed import Classed
-from novikoff.learners.one_example import known_terms
+from novikoff.learners.judged import Judged, own_scratch
+from novikoff.learners.one_example import known_terms, row_of
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import columns as table
@@ -160,7 +161,7 @@ class Many(Stack, Classed):
 
     def _spare(self, state: Any) -> int:
         """How many numbers the scheme needs room for, beside scores and signals."""
-        return 2 * max(int(state.across), len(state.labels)) + 8
+        return 2 * max(int(state.across), len(state.labels)) + 8 + self.inner.spare_columns * int(state.across)
 
     def _put_back(self, state: Any, kept: Any) -> None:
         state.across, state.tally = kept.across, kept.tally
@@ -180,11 +181,23 @@ class Many(Stack, Classed):
         return self._columns(state, self._scheme(state.labels))
 
     def _scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        if isinstance(self.inner, Judged):
+            return self._judge(state)
         weights, bias, slots = self._hypothesis(state), float(state.geometry.bias), state.features + 1
         across, columns, largest = state.across, self._in_use(state), limit.function(state.geometry.slots)
 
         def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
             return table.judge_columns(weights, rows, bias, across, columns, slots, largest, tidy, out.reshape(-1))
+
+        return score
+
+    def _judge(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        """Where the scores are not those of weight vectors."""
+        geometry, room = own_scratch(state.geometry), state.scratch(self._spare(state))
+        across, columns, slots = state.across, self._in_use(state), state.features + 1
+
+        def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
+            return table.judge_all(geometry, rows, across, columns, slots, tidy, room, out.reshape(-1))
 
         return score
 
@@ -248,6 +261,9 @@ class Many(Stack, Classed):
             return quick
         columns, values = known_terms(self, state, x)
         self._met = True
+        if isinstance(self.inner, Judged):
+            judged: NDArray[np.float64] = self.score_rows(row_of(columns, values))
+            return judged
         in_use, out = self._in_use(state), np.zeros((1, state.across))
         weights = np.zeros((len(columns) + 1) * state.across)
         table.read_terms(state.geometry, state.across, in_use, state.tally.times, columns, weights)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled
 from novikoff.errors import InputError
+from novikoff.learners.judged import Judged
 from novikoff.parts import columns as table
 from novikoff.parts.deciding import weigh_all
 from novikoff.parts.geometry import arrays, limit
@@ -58,6 +59,7 @@ def usual_terms(
 class OneLane:
     def __init__(self, model: Any, state: Any, old: OneLane | None = None) -> None:
         self.learner, inner = model.learner, model.inner
+        self.judged = isinstance(inner, Judged)
         alike = old is not None and type(old.learner) is type(self.learner)
         self.mine: Any = old.mine if old and alike else attrgetter("learner", *sorted(model.settings()))
         self.theirs: Any = old.theirs if old and alike else attrgetter("tie", *sorted(inner.settings()))
@@ -148,7 +150,7 @@ class OneLane:
 
     def columns(self, x: Any) -> NDArray[np.float64] | None:
         """The columns' scores for one example, None where it is not usual."""
-        terms = self._terms(x, seen=False)
+        terms = None if self.judged else self._terms(x, seen=False)
         if terms is None:
             return None
         columns, values = terms

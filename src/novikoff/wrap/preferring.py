@@ -24,7 +24,8 @@ def preference_bounds(stack: Any, bounded: str) -> tuple[Bound, ...]:
     columns = int(columns_for(stack._scheme(state.labels), classes))
     variables = columns * (state.features + int(stack.bias))
     inner = stack.inner.preference_theorems(state, variables=variables, top=stack.update == "top")
-    return tuple(with_new(bound, max(state.new, classes - state.labels.told), bounded) for bound in inner)
+    new = max(state.new, classes - state.labels.told)
+    return tuple(bound if bound.by_run else with_new(bound, new, bounded) for bound in inner)
 
 
 def with_new(bound: Bound, new: int, bounded: str) -> Bound:

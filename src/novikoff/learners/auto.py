@@ -1,0 +1,125 @@
+"""Auto: several learners of different kinds over one stream, followed by weighted majority; nothing need be set.
+
+Predict   the label with the most votes of four members: AROW, AdaGrad on the hinge loss, the two together, and the
+          Perceptron (parts/council.py)
+Update    every member learns as it would alone, from examples in a scale that the stream itself sets. The vote of a
+          member that errs is multiplied by β; where the prediction errs, a share α of all votes is dealt out evenly
+Bound     M ≤ (ln N + M*·ln(1/β)) / (ln(2/(1+β)) − ln(1/(1−α))), N = 4 members, M* the mistakes of the best of them: the
+          right side of a wrong prediction has at most half of the votes, so that each mistake leaves at most (1+β)/2
+          of their sum, and dealing them out leaves each member at least 1 − α of its own
+Source    Littlestone and Warmuth, The weighted majority algorithm, 1994; Herbster and Warmuth, Tracking the best
+          expert, 1998; Crammer, Kulesza and Dredze 2009; Duchi, Hazan and Singer 2011; Ross, Mineiro and Langford,
+          Normalized online learning, 2013 (scales)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.learners.estimator import within
+from novikoff.learners.judged import Judged
+from novikoff.learners.state import State
+from novikoff.learners.weighed import Weighed
+from novikoff.parts import council_columns  # noqa: F401 - what the council does with many columns
+from novikoff.parts.council import ERRORS, MEMBERS, SCORES, STEPS, VOTES, Council, council
+from novikoff.parts.geometry import read_all
+from novikoff.parts.rules import Told
+from novikoff.theory import mistakes
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["Auto"]
+
+NAMES = ("arow", "adagrad", "arow and adagrad", "perceptron")
+
+
+@final
+class Auto(Judged, Weighed):
+    """Four learners that vote, each the heavier the seldomer it has erred: what to use where nothing is known yet.
+
+    The units of features don't count, and after a change in the stream the votes go to those who follow it. Two labels;
+    `Kesler(Auto())` takes more. `coef_` has the weights of AROW and AdaGrad together; the prediction is by vote.
+
+    Parameters
+    ----------
+    shrink : float
+        β, from 0.01 to 0.99: what is left of a vote after a mistake.
+    share : float
+        α, from 0 to 0.1: which share of all votes is dealt out evenly after a wrong prediction.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+
+    Examples
+    --------
+    >>> from novikoff import Auto
+    >>> model = Auto().fit([[0, 1000], [0.1, 0], [0.2, 1000], [0, 3000]], ["up", "right", "right", "up"])
+    >>> model.predict([[0.3, 1000], [0, 2000]]).tolist(), model.ledger_.mistakes
+    (['right', 'up'], 2)
+    >>> [round(vote, 2) for vote in model.votes_.values()]
+    [0.28, 0.28, 0.22, 0.22]
+    """
+
+    tabular = "rivals"
+    spare_columns = SCORES
+
+    def __init__(self, *, shrink: float = 0.8, share: float = 0.001, bias: bool = True, passes: int = 1) -> None:
+        self.shrink = shrink
+        self.share = share
+        self.bias = bias
+        self.passes = passes
+
+    def _check_settings(self) -> None:
+        within(0.01, 0.99, shrink=self.shrink)
+        within(0.0, 0.1, share=self.share)
+
+    def _rule(self) -> Told:
+        return Told()
+
+    def _geometry(self, slots: int, kind: Any) -> Council:
+        # Chosen by the share of progressive mistakes over streams of many kinds.
+        settings = {"r": 0.1, "rate": 1.0, "arow_tail": 6.0, "adagrad_tail": 4.0}
+        shrink, share = float(self.shrink), float(self.share)
+        return council(slots, kind, bias=self.bias, shrink=shrink, share=share, **settings)
+
+    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+        weights = np.empty(state.room + 1)
+        read_all(state.geometry, state.ledger.examples, weights)
+        return weights
+
+    @property
+    def votes_(self) -> dict[str, float]:
+        """The vote of each member."""
+        return votes(self._learned("votes_"))
+
+    def observed(self) -> dict[str, Any]:
+        return {"members": errors(self._fitted())}
+
+    def bounds(self) -> Sequence[Bound]:
+        return self.preference_theorems(self._run_so_far(), variables=0, top=True)
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        def majority(_: Evidence) -> float:
+            best = min(errors(state).values())
+            seen = int(state.geometry.scalars[STEPS])
+            allowed = mistakes.weighted_majority(
+                experts=MEMBERS, mistakes=best, shrink=self.shrink, share=self.share, examples=seen
+            )
+            # While there is only one class, there is nothing to vote on.
+            return allowed + (state.ledger.examples - seen)
+
+        statement = "M ≤ (ln N + M*·ln(1/β))/(ln(2/(1+β)) − ln(1/(1−α))), M* the mistakes of the best of N members"
+        return (Bound("weighted majority", "mistakes", statement, majority, any_order=False, by_run=True),)
+
+
+def votes(state: State) -> dict[str, float]:
+    return dict(zip(NAMES, state.geometry.scalars[VOTES : VOTES + MEMBERS].tolist(), strict=True))
+
+
+def errors(state: State) -> dict[str, int]:
+    """How often each member erred."""
+    return dict(zip(NAMES, map(int, state.geometry.scalars[ERRORS : ERRORS + MEMBERS]), strict=True))
