@@ -9,6 +9,7 @@ import numpy as np
 from novikoff import (
     AROW,
     SGD,
+    Auto,
     BalancedWinnow,
     Elimination,
     Halving,
@@ -46,6 +47,7 @@ EVERY: dict[str, Any] = {
 """Those that add up examples in some way: they take any numbers, and have a bias."""
 
 OTHERS: dict[str, Any] = {
+    "auto": Auto(),
     "winnow": Winnow(threshold=3.0),
     "winnow-n": Winnow(),
     "winnow-elimination": Winnow(threshold=4.0, elimination=True, bias=True),

@@ -48,9 +48,10 @@ class Certificate:
 
     @property
     def headline(self) -> dict[str, Any] | None:
-        """The tightest bound among those for every order of the examples."""
-        shown = [b for b in self.bounds if "allowed" in b and b["any_order"]]
-        return min(shown, key=lambda b: float(b["allowed"]), default=None)
+        """The tightest bound among those for every order of the examples, or for this one where there are no others."""
+        shown = [b for b in self.bounds if "allowed" in b]
+        every = [b for b in shown if b["any_order"]]
+        return min(every or shown, key=lambda b: float(b["allowed"]), default=None)
 
     def witness(self, name: str) -> NDArray[np.float32]:
         """A witness of this document, the bias's weight first."""

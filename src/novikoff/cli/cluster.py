@@ -21,6 +21,7 @@ from novikoff.cli.reading import add_reading, options_of
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
 
+DEFAULT_LEARNER = "perceptron"
 SCHEMES = ("binary", "kesler", "one-vs-all", "all-vs-all", "output-code", "ova", "ava", "ecoc")
 EPILOG = """\
 A shard is a file that every worker finds under the same name; a pattern stands for all files that match. Without
@@ -56,9 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         default="uniform",
         help="how much each shard counts in the mixture (default: all alike)",
     )
-    learn.add_argument(
-        "--learner", choices=learners.names(), help=f"the algorithm (default: {settings.DEFAULT_LEARNER})"
-    )
+    learn.add_argument("--learner", choices=learners.names(), help=f"the algorithm (default: {DEFAULT_LEARNER})")
     learn.add_argument(
         "--scheme", choices=SCHEMES, help="how classes are made of weights (default: kesler for more than two)"
     )
@@ -73,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     learn.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     learn.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_reading(learn)
-    for name in learners.names() if arguments is None else [settings.chosen_learner(arguments)]:
+    for name in learners.names() if arguments is None else [settings.chosen_learner(arguments, DEFAULT_LEARNER)]:
         settings.add_settings(learn, name)
 
 
@@ -151,7 +150,7 @@ def _learner(options: argparse.Namespace) -> Any:
     given = settings.given(options)
     if "passes" in given:
         raise InputError("--passes: a cluster goes over the data once in each round: say --rounds.")
-    name = options.learner or settings.DEFAULT_LEARNER
+    name = options.learner or DEFAULT_LEARNER
     return learners.learner_class(name)(**{**learners.variant_settings(name), **given})
 
 

@@ -36,7 +36,7 @@ examples:
   novikoff learn breast-cancer --passes 5
   novikoff learn train.svm --learner sgd --loss hinge --l2 0.001 --save spam.model
   novikoff learn more.svm --resume spam.model --save spam.model
-  novikoff learn digits --average
+  novikoff learn digits --learner perceptron --average
   novikoff learn digits --learner kernel-perceptron --kernel poly:4 --vote
   novikoff learn train.svm --learner kernel-perceptron --kernel poly:2 --representation auto
   novikoff learn train.svm --map poly:2 --map-bits 22 --save products.model
@@ -46,7 +46,7 @@ examples:
   novikoff learn train.svm --output-hypothesis controlled-testing --epsilon 0.05 --delta 0.01 --save spam.model
   novikoff learn digits --scheme random-forest --trees 200 --jobs 2 --save forest.model
   novikoff learn digits --scheme online-bagging --members 20
-  zcat *.svm.gz | novikoff learn - --average
+  zcat *.svm.gz | novikoff learn -
 """
 
 
@@ -153,7 +153,7 @@ def _passes(learner: Any, name: str | None, passes: int, options: argparse.Names
             name = "one-vs-all"  # as kernels have it
     if name == "one-vs-all" and learner.takes_classes and learner.two_classes:  # which it is by itself
         name = "binary"
-    model = learner if name == "resumed" else scheme.stacked(learner, name, options, found)
+    model = learner if name == "resumed" else scheme.stacked(_inside(learner, name, options), name, options, found)
     model._check_all()
     ledger = model.ledger_ if options.resume else None
     already, mistakes = (ledger.examples, ledger.mistakes) if ledger is not None else (0, 0)
@@ -165,6 +165,16 @@ def _passes(learner: Any, name: str | None, passes: int, options: argparse.Names
         following.once(progress)
         interrupt.check()
     return model, reading
+
+
+def _inside(learner: Any, name: str, options: argparse.Namespace) -> Any:
+    """The learner for that scheme: where the user has named none, AROW stands for Auto in those that Auto can't do."""
+    if options.learner or name == "binary" or (name == "kesler" and options.update in (None, "top")):
+        return learner
+    own = sorted(settings.given(options).keys() - {"bias", "passes", "seed"})
+    if own:
+        raise InputError(f"--{own[0]} is for --learner auto, which is for one label each: leave it out, or --scheme.")
+    return learners.learner_class("arow")(bias=learner.bias, passes=learner.passes)
 
 
 def _reading_options(model: Any, options: argparse.Namespace) -> Options:

@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no γ is no reason to fail
     try:
-        options = parser(arguments).parse_args(arguments)
+        options = _parsed(parser(arguments), arguments)
         if not getattr(options, "quiet", False):
             _tell_of_compiling()
         with interrupt.heard():
@@ -104,6 +104,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{where}{problem.strerror or problem}.", 2)
     except KeyboardInterrupt:
         return _failed("interrupted; nothing was written.", 130)
+
+
+def _parsed(known: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    options, unknown = known.parse_known_args(arguments)
+    if unknown:
+        from novikoff.cli.settings import whose
+
+        hint = whose(unknown[0]) if options.command in ("learn", "cluster") else ""
+        known.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return options
 
 
 def program() -> NoReturn:

@@ -10,18 +10,25 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from novikoff import learners
 from novikoff.errors import NovikoffError
 
-DEFAULT_LEARNER = "perceptron"
+DEFAULT_LEARNER = "auto"
 
 
-def chosen_learner(arguments: Sequence[str]) -> str:
+def chosen_learner(arguments: Sequence[str], default: str = DEFAULT_LEARNER) -> str:
     """The learner named in the arguments, or in the file to resume, before they are parsed: it decides which options
     there are."""
     first = argparse.ArgumentParser(prog="novikoff learn", add_help=False, allow_abbrev=False)
-    first.add_argument("--learner", default=DEFAULT_LEARNER)
+    first.add_argument("--learner", default=default)
     first.add_argument("--resume")
     known, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
     name: str = _resumed_learner(known.resume) if known.resume else known.learner
-    return name if name in learners.names() else DEFAULT_LEARNER
+    return name if name in learners.names() else default
+
+
+def whose(option: str) -> str:
+    """Which learners have a setting that the chosen one has not, as the end of a sentence."""
+    setting = option.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_")
+    having = [name for name in learners.names() if setting in learners.learner_class(name).settings()]
+    return f" ({option} is a setting of {', '.join(having)}: name one with --learner)" if having else ""
 
 
 def _resumed_learner(path: str) -> str:

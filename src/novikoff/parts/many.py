@@ -133,9 +133,7 @@ def step(
     tally.counts[KNOWN] = known
     tally.counts[NEW] += known > before
     tally.counts[UNMET] += unmet
-    book.sums[SQUARED_RADIUS] = max(
-        book.sums[SQUARED_RADIUS], stretch(scheme, known) * span(geometry, square)
-    )
+    book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], stretch(scheme, known) * span(geometry, square))
     if wrong:
         note_mistake(book)
     book.sums[LOSS] += note_columns(scheme, wants, i, rule, weight, known, room, tally)

@@ -75,7 +75,12 @@ def takes_preferences(stack: Stack, update: str, *, rivals: bool = False) -> Non
     that each is the preference of a class to its highest rival."""
     inner, mine = stack.inner, type(stack).__name__
     low, high = inner._range()
-    if inner.tabular == "no" or (inner.tabular == "rivals" and not rivals) or low != -high or getattr(inner, "threshold", 0.0) != 0.0:
+    if (
+        inner.tabular == "no"
+        or (inner.tabular == "rivals" and not rivals)
+        or low != -high
+        or getattr(inner, "threshold", 0.0) != 0.0
+    ):
         raise InputError(
             f"{mine} takes learners for examples of either sign and without a threshold, such as Perceptron,"
             f" MarginPerceptron, SGD, AROW, PNormPerceptron and BalancedWinnow, but {inner!r} came."
