@@ -15,10 +15,11 @@ from typing import Any
 
 from novikoff.learners import name_of
 from novikoff.service import checkpoint
-from novikoff.service.journal import Gone, Journal, NewModel, Prediction
+from novikoff.service.journal import Gone, Journal, NewModel, Prediction, answer_of
+from novikoff.service.journal import reader as on_disk
 from novikoff.service.lessons import Refused
 from novikoff.service.limits import Limits
-from novikoff.service.pending import Ids
+from novikoff.service.pending import Answer, Ids, Waiting
 from novikoff.service.served import CHALLENGER, CHAMPION, Outcome, Past, Served, reader
 from novikoff.service.stream import Key, Stream
 from novikoff.service.writer import Chain, DiskFull, Writer
@@ -95,7 +96,7 @@ class House:
         """One entry: written, then learned. `labelled` are the predictions whose labels are in it."""
         now, late = time.time(), labelled or {}
         answers = [
-            (name, stream.id, stream.waiting.answered[name][0], json.dumps(label)) for name, label in late.items()
+            (name, stream.id, stream.waiting.answered[name].time, json.dumps(label)) for name, label in late.items()
         ]
 
         kept, stream.unsaved = stream.unsaved, []
@@ -125,7 +126,7 @@ class House:
 
         def back(future: asyncio.Future[Any]) -> None:
             if not future.cancelled() and isinstance(future.exception(), DiskFull):
-                stream.unsaved = [one for one in kept if one.id in stream.waiting.kept] + stream.unsaved
+                stream.unsaved = [one for one in kept if stream.waiting.needs(one.id)] + stream.unsaved
 
         if kept:
             future.add_done_callback(back)
@@ -143,12 +144,12 @@ class House:
         for stream in self.streams.values():
             if stream.unsaved:
                 kept, stream.unsaved = stream.unsaved, []
-                self.keep_now(stream, kept)
+                self._keep_now(stream, kept)
             if stream.waiting.empty:
                 rows, stream.waiting.empty = stream.waiting.empty, []
                 self.written(lambda to, rows=rows: to.drop_kept(rows))  # type: ignore[misc]
 
-    def keep_now(self, stream: Stream, kept: list[Prediction]) -> None:
+    def _keep_now(self, stream: Stream, kept: list[Prediction]) -> None:
         future = self.written(lambda to: to.keep(stream.id, kept), 1, lambda row: stream.note_row(row, kept))
         self._or_keep_later(stream, kept, future)
 
@@ -156,10 +157,16 @@ class House:
 
     def add(self, served: Served) -> Served:
         if served.stream not in self.streams:
-            self.streams[served.stream] = Stream.fresh(served.stream, self.ids, self.limits)
+            waiting = Waiting(served.stream, self.ids, self.limits, self._look_up)
+            self.streams[served.stream] = Stream(served.stream, waiting, self.limits)
         self.models[served.name] = served
         self.streams[served.stream].members.append(served)
         return served
+
+    def _look_up(self, name: str) -> Answer | None:
+        with on_disk(self.folder) as on:
+            found = answer_of(on, name)
+        return None if found is None else Answer(found[0], json.loads(found[1]))
 
     def find(self, name: str) -> Served:
         served = self.models.get(name)

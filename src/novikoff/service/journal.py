@@ -373,6 +373,12 @@ def entries(connection: sqlite3.Connection, stream: int, after: int = 0) -> Iter
         yield Entry(position, unpack(body))
 
 
+def answer_of(connection: sqlite3.Connection, name: str) -> tuple[float, str] | None:
+    """When a prediction was made, and its label as JSON, where it was labelled."""
+    row = connection.execute("SELECT time, label FROM answers WHERE id = ?", (name,)).fetchone()
+    return None if row is None else (float(row[0]), str(row[1]))
+
+
 def chained(before: bytes, position: int, packed: bytes) -> bytes:
     """The digest of an entry."""
     return blake2b(position.to_bytes(8, "big") + packed, key=before, digest_size=16).digest()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from novikoff.service.house import House
-from novikoff.service.journal import Journal, Prediction
 from novikoff.service.lessons import LESSON, Refused, as_line, check_features, check_label, decoded
 from novikoff.service.pending import Kept, Unlabelled
 from novikoff.service.protocol import Learned, Lesson
@@ -21,8 +20,18 @@ from novikoff.service.writer import Chain
 LEARNED, ALREADY = "learned", "already learned"
 FEATURES = msgspec.json.Decoder(dict[str, float] | list[str])
 
-Late = dict[str, tuple[Any, Kept]]
-"""Labels of predictions, and the predictions."""
+
+class Told(NamedTuple):
+    """The late label of a prediction."""
+
+    label: Any
+    kept: Kept
+    at: int
+    """Which example of its entry it is, from 0 on."""
+
+
+Late = dict[str, Told]
+"""By the ids of predictions."""
 
 
 class Learning:
@@ -40,19 +49,18 @@ class Learning:
         lesson: Lesson = decoded(LESSON, body)
         self.check(lesson)
         digest = blake2b(body, digest_size=16).digest()
-        if key is not None and await self._was_learned(key, digest):
+        # What is on its way may yet be refused: only then it is known whether this is a second time.
+        await self.stream.free(*(name for name in (key, lesson.id) if isinstance(name, str)))
+        if key is not None and self._was_learned(key, digest):
             return Learned(ALREADY, 0, 0, 0)
         record = None if key is None else (key, Key(1, digest, time.time()))
         late: Late = {}
-        line = self.line_of(lesson, late)
+        line = self.line_of(lesson, late, 0)
         if line is None:
-            name = str(lesson.id)
-            if name in self.stream.busy:  # what is not safe yet is not called so
-                await asyncio.shield(self.stream.busy[name])
             return Learned(ALREADY, 0, 0, 0)
         outcome = await asyncio.shield(self.write(line, 1, late, record))
         if outcome.problem is not None:
-            self._take_back(key, late)
+            self._free(key)
             raise Refused(str(outcome.problem), getattr(outcome.problem, "code", "not-learned"))
         return Learned(LEARNED, outcome.examples, outcome.mistakes, outcome.updates)
 
@@ -65,9 +73,9 @@ class Learning:
             check_features(lesson.features, self.limits)
             self.stream.champion.check_bounds(lesson.features, lesson.label)
 
-    def line_of(self, lesson: Lesson, late: Late) -> bytes | None:
-        """A lesson as the journal keeps it; None where its prediction was labelled so before. Predictions that are
-        labelled by it are added to `late`."""
+    def line_of(self, lesson: Lesson, late: Late, at: int) -> bytes | None:
+        """A lesson as the journal keeps it; None where its prediction was labelled so before. A prediction that is
+        labelled by it is added to `late`, as example `at`."""
         if lesson.id is msgspec.UNSET:
             return as_line(lesson.features, lesson.label)
         name = str(lesson.id)
@@ -77,36 +85,37 @@ class Learning:
             raise Refused(str(problem), problem.code, problem.status) from None
         if kept is None:
             return None
-        late[name] = lesson.label, kept
+        late[name] = Told(lesson.label, kept, at)
         return as_line(FEATURES.decode(kept.features), lesson.label)
 
-    async def _was_learned(self, key: str, digest: bytes) -> bool:
-        await self.stream.free(key)
+    def _was_learned(self, key: str, digest: bytes) -> bool:
         found = self.stream.keys.get(key)
         if found is not None and found.digest != digest:
             raise key_reused()
         return found is not None
 
-    def _take_back(self, key: str | None, late: Late) -> None:
-        """A lesson that was refused was not learned: its key and its prediction may be used again."""
-        kept = [Prediction(name, *about) for name, (_, about) in late.items()]
-        for name, (_, about) in late.items():
-            self.stream.waiting.release(name, about)
-            self.stream.waiting.counts.labelled -= 1
+    def _free(self, key: str | None) -> None:
+        """A lesson that was refused was not learned: its key may be used again."""
         if key is not None:
             self.stream.keys.pop(key, None)
+            self.house.written(lambda to: to.forget_keys(self.stream.id, [key]))
 
-        def do(to: Journal) -> None:
-            to.unanswer([prediction.id for prediction in kept])
-            to.forget_keys(self.stream.id, [] if key is None else [key])
-
-        self.house.written(do)
-        self.house.keep_now(self.stream, kept)
+    def _settle(self, late: Late, refused: set[int]) -> None:
+        """Labels that were learned are so for good; those that were refused are none: their predictions wait on."""
+        waiting = self.stream.waiting
+        back = [name for name, told in late.items() if told.at in refused]
+        for name in late.keys() - back:
+            waiting.settle(name)
+        for name in back:
+            waiting.release(name, late[name].kept)
+        if back:
+            waiting.counts.labelled -= len(back)
+            self.house.written(lambda to: to.unanswer(back))
 
     def write(
         self, body: bytes, lines: int, late: Late, key: tuple[str, Key] | None, chain: Chain | None = None
     ) -> asyncio.Future[Outcome]:
-        labelled = {name: label for name, (label, _) in late.items()}
+        labelled = {name: told.label for name, told in late.items()}
         future = self.house.learn(self.stream, body, lines, labelled=labelled, key=key, chain=chain)
         names = [*labelled, *([key[0]] if key is not None else [])]
         self.stream.busy |= dict.fromkeys(names, future)
@@ -116,8 +125,10 @@ class Learning:
                 if self.stream.busy.get(name) is future:
                     del self.stream.busy[name]
             if future.cancelled() or future.exception() is not None:
-                for name, (_, kept) in late.items():
-                    self.stream.waiting.release(name, kept)
+                for name, told in late.items():
+                    self.stream.waiting.release(name, told.kept)
+            elif late:
+                self._settle(late, set(future.result().left_out))
 
         future.add_done_callback(done)
         return future

@@ -141,7 +141,7 @@ class Lines:
                 continue
             for number, line in found.all_lines():
                 try:
-                    piece = self._line(line, looked.late)
+                    piece = self._line(line, looked)
                 except Refused as problem:
                     if not self.skip:
                         where = f"Line {self.line + number}: {problem}"
@@ -168,12 +168,12 @@ class Lines:
         champion = self.learning.stream.champion
         return run.labelled == len(run) and not champion.is_near_a_bound(len(run.terms.values), len(run))
 
-    def _line(self, line: bytes, late: Late) -> bytes:
+    def _line(self, line: bytes, looked: Looked) -> bytes:
         if not line.strip():
             return b""
         lesson = decoded(LESSON, line)
         self.learning.check(lesson)
-        piece = self.learning.line_of(lesson, late)
+        piece = self.learning.line_of(lesson, looked.late, looked.examples)
         if piece is None:
             self.total.refused["already-learned"] += 1
             return b""

@@ -17,6 +17,7 @@ from novikoff.service.house import House
 from novikoff.service.journal import Journal, entries
 from novikoff.service.lessons import Refused
 from novikoff.service.limits import Limits
+from novikoff.service.pending import Answer
 from novikoff.service.served import CHALLENGER, CHAMPION, Past, Served, made
 from novikoff.service.stream import Key
 
@@ -118,7 +119,7 @@ def _restore_predictions(house: House) -> None:
     on = house.journal.connection
     for name, number, moment, label in on.execute("SELECT id, stream, time, label FROM answers ORDER BY time"):
         if number in house.streams:
-            house.streams[number].waiting.answered[name] = moment, json.loads(label)
+            house.streams[number].waiting.answered[name] = Answer(moment, json.loads(label))
     for row, number, kept in house.journal.kept():
         if number in house.streams:
             house.streams[number].restore(row, kept)

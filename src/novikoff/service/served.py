@@ -40,6 +40,13 @@ class Outcome:
     refused: Counter[str] = field(default_factory=Counter)
     problem: Exception | None = None
     """Why the first of those that were refused was."""
+    left_out: list[int] = field(default_factory=list)
+    """Which examples were refused, from 0 on."""
+
+    def leave_out(self, which: int, code: str, problem: Exception) -> None:
+        self.refused[code] += 1
+        self.problem = self.problem or problem
+        self.left_out.append(which)
 
 
 class Past(NamedTuple):
@@ -112,40 +119,43 @@ class Served:
         """The lines of one entry; what the learner can't take is left out and counted."""
         before, outcome = self._counts(), Outcome()
         if b"\n" not in body[:-1]:
-            self._learn_line(body, outcome)
+            self._learn_line(body, outcome, 0)
         else:
+            done = 0
             for found in self.bulk.runs(body):
                 if isinstance(found, Odd):
-                    self._learn_line(found.data, outcome)
+                    self._learn_line(found.data, outcome, done)
+                    done += 1
                 else:
-                    self._learn_run(found, outcome)
+                    self._learn_run(found, outcome, done)
+                    done += len(found)
         after = self._counts()
         outcome.examples, outcome.mistakes, outcome.updates = (a - b for a, b in zip(after, before, strict=True))
         self.refused += outcome.refused.total()
         self._note(outcome)
         return outcome
 
-    def _learn_run(self, run: Run, outcome: Outcome) -> None:
+    def _learn_run(self, run: Run, outcome: Outcome, done: int) -> None:
+        """`done`: how many examples there are before it."""
         while len(run):
             try:
                 self.bulk.learn(self.learner, run)
                 return
             except NotTaken as problem:
-                outcome.refused[NOT_LEARNED] += 1
-                outcome.problem = outcome.problem or problem
+                outcome.leave_out(done + problem.taken, NOT_LEARNED, problem)
+                done += problem.taken + 1
                 run = run.after(problem.taken + 1)
 
     @cached_property
     def bulk(self) -> Bulk:
         return reader(self.limits)
 
-    def _learn_line(self, line: bytes, outcome: Outcome) -> None:
+    def _learn_line(self, line: bytes, outcome: Outcome, done: int) -> None:
         lesson = LESSON.decode(line)
         try:
             self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
         except (NovikoffError, Refused) as problem:
-            outcome.refused[getattr(problem, "code", NOT_LEARNED)] += 1
-            outcome.problem = outcome.problem or problem
+            outcome.leave_out(done, getattr(problem, "code", NOT_LEARNED), problem)
 
     def is_near_a_bound(self, terms: int, labels: int) -> bool:
         """Whether so many more features and labels might be more than a model may know."""

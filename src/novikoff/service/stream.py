@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from novikoff.service.journal import Prediction
 from novikoff.service.limits import Limits
-from novikoff.service.pending import Ids, Kept, Waiting
+from novikoff.service.pending import Kept, Waiting
 from novikoff.service.protocol import Member, Together
 from novikoff.service.served import CHAMPION, Outcome, Served
 
@@ -36,10 +36,6 @@ class Stream:
     """Keys of streams of lines that are under way."""
     unsaved: list[Prediction] = field(default_factory=list)
     """Predictions to be written at the next occasion."""
-
-    @classmethod
-    def fresh(cls, number: int, ids: Ids, limits: Limits) -> Stream:
-        return cls(number, Waiting(number, ids, limits), limits)
 
     @property
     def champion(self) -> Served:
@@ -89,10 +85,10 @@ class Stream:
                 self.waiting.put(prediction.id, Kept(prediction.time, prediction.features))
         self.note_row(row, kept)
 
-    async def free(self, key: str) -> None:
-        """Waits until nobody else uses the key."""
-        while key in self.busy or key in self.held:
-            await asyncio.wait([self.busy[key] if key in self.busy else self.held[key]])
+    async def free(self, *names: str) -> None:
+        """Waits until nobody else uses any of these keys and ids."""
+        while used := [users[name] for name in names for users in (self.busy, self.held) if name in users]:
+            await asyncio.wait(used)
 
     def remember(self, key: str, about: Key) -> None:
         """The latest come last, so that the oldest are found first."""
