@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as Path_
 
@@ -77,26 +77,27 @@ class App:
             if handler is None:
                 await others(scope, receive, send)
                 return
-            response = await handler(Request(scope, receive))
-            await response(scope, receive, send)
+            said, status = await handler(Request(scope, receive))
+            if isinstance(said, Response):
+                await said(scope, receive, send)
+            else:
+                await scope["visit"].answer(status, JSON, encode(said))
 
         return answer
 
     def _answering(
         self, handler: Callable[[Request], Awaitable[Any]], status: int
-    ) -> Callable[[Request], Awaitable[Response]]:
-        """A handler whose answers and errors become responses."""
+    ) -> Callable[[Request], Awaitable[tuple[Any, int]]]:
+        """A handler whose errors become responses; what it answers with is either one or an object, with its status."""
 
-        async def answer(request: Request) -> Response:
+        async def answer(request: Request) -> tuple[Any, int]:
             try:
                 if not self.house.open:
                     raise Refused("The server is stopping.", "stopping", 503)
                 said = await handler(request)
             except Exception as problem:
-                return failure(problem)
-            if isinstance(said, Response):
-                return said
-            return Response(status_code=status) if said is None else Response(encode(said), status, media_type=JSON)
+                return failure(problem), 0
+            return Response(status_code=status) if said is None else said, status
 
         return answer
 
@@ -108,7 +109,7 @@ class App:
     async def predict(self, request: Request) -> Any:
         predicting = Predicting(self.house, self._served(request), self.numbers)
         if _media(request) != NDJSON:
-            return await predicting.body(await request.body())
+            return await predicting.body(await _body(request))
         keep = _choice(request, "keep", ("true", "false")) == "true"
         answers = await predicting.lines(blocks(request.stream(), self.limits.line), keep=keep)
         return StreamingResponse(answers, media_type=NDJSON)
@@ -121,7 +122,7 @@ class App:
         if key is not None and not KEYS.fullmatch(key):
             raise Refused("An Idempotency-Key has 1 to 200 characters of ASCII without spaces.", "bad-key", 400)
         if _media(request) != NDJSON:
-            return await learning.one(await request.body(), key)
+            return await learning.one(await _body(request), key)
         skip = _choice(request, "bad_lines", ("error", "skip")) == "skip"
         lines = Lines(learning, key, skip=skip)
         told = lines.learn(blocks(request.stream(), self.limits.line))
@@ -173,11 +174,11 @@ class App:
                 if not re.fullmatch(NAME, given):
                     raise Refused(f"?name= must be letters, digits, '.', '_' and '-', but is {given!r}.", "bad-name")
             request.scope["visit"].model = name
-            content = await request.body()
+            content = await _body(request)
             learner = await asyncio.to_thread(uploaded, content)
             await asyncio.to_thread(compiled_for, learner)
             return self._described(await self.house.create(name, learner, challenges, content))
-        asked: Creation = decoded(CREATION, await request.body())
+        asked: Creation = decoded(CREATION, await _body(request))
         request.scope["visit"].model = asked.name
         learner = made(asked.learner, asked.settings)
         await asyncio.to_thread(warmed, learner)
@@ -293,6 +294,20 @@ class App:
         if self.house.disk_is_full or not self.house.writer.is_alive():
             return refusal(503, "disk-full", "Nothing can be written to the disk: predicting only.")
         return Response(b"ready\n", media_type="text/plain")
+
+
+async def _body(request: Request) -> bytes:
+    """All of it, which mostly comes in one piece."""
+    message = await request.receive()
+    if message["type"] == "http.request" and not message.get("more_body", False):
+        return bytes(message["body"])
+    pieces = bytearray()
+    while message["type"] == "http.request":
+        pieces += message.get("body", b"")
+        if not message.get("more_body", False):
+            return bytes(pieces)
+        message = await request.receive()
+    raise ClientDisconnect
 
 
 def _media(request: Request) -> str | None:

@@ -7,11 +7,10 @@ One look at all connections, twice a second, finds those that are late: no reque
 from __future__ import annotations
 
 import asyncio
-import http
-from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from novikoff.service.at_once import CYCLE, head
 from novikoff.service.limits import Limits
 from novikoff.service.refusal import PRIVATE, Refusal
 from novikoff.service.visit import LATE, LEFT
@@ -85,6 +84,7 @@ class Connection(HttpToolsProtocol):
         self.fed = self.understood = 0
         self.since = self.loop.time()
         super().on_headers_complete()
+        self.scope[CYCLE] = self.cycle  # type: ignore[literal-required]
 
     def on_message_complete(self) -> None:
         self.fed = 0
@@ -205,12 +205,5 @@ def connections(limits: Limits) -> type[Connection]:
 
 def _whole(refusal: Refusal) -> bytes:
     body = refusal.body()
-    headers: list[Any] = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-        (b"connection", b"close"),
-        *refusal.headers,
-        *PRIVATE,
-    ]
-    start = f"HTTP/1.1 {refusal.status} {http.HTTPStatus(refusal.status).phrase}\r\n".encode()
-    return start + b"".join(b"%b: %b\r\n" % header for header in headers) + b"\r\n" + body
+    before = head(refusal.status, "application/json", ((b"connection", b"close"), *refusal.headers, *PRIVATE))
+    return b"%b%d\r\n\r\n%b" % (before, len(body), body)

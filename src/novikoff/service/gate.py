@@ -74,8 +74,8 @@ class Gate:
         self._rates = Rates(limits.rate) if limits.rate else None
         self._most = {JSON: limits.body, FILE: limits.upload, NDJSON: None}
         self._hosts: dict[bytes, bool] = {}
-        self._pages: Headers = [*PAGES, TLS] if tls else PAGES
-        self._private: Headers = [*PRIVATE, TLS] if tls else PRIVATE
+        self._pages: Headers = (*PAGES, TLS) if tls else PAGES
+        self._private: Headers = (*PRIVATE, TLS) if tls else PRIVATE
         self.inside = 0
         """Requests under way."""
 

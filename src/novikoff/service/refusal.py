@@ -13,20 +13,20 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
+Headers = tuple[tuple[bytes, bytes], ...]
 
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-PAGES: Headers = [
+PAGES: Headers = (
     (b"content-security-policy", POLICY),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
-]
-PRIVATE: Headers = [*PAGES, (b"cache-control", b"no-store")]
+)
+PRIVATE: Headers = (*PAGES, (b"cache-control", b"no-store"))
 TLS = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -34,7 +34,7 @@ class Refusal(NamedTuple):
     status: int
     code: str
     sentence: str
-    headers: tuple[tuple[bytes, bytes], ...] = ()
+    headers: Headers = ()
 
     def body(self) -> bytes:
         return msgspec.json.encode(Problem(self.sentence, self.code))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from novikoff.service.at_once import CYCLE, head, sent
 from novikoff.service.refusal import PRIVATE, Headers, Message, Receive, Refusal, Scope, Send
 from novikoff.service.tokens import Granted, Tokens
 
@@ -66,6 +67,18 @@ class Visit:
             self.ended = True
             raise ConnectionAbortedError("The client left, or its token was revoked or has expired.")
         await self._send(message)
+
+    async def answer(self, status: int, media: str, body: bytes) -> None:
+        """A whole answer of the app."""
+        if self.ended:
+            return
+        cycle = self._scope.get(CYCLE)
+        if cycle is not None and sent(cycle, head(status, media, self.secure), body):
+            self.status = status
+            return
+        headers = [(b"content-type", media.encode()), (b"content-length", b"%d" % len(body))]
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
 
     async def refuse(self, refusal: Refusal) -> None:
         self.status, self.code = refusal.status, refusal.code
