@@ -61,6 +61,10 @@ while True:
 """Learns, then pauses as long as it took: half of the full load."""
 
 
+VW = "import sys; from vowpalwabbit import pyvw; pyvw.pylibvw.vw.run_parser(pyvw.Workspace(arg_list=sys.argv[1:]))"
+"""As the package's own `-m vowpalwabbit`, which ends without having read a line where no file is named."""
+
+
 class Load(NamedTuple):
     requests: float
     """A second."""
@@ -245,7 +249,7 @@ def vw_daemon() -> Iterator[int]:
     options = ("--daemon", "--foreground", "--port", str(port), "--num_children", "1", "--quiet")
     nothing = subprocess.DEVNULL
     child = subprocess.Popen(
-        [sys.executable, "-m", "vowpalwabbit", *options], stdout=nothing, stderr=nothing, start_new_session=True
+        [sys.executable, "-c", VW, *options], stdout=nothing, stderr=nothing, start_new_session=True
     )
     try:
         time.sleep(3)  # a connection only to see whether it is there would take its one child
