@@ -22,7 +22,9 @@ test-slow: .venv/developer .venv/chromium
 		tests/test_columns.py tests/test_schemes.py
 
 check: .venv/developer
-	$(BIN)/ruff check .
+	$(BIN)/ruff check .  # its rules S are those of bandit for each line; what bandit has besides is next
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
+	$(BIN)/pip check  # known holes of packages are in a database elsewhere: pip-audit asks it where there is a network
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

@@ -78,7 +78,8 @@ def _warm(folder: Path, name: str, learner: str) -> tuple[str, str]:
         [*novikoff, "learn", str(data), *kind, "--learner", learner, *NEEDS.get(learner, []), "--save", str(model)],
         [*novikoff, "predict", str(model), str(data)],
     ):
-        done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, check=False)  # noqa: S603
+        command.append("--quiet")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ourselves, no shell
         if done.returncode != 0:
             raise NovikoffError(f"warm-up failed: {done.stderr.strip()}")
     return name, learner
