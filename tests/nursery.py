@@ -1,15 +1,39 @@
 """Servers without the wait: a process that has imported everything and forks a server for each line that it is told.
 
-A line is JSON: {"arguments": [...], "log": path, "limit": bytes or null}; it answers with the number of the process.
+A line is JSON: {"arguments": [...], "log": path, "limit": bytes or null, "die": null or [module, function, n, when]}.
+It answers with the number of the process. One that is to die kills itself "before" or "after" the n-th call of it.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import resource
 import signal
 import sys
+from typing import Any
+
+
+def die(module: str, function: str, count: int, when: str) -> None:
+    """At the call of that number, before or after what it does."""
+    *path, name = function.split(".")
+    place: Any = importlib.import_module(module)
+    for part in path:
+        place = getattr(place, part)
+    does, left = getattr(place, name), count
+
+    def watched(*arguments: Any, **named: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0 and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        answer = does(*arguments, **named)
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answer
+
+    setattr(place, name, watched)
 
 
 def main() -> None:
@@ -38,6 +62,8 @@ def main() -> None:
             if told.get("limit"):
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
                 resource.setrlimit(resource.RLIMIT_FSIZE, (told["limit"], told["limit"]))
+            if told.get("die"):
+                die(*told["die"])
             os._exit(command(["serve", *told["arguments"]]))
         print(number, flush=True)
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
+Moment = tuple[str, str, int, str]
+"""Module, function, the number of its call, and whether before or after it."""
 
 
 class Nursery:
@@ -29,12 +31,11 @@ class Nursery:
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "ready\n"
 
-    def born(self, arguments: list[str], log: Path, limit: int | None) -> int:
+    def born(self, arguments: list[str], log: Path, limit: int | None, die: Moment | None) -> int:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(
-            json.dumps({"arguments": arguments, "log": str(log), "limit": limit}), file=self.process.stdin, flush=True
-        )
+        told = {"arguments": arguments, "log": str(log), "limit": limit, "die": die}
+        print(json.dumps(told), file=self.process.stdin, flush=True)
         return int(self.process.stdout.readline())
 
     def close(self) -> None:
@@ -44,11 +45,13 @@ class Nursery:
 class Server:
     """A server that runs; it is asked over one connection."""
 
-    def __init__(self, nursery: Nursery, folder: Path, *options: str, limit: int | None = None) -> None:
+    def __init__(
+        self, nursery: Nursery, folder: Path, *options: str, limit: int | None = None, die: Moment | None = None
+    ) -> None:
         self.folder = folder
         self.log = folder.with_name(f"{folder.name}.log")
         began = self.log.stat().st_size if self.log.exists() else 0
-        self.number = nursery.born(["--data", str(folder), "--port", "0", *options], self.log, limit)
+        self.number = nursery.born(["--data", str(folder), "--port", "0", *options], self.log, limit, die)
         until = time.monotonic() + 60
         while True:
             said = self.log.read_bytes()[began:].decode(errors="replace") if self.log.exists() else ""
@@ -127,8 +130,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(nursery: Nursery, folder: Path, *options: str, limit: int | None = None) -> Iterator[Server]:
-    server = Server(nursery, folder, *options, limit=limit)
+def running(
+    nursery: Nursery, folder: Path, *options: str, limit: int | None = None, die: Moment | None = None
+) -> Iterator[Server]:
+    server = Server(nursery, folder, *options, limit=limit, die=die)
     try:
         yield server
     finally:

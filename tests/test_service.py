@@ -294,8 +294,9 @@ def test_creations_that_are_refused(server: Server) -> None:
         assert status in (400, 404, 422), (body, said)
         assert said["error"]
     assert server.ask("GET", "/v1/models")[1] == {"models": []}
-    settings = {"learner": {"name": "sgd", "settings": {"loss": "logistic"}}}
-    assert server.make("x", "one-vs-all", settings=settings)["settings"]["learner"]["name"] == "sgd"
+    settings = {"learner": {"name": "perceptron", "settings": {"rate": 0.5}}}
+    inner = server.make("x", "kesler", settings=settings)["settings"]["learner"]
+    assert (inner["name"], inner["settings"]["rate"]) == ("perceptron", 0.5)
     assert server.ask("POST", "/v1/models", {"name": "x"})[0] == 409
 
 

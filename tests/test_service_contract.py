@@ -36,7 +36,8 @@ def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
         yield one
 
 
-def test_schemathesis_finds_nothing(server: Server) -> None:
+@pytest.mark.parametrize("tries", [15, pytest.param(300, marks=pytest.mark.slow)])
+def test_schemathesis_finds_nothing(server: Server, tries: int) -> None:
     schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is in the extra dev")
     from hypothesis import HealthCheck, Phase, given, settings
     from schemathesis.specs.openapi.checks import positive_data_acceptance  # a schema knows no names of learners
@@ -50,7 +51,7 @@ def test_schemathesis_finds_nothing(server: Server) -> None:
             continue
 
         @given(case=operation.as_strategy())
-        @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+        @settings(max_examples=tries, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
         def ask(case: Any) -> None:
             nonlocal tried
             answer = case.call(timeout=30)
@@ -59,7 +60,7 @@ def test_schemathesis_finds_nothing(server: Server) -> None:
             tried += 1
 
         ask()
-    assert tried > 150
+    assert tried > 10 * tries
     assert server.ask("GET", "/healthz")[0] == 200
 
 
@@ -106,6 +107,19 @@ def test_nobody_comes_in_without_the_right_token(nursery: Nursery, tmp_path: Pat
 def test_refuses_other_addresses_without_tokens(nursery: Nursery, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="there are no tokens"):
         Server(nursery, tmp_path / "data", "--host", "0.0.0.0")  # noqa: S104 - which is the point
+
+
+def test_tls_that_can_not_be_is_refused_in_words(nursery: Nursery, tmp_path: Path) -> None:
+    junk = tmp_path / "junk.pem"
+    junk.write_text("no key")
+    for certificate, key, sentence in (
+        (junk, None, "TLS needs both"),
+        (tmp_path / "none.pem", junk, r"none\.pem: can't be read: No such file"),
+        (junk, junk, "must be a certificate and its key, both PEM"),
+    ):
+        options = ["--tls-certificate", str(certificate), *(["--tls-key", str(key)] if key else [])]
+        with pytest.raises(AssertionError, match=sentence):
+            Server(nursery, tmp_path / "data", *options)
 
 
 BODIES = [

@@ -147,6 +147,41 @@ def test_60_kills_while_the_journal_is_shortened(nursery: Nursery, tmp_path: Pat
         assert on.execute("SELECT min(first) FROM streams").fetchone()[0] > 1
 
 
+MOMENTS = [
+    ("novikoff.service.checkpoint", "write_atomically"),
+    ("novikoff.service.checkpoint", "write"),
+    ("novikoff.service.checkpoint", "remove"),
+    ("novikoff.service.journal", "Journal.add"),
+    ("novikoff.service.journal", "Journal.set_model"),
+    ("novikoff.service.journal", "Journal.drop"),
+    ("novikoff.service.journal", "Journal.give_back"),
+    ("os", "replace"),
+    ("os", "fsync"),
+]
+
+
+def test_kills_in_the_middle_of_checkpoints_and_compaction(nursery: Nursery, tmp_path: Path) -> None:
+    """Not by luck: the server ends itself at each of these steps, before and after it."""
+    folder, options, luck = tmp_path / "data", (*OFTEN, "--limit-journal-bytes", "1"), random.Random(5)
+    with running(nursery, folder, *options) as server:
+        for name in LEARNERS:
+            server.make(name, name)
+        server.stop()
+    clients = [Client(name, seed) for seed, name in enumerate(LEARNERS)]
+    for module, function in MOMENTS:
+        for when in ("before", "after"):
+            with running(nursery, folder, *options, die=(module, function, luck.randrange(1, 5), when)) as server:
+                clients = [client.again(server.port) for client in clients]
+                for client in clients:
+                    client.start()
+                for client in clients:
+                    client.join(60)
+                    assert not client.is_alive(), f"{function} was not called"
+                    assert client.problem is None, client.problem
+                server.kill()
+            compare(nursery, folder, clients, *options)
+
+
 def replayed(folder: Path, name: str) -> Any:
     """What the journal alone gives, by a script that knows nothing of the service but its tables."""
     with sqlite3.connect(folder / "journal.sqlite") as on:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,39 @@ def test_old_entries_leave_the_journal(nursery: Nursery, tmp_path: Path) -> None
         assert first(server.folder) > 1
         status, said = server.ask("GET", "/v1/models/m/certificate")
         assert (status, said["code"]) == (422, "not-shown")
+        server.kill()
+    with running(nursery, tmp_path / "data") as server:
+        assert to_bytes(downloaded(server, tmp_path)) == to_bytes(learned(stream))
+
+
+def test_entries_leave_the_journal_when_they_are_old(nursery: Nursery, tmp_path: Path) -> None:
+    often = ("--limit-checkpoint-examples", "1", "--limit-housekeeping-ms", "5")
+    stream = examples(60)
+    with running(nursery, tmp_path / "data", *often) as server:
+        server.make()
+        for x, y in stream[:40]:
+            server.learn(x, y)
+        server.stop()
+    with sqlite3.connect(tmp_path / "data" / journal.FILE) as on:
+        on.execute("UPDATE entries SET time = time - 2 * 86400 WHERE position <= 25")
+    on.close()
+
+    def first() -> Any:
+        with sqlite3.connect(tmp_path / "data" / journal.FILE) as on:
+            found = on.execute("SELECT first, (SELECT min(position) FROM entries) FROM streams").fetchone()
+        on.close()
+        return found
+
+    assert first() == (1, 1)
+    with running(nursery, tmp_path / "data", *often, "--limit-journal-days", "1") as server:
+        for x, y in stream[40:]:
+            server.learn(x, y)
+        until = time.monotonic() + 30
+        while first() != (26, 26) and time.monotonic() < until:
+            time.sleep(0.02)
+        time.sleep(0.1)  # and no more than those
+        assert first() == (26, 26)
+        assert len(server.ask("GET", "/v1/models/m/examples")[1].splitlines()) == 35
         server.kill()
     with running(nursery, tmp_path / "data") as server:
         assert to_bytes(downloaded(server, tmp_path)) == to_bytes(learned(stream))

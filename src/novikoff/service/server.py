@@ -8,6 +8,7 @@ import gc
 import ipaddress
 import os
 import socket
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -119,6 +120,24 @@ def _may_bind(address: Address, tokens: Tokens, folder: Path) -> None:
         )
     if (address.certificate is None) != (address.key is None):
         raise InputError("TLS needs both --tls-certificate and --tls-key.")
+    if address.certificate is not None and address.key is not None:
+        _look_at(address.certificate, address.key)
+
+
+def _look_at(certificate: str, key: str) -> None:
+    """Whether these can be served with, before anything else is done."""
+    for path in (certificate, key):
+        try:
+            with open(path, "rb"):
+                pass
+        except OSError as problem:
+            raise InputError(f"{path}: can't be read: {problem.strerror}.") from None
+    try:  # nobody is there to be asked for a password
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: "")
+    except (ssl.SSLError, ValueError) as problem:
+        raise InputError(
+            f"{certificate} and {key} must be a certificate and its key, both PEM and without a password: {problem}."
+        ) from None
 
 
 def _is_loopback(host: str) -> bool:
