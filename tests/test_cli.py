@@ -48,7 +48,7 @@ def test_learn_gives_the_promised_keys(data: Path, capsys: pytest.CaptureFixture
     out = result(capsys, "learn", str(data), "--quiet")
     keys = "learner examples features mistakes updates error seconds examples_per_second radius"
     assert list(out) == keys.split()
-    assert (out["examples"], out["features"], out["learner"]) == (4, 10, "perceptron")
+    assert (out["examples"], out["features"], out["learner"]) == (4, 10, "auto")
 
 
 @pytest.mark.parametrize("name", [name for name in learners.names() if name not in TABLES_ONLY])
@@ -146,7 +146,7 @@ def test_resume_is_learning_both(tmp_path: Path, data: Path) -> None:
 
 def test_resume_refuses_other_settings(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(tmp_path / "m.model")
-    main(["learn", str(data), "--save", model, "--quiet"])
+    main(["learn", str(data), "--learner", "perceptron", "--save", model, "--quiet"])
     assert main(["learn", str(data), "--resume", model, "--average"]) == 2
     assert "goes on as it began" in capsys.readouterr().err
     assert main(["learn", str(data), "--resume", model, "--learner", "sgd"]) == 2
@@ -168,7 +168,7 @@ def test_the_same_bytes_from_file_gzip_and_standard_input(tmp_path: Path) -> Non
     run("learn", "-", "--save", str(models[2]), stdin=plain.read_text())
     contents = {m.read_bytes() for m in models}
     assert len(contents) == 1
-    array = novikoff.Perceptron().fit(csr(X), y)
+    array = novikoff.Auto().fit(csr(X), y)
     assert novikoff.load(models[0]).ledger_.mistakes == array.ledger_.mistakes
 
 
@@ -180,7 +180,7 @@ def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     model = str(tmp_path / "m.model")
     assert main(["learn", "breast-cancer", "--save", model, "--quiet"]) == 0
     X, y = load_breast_cancer(return_X_y=True)
-    expected = novikoff.Perceptron().fit(X, y)
+    expected = novikoff.Auto().fit(X, y)
     assert (novikoff.load(model).coef_ == expected.coef_).all()
     capsys.readouterr()
     assert "worst area" in json.dumps(result(capsys, "inspect", model))
@@ -188,7 +188,7 @@ def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
 
 def test_one_label_against_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(tmp_path / "m.model")
-    learn = ["learn", "digits", "--average", "--passes", "3", "--save", model, "--quiet"]
+    learn = ["learn", "digits", "--learner", "perceptron", "--average", "--passes", "3", "--save", model, "--quiet"]
     assert main([*learn, "--positive", "3"]) == 0
     capsys.readouterr()
     out = str(tmp_path / "out.txt")
@@ -234,7 +234,7 @@ def test_progress_at_doubling_intervals(data: Path) -> None:
     done = run("learn", str(data), "--passes", "4")
     shown = [line.split()[0] for line in done.stderr.splitlines()]
     assert shown == ["examples", "1", "2", "4", "8", "16"]
-    assert "learner     perceptron" in done.stdout
+    assert "learner     auto" in done.stdout
     assert run("learn", str(data), "--quiet").stderr == ""
 
 
@@ -302,7 +302,7 @@ def test_other_bad_input(tmp_path: Path, data: Path, capsys: pytest.CaptureFixtu
         (["learn", str(damaged)], "can't be read to its end"),
         (["learn", "nowhere.svm"], "no such file, and no built-in stream"),
         (["learn", str(tmp_path)], "directory"),
-        (["learn", str(data), "--rate", "-1"], "rate must be a number above 0"),
+        (["learn", str(data), "--learner", "perceptron", "--rate", "-1"], "rate must be a number above 0"),
         (["learn", str(data), "--learner", "p-norm-perceptron", "--p", "1"], "p must be from 2"),
         (["learn", str(data), "--save", str(tmp_path / "no" / "folder")], "No such file"),
         (["predict", str(model), str(data)], "damaged or not a model file"),

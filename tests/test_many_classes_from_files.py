@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from novikoff import Kesler, Perceptron, QueryRanking, load, read
+from novikoff import Auto, Kesler, Perceptron, QueryRanking, load, read
 from novikoff.cli.main import main
 from novikoff.store import to_bytes
 from novikoff.stream.reading import Options, Reading
@@ -38,7 +38,7 @@ def test_three_labels_are_kesler_and_a_run_goes_on_from_its_file(tmp_path: Path,
     a.write_text(svm(1, 60, 4))
     b.write_text(svm(2, 60, 6))  # two classes are new there
     report = told(capsys, "learn", a, "--save", model)
-    assert (report["scheme"], report["learner"], report["classes"]) == ("kesler", "perceptron", 4)
+    assert (report["scheme"], report["learner"], report["classes"]) == ("kesler", "auto", 4)
     told(capsys, "learn", b, "--resume", model, "--save", model)
     report = told(capsys, "learn", a, b, "--save", both)
     assert (report["examples"], report["classes"]) == (120, 6)
@@ -58,7 +58,7 @@ def test_files_and_arrays_give_the_same_model(tmp_path: Path, capsys: Capture) -
     path, model = tmp_path / "a.svm", tmp_path / "m.model"
     path.write_text(svm(3, 50, 5))
     told(capsys, "learn", path, "--save", model)
-    stream = Kesler(Perceptron())
+    stream = Kesler(Auto())
     for batch in read(path, features=9, block=100):
         stream.partial_fit(batch.X, batch.y)
     found = load(model)
@@ -128,8 +128,8 @@ RANKED = "".join(
 def test_queries_are_ranked(tmp_path: Path, capsys: Capture) -> None:
     path, model = tmp_path / "q.txt", tmp_path / "q.model"
     path.write_text(RANKED)
-    report = told(capsys, "learn", path, "--save", model, "--average")
-    assert (report["scheme"], report["examples"]) == ("query-ranking", 12)
+    report = told(capsys, "learn", path, "--save", model)
+    assert (report["scheme"], report["learner"], report["examples"]) == ("query-ranking", "arow", 12)
     assert main(["predict", str(model), str(path)]) == 0
     shown = capsys.readouterr()
     assert "12 queries, NDCG@10" in shown.err

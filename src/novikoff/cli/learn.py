@@ -52,9 +52,8 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="what to learn from, in this order")
-    parser.add_argument(
-        "--learner", choices=learners.names(), help=f"the algorithm (default: {settings.DEFAULT_LEARNER})"
-    )
+    default = f"{settings.DEFAULT_LEARNER}, which follows several; {settings.CHANGES_SELDOM} with --output-hypothesis"
+    parser.add_argument("--learner", choices=learners.names(), help=f"the algorithm (default: {default})")
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
     parser.add_argument("--resume", metavar="MODEL", help="go on from the model in this file")
     parser.add_argument("--certificate", metavar="FILE", help="write what the theorems say of this run to this file")
@@ -189,7 +188,7 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
     """A new learner, or the one in the file to go on from, and the number of passes."""
     given = settings.given(options)
     if not options.resume:
-        name = options.learner or settings.DEFAULT_LEARNER
+        name = options.learner or settings.default_learner(chosen_from=bool(options.output_hypothesis))
         model = learners.learner_class(name)(**{**learners.variant_settings(name), **given})
         return output.wrapped(model, options), model.passes
     from novikoff.store import load

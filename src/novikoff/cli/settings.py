@@ -11,16 +11,24 @@ from novikoff import learners
 from novikoff.errors import NovikoffError
 
 DEFAULT_LEARNER = "auto"
+CHANGES_SELDOM = "perceptron"
+"""The default where hypotheses are chosen from: those of a learner that changes with each example never last."""
 
 
-def chosen_learner(arguments: Sequence[str], default: str = DEFAULT_LEARNER) -> str:
+def default_learner(*, chosen_from: bool) -> str:
+    return CHANGES_SELDOM if chosen_from else DEFAULT_LEARNER
+
+
+def chosen_learner(arguments: Sequence[str], default: str | None = None) -> str:
     """The learner named in the arguments, or in the file to resume, before they are parsed: it decides which options
     there are."""
     first = argparse.ArgumentParser(prog="novikoff learn", add_help=False, allow_abbrev=False)
-    first.add_argument("--learner", default=default)
+    first.add_argument("--learner")
+    first.add_argument("--output-hypothesis")
     first.add_argument("--resume")
     known, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
-    name: str = _resumed_learner(known.resume) if known.resume else known.learner
+    default = default or default_learner(chosen_from=bool(known.output_hypothesis))
+    name: str = _resumed_learner(known.resume) if known.resume else known.learner or default
     return name if name in learners.names() else default
 
 

@@ -163,6 +163,26 @@ def add_term(geometry: Council, j: int, x: float, notes: NDArray[np.float64], at
 
 
 @compiled
+def add_terms(geometry: Council, rows: Rows, i: int) -> None:
+    """The same for all terms of row i, of one column; sums that are not in memory are quicker."""
+    start, bias = first(rows, i), geometry.notes[CONSTANT]
+    a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(start, last(rows, i)):
+        x, j = np.float64(geometry.example[k - start]), slot(rows, i, k)
+        a += x * np.float64(geometry.slots[j, AROW_WEIGHT])
+        b += x * geometry.sums[j, 0]
+        c += x * np.float64(geometry.slots[j, ADAGRAD_WEIGHT])
+        d += x * geometry.sums[j, 1]
+        e += x * np.float64(geometry.slots[j, PERCEPTRON_WEIGHT])
+    geometry.notes[AROW_LAST] = a
+    geometry.notes[AROW_MEAN] = b
+    geometry.notes[ADAGRAD_LAST] = c
+    geometry.notes[ADAGRAD_MEAN] = d
+    geometry.notes[LAST] = e
+    add_term(geometry, 0, bias, geometry.notes, 0, 1)
+
+
+@compiled
 def finish_means(geometry: Council, notes: NDArray[np.float64], at: int, apart: int, columns: int) -> None:
     t = max(1.0, geometry.scalars[STEPS])
     by_arow, by_adagrad = raised(t, geometry.arow_tail), raised(t, geometry.adagrad_tail)
@@ -212,15 +232,11 @@ def follow(geometry: Council, y: float, met: bool) -> None:
 @score.of(Council)
 def _(geometry: Council, rows: Rows, i: int) -> tuple[float, float]:
     """The side with more votes, and how clearly those who vote for it say so."""
-    square, notes, start = squared(rows, i), geometry.notes, first(rows, i)
+    square, notes = squared(rows, i), geometry.notes
     if not square < math.inf:
         return 0.0, square
     scaled(geometry, rows, i, 1)
-    for k in range(SCORES):
-        notes[k] = 0.0
-    for k in range(start, last(rows, i)):
-        add_term(geometry, slot(rows, i, k), np.float64(geometry.example[k - start]), notes, 0, 1)
-    add_term(geometry, 0, notes[CONSTANT], notes, 0, 1)
+    add_terms(geometry, rows, i)
     finish_means(geometry, notes, 0, 1, 1)
     votes, against, clear, unclear = 0.0, 0.0, 0.0, 0.0
     for member in range(MEMBERS):
