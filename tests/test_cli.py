@@ -183,7 +183,7 @@ def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     expected = novikoff.Auto().fit(X, y)
     assert (novikoff.load(model).coef_ == expected.coef_).all()
     capsys.readouterr()
-    assert "worst area" in json.dumps(result(capsys, "inspect", model))
+    assert "worst area" in json.dumps(result(capsys, "inspect", model, "--top", "30"))
 
 
 def test_one_label_against_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
