@@ -66,6 +66,8 @@ def test_one_shard_is_fit(name: str) -> None:
     X = suited(name, X)
     alone = DistributedLearner(fresh(name), rounds=3).fit([(X, y)])
     assert to_bytes(alone.model_) == to_bytes(fresh(name, passes=3).fit(X, y))
+    assert [one.records[0].examples for one in alone.ledger_.rounds] == [80] * 3
+    assert alone.ledger_.mistakes == alone.ledger_.mixed("mistakes") == alone.model_.ledger_.mistakes
 
 
 def test_one_shard_is_fit_for_many_classes() -> None:
@@ -93,6 +95,7 @@ def test_one_file_is_learn(tmp_path: Path) -> None:
     assert main(["learn", name, "--passes", "3", "--average", "--save", model, "--quiet"]) == 0
     alone = DistributedLearner(Perceptron(average=True), rounds=3).fit(name)
     assert to_bytes(alone.model_) == Path(model).read_bytes()
+    assert (alone.ledger_.examples, alone.ledger_.mistakes) == (600, alone.model_.ledger_.mistakes)
 
 
 # --- What mixing is ---
@@ -222,6 +225,7 @@ def test_what_did_not_change_is_not_sent() -> None:
     new[::1000] += 1.0
     assert len(packed({}, {"a": new}, {"a": base})) < 2500
     assert len(packed({}, {"a": new})) < new.nbytes + 200
+    assert len(packed({}, {"a": np.arange(100_000) % 7})) < 20_000  # what gives way is squeezed
 
 
 @settings(max_examples=30)
@@ -279,6 +283,25 @@ def test_a_run_that_ended_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
             DistributedLearner(AROW(), rounds=4, checkpoint=path, mixing="mistakes").fit(pairs)
         with pytest.raises(InputError, match="is of 4 rounds already"):
             DistributedLearner(AROW(), rounds=3, checkpoint=path).fit(pairs)
+        with pytest.raises(InputError, match=r"is of another run \(other content\)"):
+            DistributedLearner(AROW(), rounds=4, checkpoint=path).fit(pairs[::-1])
+
+
+def test_a_checkpoint_is_not_taken_for_files_that_have_changed(tmp_path: Path) -> None:
+    names = files(tmp_path, 2)
+    learner = DistributedLearner(rounds=1, checkpoint=str(tmp_path / "c"))
+    before = to_bytes(learner.fit(names).model_)
+    assert to_bytes(learner.fit(names).model_) == before
+    content = Path(names[1]).read_bytes()
+    for changed in (content + b"1 1:1\n", content[:-1] + b"0", b"#" + content[1:]):
+        Path(names[1]).write_bytes(changed)
+        with pytest.raises(InputError, match=r"is of another run \(other content\)"):
+            learner.fit(names)
+    Path(names[1]).unlink()
+    with pytest.raises(InputError, match=r"part-1\.svm: there is no such file"):
+        learner.fit(names)
+    builtin = DistributedLearner(Kesler(), rounds=1, checkpoint=str(tmp_path / "d"))
+    assert to_bytes(builtin.fit("iris").model_) == to_bytes(builtin.fit("iris").model_)
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
@@ -330,6 +353,9 @@ def test_shards_that_do_not_fit_are_named(tmp_path: Path) -> None:
     refused("shard 2 of 2: .*must be batches", [(X, y), None])
     refused("shard 2 of 2: Found input variables with inconsistent numbers", [(X, y), (X, y[:5])])
     refused("three|two labels", [(X, y), (X, y + 7)])
+    refused("shard 2 of 2: must be batches .* but is a list of int", [(X, y), [1, 2]])
+    refused("Shards must be names of files or batches .* only a ndarray: give the labels, too", X)
+    refused("Shards must be names of files or batches .* only a NoneType", None)
     refused("There are no shards", [])
     refused("no-such.*there is no such file on this worker", [str(tmp_path / "no-such.svm")] * 1)
     refused("no file matches", str(tmp_path / "*.nothing"))

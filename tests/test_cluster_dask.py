@@ -20,7 +20,7 @@ from sklearn.datasets import dump_svmlight_file
 import novikoff
 from novikoff import SGD, InputError, Kesler, Perceptron
 from novikoff.cli.main import main
-from novikoff.cluster import DistributedLearner
+from novikoff.cluster import DistributedLearner, on_dask
 from novikoff.cluster.certificate import verify
 from novikoff.cluster.engine import InThisProcess
 from novikoff.cluster.ledger import DistributedLedger
@@ -197,10 +197,56 @@ def test_a_worker_that_is_not_as_it_should_be_is_named(client: Any, names: list[
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("code", list(BROKEN))
+def test_a_scheduler_that_is_not_as_it_should_be_is_named(names: list[str], tmp_path: Path, code: str) -> None:
+    """It looks into every task that it hands on."""
+    address = tmp_path / "address.json"
+    start = "from distributed.cli.dask_scheduler import main; main()"
+    odd = [sys.executable, "-c", f"{code}; {start}", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scheduler = subprocess.Popen([*odd, "--scheduler-file", str(address)], **quiet)
+    own = ["--scheduler-file", str(address), "--no-nanny", "--no-dashboard"]
+    worker = subprocess.Popen([sys.executable, "-m", "dask", "worker", *own], **quiet)
+    try:
+        until = time.monotonic() + 60
+        while not address.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        where = json.loads(address.read_text())["address"]
+        told = f"The scheduler {where} {BROKEN[code]}"
+        with connected(where) as other, pytest.raises(InputError, match=told):
+            DistributedLearner(rounds=1, client=other).fit(names)
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
+
+
+def _busy() -> None:
+    time.sleep(60)
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_workers_that_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_dask, "LOOK", 0.2)
+    monkeypatch.setattr(on_dask, "PATIENCE", 20.0)
+    with connected(None, 1) as client:
+        engine = OnDask(client)
+        handle = engine.call(_busy)
+        monkeypatch.setattr(on_dask, "PATIENCE", 1.0)
+        client.cluster.scale(0)
+        with pytest.raises(InputError, match="lost all its workers, and none came back"):
+            engine.results([handle])
+        with pytest.raises(InputError, match="has no workers, and none came within 1 s"):
+            OnDask(client)
+
+
+@pytest.mark.slow
 def test_arrays_bags_frames_and_delayed_batches(client: Any) -> None:
     import dask
     import dask.array as da
     import dask.bag as db
+    import pandas as pd
+    from dask import dataframe as dd
 
     X, y = real(3, rows=300)
     cuts = [slice(k, k + 100) for k in (0, 100, 200)]
@@ -213,6 +259,25 @@ def test_arrays_bags_frames_and_delayed_batches(client: Any) -> None:
         assert to_bytes(there.model_) == plain
     one = DistributedLearner(Perceptron(), rounds=2, client=client).fit(arrays[0].rechunk(300), arrays[1].rechunk(300))
     assert to_bytes(one.model_) == to_bytes(Perceptron(passes=2).fit(X, y))
+    mapped = db.from_sequence(range(3), npartitions=3).map(_made)
+    assert to_bytes(DistributedLearner(Perceptron(), rounds=2, client=client).fit(mapped).model_) == plain
+    frame = dd.from_pandas(pd.DataFrame(X).rename(columns=str).assign(label=y), npartitions=3)
+    rows, labels = frame.drop(columns="label"), frame["label"]
+    framed = DistributedLearner(Perceptron(), rounds=2, client=client).fit(rows, labels)
+    assert framed.model_.feature_names_in_.tolist() == [str(k) for k in range(X.shape[1])]
+    assert framed.model_.coef_.tolist() == there.model_.coef_.tolist()
+    unknown = rows.to_dask_array()  # how long its parts are is not known
+    for of_them in (labels.to_dask_array(), da.from_array(y, chunks=100)):
+        learned = DistributedLearner(Perceptron(), rounds=2, client=client).fit(unknown, of_them)
+        assert to_bytes(learned.model_) == plain
+    with pytest.raises(InputError, match="X has 3 and y has 2"):
+        DistributedLearner(rounds=1, client=client).fit(unknown, arrays[1])
+    alone = DistributedLearner(Perceptron(), rounds=2, client=client).fit(delayed[0])
+    assert to_bytes(alone.model_) == to_bytes(Perceptron(passes=2).fit(*pairs[0]))
+    halves = DistributedLearner(Perceptron(), rounds=2, client=client).fit(delayed[0][0], delayed[0][1])
+    assert to_bytes(halves.model_) == to_bytes(alone.model_)
+    with pytest.raises(InputError, match="give the labels, too"):
+        DistributedLearner(rounds=1, client=client).fit(arrays[0])
     with pytest.raises(InputError, match="y must be in parts"):
         DistributedLearner(rounds=1, client=client).fit(arrays[0], y)
     with pytest.raises(InputError, match="a label for each row"):
@@ -256,6 +321,12 @@ def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys:
     assert model.read_bytes() == to_bytes(same.model_)
     assert report["mixed_mistakes"] == float(same.ledger_.mixed("mistakes"))
     assert main(["verify", certificate, *names]) == 0
+    assert main(["verify", certificate, pattern, "--scheduler", client.scheduler.address]) == 0
+    assert main(["verify", certificate, *names[::-1], "--scheduler", client.scheduler.address]) == 1
+    plain = str(tmp_path / "plain.json")
+    assert main(["learn", names[0], "--certificate", plain, "--quiet"]) == 0
+    assert main(["verify", plain, names[0], "--scheduler", client.scheduler.address]) == 2
+    assert "is not of a cluster: leave out --scheduler" in capsys.readouterr().err
     assert main([*base, "--passes", "3"]) == 2
     assert "say --rounds" in capsys.readouterr().err
     assert main([*base, "--learner", "voted-perceptron", "--quiet"]) == 2
@@ -285,6 +356,11 @@ def test_a_cluster_of_its_own(names: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "novikoff", "cluster", "learn", *names, "--rounds", "2", "--workers", "2"]
     done = subprocess.run([*command, "--save", str(out)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+    lost = [*command[:5], names[0], str(tmp_path / "lost.svm"), "--workers", "1", "--quiet"]
+    failed = subprocess.run(lost, capture_output=True, text=True, timeout=120, check=False)
+    assert (failed.returncode, failed.stdout) == (2, "")
+    (sentence,) = failed.stderr.splitlines()  # nothing of what Dask has to say of it
+    assert "lost.svm: there is no such file on this worker" in sentence
     message, ledger = run(InThisProcess(), _files(names), Plan(prepared(Perceptron(), 2), 2, "uniform"))
     from novikoff.cluster.tasks import received
 

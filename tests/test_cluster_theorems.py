@@ -177,6 +177,17 @@ def test_a_certificate_is_verified_and_a_changed_one_is_not(model: Any) -> None:
     assert "about other data" in verify(certificate.document, pairs[::-1])[0]
 
 
+def test_one_shard_is_certified_for_all_its_rounds() -> None:
+    X, y = real(3, rows=90)
+    done = DistributedLearner(Perceptron(), rounds=3).fit([(X, y)])
+    certificate = done.certify()
+    plain = certify(Perceptron(passes=3).fit(X, y), X, y)
+    best, there = ({b["name"]: b for b in c.bounds}["hinge"] for c in (certificate, plain))
+    assert best["made"] == there["made"] == done.model_.ledger_.mistakes
+    assert best["allowed"] == pytest.approx(there["allowed"], rel=0.05)
+    assert verify(certificate.document, [(X, y)]) == []
+
+
 def test_witnesses_of_a_separable_stream_in_shards() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 5))

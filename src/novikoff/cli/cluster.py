@@ -78,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 def run(options: argparse.Namespace) -> int:
     from novikoff.cluster.distributed_learner import DistributedLearner
+    from novikoff.cluster.inputs import shards_of
     from novikoff.cluster.on_dask import connected
 
     began = time.perf_counter()
@@ -91,6 +92,7 @@ def run(options: argparse.Namespace) -> int:
             check_writable(Path(path))
     ways = options_of(options)
     binary = _learner(options)
+    shards_of(options.data, None, ways, options.positive)  # patterns that match nothing: before a cluster is started
     ways.prefer_largest = options.together is None and binary._range()[1] < math.inf
     with connected(options.scheduler, options.workers) as client:
         _tell(options, f"scheduler   {client.scheduler.address}\ndashboard   {client.dashboard_link}")

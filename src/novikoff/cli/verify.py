@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from novikoff.cli.reading import DATA
 from novikoff.errors import InputError
@@ -20,6 +22,7 @@ examples:
   novikoff verify spam.certificate train.svm
   novikoff verify spam.certificate train.svm --json
   novikoff verify clicks.certificate part-*.svm.gz      of a cluster: all shards, in their order
+  novikoff verify clicks.certificate 'part-*.svm.gz' --scheduler tcp://10.0.0.1:8786
 """
 SHOWN = 5
 
@@ -28,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("certificate", metavar="CERTIFICATE", help="a file that certify or learn wrote")
     parser.add_argument("data", nargs="+", metavar="DATA", help="the data that it is about, in this order")
     parser.add_argument("--threads", metavar="N", type=int, help="how many threads parse")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that verifies shards where they are")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
@@ -46,7 +50,10 @@ def run(options: argparse.Namespace) -> int:
     if isinstance(about, dict) and "mixing" in document:
         from novikoff.cluster.certificate import differences as of_shards
 
-        return _told(of_shards(document, options.data, threads=options.threads), options)
+        with _cluster(options.scheduler) as client:
+            return _told(of_shards(document, options.data, client=client, threads=options.threads), options)
+    if options.scheduler:
+        raise InputError(f"{options.certificate}: is not of a cluster: leave out --scheduler.")
     if not isinstance(about, dict) or "files" not in about:
         raise InputError(f"{options.certificate}: is about arrays, not files: check it with novikoff.verify in Python.")
     ways = dict(about.get("reading", {}))
@@ -56,6 +63,15 @@ def run(options: argparse.Namespace) -> int:
     except TypeError as problem:
         raise InputError(f"{options.certificate}: its way of reading is not known here ({problem}).") from None
     return _told(differences(document, Files(options.data, how, about.get("positive"))), options)
+
+
+def _cluster(scheduler: str | None) -> AbstractContextManager[Any]:
+    """Without a scheduler one shard after another, here."""
+    if scheduler is None:
+        return nullcontext()
+    from novikoff.cluster.on_dask import connected
+
+    return connected(scheduler)
 
 
 def _told(different: list[str], options: argparse.Namespace) -> int:

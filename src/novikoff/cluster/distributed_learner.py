@@ -12,7 +12,7 @@ from novikoff.cluster.engine import Engine, InThisProcess
 from novikoff.cluster.inputs import Input, shards_of
 from novikoff.cluster.ledger import DistributedLedger
 from novikoff.cluster.on_dask import OnDask, computed, current_client
-from novikoff.cluster.rounds import Plan, Turn, run
+from novikoff.cluster.rounds import Plan, Turn, marks, run
 from novikoff.cluster.shards import File, ways_of
 from novikoff.cluster.suited import prepared
 from novikoff.cluster.weights import MIXINGS
@@ -48,6 +48,7 @@ class DistributedLearner(Estimator):
         Of Dask. Without one, the current client of this process; where there is none, everything is done here.
     checkpoint : str
         A file, or an address that fsspec knows, that is written after each round: a run that was ended goes on from it.
+        Other settings or other data are refused.
 
     Examples
     --------
@@ -95,7 +96,10 @@ class DistributedLearner(Estimator):
         model = prepared(Perceptron() if self.learner is None else self.learner, self.rounds)
         given = shards_of(data, y, options, positive)
         plan = Plan(model, int(self.rounds), self.mixing, positive, classes)
-        kept = None if self.checkpoint is None else Checkpoint(self.checkpoint, _about(plan, given))
+        engine = self._engine(given)
+        kept = None
+        if self.checkpoint is not None:
+            kept = Checkpoint(self.checkpoint, {**_about(plan, given), "content": marks(engine, given.shards)})
         done = None if kept is None else kept.read(self.rounds)
 
         def look(number: int, now: Turn, ledger: DistributedLedger) -> None:
@@ -104,7 +108,6 @@ class DistributedLearner(Estimator):
             if onlooker is not None:
                 onlooker(number, now)
 
-        engine = self._engine(given)
         message, self.ledger_ = run(engine, given.shards, plan, done, look)
         self.model_ = tasks.received(message)
         self._run = engine, given.shards, plan

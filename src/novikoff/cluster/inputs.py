@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+import math
+import sys
+from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
 from typing import Any, NamedTuple
 
@@ -19,12 +21,19 @@ class Input(NamedTuple):
 
 
 def shards_of(data: Any, y: Any, options: Options | None, positive: str | None) -> Input:
+    if _is_delayed(data):
+        return _numbered([data if y is None else _delayed_pair(data, y)])
     if y is not None:
         return _numbered(_blocks(data, y) if hasattr(data, "to_delayed") else [(data, y)])
-    if hasattr(data, "to_delayed"):  # a bag: each of its parts is a list of batches
+    if hasattr(data, "to_delayed") and not hasattr(data, "shape"):  # a bag: each of its parts is a list of batches
         return _numbered(list(data.to_delayed()))
     if isinstance(data, str | PathLike):
         data = [data]
+    if hasattr(data, "shape") or not isinstance(data, Iterable):
+        raise InputError(
+            f"Shards must be names of files or batches (X, y), but there is only a {type(data).__name__}: give the"
+            " labels, too, as fit(X, y)."
+        )
     items = list(data)
     if not items:
         raise InputError("There are no shards: name some files, or give some batches.")
@@ -53,20 +62,35 @@ def _files(names: Sequence[str], options: Options | None, positive: str | None) 
 
 def _blocks(X: Any, y: Any) -> list[Any]:
     """Blocks of rows with their labels, as delayed pairs."""
-    from dask import delayed
-
     if not hasattr(y, "to_delayed"):
         raise InputError("y must be in parts as X is: make it a Dask array with the same chunks of rows.")
     if hasattr(X, "rechunk"):
         X = X.rechunk({1: -1}) if X.ndim == 2 else X
-        if hasattr(y, "rechunk") and y.chunks[0] != X.chunks[0]:
+        if hasattr(y, "rechunk") and y.chunks[0] != X.chunks[0] and not _unknown(X) and not _unknown(y):
             if y.shape[0] != X.shape[0]:
                 raise InputError(f"There must be a label for each row: {X.shape[0]} rows, but {y.shape[0]} labels.")
             y = y.rechunk({0: X.chunks[0]})
     rows, labels = _flat(X.to_delayed()), _flat(y.to_delayed())
     if len(rows) != len(labels):
         raise InputError(f"X and y must be in the same parts, but X has {len(rows)} and y has {len(labels)}.")
-    return [delayed(_pair)(*both) for both in zip(rows, labels, strict=True)]
+    return [_delayed_pair(*both) for both in zip(rows, labels, strict=True)]
+
+
+def _is_delayed(one: Any) -> bool:
+    """By its class, since it says of every attribute that it has it; does not import Dask for that."""
+    module = sys.modules.get("dask.delayed")
+    return module is not None and isinstance(one, module.Delayed)
+
+
+def _unknown(array: Any) -> bool:
+    """Whether it is not known how long its parts will be, as after a choice of rows."""
+    return any(math.isnan(length) for length in array.chunks[0])
+
+
+def _delayed_pair(X: Any, y: Any) -> Any:
+    from dask import delayed
+
+    return delayed(_pair)(X, y)
 
 
 def _pair(X: Any, y: Any) -> list[tuple[Any, Any]]:

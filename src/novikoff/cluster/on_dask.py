@@ -6,6 +6,7 @@ held is computed once more elsewhere. Where even that has failed, the round is b
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import pkgutil
 import sys
@@ -48,36 +49,34 @@ class OnDask:
             return self.client.submit(function, *arguments, pure=False)
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
-        self._wait(handles)
-        try:
-            found: list[Any] = self.client.gather(list(handles))
-        except ModuleNotFoundError as problem:
-            raise InputError(
-                f"A worker has no {problem.name}: install novikoff {__version__} on all workers."
-            ) from None
-        return found
-
-    def _wait(self, handles: Sequence[Any]) -> None:
-        """Until all is done or something failed; not for ever where there is nobody to do it."""
-        from distributed import wait
-
-        pending, alone_since = set(handles), None
-        while pending:
+        """Waits until all is there or something failed; not for ever where there is nobody to do it."""
+        gathering = self.client.gather(list(handles), asynchronous=True)
+        coming = asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)
+        alone_since = None
+        while True:
             try:
-                with self.client.as_current():  # it need not be the default one of this process
-                    done, pending = wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")
-                if any(future.status != "finished" for future in done):
-                    return
+                found: list[Any] = coming.result(timeout=LOOK)
+                return found
+            except ModuleNotFoundError as problem:
+                raise InputError(
+                    f"A worker has no {problem.name}: install novikoff {__version__} on all workers."
+                ) from None
             except TimeoutError:
-                if self.client.status != "running" or self.client.scheduler_info()["workers"]:
+                if coming.done():
+                    raise  # it is of a task
+                if not self._alive() or self.client.scheduler_info()["workers"]:
                     alone_since = None
                     continue
                 alone_since = alone_since or time.monotonic()
                 if time.monotonic() - alone_since > PATIENCE:
+                    coming.cancel()
                     raise InputError(
                         "The cluster has lost all its workers, and none came back: start some, and the run once more;"
                         " with a checkpoint it goes on from the last round that was done."
                     ) from None
+            except BaseException:
+                coming.cancel()  # whoever interrupts a run does not wait for it
+                raise
 
     def surely(self, round_: Callable[[], Any]) -> Any:
         from distributed import KilledWorker
@@ -108,7 +107,8 @@ class OnDask:
             return False
 
     def _check_workers(self) -> None:
-        """InputError that names the workers without this very version of novikoff."""
+        """InputError that names the workers without this very version of novikoff, or the scheduler: it looks into the
+        tasks that it hands on."""
         try:
             self.client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
@@ -116,19 +116,27 @@ class OnDask:
                 f"The cluster at {self.client.scheduler.address} has no workers, and none came within {PATIENCE:.0f} s:"
                 " start some."
             ) from None
-        found = self.client.run(pkgutil.resolve_name, "novikoff:__version__", on_error="return")
-        for worker, version in found.items():
-            if isinstance(version, OSError):  # it died meanwhile
-                continue
-            if isinstance(version, Exception):
-                raise InputError(
-                    f"The worker {worker} has no novikoff ({version}): install novikoff {__version__} on all workers."
-                )
-            if version != __version__:
-                raise InputError(
-                    f"The worker {worker} has novikoff {version}, and this is {__version__}: install the same version"
-                    " everywhere."
-                )
+        asked = (pkgutil.resolve_name, "novikoff:__version__")
+        for worker, version in self.client.run(*asked, on_error="return").items():
+            _same_version(f"worker {worker}", version)
+        try:
+            there = self.client.run_on_scheduler(*asked)
+        except Exception as problem:
+            there = problem
+        _same_version(f"scheduler {self.client.scheduler.address}", there)
+
+
+def _same_version(who: str, version: Any) -> None:
+    if isinstance(version, OSError):  # it died meanwhile
+        return
+    if isinstance(version, Exception):
+        raise InputError(
+            f"The {who} has no novikoff ({version}): install novikoff {__version__} on the scheduler and all workers."
+        )
+    if version != __version__:
+        raise InputError(
+            f"The {who} has novikoff {version}, and this is {__version__}: install the same version everywhere."
+        )
 
 
 def _same(value: Any) -> Any:
@@ -165,6 +173,18 @@ def computed(data: Sequence[Any]) -> list[Any]:
 
 
 @contextmanager
+def _hushed() -> Iterator[None]:
+    """What Dask writes when a task fails or machines are lost: here it becomes one sentence."""
+    log = logging.getLogger("distributed")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+@contextmanager
 def connected(scheduler: str | None, workers: int | None = None) -> Iterator[Any]:
     """A client of this scheduler, or of a cluster of processes on this machine, which ends with it."""
     try:
@@ -176,16 +196,17 @@ def connected(scheduler: str | None, workers: int | None = None) -> Iterator[Any
             client = Client(scheduler, timeout=PATIENCE / 4, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as problem:
             raise InputError(f"{scheduler}: there is no scheduler to be reached ({problem}).") from None
-        with client:
+        with _hushed(), client:
             yield client
         return
     with (
+        _hushed(),
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
             dashboard_address=":0",
-            silence_logs=logging.ERROR,
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

@@ -17,7 +17,7 @@ Arrays = Mapping[str, NDArray[Any]]
 PLAIN, SQUEEZED = b"\0", b"\1"
 LEVEL = 1
 WORTH = 256  # bytes below which nothing is squeezed
-PIECE, ENOUGH = 1 << 18, 0.5  # of a long message, so much is tried first; it must become so much shorter
+PIECE, ENOUGH = 1 << 14, 0.5  # of a long message, so much is tried first; it must become so much shorter
 
 
 def packed(header: Any, arrays: Arrays, base: Arrays | None = None) -> bytes:

@@ -14,7 +14,7 @@ from novikoff.cluster import tasks
 from novikoff.cluster.engine import Engine
 from novikoff.cluster.ledger import DistributedLedger, Round
 from novikoff.cluster.shards import Look, Shard
-from novikoff.cluster.weights import mixture
+from novikoff.cluster.weights import beforehand, mixture
 from novikoff.errors import InputError, LabelError
 from novikoff.learners.learner import Learner
 from novikoff.stream.classes import Classes
@@ -57,19 +57,26 @@ def turn(engine: Engine, shards: Sequence[Shard], start: bytes, mixing: str) -> 
 def _turn(engine: Engine, shards: Sequence[Shard], start: bytes, mixing: str) -> tuple[bytes, Round, int, int]:
     shared, alone = engine.share(start), len(shards) == 1
     ends = [engine.call(tasks.learn, shard, engine.data(k), shared, alone) for k, shard in enumerate(shards)]
-    told = engine.results([engine.call(tasks.record, end) for end in ends])
+    # By branches of the tree: whoever tells of eight shards has fetched them, and adds them up next.
+    telling = [engine.call(tasks.told, ends[k : k + BRANCHES]) for k in range(0, len(ends), BRANCHES)]
+    shares = None if alone else beforehand(mixing, len(ends))
+    wanted = ends if alone else [] if shares is None else [_mixed(engine, shared, ends, shares)]
+    found = engine.results([*telling, *wanted])
+    told = [one for branch in found[: len(telling)] for one in branch]
     records = [one.record for one in told]
-    size = sum(int.from_bytes(one.model, "little") for one in told), sum(one.size for one in told)
+    size = sum(one.sent for one in told), sum(one.size for one in told)
     if not any(one.met for one in told):
         raise InputError(f"--positive {getattr(shards[0], 'positive', None)}: no example of any shard has that label.")
     if alone:
-        (end,) = engine.results(ends)
-        return tasks.sent(tasks.received(end.model, start)), Round(tuple(records), (Fraction(1),)), *size
-    shares = mixture(mixing, records)
-    root = summed(engine, shared, ends, [float(share) for share in shares])
-    (message,) = engine.results([engine.call(tasks.mixed, shared, root)])
-    model = tasks.received(message, start)
-    return tasks.sent(model), Round(tuple(records), tuple(shares)), *size
+        return tasks.sent(tasks.received(found[-1].model, start)), Round(tuple(records), (Fraction(1),)), *size
+    if shares is None:
+        shares = mixture(mixing, records)
+        found = engine.results([_mixed(engine, shared, ends, shares)])
+    return tasks.sent(tasks.received(found[-1], start)), Round(tuple(records), tuple(shares)), *size
+
+
+def _mixed(engine: Engine, start: Any, ends: Sequence[Any], shares: Sequence[Fraction]) -> Any:
+    return engine.call(tasks.mixed, start, summed(engine, start, ends, [float(share) for share in shares]))
 
 
 def summed(engine: Engine, start: Any, ends: Sequence[Any], shares: Sequence[float]) -> Any:
@@ -119,6 +126,16 @@ def _looks(engine: Engine, shards: Sequence[Shard], message: bytes, *, all_label
 
     looks: list[Look] = engine.surely(look)
     return looks
+
+
+def marks(engine: Engine, shards: Sequence[Shard]) -> list[dict[str, Any]]:
+    """What tells these shards from others."""
+
+    def ask() -> list[Any]:
+        return engine.results([engine.call(tasks.mark, shard, engine.data(k)) for k, shard in enumerate(shards)])
+
+    found: list[dict[str, Any]] = engine.surely(ask)
+    return found
 
 
 def _must_ask(model: Learner, first: Look) -> bool:

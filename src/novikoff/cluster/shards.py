@@ -5,6 +5,7 @@ A shard is told by a small description that travels; what it describes is read, 
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -20,6 +21,8 @@ from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading, is_builtin
 from novikoff.stream.rows import Rows
 
+END = 1 << 16
+"""Bytes of either end of a file that are looked at to know it again."""
 Pairs = Sequence[tuple[Any, Any]]
 """Batches (X, y)."""
 
@@ -45,6 +48,9 @@ class Shard(Protocol):
 
     def about(self, data: Pairs | None) -> dict[str, Any]:
         """What identifies its content."""
+
+    def mark(self, data: Pairs | None) -> dict[str, Any]:
+        """What tells it from other data, at once."""
 
     def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look: ...
 
@@ -72,6 +78,17 @@ class File:
         from novikoff.certificates.source import Files
 
         return dict(Files([self.title], self.options).about()["files"][0])
+
+    def mark(self, data: Pairs | None) -> dict[str, Any]:
+        """Its length and both its ends: a pass over all of it would cost as much as a round."""
+        if is_builtin(self.title):
+            return {"stream": self.title}
+        self._must_be_there()
+        with open(self.title, "rb") as file:
+            digest, length = hashlib.sha256(file.read(END)), file.seek(0, 2)
+            file.seek(max(0, length - END))
+            digest.update(file.read())
+        return {"bytes": length, "ends": digest.hexdigest()}
 
     def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
         """At its first block, or at all of it."""
@@ -108,16 +125,19 @@ class File:
 
     def _reading(self, model: Learner) -> Reading:
         """One thread for each shard, where it is not said otherwise: there are shards enough for all processors."""
-        if not is_builtin(self.title) and not Path(self.title).is_file():
-            raise InputError(
-                f"{self.title}: there is no such file on this worker: every worker must find all shards under the same"
-                " names."
-            )
+        self._must_be_there()
         reading = Reading([self.title], replace(self.options, threads=self.options.threads or 1))
         if model._state is not None and model._state.reading is not None:
             before = {k: v for k, v in model._state.reading.items() if k not in ("map", "map_bits")}
             reading.format = formats.format_class(before.pop("format")).restored(before) if before else None
         return reading
+
+    def _must_be_there(self) -> None:
+        if not is_builtin(self.title) and not Path(self.title).is_file():
+            raise InputError(
+                f"{self.title}: there is no such file on this worker: every worker must find all shards under the same"
+                " names."
+            )
 
 
 @dataclass(frozen=True)
@@ -129,7 +149,11 @@ class Batches:
     def about(self, data: Pairs | None) -> dict[str, Any]:
         from novikoff.certificates.source import Arrays
 
-        return {"batches": [Arrays(X, y).about()["arrays"] for X, y in self._pairs(data)]}
+        with self._naming():
+            return {"batches": [Arrays(X, y).about()["arrays"] for X, y in self._pairs(data)]}
+
+    def mark(self, data: Pairs | None) -> dict[str, Any]:
+        return self.about(data)
 
     def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
         labels: dict[Any, None] = {}
@@ -153,18 +177,28 @@ class Batches:
         return True
 
     def told(self, model: Learner, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
-        for X, y in self._pairs(data):
-            yield from model.told_arrays(X, y)
+        with self._naming():
+            for X, y in self._pairs(data):
+                yield from model.told_arrays(X, y)
 
     def _pairs(self, data: Pairs | None) -> Pairs:
         if isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple):
             data = [data]
-        if not data or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in data):
-            raise InputError(f"{self.name}: must be batches (X, y) of rows and their labels, but is {type(data)!r}.")
+        if (
+            not isinstance(data, tuple | list)
+            or not data
+            or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in data)
+        ):
+            raise InputError(f"must be batches (X, y) of rows and their labels, but is {_kind(data)}.")
         return data
 
     def _naming(self) -> Any:
         return _Naming(self.name)
+
+
+def _kind(data: Any) -> str:
+    name = type(data).__name__
+    return f"a {name} of {type(data[0]).__name__}" if isinstance(data, tuple | list) and len(data) else f"a {name}"
 
 
 class _Naming:

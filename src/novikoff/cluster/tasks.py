@@ -38,6 +38,16 @@ class Learned(NamedTuple):
     """Whether the label that is learned against all others was there, where there is one."""
 
 
+class Told(NamedTuple):
+    """The same without the model."""
+
+    record: Record
+    sent: int
+    """Bytes of the model as it was packed."""
+    size: int
+    met: bool
+
+
 def sent(model: Learner, base: bytes | None = None) -> bytes:
     """A model as it travels; with `base` against that."""
     if model._state is None:
@@ -58,6 +68,10 @@ def _received(message: bytes, base: Arrays | None) -> Any:
     return rebuilt(header, tensors, "a message")
 
 
+def mark(shard: Shard, data: Pairs | None) -> dict[str, Any]:
+    return shard.mark(data)
+
+
 def look(shard: Shard, data: Pairs | None, message: bytes, all_labels: bool) -> Look:
     return shard.look(received(message), data, all_labels=all_labels)
 
@@ -65,11 +79,10 @@ def look(shard: Shard, data: Pairs | None, message: bytes, all_labels: bool) -> 
 def learn(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> Learned:
     """One pass over a shard. `alone`: there is no other one, and the model goes on as if there were no cluster."""
     model = received(start)
-    before = None if model._state is None else model._state.ledger
     if not alone:
         steps, classes = model._state.ledger.examples, len(model._state.labels)
-        model._state.ledger = before = at_step(steps)
-        before = before.copy()
+        model._state.ledger = at_step(steps)
+    before = None if model._state is None else model._state.ledger.copy()
     met = shard.learn(model, data)
     if not alone and len(model._state.labels) > classes:
         new = model._state.labels.known()[classes:]
@@ -78,9 +91,9 @@ def learn(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> Learne
     return Learned(record_of(model._state.ledger, before), sent(model, start), size, met)
 
 
-def record(learned: Learned) -> Learned:
-    """What the loop must know of it: the number of bytes in place of them."""
-    return learned._replace(model=len(learned.model).to_bytes(8, "little"))
+def told(ends: Sequence[Learned]) -> list[Told]:
+    """What the loop must know of some shards, without their weights."""
+    return [Told(end.record, len(end.model), end.size, end.met) for end in ends]
 
 
 def gathered(start: bytes, ends: Sequence[Learned], shares: Sequence[float]) -> bytes:

@@ -18,6 +18,11 @@ MIXINGS: dict[str, Callable[[Record], int]] = {
 }
 
 
+def beforehand(mixing: str, shards: int) -> list[Fraction] | None:
+    """μ where it does not depend on what shards learn: nobody need wait for their records then."""
+    return [Fraction(1, shards)] * shards if mixing == "uniform" else None
+
+
 def mixture(mixing: str, records: Sequence[Record]) -> list[Fraction]:
     """μ of each shard, exactly; all alike where none has anything to count for.
 

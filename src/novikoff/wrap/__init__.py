@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -36,6 +37,12 @@ def names() -> list[str]:
 
 def model_class(name: str) -> Any:
     """The class of a learner or scheme by its name; None where there is none of that name."""
+    return _model_class(name) if isinstance(name, str) else None
+
+
+@lru_cache
+def _model_class(name: str) -> Any:
+    """Files are looked for once: a cluster asks for every message."""
     if name in learners.names():
         return learners.learner_class(name)
     return scheme_class(name) if name in names() else None
