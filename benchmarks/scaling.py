@@ -56,7 +56,7 @@ def simulated(job: Job, costs: Costs = Costs(), seed: int = 0) -> dict[str, floa
     ends = []
     factors = rng.lognormal(0.0, costs.uneven, job.shards)
     for k in range(job.shards):
-        begin = max(heapq.heappop(free), spread + (k + 1) * 2 * costs.task)
+        begin = max(heapq.heappop(free), spread + (k + 1) * (1 + 1 / BRANCHES) * costs.task)
         end = begin + job.non_zeros / job.shards * costs.non_zero * factors[k] + job.weights * costs.learning
         ends.append(end)
         heapq.heappush(free, end)
