@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow coverage check bench clean
 
 demo: .venv/installed
 	@echo "569 biopsies, each judged before its diagnosis is told, then the diagnosis learned:"
@@ -20,6 +20,15 @@ test-slow: .venv/developer .venv/chromium
 	$(BIN)/pytest -n 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 tests/test_machine.py tests/test_twins.py tests/test_sameness.py tests/test_theory.py \
 		tests/test_columns.py tests/test_schemes.py
+
+# Lines of the package that tests reach. Compiled loops can't be watched: a selection of the tests runs them as Python.
+PLAIN := tests/test_machine.py tests/test_twins.py tests/test_columns.py
+coverage: .venv/developer .venv/chromium
+	rm -rf .coverage && mkdir .coverage
+	$(BIN)/coverage run -m pytest -q -m "not slow"
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -m "not slow" $(PLAIN)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --show-missing
 
 check: .venv/developer
 	$(BIN)/ruff check .  # its rules S are those of bandit for each line; what bandit has besides is next
@@ -54,4 +63,4 @@ bench: .venv/bench
 	@touch $@
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -20,6 +20,7 @@ from novikoff import (
     AROW,
     SGD,
     AllVsAll,
+    Auto,
     BalancedWinnow,
     InputError,
     KernelPerceptron,
@@ -92,7 +93,8 @@ def files(folder: Path, shards: int = 3, rows: int = 200, suffix: str = "") -> l
 def test_one_file_is_learn(tmp_path: Path) -> None:
     (name,) = files(tmp_path, 1, suffix=".gz")
     model = str(tmp_path / "m.model")
-    assert main(["learn", name, "--passes", "3", "--average", "--save", model, "--quiet"]) == 0
+    how = ["--learner", "perceptron", "--average", "--passes", "3"]
+    assert main(["learn", name, *how, "--save", model, "--quiet"]) == 0
     alone = DistributedLearner(Perceptron(average=True), rounds=3).fit(name)
     assert to_bytes(alone.model_) == Path(model).read_bytes()
     assert (alone.ledger_.examples, alone.ledger_.mistakes) == (600, alone.model_.ledger_.mistakes)
@@ -328,6 +330,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
     [
         (VotedPerceptron(), "use Perceptron\\(average=True\\)"),
         (KernelPerceptron(), "--map poly:2"),
+        (Auto(), "use AROW, SGD or"),
         (MultilayerPerceptron(), "use Kesler"),
         (fresh("halving-stumps"), "use Winnow"),
         (OneVsAll(VotedPerceptron()), "VotedPerceptron can't be learned on a cluster"),

@@ -324,7 +324,7 @@ def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys:
     assert main(["verify", certificate, pattern, "--scheduler", client.scheduler.address]) == 0
     assert main(["verify", certificate, *names[::-1], "--scheduler", client.scheduler.address]) == 1
     plain = str(tmp_path / "plain.json")
-    assert main(["learn", names[0], "--certificate", plain, "--quiet"]) == 0
+    assert main(["learn", names[0], "--learner", "perceptron", "--certificate", plain, "--quiet"]) == 0
     assert main(["verify", plain, names[0], "--scheduler", client.scheduler.address]) == 2
     assert "is not of a cluster: leave out --scheduler" in capsys.readouterr().err
     assert main([*base, "--passes", "3"]) == 2

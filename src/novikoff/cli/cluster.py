@@ -1,6 +1,7 @@
 """Learns shards on a Dask cluster: every shard learns from the same weights, which are then mixed, round after round.
 
-The result depends on the shards alone, not on the number of workers. One shard gives the model that learn gives.
+The result depends on the shards alone, not on the number of workers. One shard gives the model that learn gives with
+the same learner.
 """
 
 from __future__ import annotations
