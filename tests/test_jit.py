@@ -151,11 +151,15 @@ def learn_folder(cache: Path, source: Path) -> str:
 def test_old_folders_are_removed(tmp_path: Path) -> None:
     """Ours only: what else lies in the folder is somebody's."""
     ours = [f"{k:020x}" for k in range(8)]
-    for k, name in enumerate([*ours, "precious", "photos"]):
-        (tmp_path / name).mkdir()
+    digests = [f".sources-{name}" for name in ours]
+    for k, name in enumerate([*ours, "precious", "photos", *digests]):
+        (tmp_path / name).write_text("") if name in digests else (tmp_path / name).mkdir()
         os.utime(tmp_path / name, (k, k))
     folder = Path(learn_folder(tmp_path, PACKAGE.parent).strip())
-    assert sorted(f.name for f in tmp_path.iterdir()) == sorted([folder.name, *ours[5:], "precious", "photos"])
+    left = {f.name for f in tmp_path.iterdir()}
+    assert {name for name in left if not name.startswith(".")} == {folder.name, *ours[5:], "precious", "photos"}
+    own = left - {folder.name, *ours, "precious", "photos", *digests}  # that of the sources themselves, if it was kept
+    assert left & set(digests) == set(digests[4 + len(own) :])
 
 
 def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path) -> None:

@@ -15,19 +15,15 @@ results, to the last bit.
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib.util
 import os
-import re
-import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from novikoff import _lean
+from novikoff import _lean, _sources
+from novikoff._sources import DIGITS, sha256
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,7 +35,6 @@ LEAN = _lean.POSSIBLE and os.environ.get("NOVIKOFF_LEAN", "1") != "0"
 # numbers.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": True}
 FOLDERS_KEPT = 4
-DIGITS = 20
 
 on_compiling: Callable[[str], None] | None = None
 """Told the name of each function that has to be compiled."""
@@ -246,16 +241,19 @@ def _register_generics() -> None:
 @functools.cache
 def cache_folder() -> Path:
     """This version's own folder in the user's cache folder; a temporary one where that is not private or writable."""
+    home = _home()
     try:
-        named = os.environ.get("NOVIKOFF_CACHE")
-        home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "novikoff"
+        if home is None:
+            raise PermissionError("there is no private folder")
         folder = home / source_digest()
         fresh = not folder.exists()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not (_is_private(home) and _is_private(folder)):
-            raise PermissionError(f"{home} can be written by others")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if not _is_private(folder):
+            raise PermissionError(f"{folder} can be written by others")
         os.utime(folder)
-    except (OSError, RuntimeError):  # RuntimeError: there is no home
+    except OSError:
+        import tempfile
+
         return Path(tempfile.mkdtemp(prefix="novikoff-"))
     if fresh:
         _remove_old(home)
@@ -263,9 +261,23 @@ def cache_folder() -> Path:
 
 
 @functools.cache
+def _home() -> Path | None:
+    """The user's cache folder; None where others can write it, or nobody."""
+    try:
+        named = os.environ.get("NOVIKOFF_CACHE")
+        home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "novikoff"
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return home if _is_private(home) else None
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
+        return None
+
+
+@functools.cache
 def code_folder() -> Path:
     """Where machine code for this very machine and these versions of Numba and LLVM is kept."""
-    digest = hashlib.sha256()
+    import importlib.util
+
+    digest = sha256()
     for package in ("numba", "llvmlite"):
         spec = importlib.util.find_spec(package)
         folder = Path(spec.origin).parent if spec is not None and spec.origin else None
@@ -286,18 +298,22 @@ def _is_private(folder: Path) -> bool:
 
 
 def _remove_old(home: Path) -> None:
-    """Only folders that are named as ours are: whatever else lies there is somebody's."""
-    ours = [f for f in home.iterdir() if re.fullmatch(f"[0-9a-f]{{{DIGITS}}}", f.name) and f.is_dir()]
-    for old in sorted(ours, key=lambda f: f.stat().st_mtime, reverse=True)[FOLDERS_KEPT:]:
-        shutil.rmtree(old, ignore_errors=True)
+    """Only folders and files that are named as ours are: whatever else lies there is somebody's."""
+    import re
+    import shutil
+
+    newest_first = sorted(home.iterdir(), key=lambda f: f.stat().st_mtime, reverse=True)
+    for prefix in ("", re.escape(_sources.PREFIX)):
+        ours = [f for f in newest_first if re.fullmatch(f"{prefix}[0-9a-f]{{{DIGITS}}}", f.name)]
+        for old in ours[FOLDERS_KEPT:]:
+            if old.is_dir():
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                old.unlink(missing_ok=True)
 
 
 @functools.cache
 def source_digest() -> str:
     """Of every Python file of the package, names and contents."""
-    root = Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(root)} {len(content)}\n".encode() + content)
-    return digest.hexdigest()[:DIGITS]
+    home = _home()
+    return _sources.digest(os.path.dirname(__file__), None if home is None else str(home))

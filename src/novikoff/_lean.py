@@ -17,12 +17,9 @@ management, the number of elements, the size of one, the address, the shape, the
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import json
 import mmap
 import os
-import platform
-import secrets
 import struct
 import sys
 import threading
@@ -33,7 +30,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-POSSIBLE = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
+from novikoff._sources import sha256
+
+POSSIBLE = sys.platform == "linux" and os.uname().machine == "x86_64" and sys.maxsize > 2**32
 RESULTS = {"int64": "q", "uint64": "Q", "int32": "i", "uint32": "I", "float64": "d", "bool": "?", "none": ""}
 ABSOLUTE_64 = 1  # the one kind of relocation that there is in the code itself
 MAGIC = b"novikoff code 1\n"
@@ -127,7 +126,7 @@ class Code(NamedTuple):
 
 
 def _file(folder: Path, name: str, kinds: str) -> Path:
-    return folder / f"{hashlib.sha256(f'{name} {kinds}'.encode()).hexdigest()[:32]}.code"
+    return folder / f"{sha256(f'{name} {kinds}'.encode()).hexdigest()[:32]}.code"
 
 
 def keep(folder: Path, name: str, kinds: str, code: Code) -> None:
@@ -135,9 +134,9 @@ def keep(folder: Path, name: str, kinds: str, code: Code) -> None:
     head = json.dumps({"name": name, "kinds": kinds, "symbol": code.symbol, "result": code.result}).encode()
     body = len(head).to_bytes(8, "little") + head + code.object
     path = _file(folder, name, kinds)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.part")
     try:
-        temporary.write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
+        temporary.write_bytes(MAGIC + sha256(body).digest() + body)
         os.replace(temporary, path)
     except OSError:  # a full disk, say: it is only slower without
         temporary.unlink(missing_ok=True)
@@ -151,7 +150,7 @@ def find(folder: Path, name: str, kinds: str) -> Code | None:
         return None
     start = len(MAGIC) + 32
     body = content[start:]
-    if not content.startswith(MAGIC) or hashlib.sha256(body).digest() != content[len(MAGIC) : start]:
+    if not content.startswith(MAGIC) or sha256(body).digest() != content[len(MAGIC) : start]:
         return None
     size = int.from_bytes(body[:8], "little")
     head = json.loads(body[8 : 8 + size])
