@@ -25,7 +25,7 @@ from benchmarks.measure import show
 TABLES = {
     "in-memory": ("One pass in memory", "novikoff", "scikit-learn", in_memory.run),
     "per-event": ("One example at a time", "novikoff", "River", per_event.run),
-    "start-up": ("Start-up, second run", "novikoff", "numba + kernel", start_up.run),
+    "start-up": ("Start-up, second run", "novikoff", "peer", start_up.run),
     "from-text-quick": ("From text, training, 50k and 100k rows", "novikoff", "vw", from_text.quick),
     "from-text": ("From text, training, 500k and 1M rows", "novikoff", "vw", from_text.run),
     "classes-quick": ("Twenty classes, 20k rows", "novikoff", "peer", twenty_classes.quick),

@@ -17,8 +17,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
-
+from novikoff._arrays import np
 from novikoff._jit import compiled, primitive
 
 PADDING = 64

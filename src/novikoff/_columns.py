@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from novikoff._arrays import np
 from novikoff._jit import primitive
 from novikoff._machine import LANES, in_lanes
 

@@ -19,11 +19,13 @@ import os
 import stat
 import threading
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from novikoff import _lean, _sources
+from novikoff import _arrays, _lean, _sources
 from novikoff._sources import DIGITS, sha256
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,15 +52,17 @@ class Compiled(Generic[P, R]):
         self.function = function
         self.options = OPTIONS | options
         self.lean: dict[str, Callable[[list[Any]], R]] = {}
+        self.told: set[str] = set()
+        """What was said to be compiled."""
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if not LEAN or "dispatcher" in self.__dict__ or kwargs:
-            return self.dispatcher(*args, **kwargs)
+            return self.dispatcher(*_arrays.of_numpy(args), **kwargs)
         try:
             kinds, words = _lean.flattened(args)
         except _lean.Unsuitable:
-            return self.dispatcher(*args)
+            return self.dispatcher(*_arrays.of_numpy(args))
         call = self.lean.get(kinds) or self._loaded(kinds, words)
         return self._compiled_and_kept(kinds, args) if call is None else call(words)
 
@@ -81,8 +85,12 @@ class Compiled(Generic[P, R]):
 
     def _compiled_and_kept(self, kinds: str, args: tuple[Any, ...]) -> R:
         """Calls Numba, and keeps the machine code for later processes."""
-        if on_compiling is not None:
+        with _lock:
+            new = kinds not in self.told
+            self.told.add(kinds)
+        if new and on_compiling is not None:
             on_compiling(self.function.__name__)
+        args = _arrays.of_numpy(args)
         result = self.dispatcher(*args)
         signature = tuple(map(_numba.typeof, args))
         made = self.dispatcher.overloads.get(signature)
@@ -220,6 +228,7 @@ def numba_module() -> Any:
     global _numba  # noqa: PLW0603 - imported once, on first need
     with _lock:
         if _numba is None:
+            _arrays.settled()
             import numba
             import numba.extending
 
@@ -238,82 +247,93 @@ def _register_generics() -> None:
         _numba.extending.overload(call, strict=False, jit_options=OPTIONS)(choose)
 
 
-@functools.cache
 def cache_folder() -> Path:
     """This version's own folder in the user's cache folder; a temporary one where that is not private or writable."""
+    from pathlib import Path
+
+    return Path(_folder())
+
+
+@functools.cache
+def _folder() -> str:
     home = _home()
     try:
         if home is None:
             raise PermissionError("there is no private folder")
-        folder = home / source_digest()
-        fresh = not folder.exists()
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder = os.path.join(home, source_digest())
+        fresh = not os.path.exists(folder)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
         if not _is_private(folder):
             raise PermissionError(f"{folder} can be written by others")
         os.utime(folder)
     except OSError:
         import tempfile
 
-        return Path(tempfile.mkdtemp(prefix="novikoff-"))
+        return tempfile.mkdtemp(prefix="novikoff-")
     if fresh:
         _remove_old(home)
     return folder
 
 
 @functools.cache
-def _home() -> Path | None:
+def _home() -> str | None:
     """The user's cache folder; None where others can write it, or nobody."""
+    home = os.environ.get("NOVIKOFF_CACHE")
+    if not home:
+        home = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "novikoff")
+    if home.startswith("~"):  # whose home that is, nobody knows
+        return None
     try:
-        named = os.environ.get("NOVIKOFF_CACHE")
-        home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "novikoff"
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(home, mode=0o700, exist_ok=True)
         return home if _is_private(home) else None
-    except (OSError, RuntimeError):  # RuntimeError: there is no home
+    except OSError:
         return None
 
 
 @functools.cache
-def code_folder() -> Path:
+def code_folder() -> str:
     """Where machine code for this very machine and these versions of Numba and LLVM is kept."""
-    import importlib.util
+    from importlib.machinery import PathFinder
 
     digest = sha256()
     for package in ("numba", "llvmlite"):
-        spec = importlib.util.find_spec(package)
-        folder = Path(spec.origin).parent if spec is not None and spec.origin else None
-        digest.update((folder / "_version.py").read_bytes() if folder is not None else b"?")
+        spec = PathFinder.find_spec(package)
+        if spec is None or not spec.origin:
+            digest.update(b"?")
+            continue
+        with open(os.path.join(os.path.dirname(spec.origin), "_version.py"), "rb") as file:
+            digest.update(file.read())
     with open("/proc/cpuinfo", "rb") as file:
         lines = file.read().split(b"\n\n", 1)[0].splitlines()
     digest.update(b"\n".join(line for line in lines if line.startswith((b"model name", b"flags"))))
-    folder = cache_folder() / f"code-{digest.hexdigest()[:DIGITS]}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = os.path.join(_folder(), f"code-{digest.hexdigest()[:DIGITS]}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
     return folder
 
 
-def _is_private(folder: Path) -> bool:
+def _is_private(folder: str) -> bool:
     """Machine code is loaded from here: nobody else may be able to put any in."""
-    status = folder.stat()
+    status = os.stat(folder)
     mine = not hasattr(os, "getuid") or status.st_uid == os.getuid()
     return mine and os.access(folder, os.W_OK) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _remove_old(home: Path) -> None:
+def _remove_old(home: str) -> None:
     """Only folders and files that are named as ours are: whatever else lies there is somebody's."""
     import re
     import shutil
 
-    newest_first = sorted(home.iterdir(), key=lambda f: f.stat().st_mtime, reverse=True)
+    newest_first = sorted(os.scandir(home), key=lambda f: f.stat().st_mtime, reverse=True)
     for prefix in ("", re.escape(_sources.PREFIX)):
         ours = [f for f in newest_first if re.fullmatch(f"{prefix}[0-9a-f]{{{DIGITS}}}", f.name)]
         for old in ours[FOLDERS_KEPT:]:
             if old.is_dir():
-                shutil.rmtree(old, ignore_errors=True)
+                shutil.rmtree(old.path, ignore_errors=True)
             else:
-                old.unlink(missing_ok=True)
+                os.unlink(old.path)
 
 
 @functools.cache
 def source_digest() -> str:
     """Of every Python file of the package, names and contents."""
-    home = _home()
-    return _sources.digest(os.path.dirname(__file__), None if home is None else str(home))
+    return _sources.digest(os.path.dirname(__file__), _home())

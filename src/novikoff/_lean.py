@@ -16,8 +16,8 @@ management, the number of elements, the size of one, the address, the shape, the
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import json
 import mmap
 import os
 import struct
@@ -25,21 +25,21 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from novikoff import _arrays
 from novikoff._sources import sha256
 
 POSSIBLE = sys.platform == "linux" and os.uname().machine == "x86_64" and sys.maxsize > 2**32
 RESULTS = {"int64": "q", "uint64": "Q", "int32": "i", "uint32": "I", "float64": "d", "bool": "?", "none": ""}
 ABSOLUTE_64 = 1  # the one kind of relocation that there is in the code itself
-MAGIC = b"novikoff code 1\n"
+MAGIC = b"novikoff code 2\n"
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 RELOCATION = struct.Struct("<QQq")
 KEPT_ARRAYS = 512
+NUMBERS = {"bool": "?", "bool_": "?", "int": "q", "int64": "q", "uint64": "Q", "float": "d", "float64": "d"}
+"""How compiled functions take Python's numbers, and NumPy's: by the names of their types."""
 
 
 class Unsuitable(Exception):
@@ -90,22 +90,14 @@ def flattened(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
 
 def _flatten(args: Any, kinds: list[str], words: list[Any], arrays: _Kept) -> None:
     for value in args:
-        if isinstance(value, np.ndarray):
+        number = NUMBERS.get(type(value).__name__)
+        if number is not None:
+            kinds.append(number)
+            words.append(float(value) if number == "d" else int(value))
+        elif isinstance(value, _arrays.np.ndarray):
             kind, more = arrays.of(value)
             kinds.append(kind)
             words += more
-        elif isinstance(value, bool | np.bool_):
-            kinds.append("?")
-            words.append(int(value))
-        elif isinstance(value, int | np.int64):
-            kinds.append("q")
-            words.append(int(value))
-        elif isinstance(value, np.uint64):
-            kinds.append("Q")
-            words.append(int(value))
-        elif isinstance(value, float):
-            kinds.append("d")
-            words.append(float(value))
         elif isinstance(value, tuple) and hasattr(value, "_fields"):
             kinds.append(f"({type(value).__module__}.{type(value).__qualname__}")
             _flatten(value, kinds, words, arrays)
@@ -125,27 +117,30 @@ class Code(NamedTuple):
     object: bytes
 
 
-def _file(folder: Path, name: str, kinds: str) -> Path:
-    return folder / f"{sha256(f'{name} {kinds}'.encode()).hexdigest()[:32]}.code"
+def _file(folder: str, name: str, kinds: str) -> str:
+    return os.path.join(folder, f"{sha256(f'{name} {kinds}'.encode()).hexdigest()[:32]}.code")
 
 
-def keep(folder: Path, name: str, kinds: str, code: Code) -> None:
+def keep(folder: str, name: str, kinds: str, code: Code) -> None:
     """Written beside its place, then renamed: another process sees all of it or nothing."""
-    head = json.dumps({"name": name, "kinds": kinds, "symbol": code.symbol, "result": code.result}).encode()
+    head = "\n".join((name, kinds, code.symbol, code.result)).encode()
     body = len(head).to_bytes(8, "little") + head + code.object
     path = _file(folder, name, kinds)
-    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.part")
+    temporary = os.path.join(folder, f".{os.path.basename(path)}.{os.urandom(6).hex()}.part")
     try:
-        temporary.write_bytes(MAGIC + sha256(body).digest() + body)
+        with open(temporary, "wb") as file:
+            file.write(MAGIC + sha256(body).digest() + body)
         os.replace(temporary, path)
     except OSError:  # a full disk, say: it is only slower without
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
 
 
-def find(folder: Path, name: str, kinds: str) -> Code | None:
+def find(folder: str, name: str, kinds: str) -> Code | None:
     """What was kept, if it is whole."""
     try:
-        content = _file(folder, name, kinds).read_bytes()
+        with open(_file(folder, name, kinds), "rb") as file:
+            content = file.read()
     except OSError:
         return None
     start = len(MAGIC) + 32
@@ -153,10 +148,10 @@ def find(folder: Path, name: str, kinds: str) -> Code | None:
     if not content.startswith(MAGIC) or sha256(body).digest() != content[len(MAGIC) : start]:
         return None
     size = int.from_bytes(body[:8], "little")
-    head = json.loads(body[8 : 8 + size])
-    if (head["name"], head["kinds"]) != (name, kinds):
+    head = body[8 : 8 + size].decode().split("\n")
+    if head[:2] != [name, kinds]:
         return None
-    return Code(head["symbol"], head["result"], body[8 + size :])
+    return Code(head[2], head[3], body[8 + size :])
 
 
 # --- Loading ---

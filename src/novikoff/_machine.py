@@ -26,8 +26,7 @@ import math
 import struct
 from typing import Any
 
-import numpy as np
-
+from novikoff._arrays import np
 from novikoff._jit import DISABLED, primitive
 
 LANES = 8

@@ -36,13 +36,13 @@ def digest(root: str, home: str | None = None) -> str:
         return _read(root, files)
     state = sha256(repr((root, files)).encode()).hexdigest()
     kept = os.path.join(home, PREFIX + sha256(root.encode()).hexdigest()[:DIGITS])
-    with contextlib.suppress(OSError, ValueError), open(kept, encoding="ascii") as file:
-        of, found = file.read().split()
+    with contextlib.suppress(OSError, ValueError), open(kept, "rb") as file:
+        of, found = file.read().decode().split()
         if of == state and len(found) == DIGITS:
             return found
     found = _read(root, files)
     if max((max(changed, touched) for _, changed, touched, _, _ in files), default=0) < time.time_ns() - SETTLED:
-        _keep(kept, f"{state} {found}\n")
+        _keep(kept, f"{state} {found}\n".encode())
     return found
 
 
@@ -66,12 +66,12 @@ def _read(root: str, files: list[Status]) -> str:
     return total.hexdigest()[:DIGITS]
 
 
-def _keep(path: str, text: str) -> None:
+def _keep(path: str, content: bytes) -> None:
     """Written beside its place, then renamed: another process sees all of it or nothing."""
     temporary = f"{path}.{os.getpid()}.part"
     try:
-        with open(temporary, "w", encoding="ascii") as file:
-            file.write(text)
+        with open(temporary, "wb") as file:
+            file.write(content)
         os.replace(temporary, path)
     except OSError:  # it only takes longer without
         with contextlib.suppress(OSError):

@@ -15,8 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from novikoff._arrays import np
 from novikoff._jit import primitive
 
 LANES = 8

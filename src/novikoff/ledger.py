@@ -8,11 +8,10 @@ constant however long the stream, and the curve of mistakes is known to within `
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled
 
 CAPACITY = 4096
@@ -87,7 +86,7 @@ class Ledger:
     @property
     def radius(self) -> float:
         """R = max‖x_t‖ in the space that the learner works in, bias included."""
-        return float(np.sqrt(self.book.sums[SQUARED_RADIUS]))
+        return math.sqrt(self.book.sums[SQUARED_RADIUS])
 
     @property
     def energy(self) -> float:

@@ -18,9 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff.errors import ModelFileError
 from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
@@ -33,6 +31,9 @@ from novikoff.wrap.solved import Solved
 
 FORMAT = 1
 NO_CHECKSUM = "0" * 64
+KINDS = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
+"""Of numbers, as NumPy calls them, in the order in which safetensors writes arrays of them."""
+NAMED = {"b1": "BOOL"}
 PIECE = 1 << 12  # names that are written at once
 
 
@@ -74,13 +75,27 @@ def frozen(model: Learner | Solved) -> Callable[[], bytes]:
 
 
 def _content(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> bytes:
-    from safetensors.numpy import save as serialise
-
     # The checksum first, so that it is the first place where these digits can stand.
     header = {"checksum": NO_CHECKSUM, "format": FORMAT, **header}
-    content = serialise(tensors, {"novikoff": json.dumps(header)})
+    content = _serialised(tensors, {"novikoff": json.dumps(header)})
     digest = hashlib.sha256(content).hexdigest()
     return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
+
+
+def _serialised(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> bytes:
+    """As safetensors writes it: the length of the header, the header, and the arrays, those of the largest kind of
+    numbers first, then by name."""
+    order = sorted(tensors, key=lambda name: (KINDS.index(tensors[name].dtype.str[1:]), name))
+    about: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in order:
+        array = tensors[name]
+        start, end = end, end + array.nbytes
+        kind = NAMED.get(array.dtype.str[1:]) or f"{array.dtype.kind.upper()}{8 * array.itemsize}"
+        about[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [start, end]}
+    text = json.dumps(about, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([len(text).to_bytes(8, "little"), text, *(tensors[name].tobytes() for name in order)])
 
 
 def described(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from novikoff.cli.reading import DATA, add_reading, options_of
@@ -59,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     model = load(options.model)
     for path in (options.output, options.report):
         if path:
-            check_writable(Path(path))
+            check_writable(path)
     certificate, replayed, source = _made(model, options_of(options), options.passes, options)
     if to_bytes(replayed) != to_bytes(model):
         raise InputError(
@@ -99,6 +98,8 @@ def _write(certificate: Any, model: Any, source: Any, path: str | None, options:
     from novikoff.store import write_atomically
 
     if path:
+        from pathlib import Path
+
         write_atomically(Path(path), (certificate.as_json() + "\n").encode())
     if options.report:
         write_report(options.report, certificate, model, source, options.data)

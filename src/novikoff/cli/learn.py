@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
+import os
 import sys
 import time
 from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from novikoff import learners
@@ -94,16 +93,18 @@ def run(options: argparse.Namespace) -> int:
     resumed = learner if options.resume else None
     asked = "--certificate" if options.certificate else "--report" if options.report else None
     _can_be_read(options.data, passes)
-    for path in (options.save, options.certificate, options.report):
-        if path:
-            check_writable(Path(path))
+    for path in filter(None, (options.save, options.certificate, options.report)):
+        from pathlib import Path
+
+        check_writable(Path(path))
     if asked and (options.resume or "-" in options.data):
         raise InputError(f"{asked} is for a run from its beginning on files: not with --resume or standard input.")
     before = learner.ledger_.examples if resumed else 0
     model, reading = _learned(learner, passes, options)
-    if model.two_classes and len(model.classes_) < 2:
+    known: list[Any] = model._state.labels.known() if model.two_classes else []
+    if model.two_classes and len(known) < 2:
         raise InputError(
-            f"{', '.join(options.data)}: all labels are {model.classes_[0]}: with one class there is nothing to learn."
+            f"{', '.join(options.data)}: all labels are {known[0]}: with one class there is nothing to learn."
         )
     if options.save:
         from novikoff.store import save
@@ -112,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
     report = _summary(model, reading, before, time.perf_counter() - began)
     if asked:
         report["certificate"] = certified(model, _reading_options(model, options), passes, options)
-    print(json.dumps(report) if options.json else _as_text(report, options))
+    print(_as_json(report) if options.json else _as_text(report, options))
     return 0
 
 
@@ -134,7 +135,7 @@ def _for_two(options: argparse.Namespace) -> bool:
     """Whether there can only be two labels."""
     if options.output_hypothesis and scheme.named(options) not in (None, "binary"):
         raise InputError(f"--output-hypothesis is for two labels: leave out --scheme {options.scheme}.")
-    if options.output_hypothesis and len({str(Path(title).resolve()) for title in options.data}) < len(options.data):
+    if options.output_hypothesis and len({os.path.realpath(title) for title in options.data}) < len(options.data):
         raise InputError("--output-hypothesis is for examples that come once: name each file once.")
     return bool(options.positive or options.output_hypothesis)
 
@@ -154,6 +155,7 @@ def _passes(learner: Any, name: str | None, passes: int, options: argparse.Names
         name = "binary"
     model = learner if name == "resumed" else scheme.stacked(_inside(learner, name, options), name, options, found)
     model._check_all()
+    first = first.settled()
     ledger = model.ledger_ if options.resume else None
     already, mistakes = (ledger.examples, ledger.mistakes) if ledger is not None else (0, 0)
     progress = Progress(quiet=options.quiet, already=already, mistakes=mistakes)
@@ -238,9 +240,19 @@ def _summary(model: Any, reading: Reading, before: int, seconds: float) -> dict[
     }
 
 
+def _as_json(report: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(report)
+
+
 def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
     more = [f"{title:<12}{text}" for title, text in _more(report)]
-    saved = "".join(f"\n{line}" for line in [*more, *([f"saved       {Path(options.save)}"] if options.save else [])])
+    if options.save:
+        from pathlib import Path
+
+        more.append(f"saved       {Path(options.save)}")
+    saved = "".join(f"\n{line}" for line in more)
     scheme = "".join(f"{key:<12}{value}\n" for key, value in report.items() if key in ("scheme", "classes"))
     return (
         f"learner     {report['learner']}\n"

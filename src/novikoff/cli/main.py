@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import gc
 import io
 import os
 import sys
@@ -17,7 +19,7 @@ from typing import NoReturn
 # Nothing here multiplies matrices: the threads that NumPy would make for that only cost time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from novikoff import __version__
+from novikoff import __version__, _arrays
 from novikoff.cli import interrupt
 from novikoff.errors import NovikoffError
 
@@ -46,6 +48,24 @@ examples:
 """
 
 
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """As wide as the terminal is. One is made for each option, and only for that argparse would import `shutil`."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+@functools.cache
+def _columns() -> int:
+    try:
+        columns = int(os.environ.get("COLUMNS", "0"))
+    except ValueError:
+        columns = 0
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        columns = columns if columns > 0 else os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    return columns if columns > 0 else 80
+
+
 def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """All commands. Only the module of the command that the arguments name is imported; None imports all of them, and
     gives `learn` the settings of all learners."""
@@ -54,13 +74,15 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
         allow_abbrev=False,
         description="Learns linear classifiers from streams, one example at a time, and keeps a ledger of every run.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
     )
     top.add_argument("--version", action="version", version=f"novikoff {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    asked = None if arguments is None else next((name for name in arguments[:1] if name in COMMANDS), "")
     for name, text in COMMANDS.items():
-        if arguments is not None and name not in arguments[:1]:
-            commands.add_parser(name, help=text)
+        if asked is not None and name != asked:
+            if not asked:  # what is said then is about all of them
+                commands.add_parser(name, help=text)
             continue
         module = import_module(f"novikoff.cli.{name.replace('-', '_')}")
         sub = commands.add_parser(
@@ -69,7 +91,7 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
             allow_abbrev=False,
             description=module.__doc__,
             epilog=module.EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Formatter,
         )
         module.add_arguments(sub, arguments)
         sub.set_defaults(run=module.run)
@@ -82,9 +104,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no γ is no reason to fail
     try:
+        if arguments[:1] == ["learn"]:
+            _without_numpy()
         options = _parsed(parser(arguments), arguments)
         if not getattr(options, "quiet", False):
             _tell_of_compiling()
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
         with interrupt.heard():
             code: int = options.run(options)
             interrupt.check()
@@ -119,12 +146,21 @@ def _parsed(known: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
 def program() -> NoReturn:
     """`main` as a process of its own. It ends at once: to take all modules apart first, as Python does, would be a
     tenth of a short run, and there is nothing left that needs it."""
+    gc.disable()  # as long as modules are imported: there is no garbage
     code = main()
     with contextlib.suppress(OSError, ValueError):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
     os._exit(code)
+
+
+def _without_numpy() -> None:
+    """… as long as machine code does what there is to do."""
+    from novikoff import _jit
+
+    if _jit.LEAN and not _jit.DISABLED:
+        _arrays.stand_in()
 
 
 def _tell_of_compiling() -> None:

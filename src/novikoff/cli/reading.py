@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 from novikoff.errors import InputError
@@ -109,7 +109,7 @@ FLAGS = {"lower": "--case"}
 
 def is_stream(title: str) -> bool:
     """Whether it can be read once only."""
-    return title == "-" or (Path(title).exists() and not Path(title).is_file())
+    return title == "-" or (os.path.exists(title) and not os.path.isfile(title))
 
 
 def reading_for(titles: list[str], options: Options, state: Any) -> Reading:

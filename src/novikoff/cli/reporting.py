@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 
@@ -26,4 +25,6 @@ def write_report(path: str, certificate: Any, model: Any, source: Any, titles: S
         from novikoff.report.certified import page
 
         text = page(account(certificate, model, source, titles))
+    from pathlib import Path
+
     write_atomically(Path(path), text.encode())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from novikoff.cli.reading import is_stream, options_of
@@ -90,7 +90,7 @@ def _expected(batch: Batch, titles: list[str]) -> int:
     """How many examples there are, if all are like the first ones."""
     if not batch.size:
         return len(batch)
-    return max(len(batch), round(len(batch) * sum(Path(title).stat().st_size for title in titles) / batch.size))
+    return max(len(batch), round(len(batch) * sum(os.stat(title).st_size for title in titles) / batch.size))
 
 
 def _write_out(options: argparse.Namespace, kernel: Any) -> None:

@@ -116,7 +116,7 @@ def asked_for(batch: Batch) -> tuple[str, dict[str, Any]]:
     parsed = batch.parsed
     if parsed.sets is not None:
         return "multi-label", {}
-    if parsed.groups is not None and (parsed.groups >= 0).any():
+    if parsed.groups is not None and parsed.groups.max() >= 0:
         return "query-ranking", {}
     told: dict[int, Any] = {}
     for i, key in enumerate(parsed.keys[:LOOKED_AT].tolist()):

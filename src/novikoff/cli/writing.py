@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from novikoff.errors import InputError
 
 
-def check_writable(path: Path) -> None:
-    folder = Path(os.path.realpath(path)).parent
-    if path.is_dir():
+def check_writable(path: str | os.PathLike[str]) -> None:
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
         raise InputError(f"{path}: is a directory: name a file in it.")
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(f"{path}: is not a file but a device or a pipe: name a file.")
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise InputError(f"{path}: No such file or directory: make the folder {folder} first.")
     if not os.access(folder, os.W_OK):
         raise InputError(f"{path}: Permission denied: the folder {folder} can't be written.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 COMMON = (
@@ -33,8 +34,14 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"winnow-r": ("winnow", {"floo
 
 def names() -> list[str]:
     """The learners by their command-line names, which are those of their files: a new file is a new learner."""
-    files = (m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in COMMON)
-    return sorted([*files, *VARIANTS])
+    return sorted([*modules(__path__[0], COMMON), *VARIANTS])
+
+
+@cache
+def modules(folder: str, others: tuple[str, ...]) -> tuple[str, ...]:
+    """The modules in a folder, without those that are not one of many, as the command line calls them."""
+    files = (name.removesuffix(".py") for name in os.listdir(folder) if name.endswith(".py"))
+    return tuple(name.replace("_", "-") for name in files if name not in ("__init__", *others))
 
 
 def learner_class(name: str) -> Any:

@@ -17,14 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff.learners.estimator import within
 from novikoff.learners.judged import Judged
 from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
-from novikoff.parts import council_columns  # noqa: F401 - what the council does with many columns
 from novikoff.parts.council import ERRORS, MEMBERS, SCORES, STEPS, VOTES, Council, council
 from novikoff.parts.geometry import read_all
 from novikoff.parts.rules import Told

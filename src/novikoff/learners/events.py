@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-import numpy as np
-from numpy import ndarray
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff.learners.lane import Lane
 from novikoff.learners.learner import TIES
 from novikoff.learners.linear import Linear
@@ -20,6 +17,8 @@ from novikoff.parts.geometry import read_some
 from novikoff.stream.rows import Dense
 
 _LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_met")
+
+ndarray = np.ndarray  # by a name of its own it is found sooner
 
 
 class OneByOne(Linear):

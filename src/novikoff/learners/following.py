@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-import numpy as np
-
+from novikoff._arrays import np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
@@ -55,7 +54,7 @@ class Following:
     def take(self, batch: Batch, onlooker: Onlooker | None = None) -> Any:
         """The next examples of the reading; returns their labels as the model takes them: −1 and +1, 0 for those that
         are left out, of two."""
-        return self._learn(self._ready(batch), batch, onlooker or Nobody())
+        return self._learn(self._ready(batch), batch.settled(), onlooker or Nobody())
 
     def shown(self, batches: Iterable[Batch], see: Any) -> None:
         """All of these examples, and each batch with its labels to `see`, where there is one."""
@@ -117,7 +116,7 @@ class Following:
         """In pieces that end where the onlooker wants to look."""
         signs, weights = self.sides.of(batch), batch.parsed.weights
         absent = self.sides.left_out(signs)
-        if absent.any():
+        if absent is not None:
             weights = (weights if len(weights) else np.ones(len(batch))) * ~absent
         rows: Rows = batch.rows
         if rows.values.dtype != state.kind:

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
+from novikoff._arrays import np
 from novikoff._jit import Like
 from novikoff._machine import pack
 from novikoff.learners.state import State

@@ -11,9 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from novikoff._arrays import ArrayLike, NDArray, np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.estimator import truth, whole
 from novikoff.learners.fitted import Fitted

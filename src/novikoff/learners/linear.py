@@ -6,9 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff.learners.learner import TIES
 from novikoff.learners.slotted import Slotted
 from novikoff.learners.state import State

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.parts.geometry import limit
 from novikoff.stream import door

@@ -12,9 +12,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._jit import Like
 from novikoff._machine import pack
 from novikoff.learners.lane import LENGTHS

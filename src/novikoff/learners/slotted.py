@@ -6,9 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff.errors import InputError
 from novikoff.learners.learner import Learner
 from novikoff.learners.state import State

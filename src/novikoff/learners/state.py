@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
 from novikoff.parts.geometry import APPENDED, arrays, resized

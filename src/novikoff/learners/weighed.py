@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from numpy.typing import ArrayLike
-
+from novikoff._arrays import ArrayLike
 from novikoff.learners.events import OneByOne
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._machine import element, put
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import move, pull, read

@@ -21,9 +21,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled
 from novikoff.parts.adagrad import AdaGrad
 from novikoff.parts.averages import mean, raised

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled
 from novikoff._machine import element, put
 from novikoff.parts.geometry import finished, limit, move, pull, read, settle, tick

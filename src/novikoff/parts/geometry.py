@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled, generic
 from novikoff._machine import element, in_range
 from novikoff.stream.rows import Rows, Seen, first, last, measure, origin, slot

@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled, compiled_brief
 from novikoff._machine import dense_sums, unpacked
 from novikoff.ledger import EXAMPLES, Book

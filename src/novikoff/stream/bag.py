@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._bytes import signed
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element

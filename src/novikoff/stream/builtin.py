@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-from importlib.util import find_spec
-from pathlib import Path
+import os
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff.errors import NovikoffError
 from novikoff.stream.rows import Dense
 
@@ -49,13 +45,17 @@ STREAMS = {
 def read(title: str) -> tuple[Dense, NDArray[Any], int]:
     """The rows, their labels by name, and the number of columns."""
     stream = STREAMS[title]
+    from importlib.util import find_spec
+
     spec = find_spec("sklearn")
     if spec is None or spec.origin is None:
         raise NovikoffError(
             "The built-in streams come with scikit-learn, which is not installed: pip install scikit-learn."
         )
-    path = Path(spec.origin).parent / "datasets" / "data" / stream.file
-    content = path.read_bytes()
+    import gzip
+
+    with open(os.path.join(os.path.dirname(spec.origin), "datasets", "data", stream.file), "rb") as file:
+        content = file.read()
     text = (gzip.decompress(content) if stream.file.endswith(".gz") else content).decode()
     table = np.array([line.split(",") for line in text.split()[stream.header :]], np.float64)
     labels = np.array(stream.labels)[table[:, -1].astype(int)]

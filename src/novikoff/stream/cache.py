@@ -10,18 +10,14 @@ another state of the file or of another way to read it is not used but made anew
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._bytes import fold, word
 from novikoff._jit import DISABLED, compiled, source_digest
 from novikoff.errors import InputError
@@ -140,7 +136,7 @@ class Writer:
 
     def __init__(self, title: str, stamp: Stamp) -> None:
         self.path, self.title, self.stamp = cache_path(title), title, stamp
-        self.temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(6)}.part")
+        self.temporary = self.path.with_name(f".{self.path.name}.{os.urandom(6).hex()}.part")
         self.labels: dict[int, Any] = {}
         self.gathered: list[_Piece] = []
         self.size = 0
@@ -198,6 +194,8 @@ class Writer:
     def close(self, bad: dict[str, int], used: NDArray[np.uint64]) -> None:
         """Complete: the cache takes its place, unless the file has changed meanwhile."""
         self._write_record()
+        import base64
+
         about = {"labels": list(self.labels.items()), "bad": bad, "used": base64.b64encode(used.tobytes()).decode()}
         trailer = json.dumps(about).encode()
         end = len(trailer).to_bytes(8, "little") + int(_of_text(trailer)).to_bytes(8, "little") + MAGIC
@@ -238,6 +236,8 @@ class Cache:
         """Which cache this is, and since when."""
         self.labels = dict(about["labels"])
         self.bad: dict[str, int] = about["bad"]
+        import base64
+
         self.used = np.frombuffer(base64.b64decode(about["used"]), np.uint64)
         file.seek(start)
 

@@ -24,9 +24,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled, compiled_apart, primitive
 from novikoff._machine import element
 

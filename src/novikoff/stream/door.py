@@ -12,9 +12,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from novikoff._arrays import ArrayLike, NDArray, np
 from novikoff.errors import InputError
 from novikoff.stream.rows import Dense, Rows, Sparse
 

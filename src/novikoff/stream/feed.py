@@ -7,19 +7,14 @@ last whole record of a block is carried over to the next one.
 from __future__ import annotations
 
 import contextlib
-import lzma
 import os
 import select
 import stat
 import sys
-import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING
 from novikoff.errors import InputError
 
@@ -71,15 +66,15 @@ class Feed:
 
     def head(self, size: int = BLOCK) -> bytes:
         """The first bytes, whole lines if there are any, for a look at what is in the file; they are still to come."""
-        content = bytearray(self.tail.tobytes())
+        content = self.tail.tobytes()
         while len(content) < size:
             piece = bytearray(size - len(content))
             count = self._read(piece)
-            content += piece[:count]
+            content += memoryview(piece)[:count]
             if count == 0 or b"\n" in content:
                 break
-        self.tail = np.frombuffer(bytes(content), np.uint8)
-        return bytes(content)
+        self.tail = np.frombuffer(content, np.uint8)
+        return content
 
     def skip(self, count: int) -> None:
         """Leaves out the first bytes of `head`."""
@@ -140,10 +135,10 @@ class Feed:
     def _read(self, room: Any) -> int:
         try:
             count = self.file.readinto(room)
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
+        except (EOFError, OSError) as problem:
             self._unreadable(problem)
         except Exception as problem:
-            if type(problem).__name__ != "ZstdError":  # of a library that is imported only where it is needed
+            if not is_of_packing(problem):
                 raise
             self._unreadable(problem)
         self.taken += count
@@ -154,6 +149,12 @@ class Feed:
     def _unreadable(self, problem: Exception) -> NoReturn:
         reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
         raise InputError(f"{self.title}: can't be read to its end: {reason}.") from None
+
+
+def is_of_packing(problem: Exception) -> bool:
+    """Whether it comes from one of the libraries that unpack, which are imported only where they are needed."""
+    kind = type(problem)
+    return kind.__name__ in ("ZstdError", "LZMAError") or (kind.__module__, kind.__name__) == ("zlib", "error")
 
 
 @contextlib.contextmanager
@@ -253,6 +254,8 @@ def _unpacked(kind: str, file: Any) -> Any:
 
         return gzip.GzipFile(fileobj=file)
     if kind == "xz":
+        import lzma
+
         return lzma.LZMAFile(file)
     if kind == "bzip2":
         import bz2
@@ -294,8 +297,8 @@ class _Zstandard:
 
 def plain_suffix(title: str) -> str:
     """The ending of a file's name, that of packing left out."""
-    path = Path(title)
-    return Path(path.stem).suffix.lower() if path.suffix.lower() in SUFFIXES else path.suffix.lower()
+    name, suffix = os.path.splitext(title)
+    return (os.path.splitext(name)[1] if suffix.lower() in SUFFIXES else suffix).lower()
 
 
 def last_line_end(text: NDArray[np.uint8], start: int, stop: int) -> int:

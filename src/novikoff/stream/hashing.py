@@ -16,9 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._bytes import fold, word
 from novikoff._bytes import signed as signed_number
 from novikoff._jit import DISABLED, compiled

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff.stream.dictionary import NameTable
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Sparse

@@ -11,15 +11,12 @@ import select
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, is_foreign, is_settled, np, of_numpy
 from novikoff._bytes import PADDING
 from novikoff.errors import InputError
-from novikoff.stream import builtin, cache, formats
+from novikoff.stream import builtin, formats
 from novikoff.stream.feed import BLOCK, Block, Feed, opened
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem
 from novikoff.stream.names import Names
@@ -29,6 +26,7 @@ from novikoff.stream.pipeline import in_order
 from novikoff.stream.rows import Dense, Rows, Sparse, cut
 
 if TYPE_CHECKING:
+    from novikoff.stream import cache
     from novikoff.stream.maps import Map, Mapper
 
 MOST_THREADS = 8
@@ -68,6 +66,12 @@ class Batch:
             groups=None if parsed.groups is None else parsed.groups[some],
         )
         return replace(self, rows=rows, parsed=of_some)
+
+    def settled(self) -> Batch:
+        """The same with NumPy's arrays, where that is there (see `_arrays.py`)."""
+        if not (is_foreign(self.parsed.keys) and is_settled()):
+            return self
+        return replace(self, rows=of_numpy(self.rows), parsed=of_numpy(self.parsed))
 
     def where(self, i: int) -> str:
         """file:line of example i."""
@@ -112,7 +116,8 @@ class Reading:
         self.left_out.clear()
         for title in self.titles:
             batches = [_builtin(title)] if is_builtin(title) else self._file(title)
-            yield from batches if self.options.map is None else self._through_map(batches)
+            for batch in batches if self.options.map is None else self._through_map(batches):
+                yield batch.settled()
 
     def columns(self, title: str) -> list[str] | None:
         """The names of a table's columns, where it has any."""
@@ -167,7 +172,7 @@ class Reading:
         bits = self.format.bits_used if self.format is not None else None
         if bits:
             slots = 1 << bits
-            used = int(np.bitwise_count(self._used_slots()).sum())
+            used = int.from_bytes(self._used_slots().tobytes(), "little").bit_count()
             counted = self.options.keep_names > 0
             # Where every slot is used there are at least so many names as would have left half a slot free.
             expected = slots * math.log(slots / max(slots - used, 0.5)) - used
@@ -211,6 +216,8 @@ class Reading:
 
     def _cached(self, feed: Feed, settled: Format, lines: int) -> Iterator[Batch]:
         """The same from the cache, or from the text with a cache made of it."""
+        from novikoff.stream import cache
+
         named = settled.bits_used == 0 or self.options.keep_names > 0
         if named or self.options.several_labels or feed.status is None:
             raise InputError(
@@ -250,6 +257,8 @@ class Reading:
 
     def _cache_places(self) -> list[cache.Place]:
         """Made once. More than one thread to read would be of no use: memory is what it waits for."""
+        from novikoff.stream import cache
+
         if not self._cached_in:
             self._cached_in = [cache.Place() for _ in self._count_places()][:3]
         return self._cached_in
@@ -258,6 +267,8 @@ class Reading:
         self, feed: Feed, settled: Format, lines: int, stamp: cache.Stamp, already: int
     ) -> Iterator[Batch]:
         """`already` examples came from a cache that turned out to be damaged: they are not given once more."""
+        from novikoff.stream import cache
+
         bad = self.bad.copy()
         self._used.append(self._used_slots())
         for place in self._places(settled):
@@ -353,17 +364,21 @@ def _more(feed: Feed, head: bytes, kind: Any) -> bytes:
 
 def _joined(used: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """The bits that are set in any of these; some may have none at all."""
-    return np.bitwise_or.reduce([words for words in used if len(words)] or [np.zeros(0, np.uint64)])
+    together, size = 0, 0
+    for words in used:
+        together |= int.from_bytes(words.tobytes(), "little")
+        size = max(size, words.nbytes)
+    return np.frombuffer(together.to_bytes(size, "little"), np.uint64)
 
 
 def is_builtin(title: str) -> bool:
-    return title in builtin.STREAMS and not Path(title).exists()
+    return title in builtin.STREAMS and not os.path.exists(title)
 
 
 def check_names(titles: list[str]) -> None:
     """Raises InputError for a name that is neither a file nor a built-in stream."""
     for title in titles:
-        if title != "-" and not is_builtin(title) and not Path(title).exists():
+        if title != "-" and not is_builtin(title) and not os.path.exists(title):
             known = ", ".join(builtin.STREAMS)
             raise InputError(f"{title}: no such file, and no built-in stream of that name (there are {known}).")
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._columns import (
     BLOCK,
     dense_columns,

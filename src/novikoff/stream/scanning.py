@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING, equal, lowest, ones, upto
 from novikoff._jit import DISABLED, compiled
 

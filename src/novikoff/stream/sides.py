@@ -7,9 +7,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
+from novikoff._jit import compiled
 from novikoff.errors import LabelError
 from novikoff.stream.classes import Classes, LabelSets
 from novikoff.stream.dictionary import NameTable
@@ -19,6 +18,16 @@ from novikoff.stream.reading import Batch
 SEVERAL = "there must be one label: sets of labels are for MultiLabel (--scheme multi-label)."
 
 L = TypeVar("L", Labels, Classes)
+
+
+@compiled
+def look_up_codes(numbers: NDArray[np.uint32], codes: NDArray[Any], nothing: int, out: NDArray[Any]) -> int:
+    """The code of each number; returns how many of them are `nothing`."""
+    count = 0
+    for i in range(len(numbers)):
+        out[i] = codes[numbers[i]]
+        count += int(out[i] == nothing)
+    return count
 
 
 class _Told(ABC, Generic[L]):
@@ -35,6 +44,8 @@ class _Told(ABC, Generic[L]):
         self.leave_out = leave_out
         self.table = NameTable()
         self.codes: NDArray[Any] = np.zeros(0, np.int64)
+        self.absent = 0
+        """How many examples of the last batch are to be left out."""
 
     def of(self, batch: Batch) -> Any:
         """The code of each example."""
@@ -51,15 +62,15 @@ class _Told(ABC, Generic[L]):
         numbers = self.table.numbers_of(batch.parsed.keys, number)
         if new:
             self.codes = np.concatenate([self.codes, np.array(new, self.codes.dtype)])
-        out: NDArray[Any] = self.codes[numbers]
-        left_out = int(np.count_nonzero(out == self.nothing))
-        if left_out and self.leave_out is not None:
-            self.leave_out["label"] += left_out
+        out: NDArray[Any] = np.empty(len(numbers), self.codes.dtype)
+        self.absent = look_up_codes(numbers, self.codes, self.nothing, out)
+        if self.absent and self.leave_out is not None:
+            self.leave_out["label"] += self.absent
         return out
 
-    def left_out(self, codes: Any) -> NDArray[np.bool_]:
-        """Which examples are to be left out."""
-        return np.asarray(codes == self.nothing)
+    def left_out(self, codes: Any) -> NDArray[np.bool_] | None:
+        """Which examples of the last batch are to be left out; None where all are learned."""
+        return np.asarray(codes == self.nothing) if self.absent else None
 
     def _code(self, batch: Batch, i: int) -> int:
         label: Any = False
@@ -128,8 +139,8 @@ class SetsOfNumbers(_Told[Classes]):
         together = np.array([c for m in members for c in m], np.int64)
         return LabelSets(np.concatenate([[0], np.cumsum(lengths)]), together, absent=codes < 0)
 
-    def left_out(self, codes: LabelSets) -> NDArray[np.bool_]:
-        return np.zeros(len(codes), np.bool_) if codes.absent is None else codes.absent
+    def left_out(self, codes: LabelSets) -> NDArray[np.bool_] | None:
+        return codes.absent if codes.absent is not None and codes.absent.any() else None
 
     def _number(self, label: Any) -> int:
         labels = label if isinstance(label, list) else [label]

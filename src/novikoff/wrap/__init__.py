@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 from novikoff import learners
@@ -32,7 +31,7 @@ COMMON = (
 
 def names() -> list[str]:
     """The schemes by their command-line names, which are those of their files."""
-    return sorted(m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in COMMON)
+    return sorted(learners.modules(__path__[0], COMMON))
 
 
 def model_class(name: str) -> Any:

@@ -20,6 +20,7 @@ from novikoff.learners.one_example import known_terms, row_of
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import columns as table
+from novikoff.parts import council_columns  # noqa: F401 - what Auto does with many columns
 from novikoff.parts.deciding import weigh_all
 from novikoff.parts.geometry import limit
 from novikoff.parts.many import KNOWN, Tally, learn_many

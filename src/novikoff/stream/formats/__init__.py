@@ -30,10 +30,10 @@ SUFFIXES = {
 }
 _NUMBER = rb"[-+0-9.eE]+"
 _TERMS = rb"(\s+(qid|[0-9]+):[^\s:]+)"
-_SVMLIGHT = re.compile(
+_SVMLIGHT = (
     rb"\s*(" + _NUMBER + rb"(," + _NUMBER + rb")*" + _TERMS + rb"+|" + _NUMBER + rb"|" + _TERMS + rb"+)\s*(#.*)?"
 )
-_VW = re.compile(rb"\s*(" + _NUMBER + rb"\s+){0,3}('[^\s|]*\s*|[^\s|,;]*)\|")
+_VW = rb"\s*(" + _NUMBER + rb"\s+){0,3}('[^\s|]*\s*|[^\s|,;]*)\|"
 
 
 def format_class(name: str) -> Any:
@@ -58,9 +58,9 @@ def found(title: str, head: bytes) -> str:
         return "text"
     if line.lstrip().startswith(b"{"):
         return "jsonl"
-    if _SVMLIGHT.fullmatch(line):
+    if re.fullmatch(_SVMLIGHT, line):
         return "svmlight"
-    if _VW.match(line):
+    if re.match(_VW, line):
         return "vw"
     if b"\t" in line:
         return "tsv"

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff.errors import InputError
 from novikoff.stream.feed import Block, last_line_end
 from novikoff.stream.labels import plain

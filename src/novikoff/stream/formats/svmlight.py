@@ -15,9 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING, eight_terms, signed
 from novikoff._jit import compiled, compiled_apart
 from novikoff.stream.decimals import decimal
@@ -390,6 +388,8 @@ class Svmlight(Format):
 
 def has_sets(head: bytes) -> bool:
     """Whether the first lines have several labels: two of them and a tenth at least, for a few may be mistakes."""
+    if b"," not in head:
+        return False
     lines = [line.split(b"#", 1)[0].split(None, 1) for line in head.split(b"\n")[:LOOKED_AT]]
     several = sum(bool(parts) and b"," in parts[0] for parts in lines)
     return several > 1 and 10 * several >= sum(map(bool, lines))

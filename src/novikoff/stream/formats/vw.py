@@ -17,9 +17,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING, signed
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
@@ -316,7 +314,8 @@ class VWParser(Parser):
         old = self.used
         self.to = slots(terms, **self.how)
         self.used = self.to.used
-        self.used[: len(old)] |= old
+        if len(old):
+            self.used[: len(old)] |= old
 
     def parse(self, block: Block) -> Parsed:
         if block.size > self.size:
