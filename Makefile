@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow coverage check bench clean
+.PHONY: demo test test-slow coverage check bench docs clean
 
 demo: .venv/installed
 	@echo "569 biopsies, each judged before its diagnosis is told, then the diagnosis learned:"
@@ -41,6 +41,9 @@ check: .venv/developer
 bench: .venv/bench
 	$(BIN)/python -m benchmarks
 
+docs: .venv/docs
+	$(BIN)/python -m docs.builder site
+
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
@@ -58,9 +61,13 @@ bench: .venv/bench
 		|| echo "there is no Chromium here, and none could be installed: pages are not looked at"
 	@touch $@
 
+.venv/docs: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@touch $@
+
 .venv/bench: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
 	@touch $@
 
 clean:
-	rm -rf .venv .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis site

@@ -1,4 +1,5 @@
-"""The README and the guide: every code block runs and says what it is said to say."""
+"""The documentation: every code block runs and says what it is said to say, every link leads somewhere, every learner
+and command has its page, and the site is made of all that without a warning."""
 
 from __future__ import annotations
 
@@ -9,17 +10,26 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
-from novikoff.cli.main import main
+import novikoff
+from docs.builder.notebooks import cells
+from docs.builder.pictures import PICTURES, figure
+from docs.builder.staging import PICTURE, notebooks, pages
+from novikoff.learners import name_of
+from novikoff.wrap import model_class
+from tests.pages import Reader, blocks
 
 ROOT = Path(__file__).parent.parent
+SLOW = {"docs/multiclass.md", "docs/ensembles.md", "docs/network.md", "docs/labs.md", "docs/cluster.md"}
+"""What takes long: whole data sets in many learners."""
+RUN = [path for path in pages() if path.is_relative_to(ROOT / "docs")]
 
 
-def blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 @pytest.fixture(autouse=True)
@@ -27,95 +37,112 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+# --- What the README shows ---
+
+
 def test_the_python_of_the_readme() -> None:
-    outputs = blocks("README.md", "text")
-    for code, expected in zip(blocks("README.md", "python"), outputs, strict=False):
+    code = [block.code for block in blocks(ROOT / "README.md") if block.language == "python"]
+    outputs = [block.code for block in blocks(ROOT / "README.md") if block.language == "text"]
+    for part, expected in zip(code, outputs, strict=False):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(code, {})  # noqa: S102 - our own page
+            exec(part, {})  # noqa: S102 - our own page
         assert printed.getvalue() == expected
 
 
 def test_the_shell_of_the_readme() -> None:
     """Each line as a user types it; the first must print the result that the page shows, times apart."""
-    lines = [line for line in blocks("README.md", "sh")[1].splitlines() if line]
+    shell = [block.code for block in blocks(ROOT / "README.md") if block.language == "sh"]
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     outputs = []
-    for line in lines:
+    for line in filter(None, shell[1].splitlines()):
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=env, check=False)
         assert done.returncode == 0, (line, done.stderr)
         outputs.append(done.stdout)
-    shown = blocks("README.md", "text")[-1]
+    shown = [block.code for block in blocks(ROOT / "README.md") if block.language == "text"][-1]
     assert [row for row in outputs[0].splitlines() if "seconds" not in row] == [
         row for row in shown.splitlines() if "seconds" not in row
     ]
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "docs/guide.md",
-        "docs/reading.md",
-        "docs/concepts.md",
-        "docs/labs.md",
-        "docs/certificates.md",
-        "docs/separable.md",
-        "docs/theory.md",
-        pytest.param("docs/multiclass.md", marks=pytest.mark.slow),
-        "docs/online_to_batch.md",
-        "docs/kernels.md",
-        "docs/cluster.md",
-    ],
-)
-def test_the_python_of_the_guides(page: str) -> None:
-    names: dict[str, Any] = {}
-    for code in blocks(page, "python"):
-        exec(code, names)  # noqa: S102 - our own page
+# --- All other pages, from top to bottom ---
 
 
 @pytest.mark.parametrize(
-    "page",
-    [
-        "docs/reading.md",
-        "docs/concepts.md",
-        pytest.param("docs/labs.md", marks=pytest.mark.slow),
-        "docs/certificates.md",
-        "docs/separable.md",
-        "docs/theory.md",
-        pytest.param("docs/multiclass.md", marks=pytest.mark.slow),
-        "docs/online_to_batch.md",
-        pytest.param("docs/ensembles.md", marks=pytest.mark.slow),
-        pytest.param("docs/network.md", marks=pytest.mark.slow),
-        "docs/kernels.md",
-        pytest.param("docs/cluster.md", marks=pytest.mark.slow),
-    ],
+    "page", [pytest.param(p, id=name(p), marks=[pytest.mark.slow] * (name(p) in SLOW)) for p in RUN]
 )
-def test_the_shell_of_the_pages(page: str) -> None:
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    for script in blocks(page, "sh"):
-        done = subprocess.run(["bash", "-ec", script], capture_output=True, text=True, env=env, check=False)
-        assert done.returncode == 0, (script, done.stderr)
+def test_every_block_of_a_page(page: Path, tmp_path: Path) -> None:
+    with Reader(page, tmp_path) as reader:
+        reader.read()
 
 
-def test_the_theory_page_shows_what_is_printed() -> None:
-    first = blocks("docs/theory.md", "sh")[0].split()[1:]
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        assert main(first) == 0
-    assert printed.getvalue() == blocks("docs/theory.md", "text")[0]
+@pytest.mark.parametrize("notebook", [pytest.param(path, id=path.stem) for path in notebooks()])
+def test_every_cell_of_a_notebook(notebook: Path) -> None:
+    names: dict[str, object] = {}
+    for cell in cells(notebook):
+        if cell["cell_type"] == "code":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(cell["source"], str(notebook), "exec"), names)  # noqa: S102 - our own notebook
+            if cell["printed"] is not None:
+                assert printed.getvalue() == cell["printed"]
 
 
-@pytest.mark.parametrize("page", [pytest.param("docs/ensembles.md", marks=pytest.mark.slow), "docs/network.md"])
-def test_pages_show_what_is_printed(page: str) -> None:
-    names: dict[str, Any] = {}
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        for code in blocks(page, "python"):
-            exec(code, names)  # noqa: S102 - our own page
-    assert printed.getvalue() == "".join(blocks(page, "text"))
+# --- What there is, and where links lead ---
 
 
 def test_the_pages_name_only_what_is_there() -> None:
-    for page in ("README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))):
-        for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
-            assert ((ROOT / page).parent / link).exists(), (page, link)
+    for page in pages():
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / link).exists(), (name(page), link)
+
+
+def test_every_learner_has_a_page_with_a_picture() -> None:
+    written = {path.stem for path in (ROOT / "docs/learners").glob("*.md")} - {"README"}
+    home = novikoff._HOME
+    learners = {where.split(".")[1] for where in home.values() if where.startswith(("learners.", "wrap."))}
+    assert written == learners
+    assert written <= set(PICTURES)
+    listed = (ROOT / "docs/learners/README.md").read_text()
+    for page in sorted(written):
+        text = (ROOT / f"docs/learners/{page}.md").read_text()
+        assert PICTURE in text, page
+        assert f"({page}.md)" in listed, page
+        assert re.search(r"^```python$", text, re.MULTILINE), page
+
+
+def test_every_command_has_a_page() -> None:
+    from novikoff.cli.main import COMMANDS
+
+    written = {path.stem for path in (ROOT / "docs/commands").glob("*.md")} - {"README"}
+    assert written == set(COMMANDS)
+
+
+@pytest.mark.parametrize("page", sorted(PICTURES))
+def test_pictures_are_small_and_whole(page: str) -> None:
+    drawn = figure(page)
+    assert len(drawn) < 60_000
+    parts = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()]
+    assert {"svg", "title", "figcaption"} <= set(parts)
+    assert sum(tag in ("polyline", "rect", "circle", "polygon") for tag in parts) >= 3
+    assert figure(page) == drawn
+
+
+def test_the_site_is_made_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "docs.builder", str(tmp_path / "site")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    made = sorted((tmp_path / "site").rglob("*.html"))
+    assert len(made) > len(pages())
+    loads = re.compile(
+        r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?(?:https?:)?//|<link\b[^>]*\bhref=["']?(?:https?:)?//(?!.*rel=["']?canonical)"""
+    )
+    for page in made:
+        assert not loads.search(page.read_text()), page
+    for sheet in (tmp_path / "site").rglob("*.css"):
+        assert not re.search(r"""@import|url\(["']?(?:https?:)?//""", sheet.read_text()), sheet

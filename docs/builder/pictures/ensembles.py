@@ -1,0 +1,71 @@
+"""Pictures of the ensembles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from docs.builder.drawing import Plot
+from docs.builder.pictures.shared import Picture, marked, picture, plane, staircase
+from docs.builder.streams import ring, two_sides
+from novikoff import SGD, AdaBoost, Bagging, OnlineBagging, OnlineBoosting, Perceptron, RandomForest
+
+
+@picture
+def adaboost() -> Picture:
+    X, y = ring(400, seed=31)
+    rounds = (1, 2, 5, 10, 20, 40, 80)
+    models = [AdaBoost(rounds=many).fit(X, y) for many in rounds]
+    plot = Plot((1, 80), (0, 1.05), names=("rounds", "training error"), scale="log x")
+    plot.line([(t, m.bound_) for t, m in zip(rounds, models, strict=True)], 1, "Π 2√(ε(1−ε))", dashed=True)
+    marked(plot, [(t, m.training_error_) for t, m in zip(rounds, models, strict=True)], 0, "made by stumps that vote")
+    return plot, "A disc, learned by questions about one feature each: the error falls, and the theorem with it."
+
+
+@picture
+def bagging() -> Picture:
+    X, y = two_sides(200, gap=0.0, noise=0.12, seed=32)
+    plot = plane(Bagging(members=30).fit(X, y), X, y)
+    return (
+        plot,
+        "Thirty trees, each grown on a draw of its own from 200 points with 12% wrong labels.",
+    )
+
+
+@picture
+def random_forest() -> Picture:
+    rng = np.random.default_rng(33)
+    X = rng.standard_normal((4000, 6))
+    y = ((X[:, 0] > 0) ^ (rng.random(4000) < 0.02)).astype(int)
+    sizes = (5, 10, 30, 100)
+    models = [RandomForest(trees=many, depth=3).fit(X, y) for many in sizes]
+    plot = Plot((5, 100), (0, 0.5), names=("trees", "error"), scale="log x")
+    plot.line(
+        [(t, m.error_bound(0.95).value) for t, m in zip(sizes, models, strict=True)], 1, "shown, 95%", dashed=True
+    )
+    marked(plot, [(t, m.out_of_bag_.error) for t, m in zip(sizes, models, strict=True)], 0, "out of the bag")
+    return (
+        plot,
+        "The estimate out of the bag, and what is shown of the vote: 4,000 examples, 2% of the labels wrong.",
+    )
+
+
+@picture
+def online_bagging() -> Picture:
+    X, y = two_sides(2000, gap=0.0, noise=0.1, seed=34)
+    plot = Plot((0, 2000), (0, 700), names=("examples", "mistakes"))
+    for colour, members in enumerate((1, 5, 30)):
+        staircase(plot, OnlineBagging(Perceptron(), members=members).fit(X, y), colour, f"members {members}")
+    return plot, "A tenth of the labels is wrong, so 200 mistakes are due to nobody: more members come nearer to that."
+
+
+@picture
+def online_boosting() -> Picture:
+    X, y = ring(3000, seed=35)
+    above = np.hstack([cut < X for cut in np.linspace(-0.8, 0.8, 9)]).astype(float)
+    plot = Plot((0, 3000), (0, 160), names=("examples", "mistakes"))
+    for colour, members in enumerate((1, 5, 20)):
+        staircase(plot, OnlineBoosting(SGD(), members=members).fit(above, y), colour, f"members {members}")
+    return (
+        plot,
+        "A disc, told by 18 questions about x₁ and x₂: members learn most from what others got wrong.",
+    )
