@@ -18,8 +18,8 @@ import novikoff
 from docs.builder.notebooks import cells
 from docs.builder.pictures import PICTURES, figure
 from docs.builder.staging import PICTURE, notebooks, pages
-from novikoff.learners import name_of
-from novikoff.wrap import model_class
+
+
 from tests.pages import Reader, blocks
 
 ROOT = Path(__file__).parent.parent
