@@ -343,6 +343,22 @@ def test_certify_and_verify_from_the_command_line(
     assert "other data" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("more", [[], ["--positive", "spam"], ["--scheme", "adaboost", "--rounds", "3"]])
+def test_names_that_are_kept_change_no_certificate(
+    more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mail, model, one, two = (str(tmp_path / name) for name in ("mail.txt", "m.model", "one.json", "two.json"))
+    Path(mail).write_text("spam\twin money\nham\tsee you\nspam\tmoney now\nham\tat noon\n" * 3)
+    assert main(["learn", mail, "--keep-names", "--save", model, "--certificate", one, "--quiet", *more]) == 0
+    assert main(["inspect", model]) == 0
+    assert "adaboost" in more or "money" in capsys.readouterr().out
+    assert main(["certify", model, mail, "--output", two, "--quiet", *more[: 2 * ("--positive" in more)]]) == 0
+    assert Path(one).read_bytes() == Path(two).read_bytes()
+    assert main(["verify", one, mail, "--quiet"]) == 0
+    assert main(["learn", mail, "--certificate", two, "--quiet", *more]) == 0
+    assert Path(one).read_bytes() == Path(two).read_bytes()
+
+
 def test_what_can_not_be_certified(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = str(tmp_path / "c.json")
     assert main(["learn", "-", "--certificate", target, "--quiet"]) == 2

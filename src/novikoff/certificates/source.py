@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
@@ -100,13 +100,14 @@ class Files:
     positive: str | None = None
 
     def __post_init__(self) -> None:
+        self.options = replace(self.options, keep_names=0)  # they are for people: what is learned is the same
         self._digests: dict[str, Future[str]] = {}
 
     def about(self) -> dict[str, Any]:
         """Files by their content: they may be renamed or moved."""
         unsaid = asdict(Options())
         ways = {name: value for name, value in asdict(self.options).items() if value != unsaid[name]}
-        for name in ("threads", "block", "cache", "keep_names"):  # they change nothing of what is read
+        for name in ("threads", "block", "cache"):  # they change nothing of what is read
             ways.pop(name, None)
         files = [{"stream": t} if is_builtin(t) else {"sha256": self._digest(t).result()} for t in self.titles]
         return {"files": files, "reading": ways, "positive": self.positive}

@@ -60,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
         if path:
             check_writable(path)
     certificate, replayed, source = _made(model, options_of(options), options.passes, options)
+    if getattr(model._state, "slot_names", None):  # kept for people: they are no part of what was learned
+        replayed._state.slot_names = model._state.slot_names
     if to_bytes(replayed) != to_bytes(model):
         raise InputError(
             f"{options.model}: was not learned from this data, in this order, in {options.passes} passes: name the same"
