@@ -18,8 +18,6 @@ import novikoff
 from docs.builder.notebooks import cells
 from docs.builder.pictures import PICTURES, figure
 from docs.builder.staging import PICTURE, notebooks, pages
-
-
 from tests.pages import Reader, blocks
 
 ROOT = Path(__file__).parent.parent
@@ -122,7 +120,7 @@ def test_every_command_has_a_page() -> None:
 def test_pictures_are_small_and_whole(page: str) -> None:
     drawn = figure(page)
     assert len(drawn) < 60_000
-    parts = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()]
+    parts = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()]  # noqa: S314
     assert {"svg", "title", "figcaption"} <= set(parts)
     assert sum(tag in ("polyline", "rect", "circle", "polygon") for tag in parts) >= 3
     assert figure(page) == drawn
