@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import random
 import socket
@@ -17,7 +15,6 @@ from novikoff import Kesler, Perceptron, load, save, verify
 from novikoff.service.proof import gathered
 from novikoff.store import to_bytes
 from tests.service import NDJSON, Nursery, Server, running
-from tests.test_docs import blocks
 
 
 @pytest.fixture(scope="module")
@@ -298,15 +295,6 @@ def test_creations_that_are_refused(server: Server) -> None:
     inner = server.make("x", "kesler", settings=settings)["settings"]["learner"]
     assert (inner["name"], inner["settings"]["rate"]) == ("perceptron", 0.5)
     assert server.ask("POST", "/v1/models", {"name": "x"})[0] == 409
-
-
-def test_the_python_of_the_page(server: Server) -> None:
-    world: dict[str, Any] = {}
-    for code, expected in zip(blocks("docs/service.md", "python"), blocks("docs/service.md", "text"), strict=True):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(code.replace("http://localhost:8000", server.url), world)  # noqa: S102 - our own page
-        assert printed.getvalue() == expected
 
 
 def _soon(true: Any, seconds: float = 10.0) -> bool:

@@ -12,8 +12,9 @@ from html import escape
 from typing import Any, Literal
 
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-WIDTH, HEIGHT = 640, 320
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 34, 44
+WIDTH, HEIGHT = 540, 330
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 50, 46
+ROW = 19  # of the legend, which has room for two
 INSIDE = WIDTH - LEFT - RIGHT
 TALL = HEIGHT - TOP - BOTTOM
 CELLS = 80, 40
@@ -27,7 +28,7 @@ class Plot:
         self.x, self.y, self.names = x, y, names
         self.logs = "x" in scale, "y" in scale
         self.parts: list[str] = []
-        self.legend: list[str] = []
+        self.legend: list[list[str]] = [[]]
         self.used = 0.0
 
     # --- What can be drawn ---
@@ -81,12 +82,12 @@ class Plot:
 
     def svg(self, title: str) -> str:
         head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" xmlns="http://www.w3.org/2000/svg">'
-        style = 'font-family="inherit" font-size="13" fill="currentColor"'
+        style = 'font-family="inherit" font-size="14" fill="currentColor"'
         inside = (
             f'<clipPath id="inside"><rect x="{LEFT}" y="{TOP}" width="{INSIDE}" height="{TALL}"/></clipPath>'
             f'<g clip-path="url(#inside)">{"".join(self.parts)}</g>'
         )
-        body = f"<g {style}>{inside}{self._axes()}{''.join(self.legend)}</g>"
+        body = f"<g {style}>{inside}{self._axes()}{self._legend()}</g>"
         return f"{head}<title>{escape(title)}</title>{body}</svg>"
 
     def _at(self, a: float, b: float) -> Point:
@@ -96,11 +97,18 @@ class Plot:
         )
 
     def _explain(self, name: str, mark: str, indent: int) -> None:
-        place = LEFT + self.used
-        self.legend.append(
-            f'<g transform="translate({place:.0f},{TOP - 12})">{mark}<text x="{indent}" y="0">{escape(name)}</text></g>'
-        )
-        self.used += indent + 7.0 * len(name) + 18
+        wide = indent + 7.4 * len(name) + 16
+        if self.used + wide > INSIDE + 16 and self.legend[-1]:
+            self.legend.append([])
+            self.used = 0.0
+        place = f'transform="translate({LEFT + self.used:.0f},0)"'
+        self.legend[-1].append(f'<g {place}>{mark}<text x="{indent}" y="0">{escape(name)}</text></g>')
+        self.used += wide
+
+    def _legend(self) -> str:
+        first = TOP - 12 - ROW * (len(self.legend) - 1)
+        rows = enumerate(self.legend)
+        return "".join(f'<g transform="translate(0,{first + ROW * k})">{"".join(row)}</g>' for k, row in rows)
 
     def _axes(self) -> str:
         bottom, parts = HEIGHT - BOTTOM, []
