@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 WIDTH, HEIGHT = 540, 330
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 50, 46
+LEFT, RIGHT, TOP, BOTTOM = 62, 22, 50, 46
 ROW = 19  # of the legend, which has room for two
 INSIDE = WIDTH - LEFT - RIGHT
 TALL = HEIGHT - TOP - BOTTOM
@@ -97,7 +97,7 @@ class Plot:
         )
 
     def _explain(self, name: str, mark: str, indent: int) -> None:
-        wide = indent + 7.4 * len(name) + 16
+        wide = indent + 7.8 * len(name) + 16
         if self.used + wide > INSIDE + 16 and self.legend[-1]:
             self.legend.append([])
             self.used = 0.0

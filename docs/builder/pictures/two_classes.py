@@ -100,7 +100,7 @@ def arow() -> Picture:
     X = rng.standard_normal((1500, 40))
     y = (X @ rng.standard_normal(40) + 0.3 * rng.standard_normal(1500) > 0).astype(int)
     X *= 10.0 ** rng.uniform(-1, 1, 40)
-    plot = Plot((0, 1500), (0, 400), names=("examples", "mistakes"))
+    plot = Plot((0, 1500), (0, 450), names=("examples", "mistakes"))
     for colour, model in enumerate((Perceptron(), SGD(loss="hinge"), AROW())):
         staircase(plot, model.fit(X, y), colour, type(model).__name__)
     return plot, "One pass over 40 features whose units differ by up to a hundred: each weight finds its own step."
