@@ -1,8 +1,9 @@
 # Every target sets up what it needs by itself, once: python3 with pip and venv is all that must be there.
 PYTHON ?= python3
 BIN := .venv/bin
+PEERS := .venv/peers/bin
 
-.PHONY: demo test test-slow coverage check bench docs clean
+.PHONY: demo test test-slow coverage check bench bench-full accuracy docs clean
 
 demo: .venv/installed
 	@echo "569 biopsies, each judged before its diagnosis is told, then the diagnosis learned:"
@@ -38,8 +39,15 @@ check: .venv/developer
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/bench
-	$(BIN)/python -m benchmarks
+# Peers have an environment of their own, with novikoff in it: pairs are measured in one process where that is fair.
+bench: .venv/peers/installed
+	$(PEERS)/python -m benchmarks
+
+bench-full: .venv/peers/installed
+	$(PEERS)/python -m benchmarks --full
+
+accuracy: .venv/peers/installed
+	$(PEERS)/python -m benchmarks.accuracy
 
 docs: .venv/docs
 	$(BIN)/python -m docs.builder site
@@ -65,8 +73,10 @@ docs: .venv/docs
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
 	@touch $@
 
-.venv/bench: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
+.venv/peers/installed: pyproject.toml
+	$(PYTHON) -m venv .venv/peers
+	$(PEERS)/pip install --quiet --disable-pip-version-check -e ".[bench,serve]"
+	@$(PEERS)/python -m compileall -q src
 	@touch $@
 
 clean:

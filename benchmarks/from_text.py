@@ -8,13 +8,13 @@ Each file is read once before each run. Errors are progressive: ours / theirs. `
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import texts
 from benchmarks.measure import Failed, Limit, Row, attempt, python, warm, weigh
+from benchmarks.multiclass_vw import average_loss
 
 PERCEPTRON = ("--learner", "perceptron")
 ADAGRAD = ("--learner", "sgd", "--loss", "logistic")  # its schedule, unless told otherwise
@@ -22,6 +22,7 @@ TWO, ONE = ("--threads", "2"), ("--threads", "1")
 HASHED = ("--format", "vw", "--bits", "18")
 HINGE = ("--loss_function", "hinge", "--sgd")
 LOGISTIC = ("--loss_function", "logistic")
+JSON = ("--format", "jsonl", "--label", "_label", "--bits", "18")
 
 
 class Run(NamedTuple):
@@ -42,16 +43,14 @@ def novikoff(file: Path, *options: str) -> Run:
 
 def vw(file: Path, *options: str, cached: tuple[str, ...] = ()) -> Run:
     """`cached` are options that a run on one line must not have. Eighteen bits are vw's default."""
-    return vw_training(file, texts.path("one.vw"), "--binary", *options, cached=cached)
+    return vw_training(file, texts.path(f"one{file.suffix}"), "--binary", *options, cached=cached)
 
 
 def vw_training(file: Path, single: Path, *options: str, cached: tuple[str, ...] = ()) -> Run:
     one = python("-m", "vowpalwabbit", "-d", single, *options)
     warm(file)
     child = python("-m", "vowpalwabbit", "-d", file, *options, *cached)
-    found = re.search(r"average loss = (\S+)", child.err + child.out)
-    assert found, child.err
-    return Run(child.seconds, child.seconds - one.seconds, float(found[1]), 0.0)
+    return Run(child.seconds, child.seconds - one.seconds, average_loss(child), 0.0)
 
 
 def training(
@@ -75,10 +74,20 @@ def training(
 
 def quick() -> Iterator[Row | Limit | Failed]:
     yield from _rows("rcv-50k", "click-100k", "click25-100k")
+    yield from _json("click-100k")
 
 
 def run() -> Iterator[Row | Limit | Failed]:
     yield from _rows("rcv", "click", "click25")
+    yield from _json("click")
+
+
+def automatic_quick() -> Iterator[Row | Limit | Failed]:
+    yield from _automatic("rcv-50k", "click-100k")
+
+
+def automatic() -> Iterator[Row | Limit | Failed]:
+    yield from _automatic("rcv", "click")
 
 
 def _rows(rcv: str, click: str, click25: str) -> Iterator[Row | Limit | Failed]:
@@ -113,4 +122,25 @@ def _rows(rcv: str, click: str, click25: str) -> Iterator[Row | Limit | Failed]:
         lambda: novikoff(many, *PERCEPTRON, *HASHED, *TWO),
         lambda: vw(many, *HINGE),
         6.0,
+    )
+
+
+def _json(click: str) -> Iterator[Row | Limit | Failed]:
+    """No target was set for JSON lines: to be no slower is the least."""
+    file = texts.path(f"{click}.jsonl")
+    for title, ours, theirs in (("Perceptron", PERCEPTRON, HINGE), ("AdaGrad logistic", ADAGRAD, LOGISTIC)):
+        yield training(
+            f"JSON lines, hashed, {title}, 2 threads",
+            lambda ours=ours: novikoff(file, *ours, *JSON, *TWO),
+            lambda theirs=theirs: vw(file, "--json", *theirs),
+            1.0,
+        )
+
+
+def _automatic(rcv: str, click: str) -> Iterator[Row | Limit | Failed]:
+    """Nothing set on either side but how the file is read; it counts where our error is not above theirs."""
+    svm, theirs, one = (texts.path(name) for name in (f"{rcv}.svm", f"{rcv}.vw", f"{click}.vw"))
+    yield training("svmlight, auto, 2 threads", lambda: novikoff(svm, *TWO), lambda: vw(theirs), 1.0, no_worse=True)
+    yield training(
+        "VW text, auto, 2 threads", lambda: novikoff(one, *HASHED, *TWO), lambda: vw(one), 1.0, no_worse=True
     )

@@ -1,17 +1,35 @@
-"""How time and memory grow with the input. Times are less that on ten lines, which would hide the growth.
+"""How time and memory grow with the input: with examples from 10^4 to 10^7, with features from 10^3 to 10^7.
 
-Memory is the peak of a whole process (VmHWM of /proc/self/status, which starts at nothing with the process) less that
-of one which learns 1,000 lines of the same: what remains is neither the libraries nor the first buffers.
+Times are what `novikoff learn` reports, in a process that has learned the smallest file before: loading machine code
+would hide the growth. Each round goes over all sizes, small ones several times (their mean), after reading each file
+once. Memory is the peak of a whole process (VmHWM of /proc/self/status, which starts at nothing with the process) less
+that of one which learns 1,000 lines: what remains is neither the libraries nor the first buffers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from benchmarks import texts
-from benchmarks.from_text import ADAGRAD, HASHED, PERCEPTRON, TWO, novikoff
+from benchmarks.from_text import ADAGRAD, HASHED, ONE, PERCEPTRON, TWO
 from benchmarks.loading import CSV
-from benchmarks.measure import Failed, Limit, Row, attempt, limit, python, warm
+from benchmarks.measure import (
+    ChildError,
+    Entry,
+    Failed,
+    Limit,
+    Rounds,
+    Row,
+    attempt,
+    limit,
+    python,
+    slope,
+    sweep,
+    warm,
+)
 
 PEAK = """
 import atexit, runpy, sys
@@ -24,6 +42,50 @@ def peak():
 atexit.register(peak)
 runpy.run_module("novikoff", run_name="__main__")
 """
+TIMES = """
+import contextlib, io, json, sys
+from novikoff.cli.main import main
+
+options, files = sys.argv[1].split(), sys.argv[2:]
+
+def seconds(file):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main(["learn", file, "--json", "--quiet", *options]) == 0
+    return json.loads(printed.getvalue())["seconds"]
+
+def mean(file):
+    with open(file, "rb") as text:
+        while text.read(1 << 24):
+            pass
+    taken = [seconds(file)]
+    while sum(taken) < 0.3 and len(taken) < 50:
+        taken.append(seconds(file))
+    return sum(taken) / len(taken)
+
+seconds(files[0])
+print(json.dumps([mean(file) for file in files]))
+"""
+WEIGHT = 4  # bytes of a weight learned from text
+LEAST, SAME = 1.4, 25.0  # × for ten times the features; megabytes beyond the weights
+
+
+def quick() -> Iterator[Entry]:
+    yield from _with_examples(texts.ROWS[:3])
+    yield from _with_features(texts.WIDTHS[:4], "broad-quick")
+
+
+def run() -> Iterator[Entry]:
+    yield from _with_examples(texts.ROWS)
+    yield from _with_features(texts.WIDTHS, "broad")
+
+
+def memory_quick() -> Iterator[Row | Limit | Failed]:
+    yield from _peaks(_SMALL)
+
+
+def memory() -> Iterator[Row | Limit | Failed]:
+    yield from _peaks((*_SMALL, *_LARGE))
 
 
 def megabytes(name: str, *options: str) -> float:
@@ -33,30 +95,95 @@ def megabytes(name: str, *options: str) -> float:
     return int(done.err.split()[-1]) / 1024
 
 
-def run() -> Iterator[Row | Limit | Failed]:
-    def time(name: str) -> float:
-        learned = novikoff(texts.path(name), *PERCEPTRON, *TWO)
-        return learned.training - learned.start
+def seconds(names: Sequence[str], options: tuple[str, ...]) -> list[float]:
+    """One round over these texts."""
+    found: list[float] = json.loads(python("-c", TIMES, " ".join(options), *map(texts.path, names)).out)
+    return found
 
-    yield attempt(
-        "10 × the rows: 50k, 500k",
-        lambda title: limit(title, lambda: time("rcv-50k.svm"), lambda: time("rcv.svm"), 10.0),
-    )
-    yield attempt(
-        "10 × the features: 47k, 472k",
-        lambda title: limit(title, lambda: time("rcv.svm"), lambda: time("wide.svm"), 1.4),
-    )
-    for title, small, large, options in (
-        ("peak, svmlight, Perceptron: 1,000 rows, 57 MB", "small.svm", "rcv-50k.svm", PERCEPTRON),
-        ("peak, svmlight, Perceptron: 1,000 rows, 570 MB", "small.svm", "rcv.svm", PERCEPTRON),
-        ("peak, svmlight, AdaGrad: 1,000 rows, 570 MB", "small.svm", "rcv.svm", ADAGRAD),
-        ("peak, 10 × the features: 1,000 rows, 600 MB", "small.svm", "wide.svm", PERCEPTRON),
-        ("peak, VW text: 1,000 rows, 280 MB", "small-click.vw", "click.vw", (*PERCEPTRON, *HASHED)),
-        ("peak, dense CSV: 1,000 rows, 919 MB", "small.csv", "dense.csv", (*PERCEPTRON, *CSV)),
+
+def _with_examples(sizes: Sequence[int]) -> Iterator[Entry]:
+    names = [f"thin-{rows}.svm" for rows in sizes]
+    ends = f"10^{len(str(sizes[0])) - 1} to 10^{len(str(sizes[-1])) - 1} rows"
+    for title, options in (
+        (f"Perceptron, 1 thread, {ends}: slope", (*PERCEPTRON, *ONE)),
+        (f"Perceptron, 2 threads, {ends}: slope", (*PERCEPTRON, *TWO)),
+        (f"auto, 2 threads, {ends}: slope", TWO),
     ):
+        yield from _swept(title, names, options, lambda title, rounds: [slope(title, sizes, rounds)])
+    for title, options in (("Perceptron", PERCEPTRON), ("auto", ())):
+        yield attempt(
+            f"{title}, peak: {sizes[0]:,} rows, {sizes[-1]:,}",
+            lambda title, o=options: limit(
+                title,
+                lambda: megabytes(names[0], *o, *TWO),
+                lambda: megabytes(names[-1], *o, *TWO),
+                SAME,
+                unit="MB",
+                rounds=3,
+            ),
+        )
+
+
+def _with_features(widths: Sequence[int], kind: str) -> Iterator[Entry]:
+    names = [f"{kind}-{width}.svm" for width in widths]
+
+    def decades(title: str, rounds: Rounds) -> list[Entry]:
+        columns = list(zip(*rounds, strict=True))
+        found: list[Entry] = []
+        for (width, before), (wider, after) in pairwise(zip(widths, columns, strict=True)):
+            ratios = [b / a for a, b in zip(before, after, strict=True)]
+            middle = statistics.median(before), statistics.median(after), statistics.median(ratios)
+            rows = tuple(zip(before, after, strict=True))
+            where = f"{title} {width:,} → {wider:,}"
+            found.append(Limit(where, *middle, min(ratios), max(ratios), LEAST, "×", rows))
+        return found
+
+    yield from _swept("Perceptron, features", names, (*PERCEPTRON, *TWO), decades)
+    first, last = names[0], names[-1]
+    weights = WEIGHT * (widths[-1] - widths[0]) / 2**20
+    yield attempt(
+        f"Perceptron, peak less weights: {widths[0]:,} → {widths[-1]:,}",
+        lambda title: limit(
+            title,
+            lambda: megabytes(first, *PERCEPTRON, *TWO),
+            lambda: megabytes(last, *PERCEPTRON, *TWO) - weights,
+            SAME,
+            unit="MB",
+            rounds=3,
+        ),
+    )
+
+
+def _swept(
+    title: str, names: Sequence[str], options: tuple[str, ...], rows: Callable[[str, Rounds], Sequence[Entry]]
+) -> Iterator[Entry]:
+    try:
+        yield from rows(title, sweep(lambda: seconds(names, options)))
+    except ChildError as why:
+        yield Failed(title, str(why))
+
+
+_SMALL = (
+    ("svmlight, Perceptron: 1,000 rows, 57 MB", "small.svm", "rcv-50k.svm", PERCEPTRON),
+    ("svmlight, auto: 1,000 rows, 57 MB", "small.svm", "rcv-50k.svm", ()),
+    ("VW text, Perceptron: 1,000 rows, 28 MB", "small-click.vw", "click-100k.vw", (*PERCEPTRON, *HASHED)),
+    ("dense CSV, Perceptron: 1,000 rows, 92 MB", "small.csv", "dense-100k.csv", (*PERCEPTRON, *CSV)),
+)
+_LARGE = (
+    ("svmlight, Perceptron: 1,000 rows, 570 MB", "small.svm", "rcv.svm", PERCEPTRON),
+    ("svmlight, AdaGrad: 1,000 rows, 570 MB", "small.svm", "rcv.svm", ADAGRAD),
+    ("svmlight, auto: 1,000 rows, 570 MB", "small.svm", "rcv.svm", ()),
+    ("10 × the features: 1,000 rows, 600 MB", "small.svm", "wide.svm", PERCEPTRON),
+    ("VW text, Perceptron: 1,000 rows, 280 MB", "small-click.vw", "click.vw", (*PERCEPTRON, *HASHED)),
+    ("dense CSV, Perceptron: 1,000 rows, 919 MB", "small.csv", "dense.csv", (*PERCEPTRON, *CSV)),
+)
+
+
+def _peaks(rows: Sequence[tuple[str, str, str, tuple[str, ...]]]) -> Iterator[Row | Limit | Failed]:
+    for title, small, large, options in rows:
         yield attempt(
             title,
             lambda title, a=small, b=large, o=options: limit(
-                title, lambda: megabytes(a, *o, *TWO), lambda: megabytes(b, *o, *TWO), 25.0, unit="MB"
+                title, lambda: megabytes(a, *o, *TWO), lambda: megabytes(b, *o, *TWO), SAME, unit="MB", rounds=3
             ),
         )

@@ -74,7 +74,7 @@ def reuters() -> Split:
     topics = sorted(train & test)
     sets = [np.array([[topic in each["topics"] for topic in topics] for each in part], np.int64) for part in parts]
     texts = [[f"{each['title']} {each['body']}" for each in part] for part in parts]
-    X, X_test = _words(*texts, r"\b\w\w+\b", ngram_range=(1, 1), use_idf=True)
+    X, X_test = words(*texts, r"\b\w\w+\b", ngram_range=(1, 1), use_idf=True)
     return Split(X, sets[0], X_test, sets[1])
 
 
@@ -127,15 +127,15 @@ def _trec(level: Callable[[str], str], word: str) -> Split:
     names = {name: k for k, name in enumerate(sorted({*labels[0], *labels[1]}))}
     y, y_test = (np.array([names[label] for label in part]) for part in labels)
     texts = [[line.partition(" ")[2] for line in part] for part in lines]
-    X, X_test = _words(*texts, word, ngram_range=(1, 2), use_idf=False)
+    X, X_test = words(*texts, word, ngram_range=(1, 2), use_idf=False)
     return Split(X, y, X_test, y_test)
 
 
-def _words(train: list[str], test: list[str], word: str, **options: Any) -> tuple[Any, Any]:
+def words(train: list[str], test: list[str], word: str, **options: Any) -> tuple[Any, Any]:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    words = TfidfVectorizer(dtype=np.float32, token_pattern=word, **options)
-    return words.fit_transform(train).tocsr(), words.transform(test).tocsr()
+    counted = TfidfVectorizer(dtype=np.float32, token_pattern=word, **options)
+    return counted.fit_transform(train).tocsr(), counted.transform(test).tocsr()
 
 
 def _genes(part: str) -> tuple[Any, Any]:

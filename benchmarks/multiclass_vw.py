@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.measure import python
+from benchmarks.measure import Child, python
 
 SPARSE_BITS = 24
 
@@ -41,6 +42,21 @@ def scores(train: list[str], y: Any, test: list[str], *options: str) -> Any:
     """Of two classes, -1 and 1: the score of each row of the test part, not cut to the range of the labels."""
     said = _one_pass([f"{label}{row}" for label, row in zip(y, train, strict=True)], test, "-r", *options)
     return np.array([float(line.split()[0]) for line in said])
+
+
+def progressive(train: list[str], y: Any, *options: str) -> float:
+    """The mean loss of predictions that were made before their labels were told."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data"
+        data.write_text("".join(f"{label}{row}\n" for label, row in zip(y, train, strict=True)))
+        return average_loss(python("-m", "vowpalwabbit", "-d", data, *options))
+
+
+def average_loss(done: Child) -> float:
+    """As vw reports it at its end."""
+    found = re.search(r"average loss = (\S+)", done.err + done.out)
+    assert found, done.err
+    return float(found[1])
 
 
 def _one_pass(train: list[str], test: list[str], wanted: str, *options: str) -> list[str]:

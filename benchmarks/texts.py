@@ -3,9 +3,12 @@
 They are kept in the folder that NOVIKOFF_BENCH names, or else in `novikoff-bench` of the user's cache:
 
 - rcv: rows × 47,236 features, 75 non-zeros drawn as words are, six digits; as svmlight, and as VW text for vw, which
-  reads no svmlight. `wide` is the same with ten times the features; `small` its first 1,000 rows.
+  reads no svmlight. `wide` is the same with ten times the features; `small` its first 1,000 rows; `rcv-test` 50,000
+  that come after them all; `rcv10` is rcv ten times over, 5.7 GB.
+- thin-N: N rows as rcv, of ten non-zeros; broad-D and broad-quick-D: a million, and 100,000, such rows among D
+  features.
 - click: rows × 25 tokens of eight hexadecimal digits, drawn with skew; in one namespace, each token after its column
-  (`-1 | a=3f09c1d2 b=...`), or in 25 (`-1 |a 3f09c1d2 |b ...`).
+  (`-1 | a=3f09c1d2 b=...`), or in 25 (`-1 |a 3f09c1d2 |b ...`), or as JSON (`{"_label":-1,"a":"3f09c1d2",...}`).
 - mc20: rows × 60,000 features, 89 non-zeros, labels from 1 to 20; a class has words of its own, a tenth of labels is
   noise.
 - dense: rows × 100 numbers as CSV without a header, the label first.
@@ -16,10 +19,11 @@ Labels are noisy planes. Rows come in blocks, each with a seed of its own: a sho
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +41,18 @@ class Text(NamedTuple):
 
     rows: int
     block: Callable[[int], Any]
+    first: int = 0  # the block that it begins with
+
+
+class Layout(NamedTuple):
+    """What stands around the label and around each token of a row."""
+
+    before: bytes
+    between: bytes
+    mark: bytes = b""
+    after: bytes = b""
+    first: bytes = b""
+    last: bytes = b""
 
 
 def folder() -> Path:
@@ -55,41 +71,61 @@ def path(name: str) -> Path:
         print(f"making {file}", file=sys.stderr, flush=True)
         unfinished = file.with_name(f"{name}.{os.getpid()}")
         with unfinished.open("wb") as out:
-            for lines in _blocks(TEXTS[name]):
-                out.write(lines[lines != 0].data)
+            if name in REPEATED:
+                _repeat(path(REPEATED[name]), out)
+            else:
+                for lines in _blocks(TEXTS[name]):
+                    out.write(lines[lines != 0].data)
         unfinished.rename(file)
     return file
 
 
 def _blocks(text: Text) -> Iterator[Any]:
     for block in range(-(-text.rows // BLOCK)):
-        yield text.block(block)[: text.rows - block * BLOCK]
+        yield text.block(text.first + block)[: text.rows - block * BLOCK]
+
+
+def _repeat(file: Path, out: Any, times: int = 10) -> None:
+    for _ in range(times):
+        with file.open("rb") as lines:
+            shutil.copyfileobj(lines, out, 1 << 24)
 
 
 def _ranks(rng: Any, share: Any, shape: tuple[int, ...]) -> Any:
     """Numbers from 0 on, drawn with these shares."""
-    edges = np.cumsum(share / share.sum())
+    return _between(rng, np.cumsum(share / share.sum()), shape)
+
+
+def _between(rng: Any, edges: Any, shape: tuple[int, ...]) -> Any:
     return np.searchsorted(edges[:-1], rng.random(shape, dtype=np.float32))
 
 
-def _rcv(block: int, mark: bytes, features: int = FEATURES) -> Any:
+@cache
+def _words_of(features: int, terms: int) -> tuple[Any, Any, Any]:
+    """The plane, the column of each word, and where its share of all draws ends."""
+    fixed = np.random.default_rng(0)
+    plane, places = fixed.standard_normal(features), fixed.permutation(features)
+    share = np.arange(1, features - terms + 1) ** -0.9
+    return plane, places, np.cumsum(share / share.sum())
+
+
+def _rcv(block: int, mark: bytes, features: int = FEATURES, terms: int = TERMS) -> Any:
     """Rows of unit length over distinct, growing features. The plane and the labels are those of the number of
     features, not of the format.
     """
-    fixed = np.random.default_rng(0)
-    plane, places = fixed.standard_normal(features), fixed.permutation(features)
+    plane, places, edges = _words_of(features, terms)
     rng = np.random.default_rng([1, block])
-    step = np.arange(TERMS)
-    drawn = np.sort(_ranks(rng, np.arange(1, features - TERMS + 1) ** -0.9, (BLOCK, TERMS)), axis=1)
+    step = np.arange(terms)
+    drawn = np.sort(_between(rng, edges, (BLOCK, terms)), axis=1)
     distinct = np.maximum.accumulate(drawn - step, axis=1) + step  # drawn twice, a feature brings the next with it
     indices = np.sort(places[distinct], axis=1)
-    values = rng.random((BLOCK, TERMS)) + 1e-4
+    values = rng.random((BLOCK, terms)) + 1e-4
     values /= np.sqrt((values**2).sum(axis=1, keepdims=True))
     scores = np.einsum("ij,ij->i", plane[indices], values) + 0.3 * rng.standard_normal(BLOCK)
     tokens = np.concatenate(
         [
             _constant(b" ", indices.shape),
-            _whole(features + 1)[indices + 1],
+            _decimal(indices + 1, len(str(features))),
             _constant(b":", indices.shape),
             six(values),
         ],
@@ -119,7 +155,7 @@ def _mc20(block: int, mark: bytes) -> Any:
     return _lines(_whole(CLASSES + 1)[labels], _constant(mark, (BLOCK,)), tokens)
 
 
-def _click(block: int, *, namespaces: bool) -> Any:
+def _click(block: int, layout: Layout) -> Any:
     """Each column has tokens of its own, a plane over all of them decides."""
     fixed = np.random.default_rng(2)
     plane = fixed.standard_normal((COLUMNS, VOCABULARY))
@@ -128,12 +164,19 @@ def _click(block: int, *, namespaces: bool) -> Any:
     column = np.arange(COLUMNS)
     ranks = _ranks(rng, np.arange(1, VOCABULARY + 1) ** -1.3, (BLOCK, COLUMNS))
     scores = plane[column, ranks].sum(axis=1) + 1.0 * rng.standard_normal(BLOCK)
-    before, after, mark = (b" |", b" ", b"") if namespaces else (b" ", b"=", b" |")
     letters = np.broadcast_to((ord("a") + column).astype(np.uint8)[:, None], (BLOCK, COLUMNS, 1))
     tokens = np.concatenate(
-        [_constant(before, ranks.shape), letters, _constant(after, ranks.shape), digits[column, ranks]], axis=2
+        [
+            _constant(layout.before, ranks.shape),
+            letters,
+            _constant(layout.between, ranks.shape),
+            digits[column, ranks],
+            _constant(layout.after, ranks.shape),
+        ],
+        axis=2,
     )
-    return _lines(_labels(scores), _constant(mark, (BLOCK,)), tokens)
+    first, mark, last = (_constant(text, (BLOCK,)) for text in (layout.first, layout.mark, layout.last))
+    return _lines(first, _labels(scores), mark, tokens, last)
 
 
 def _dense(block: int) -> Any:
@@ -154,6 +197,14 @@ def _labels(scores: Any) -> Any:
 
 def _constant(text: bytes, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(np.frombuffer(text, np.uint8), (*shape, len(text)))
+
+
+def _decimal(numbers: Any, width: int) -> Any:
+    """The decimal digits of numbers above 0, in so many bytes; leading noughts are absent."""
+    powers = 10 ** np.arange(width - 1, -1, -1)
+    shown = (numbers[..., None] // powers % 10 + ord("0")).astype(np.uint8)
+    shown[numbers[..., None] < powers] = 0
+    return shown
 
 
 def _whole(end: int) -> Any:
@@ -195,8 +246,14 @@ def six(values: Any) -> Any:
 _FRACTIONS = np.array([list(f"{n:05}".rstrip("0").encode().ljust(5, b"\0")) for n in range(100_000)], np.uint8)
 
 _SVM, _VW = partial(_rcv, mark=b""), partial(_rcv, mark=b" |")
-_ONE, _MANY = partial(_click, namespaces=False), partial(_click, namespaces=True)
+_ONE = partial(_click, layout=Layout(b" ", b"=", mark=b" |"))
+_MANY = partial(_click, layout=Layout(b" |", b" "))
+_JSON = partial(_click, layout=Layout(b',"', b'":"', after=b'"', first=b'{"_label":', last=b"}"))
+THIN = 10  # non-zeros of rows that are to be many
+ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
+WIDTHS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
+REPEATED = {"rcv10.svm": "rcv.svm", "rcv10.vw": "rcv.vw"}
 TEXTS = {
     "rcv.svm": Text(500_000, _SVM),
     "rcv.vw": Text(500_000, _VW),
@@ -223,8 +280,17 @@ TEXTS = {
     "ten.vw": Text(10, _ONE),
     "ten.csv": Text(10, _dense),
     "one.vw": Text(1, _VW),
+    "rcv-test.svm": Text(50_000, _SVM, first=50),
+    "click.jsonl": Text(1_000_000, _JSON),
+    "click-100k.jsonl": Text(100_000, _JSON),
+    "ten.jsonl": Text(10, _JSON),
+    "one.jsonl": Text(1, _JSON),
+    "dense-100k.csv": Text(100_000, _dense),
+    **{f"thin-{rows}.svm": Text(rows, partial(_SVM, terms=THIN)) for rows in ROWS},
+    **{f"broad-{width}.svm": Text(1_000_000, partial(_SVM, terms=THIN, features=width)) for width in WIDTHS},
+    **{f"broad-quick-{width}.svm": Text(100_000, partial(_SVM, terms=THIN, features=width)) for width in WIDTHS},
 }
 
 if __name__ == "__main__":
-    for named in sys.argv[1:] or TEXTS:
+    for named in sys.argv[1:] or [*TEXTS, *REPEATED]:
         print(path(named))

@@ -1,0 +1,136 @@
+"""The tables as one HTML page that needs nothing else: ratios with their spread beside their targets, and growth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+from benchmarks.measure import Entry, Limit, Row, Slope
+from benchmarks.tables import Table, document, measured
+from novikoff.report import drawing, frame
+from novikoff.report.drawing import GREY, INK, LOOKS
+
+HEIGHT = 32  # pixels that a row takes in a plot
+FILE = "speed.json"
+
+
+def page(tables: Sequence[Table]) -> str:
+    parts = [*frame.head("Benchmarks – novikoff"), *_head(tables)]
+    for number, table in enumerate(tables, 1):
+        parts += [*_drawn(number, table), *_table(table)]
+    parts.append(f"<p>{frame.link('Save the numbers, with every round, as JSON', FILE)}</p>")
+    return "\n".join([*parts, *frame.foot(document(tables))])
+
+
+def _head(tables: Sequence[Table]) -> Iterator[str]:
+    rows = [row for table in tables for row in table.rows]
+    reached = sum(row.reached() for row in rows)
+    yield '<header>\n<p class="lab">novikoff benchmarks</p>\n<h1>Side by side</h1>'
+    yield f'<p class="question">{reached} of {len(rows)} rows reach their target. Both sides of a row are measured in'
+    yield " alternate rounds; the ratio is the median over the rounds, the spread goes from the least to the largest."
+    yield f"</p>\n</header>\n{frame.NO_SCRIPT}"
+
+
+def _drawn(number: int, table: Table) -> Iterator[str]:
+    """Ratios, and what may not be exceeded, as shares of their targets: one axis for all units."""
+    rows = [row for row in table.rows if isinstance(row, Row | Limit)]
+    slopes = [row for row in table.rows if isinstance(row, Slope)]
+    if rows:
+        told = "; ".join(f"{row.title}: {row.cells().found}, target {row.cells().target}" for row in rows)
+        note = "Ratio ÷ target, or limit ÷ what was found: at the line or to the right of it the target is reached."
+        yield from frame.plot(number, table.heading, told, _ratios(rows, f"ratios-{number}"), note)
+    if slopes:
+        told = "; ".join(f"{row.title} {row.cells().found}" for row in slopes)
+        note = "Seconds over size, both logarithmic: medians of the rounds. The slope is in the table."
+        yield from frame.plot(100 + number, f"{table.heading}: time", told, _lines(slopes, f"growth-{number}"), note)
+
+
+def shares(row: Row | Limit) -> tuple[float, float, float]:
+    """The median, the least and the largest as shares of the target, more being better.
+
+    >>> shares(Row("a", 1.0, 3.0, 3.0, 2.0, 4.0, 2.0))
+    (1.5, 1.0, 2.0)
+    >>> shares(Limit("b", 1.0, 2.0, 2.0, 1.0, 4.0, 4.0, "×"))
+    (2.0, 1.0, 4.0)
+    """
+    if isinstance(row, Row):
+        return row.ratio / row.target, row.low / row.target, row.high / row.target
+    least = row.limit / 100  # nothing at all, or less than before, is as good as a hundredth
+    found, low, high = (row.limit / max(value, least) for value in (row.found, row.low, row.high))
+    return found, high, low
+
+
+def _ratios(rows: Sequence[Row | Limit], place: str) -> str:
+    found = [shares(row) for row in rows]
+    names = [drawing.literal(row.title) for row in rows]
+    marks = [LOOKS[2] if row.reached() else LOOKS[0] for row in rows]
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [middle for middle, _, _ in found],
+        "y": names,
+        "text": [f"{row.cells().found} {row.cells().spread}, target {row.cells().target}" for row in rows],
+        "hovertemplate": "%{y}<br>%{text}<extra></extra>",
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [high - middle for middle, _, high in found],
+            "arrayminus": [middle - low for middle, low, _ in found],
+            "color": GREY,
+        },
+        "marker": {
+            "symbol": [look.mark for look in marks],
+            "color": [look.colour for look in marks],
+            "size": 11,
+            "line": {"color": INK, "width": 1},
+        },
+        "showlegend": False,
+    }
+    target = {
+        "type": "line",
+        "x0": 1,
+        "x1": 1,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "line": {"color": INK, "dash": "dash"},
+    }
+    layout = drawing.layout(
+        height=130 + HEIGHT * len(rows),
+        xaxis=drawing.axis("share of the target", type="log", dtick="D2"),
+        yaxis={"autorange": "reversed", "automargin": True, "gridcolor": drawing.LINES},
+        shapes=[target],
+    )
+    return drawing.as_html([trace], layout, place)
+
+
+def _lines(slopes: Sequence[Slope], place: str) -> str:
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": drawing.literal(f"{row.title} {row.slope:.3f}"),
+            "x": list(row.sizes),
+            "y": list(row.seconds),
+            "line": {"color": look.colour},
+            "marker": {"symbol": look.mark, "size": 10},
+        }
+        for row, look in zip(slopes, LOOKS * len(slopes), strict=False)
+    ]
+    axes = {"xaxis": drawing.log_axis("examples"), "yaxis": drawing.log_axis("seconds")}
+    return drawing.as_html(traces, drawing.layout(height=460, **axes), place)
+
+
+def _table(table: Table) -> Iterator[str]:
+    heads = ("", table.left, table.right, "found", "of the rounds", "target", "")
+    yield f"<p>{escape(measured(table))}</p>"
+    yield '<div class="table">\n<table>\n<thead><tr>' + "".join(f'<th scope="col">{escape(h)}</th>' for h in heads)
+    yield "</tr></thead>\n<tbody>"
+    yield from map(_row, table.rows)
+    yield "</tbody>\n</table>\n</div>"
+
+
+def _row(row: Entry) -> str:
+    title, *cells = row.cells()
+    return f'<tr><th scope="row">{escape(title)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
