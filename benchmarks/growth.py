@@ -1,8 +1,9 @@
 """How time and memory grow with the input: with examples from 10^4 to 10^7, with features from 10^3 to 10^7.
 
-Times are what `novikoff learn` reports, in a process that has learned the smallest file before: loading machine code
-would hide the growth. Each round goes over all sizes, small ones several times (their mean), after reading each file
-once. Memory is the peak of a whole process (VmHWM of /proc/self/status, which starts at nothing with the process) less
+Times are those of training: what `novikoff learn` reports in a process that has learned before, or that process's own
+time (user and system), less the same on ten lines; loading machine code, threads and the first buffers would hide the
+growth. Each round goes over all sizes, small ones several times (their median), after reading each file once.
+Memory is the peak of a whole process (VmHWM of /proc/self/status, which starts at nothing with the process) less
 that of one which learns 1,000 lines: what remains is neither the libraries nor the first buffers.
 """
 
@@ -43,30 +44,33 @@ atexit.register(peak)
 runpy.run_module("novikoff", run_name="__main__")
 """
 TIMES = """
-import contextlib, io, json, sys
+import contextlib, io, json, statistics, sys, time
 from novikoff.cli.main import main
 
 options, files = sys.argv[1].split(), sys.argv[2:]
 
-def seconds(file):
-    printed = io.StringIO()
+def taken(file):
+    printed, began = io.StringIO(), time.process_time()
     with contextlib.redirect_stdout(printed):
         assert main(["learn", file, "--json", "--quiet", *options]) == 0
-    return json.loads(printed.getvalue())["seconds"]
+    return json.loads(printed.getvalue())["seconds"], time.process_time() - began
 
-def mean(file):
+def median(file):
     with open(file, "rb") as text:
         while text.read(1 << 24):
             pass
-    taken = [seconds(file)]
-    while sum(taken) < 0.3 and len(taken) < 50:
-        taken.append(seconds(file))
-    return sum(taken) / len(taken)
+    times = [taken(file)]
+    while sum(clock for clock, _ in times) < 0.3 and len(times) < 25:
+        times.append(taken(file))
+    return [statistics.median(column) for column in zip(*times)]
 
-seconds(files[0])
-print(json.dumps([mean(file) for file in files]))
+for file in files[:2]:
+    taken(file)
+print(json.dumps([median(file) for file in files]))
 """
+CLOCK, PROCESSOR = 0, 1
 WEIGHT = 4  # bytes of a weight learned from text
+SHORTEST = 1e-4  # seconds: on a busy machine ten lines may take longer than many
 LEAST, SAME = 1.4, 25.0  # × for ten times the features; megabytes beyond the weights
 
 
@@ -95,21 +99,26 @@ def megabytes(name: str, *options: str) -> float:
     return int(done.err.split()[-1]) / 1024
 
 
-def seconds(names: Sequence[str], options: tuple[str, ...]) -> list[float]:
+def seconds(names: Sequence[str], options: tuple[str, ...], clock: int) -> list[float]:
     """One round over these texts."""
-    found: list[float] = json.loads(python("-c", TIMES, " ".join(options), *map(texts.path, names)).out)
-    return found
+    done = python("-c", TIMES, " ".join(options), *map(texts.path, ("ten.svm", *names)))
+    start, *found = (times[clock] for times in json.loads(done.out))
+    return [max(time - start, SHORTEST) for time in found]
 
 
 def _with_examples(sizes: Sequence[int]) -> Iterator[Entry]:
     names = [f"thin-{rows}.svm" for rows in sizes]
     ends = f"10^{len(str(sizes[0])) - 1} to 10^{len(str(sizes[-1])) - 1} rows"
-    for title, options in (
-        (f"Perceptron, 1 thread, {ends}: slope", (*PERCEPTRON, *ONE)),
-        (f"Perceptron, 2 threads, {ends}: slope", (*PERCEPTRON, *TWO)),
-        (f"auto, 2 threads, {ends}: slope", TWO),
+    for title, options, clock in (
+        ("Perceptron, 1 thread", (*PERCEPTRON, *ONE), CLOCK),
+        ("Perceptron, 1 thread, processor", (*PERCEPTRON, *ONE), PROCESSOR),
+        ("Perceptron, 2 threads", (*PERCEPTRON, *TWO), CLOCK),
+        ("auto, 2 threads", TWO, CLOCK),
+        ("auto, 2 threads, processor", TWO, PROCESSOR),
     ):
-        yield from _swept(title, names, options, lambda title, rounds: [slope(title, sizes, rounds)])
+        yield from _swept(
+            f"{title}, {ends}", names, options, lambda title, rounds: [slope(title, sizes, rounds)], clock
+        )
     for title, options in (("Perceptron", PERCEPTRON), ("auto", ())):
         yield attempt(
             f"{title}, peak: {sizes[0]:,} rows, {sizes[-1]:,}",
@@ -155,10 +164,14 @@ def _with_features(widths: Sequence[int], kind: str) -> Iterator[Entry]:
 
 
 def _swept(
-    title: str, names: Sequence[str], options: tuple[str, ...], rows: Callable[[str, Rounds], Sequence[Entry]]
+    title: str,
+    names: Sequence[str],
+    options: tuple[str, ...],
+    rows: Callable[[str, Rounds], Sequence[Entry]],
+    clock: int = CLOCK,
 ) -> Iterator[Entry]:
     try:
-        yield from rows(title, sweep(lambda: seconds(names, options)))
+        yield from rows(title, sweep(lambda: seconds(names, options, clock)))
     except ChildError as why:
         yield Failed(title, str(why))
 

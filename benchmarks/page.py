@@ -13,6 +13,7 @@ from novikoff.report.drawing import GREY, INK, LOOKS
 
 HEIGHT = 32  # pixels that a row takes in a plot
 FILE = "speed.json"
+LEAST = 0.01  # share of a target, or of a limit, that is told from nothing at all: the axis is logarithmic
 
 
 def page(tables: Sequence[Table]) -> str:
@@ -55,10 +56,10 @@ def shares(row: Row | Limit) -> tuple[float, float, float]:
     (2.0, 1.0, 4.0)
     """
     if isinstance(row, Row):
-        return row.ratio / row.target, row.low / row.target, row.high / row.target
-    least = row.limit / 100  # nothing at all, or less than before, is as good as a hundredth
-    found, low, high = (row.limit / max(value, least) for value in (row.found, row.low, row.high))
-    return found, high, low
+        found, low, high = (max(value / row.target, LEAST) for value in (row.ratio, row.low, row.high))
+        return found, low, high
+    found, high, low = (row.limit / max(value, row.limit * LEAST) for value in (row.found, row.low, row.high))
+    return found, low, high
 
 
 def _ratios(rows: Sequence[Row | Limit], place: str) -> str:

@@ -5,7 +5,7 @@ They are kept in the folder that NOVIKOFF_BENCH names, or else in `novikoff-benc
 - rcv: rows × 47,236 features, 75 non-zeros drawn as words are, six digits; as svmlight, and as VW text for vw, which
   reads no svmlight. `wide` is the same with ten times the features; `small` its first 1,000 rows; `rcv-test` 50,000
   that come after them all; `rcv10` is rcv ten times over, 5.7 GB.
-- thin-N: N rows as rcv, of ten non-zeros; broad-D and broad-quick-D: a million, and 100,000, such rows among D
+- thin-N: N rows as rcv, of 30 non-zeros; broad-D and broad-quick-D: a million, and 100,000, rows of ten among D
   features.
 - click: rows × 25 tokens of eight hexadecimal digits, drawn with skew; in one namespace, each token after its column
   (`-1 | a=3f09c1d2 b=...`), or in 25 (`-1 |a 3f09c1d2 |b ...`), or as JSON (`{"_label":-1,"a":"3f09c1d2",...}`).
@@ -249,7 +249,7 @@ _SVM, _VW = partial(_rcv, mark=b""), partial(_rcv, mark=b" |")
 _ONE = partial(_click, layout=Layout(b" ", b"=", mark=b" |"))
 _MANY = partial(_click, layout=Layout(b" |", b" "))
 _JSON = partial(_click, layout=Layout(b',"', b'":"', after=b'"', first=b'{"_label":', last=b"}"))
-THIN = 10  # non-zeros of rows that are to be many
+THIN, BROAD = 30, 10  # non-zeros of a row
 ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
 WIDTHS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
@@ -287,8 +287,8 @@ TEXTS = {
     "one.jsonl": Text(1, _JSON),
     "dense-100k.csv": Text(100_000, _dense),
     **{f"thin-{rows}.svm": Text(rows, partial(_SVM, terms=THIN)) for rows in ROWS},
-    **{f"broad-{width}.svm": Text(1_000_000, partial(_SVM, terms=THIN, features=width)) for width in WIDTHS},
-    **{f"broad-quick-{width}.svm": Text(100_000, partial(_SVM, terms=THIN, features=width)) for width in WIDTHS},
+    **{f"broad-{width}.svm": Text(1_000_000, partial(_SVM, terms=BROAD, features=width)) for width in WIDTHS},
+    **{f"broad-quick-{width}.svm": Text(100_000, partial(_SVM, terms=BROAD, features=width)) for width in WIDTHS},
 }
 
 if __name__ == "__main__":
