@@ -1,8 +1,9 @@
 """How time and memory grow with the input: with examples from 10^4 to 10^7, with features from 10^3 to 10^7.
 
-Times are those of training: what `novikoff learn` reports in a process that has learned before, or that process's own
-time (user and system), less the same on ten lines; loading machine code, threads and the first buffers would hide the
-growth. Each round goes over all sizes, small ones several times (their median), after reading each file once.
+Times are what `novikoff learn` reports in a process that has learned before, or that process's own time (user and
+system). With examples, both the time and the number are less those of 1,000 rows: loading machine code, threads and
+the first buffers would hide the growth; with features the time is less that on ten lines. Each round goes over all
+sizes, small ones several times (their median), after reading each file once.
 Memory is the peak of a whole process (VmHWM of /proc/self/status, which starts at nothing with the process) less
 that of one which learns 1,000 lines: what remains is neither the libraries nor the first buffers.
 """
@@ -70,7 +71,7 @@ print(json.dumps([median(file) for file in files]))
 """
 CLOCK, PROCESSOR = 0, 1
 WEIGHT = 4  # bytes of a weight learned from text
-SHORTEST = 1e-4  # seconds: on a busy machine ten lines may take longer than many
+SHORTEST = 1e-4  # seconds: on a busy machine few lines may take longer than many
 LEAST, SAME = 1.4, 25.0  # × for ten times the features; megabytes beyond the weights
 
 
@@ -99,15 +100,16 @@ def megabytes(name: str, *options: str) -> float:
     return int(done.err.split()[-1]) / 1024
 
 
-def seconds(names: Sequence[str], options: tuple[str, ...], clock: int) -> list[float]:
-    """One round over these texts."""
-    done = python("-c", TIMES, " ".join(options), *map(texts.path, ("ten.svm", *names)))
+def seconds(few: str, names: Sequence[str], options: tuple[str, ...], clock: int) -> list[float]:
+    """One round over these texts, less the time that `few` takes."""
+    done = python("-c", TIMES, " ".join(options), *map(texts.path, (few, *names)))
     start, *found = (times[clock] for times in json.loads(done.out))
     return [max(time - start, SHORTEST) for time in found]
 
 
 def _with_examples(sizes: Sequence[int]) -> Iterator[Entry]:
-    names = [f"thin-{rows}.svm" for rows in sizes]
+    few, names = f"thin-{texts.FEW}.svm", [f"thin-{rows}.svm" for rows in sizes]
+    more = [rows - texts.FEW for rows in sizes]
     ends = f"10^{len(str(sizes[0])) - 1} to 10^{len(str(sizes[-1])) - 1} rows"
     for title, options, clock in (
         ("Perceptron, 1 thread", (*PERCEPTRON, *ONE), CLOCK),
@@ -117,7 +119,7 @@ def _with_examples(sizes: Sequence[int]) -> Iterator[Entry]:
         ("auto, 2 threads, processor", TWO, PROCESSOR),
     ):
         yield from _swept(
-            f"{title}, {ends}", names, options, lambda title, rounds: [slope(title, sizes, rounds)], clock
+            f"{title}, {ends}", few, names, options, lambda title, rounds: [slope(title, more, rounds)], clock
         )
     for title, options in (("Perceptron", PERCEPTRON), ("auto", ())):
         yield attempt(
@@ -147,7 +149,7 @@ def _with_features(widths: Sequence[int], kind: str) -> Iterator[Entry]:
             found.append(Limit(where, *middle, min(ratios), max(ratios), LEAST, "×", rows))
         return found
 
-    yield from _swept("Perceptron, features", names, (*PERCEPTRON, *TWO), decades)
+    yield from _swept("Perceptron, features", "ten.svm", names, (*PERCEPTRON, *TWO), decades)
     first, last = names[0], names[-1]
     weights = WEIGHT * (widths[-1] - widths[0]) / 2**20
     yield attempt(
@@ -165,13 +167,14 @@ def _with_features(widths: Sequence[int], kind: str) -> Iterator[Entry]:
 
 def _swept(
     title: str,
+    few: str,
     names: Sequence[str],
     options: tuple[str, ...],
     rows: Callable[[str, Rounds], Sequence[Entry]],
     clock: int = CLOCK,
 ) -> Iterator[Entry]:
     try:
-        yield from rows(title, sweep(lambda: seconds(names, options, clock)))
+        yield from rows(title, sweep(lambda: seconds(few, names, options, clock)))
     except ChildError as why:
         yield Failed(title, str(why))
 

@@ -250,7 +250,7 @@ _ONE = partial(_click, layout=Layout(b" ", b"=", mark=b" |"))
 _MANY = partial(_click, layout=Layout(b" |", b" "))
 _JSON = partial(_click, layout=Layout(b',"', b'":"', after=b'"', first=b'{"_label":', last=b"}"))
 THIN, BROAD = 30, 10  # non-zeros of a row
-ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
+FEW, ROWS = 1_000, (10_000, 100_000, 1_000_000, 10_000_000)
 WIDTHS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 REPEATED = {"rcv10.svm": "rcv.svm", "rcv10.vw": "rcv.vw"}
@@ -286,7 +286,7 @@ TEXTS = {
     "ten.jsonl": Text(10, _JSON),
     "one.jsonl": Text(1, _JSON),
     "dense-100k.csv": Text(100_000, _dense),
-    **{f"thin-{rows}.svm": Text(rows, partial(_SVM, terms=THIN)) for rows in ROWS},
+    **{f"thin-{rows}.svm": Text(rows, partial(_SVM, terms=THIN)) for rows in (FEW, *ROWS)},
     **{f"broad-{width}.svm": Text(1_000_000, partial(_SVM, terms=BROAD, features=width)) for width in WIDTHS},
     **{f"broad-quick-{width}.svm": Text(100_000, partial(_SVM, terms=BROAD, features=width)) for width in WIDTHS},
 }
