@@ -34,15 +34,13 @@ from benchmarks.measure import (
 )
 
 PEAK = """
-import atexit, runpy, sys
+import sys
+from novikoff.cli.main import main
 
-def peak():
-    with open("/proc/self/status") as status:
-        line = next(line for line in status if line.startswith("VmHWM"))
-    print(line.split()[1], file=sys.stderr)
-
-atexit.register(peak)
-runpy.run_module("novikoff", run_name="__main__")
+assert main(sys.argv[1:]) == 0
+with open("/proc/self/status") as status:
+    line = next(line for line in status if line.startswith("VmHWM"))
+print(line.split()[1], file=sys.stderr)
 """
 TIMES = """
 import contextlib, io, json, statistics, sys, time

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.publish`: puts the tables of `benchmarks/results` into docs/, between the marks of the pages."""
+"""`python -m benchmarks.publish`: puts the tables of `benchmarks/results` into docs/, between the marks there."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 from benchmarks import accuracy_tables, measure, page, tables, texts
 from benchmarks.accuracy_data import rescaled
 from benchmarks.measure import Failed, Limit, Row, Slope

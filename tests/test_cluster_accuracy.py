@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import cluster, multiclass_data
 
+from benchmarks import cluster, multiclass_data
 from novikoff import AROW, SGD, Kesler, Perceptron
 from novikoff.cluster import DistributedLearner
 
