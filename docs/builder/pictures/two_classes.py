@@ -10,6 +10,7 @@ from docs.builder.streams import disjunction, ring, two_sides
 from novikoff import (
     AROW,
     SGD,
+    Auto,
     BalancedWinnow,
     Elimination,
     Halving,
@@ -25,6 +26,16 @@ from novikoff import (
     separable,
     theory,
 )
+
+
+@picture
+def auto() -> Picture:
+    X, y = two_sides(2000, gap=0.02)
+    y = np.where(np.arange(2000) < 1000, y, 1 - y)  # from the middle on everything is the other way round
+    plot = Plot((0, 2000), (0, 600), names=("examples", "mistakes"))
+    for color, model in enumerate((Auto(), Perceptron(), AROW())):
+        staircase(plot, model.fit(X, y), color, type(model).__name__)
+    return plot, "All labels turn round after 1,000 examples. Auto's votes go to the member that follows the change."
 
 
 @picture
