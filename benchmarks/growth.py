@@ -27,6 +27,7 @@ from benchmarks.measure import (
     Row,
     attempt,
     limit,
+    positive,
     python,
     slope,
     sweep,
@@ -69,7 +70,6 @@ print(json.dumps([median(file) for file in files]))
 """
 CLOCK, PROCESSOR = 0, 1
 WEIGHT = 4  # bytes of a weight learned from text
-SHORTEST = 1e-4  # seconds: on a busy machine few lines may take longer than many
 LEAST, SAME = 1.4, 25.0  # × for ten times the features; megabytes beyond the weights
 
 
@@ -102,7 +102,9 @@ def seconds(few: str, names: Sequence[str], options: tuple[str, ...], clock: int
     """One round over these texts, less the time that `few` takes."""
     done = python("-c", TIMES, " ".join(options), *map(texts.path, (few, *names)))
     start, *found = (times[clock] for times in json.loads(done.out))
-    return [max(time - start, SHORTEST) for time in found]
+    less = [time - start for time in found]
+    positive(*less)
+    return less
 
 
 def _with_examples(sizes: Sequence[int]) -> Iterator[Entry]:

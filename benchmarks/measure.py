@@ -187,6 +187,7 @@ def compare(
 def weigh(title: str, ours: Callable[[], float], theirs: Callable[[], float], target: float, rounds: int = 5) -> Row:
     """As compare, where the calls return the numbers to be compared."""
     pairs = _rounds(ours, theirs, rounds)
+    positive(*(value for pair in pairs for value in pair))
     ratios = [b / a for a, b in pairs]
     return Row(title, *_medians(pairs), *_spread(ratios), target, rounds=tuple(pairs))
 
@@ -203,6 +204,12 @@ def limit(
     pairs = _rounds(before, after, rounds)
     found = [b / a if unit == "×" else b - a for a, b in pairs]
     return Limit(title, *_medians(pairs), *_spread(found), most, unit, tuple(pairs))
+
+
+def positive(*times: float) -> None:
+    """Refuses times from which so much was taken off that nothing is left: ratios of those say nothing."""
+    if min(times) <= 0:
+        raise ChildError("a run took no longer than a start: the machine is too busy, or the text too short")
 
 
 def sweep(call: Callable[[], Sequence[float]], rounds: int = 5) -> Rounds:

@@ -52,6 +52,13 @@ def test_ratios_are_taken_in_each_round_and_the_first_round_does_not_count() -> 
     assert row.reached()
 
 
+def test_a_run_that_took_less_than_a_start_is_no_row() -> None:
+    values = iter([1.0, 1.0, 1.0, 1.0, -0.001, 1.0])
+    row = measure.attempt("row", lambda title: measure.weigh(title, lambda: next(values), lambda: next(values), 2.0, 2))
+    assert isinstance(row, Failed)
+    assert "too busy" in row.why
+
+
 def test_limits_are_differences_where_they_have_a_unit() -> None:
     values = itertools.cycle([10.0, 14.0])
     grown = measure.limit("row", lambda: next(values), lambda: next(values), 1.2, rounds=3)
