@@ -34,7 +34,16 @@ PARTS = (
     Part("In production", ("docs/service", "docs/cluster", "docs/scale")),
     Part(
         "Reference",
-        ("docs/README", "docs/comparison", "docs/formats", "docs/design", "CONTRIBUTING", "CHANGELOG"),
+        (
+            "docs/README",
+            "docs/comparison",
+            "docs/benchmarks",
+            "docs/accuracy",
+            "docs/formats",
+            "docs/design",
+            "CONTRIBUTING",
+            "CHANGELOG",
+        ),
     ),
 )
 
