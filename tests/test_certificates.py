@@ -322,8 +322,8 @@ def test_certify_and_verify_from_the_command_line(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, first, second = (str(tmp_path / name) for name in ("m.model", "one.json", "two.json"))
-    learn = ["learn", str(data), "--passes", "3", "--save", model, "--certificate", first, "--quiet"]
-    assert main(learn) == 0
+    learn = ["learn", str(data), "--learner", "perceptron", "--passes", "3", "--save", model]
+    assert main([*learn, "--certificate", first, "--quiet"]) == 0
     assert "mistakes at most (hinge: holds)" in capsys.readouterr().out
     assert main(["certify", model, str(data), "--passes", "3", "--output", second, "--threads", "2"]) == 0
     assert "at most" in capsys.readouterr().out
