@@ -50,7 +50,8 @@ from tests.learners import ALL, fresh, suited
 from tests.schemes import examples
 from tests.streams import real
 
-MIXABLE = [name for name in ALL if not name.startswith(("voted", "elimination", "halving", "rectangle", "kernel"))]
+ALONE = ("auto", "voted", "elimination", "halving", "rectangle", "kernel")
+MIXABLE = [name for name in ALL if not name.startswith(ALONE)]
 
 
 def parts(X: Any, y: Any, shards: int) -> list[tuple[Any, Any]]:
