@@ -1,6 +1,6 @@
 """`python -m benchmarks [--full] [TABLE ...]`: the quick tables, with --full all of them, or those that are named.
 
-The quick ones read texts of 130 MB at most; the others have 19 GB of texts made, once, in the folder NOVIKOFF_BENCH.
+The quick ones have about 1 GB of texts made, once, in the folder NOVIKOFF_BENCH; all of them about 20 GB.
 Tables, plots and numbers are kept in `benchmarks/results/speed.md`, `.html` and `.json`; a table that is measured again
 takes the place of the old one. `--render` makes tables and plots anew from the numbers.
 """
