@@ -27,7 +27,7 @@ from benchmarks.multiclass_data import Split
 
 ORDERS = range(3)
 RESULTS = Path(__file__).parent / "results"
-SLOW_FOR_RIVER = ("mnist",)  # a quarter of an hour
+SLOW_FOR_RIVER = ("mnist",)
 SCALE_FREE = ("auto", "arow", "sgd", "perceptron, averaged")  # of ours, that are tried with other units too
 
 Figures = dict[str, list[float]]
