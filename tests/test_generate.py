@@ -157,7 +157,7 @@ def test_it_learns_from_a_pipe_and_ends_when_nobody_reads() -> None:
     script = "novikoff generate disjunction --attributes 50 --examples 500 | novikoff learn - --json --quiet"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env, check=True)
     X, y = disjunction(n=50, examples=500).whole()
-    direct = novikoff.Perceptron().partial_fit(X, y, classes=[-1, 1]).ledger_
+    direct = novikoff.Auto().partial_fit(X, y, classes=[-1, 1]).ledger_
     assert json.loads(done.stdout)["mistakes"] == direct.mistakes
     began = time.perf_counter()
     script = "novikoff generate disjunction --examples 1000000000 | head -n 1; exit ${PIPESTATUS[0]}"

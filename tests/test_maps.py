@@ -17,7 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import novikoff
-from novikoff import FeatureMap, InputError, Perceptron
+from novikoff import FeatureMap, InputError
 from novikoff.cli.main import main
 from novikoff.stream import maps
 from novikoff.stream.hashing import both, hashed
@@ -168,7 +168,7 @@ def test_files_are_mapped_as_arrays_are(tmp_path: Path, capsys: pytest.CaptureFi
     path.write_text("\n".join(lines) + "\n")
     assert main(["learn", str(path), "--map", "poly:2", "--passes", "3", "--save", str(model), "--quiet"]) == 0
     mapped = FeatureMap("poly:2").fit_transform(X)
-    direct = Perceptron()
+    direct = novikoff.Auto()
     for _ in range(3):
         direct.partial_fit(mapped, y)
     loaded = novikoff.load(model)
@@ -197,7 +197,19 @@ def test_certificates_say_how_features_were_mapped(tmp_path: Path) -> None:
     path.write_text(
         "a,b,label\n" + "".join(f"{a},{b},{'odd' if a * b < 0 else 'even'}\n" for a in (1, -1) for b in (1, -1)) * 9
     )
-    learn = ["learn", str(path), "--map", "products:2", "--passes", "4", "--save", str(model), "--quiet"]
+    learn = [
+        "learn",
+        str(path),
+        "--learner",
+        "perceptron",
+        "--map",
+        "products:2",
+        "--passes",
+        "4",
+        "--save",
+        str(model),
+        "--quiet",
+    ]
     assert main(learn) == 0
     how = ["--map", "products:2", "--passes", "4", "--output", str(certificate), "--quiet"]
     assert main(["certify", str(model), str(path), *how]) == 0

@@ -61,7 +61,7 @@ def test_known_numbers_of_mistakes(tmp_path: Path) -> None:
         model = Perceptron().fit(*read(name))
         assert model.ledger_.mistakes == expected
         path = tmp_path / name
-        assert main(["learn", str(FOLDER / name), "--save", str(path), "--quiet"]) == 0
+        assert main(["learn", str(FOLDER / name), "--learner", "perceptron", "--save", str(path), "--quiet"]) == 0
         assert (novikoff.load(path).coef_ == model.coef_).all()
 
 

@@ -58,7 +58,7 @@ class Auto(Judged, Weighed):
     >>> model.predict([[0.3, 1000], [0, 2000]]).tolist(), model.ledger_.mistakes
     (['right', 'up'], 2)
     >>> [round(vote, 2) for vote in model.votes_.values()]
-    [0.28, 0.28, 0.22, 0.22]
+    [0.29, 0.23, 0.29, 0.19]
     """
 
     tabular = "rivals"
