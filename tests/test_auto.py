@@ -17,6 +17,7 @@ from novikoff import Auto, Hierarchical, Kesler, MultiLabel, OneVsAll, certify, 
 from novikoff.certificates.certificate import Certificate
 from novikoff.cli.main import main
 from novikoff.errors import InputError
+from novikoff.parts.council import PREDICTED, SAID, VOTES, follow
 from novikoff.store import to_bytes
 from novikoff.theory import mistakes
 from tests.streams import csr, real
@@ -84,7 +85,7 @@ class Twin:
         for vote in self.votes:
             total += vote
         share = self.alpha if failed else 0.0
-        self.votes = [(1 - share) * (vote / total) + share / 4 for vote in self.votes]
+        self.votes = [max(1e-300, (1 - share) * (vote / total) + share / 4) for vote in self.votes]
 
     def keep(self, x: Any, length: float) -> None:
         self.scale = [max(s, abs(float(v))) for s, v in zip(self.scale, x, strict=True)]
@@ -246,7 +247,28 @@ def test_an_adversary_does_not_break_it_either(shrink: float) -> None:
     assert min(model.observed()["members"].values()) >= 150
 
 
+def test_a_vote_that_was_lost_comes_back() -> None:
+    """Without shares, and with votes that shrink to a hundredth: one that all others have outrun for long is still there."""
+    model = Auto(shrink=0.01, share=0.0).fit([[1.0], [-1.0]], [1, -1])
+    geometry = model._state.geometry  # type: ignore[union-attr]
+    before = geometry.scalars[VOTES : VOTES + 4].copy()
+    for _ in range(400):
+        geometry.notes[SAID : SAID + 4] = [1.0, 1.0, 1.0, -1.0]
+        geometry.notes[PREDICTED] = 1.0
+        follow(geometry, 1.0, True)
+    votes = geometry.scalars[VOTES : VOTES + 4]
+    assert before.min() > 0.0
+    assert 0.0 < votes[3] < 1e-250
+    geometry.notes[SAID : SAID + 4] = [-1.0, -1.0, -1.0, 1.0]
+    for _ in range(400):
+        follow(geometry, 1.0, True)
+    assert votes[3] > 0.99
+
+
 def test_the_formula() -> None:
+    assert mistakes.weighted_majority(experts=4, mistakes=5, shrink=0.84, share=0.08, examples=100) == math.inf
+    with pytest.raises(InputError, match="shrink must be"):
+        mistakes.weighted_majority(experts=4, mistakes=5, shrink=0.0)
     exact = (math.log(4) + 10 * math.log(2)) / math.log(4 / 3)
     assert mistakes.weighted_majority(experts=4, mistakes=10, shrink=0.5) == pytest.approx(exact, rel=1e-12)
     more = mistakes.weighted_majority(experts=4, mistakes=10, shrink=0.5, share=0.01, examples=10**6)
@@ -298,6 +320,18 @@ def test_coefficients_are_those_of_the_two_together() -> None:
     clear = np.abs(linear) > 0.2 * np.abs(linear).max()
     assert clear.any()
     assert (model.decision_function(X)[clear] > 0).tolist() == (linear[clear] > 0).tolist()
+
+
+def test_weights_of_all_classes_are_in_the_same_units() -> None:
+    """A feature grows a thousandfold, while two of three classes don't move: their weights shrink with it."""
+    model = Kesler(Auto(bias=False))
+    for _ in range(3):
+        for label in "abc":
+            model.learn_one({"x": 1.0 + ord(label) - ord("a"), label: 1.0}, label)
+    model.learn_one({"x": 3000.0, "a": 1.0}, "a")
+    slots = model._state.geometry.slots.reshape(-1, model._state.across, 6)  # type: ignore[union-attr]
+    x = list(model.feature_names_in_).index("x") + 1
+    assert slots[x, :3, 0].tolist() == [3000.0] * 3
 
 
 def test_after_a_change_votes_go_to_who_follows() -> None:

@@ -48,6 +48,8 @@ def settled() -> Any:
                 for key, value in list(vars(module).items()):
                     if value is known:
                         setattr(module, key, numpy)
+                    elif value is known.ndarray:
+                        setattr(module, key, numpy.ndarray)
                     elif is_foreign(value):
                         setattr(module, key, value.of_numpy())
     return numpy

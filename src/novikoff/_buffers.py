@@ -308,7 +308,8 @@ class Numpy(ModuleType):
         kind = KINDS.get(_name(dtype))
         if kind is None or type(memory) is not bytes or part:
             return _arrays.settled().frombuffer(memory, dtype, *part)
-        return Buffer(_cast(memory, kind), kind, (len(memory) // kind.itemsize,), 0)
+        address = ctypes.cast(ctypes.c_char_p(memory), ctypes.c_void_p).value or 0  # bytes stay where they are
+        return Buffer(_cast(memory, kind), kind, (len(memory) // kind.itemsize,), address)
 
     def concatenate(self, parts: Any) -> Any:
         kinds = {part.dtype for part in parts if type(part) is Buffer and part.ndim == 1}

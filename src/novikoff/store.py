@@ -24,7 +24,7 @@ from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.learners.state import State
 from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
-from novikoff.parts.geometry import arrays
+from novikoff.parts.geometry import PER_SLOT, arrays
 from novikoff.stream.names import Names
 from novikoff.wrap import model_class
 from novikoff.wrap.solved import Solved
@@ -182,7 +182,7 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
     counts = np.zeros(LISTED + CAPACITY, np.int64)
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     state = State(
-        geometry=fresh._replace(**{name: _like(a, tensors[f"geometry.{name}"]) for name, a in arrays(fresh).items()}),
+        geometry=fresh._replace(**_arrays_of(model, fresh, tensors)),
         ledger=Ledger(Book(counts, tensors["ledger.sums"])),
         labels=labels,
         features=features,
@@ -195,11 +195,16 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
     return model._completed(state, tensors)
 
 
-def _like(fresh: NDArray[Any], found: NDArray[Any]) -> NDArray[Any]:
-    """An array of a file, which compiled code will read without looking at its bounds: at least as large as for so many
-    features it must be."""
-    if found.dtype != fresh.dtype or found.ndim != fresh.ndim or np.less(found.shape, fresh.shape).any():
-        raise ValueError(f"an array of {found.dtype} {found.shape} where {fresh.dtype} {fresh.shape} is needed")
+def _arrays_of(model: Learner, fresh: Any, tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays of a file, which compiled code will read without looking at their bounds: as large as for so many
+    features they must be, or larger where there are columns or examples of each."""
+    found = {}
+    for name, like in arrays(fresh).items():
+        array = found[name] = tensors[f"geometry.{name}"]
+        exactly = name in PER_SLOT and not model.multi_class
+        fits = array.shape == like.shape if exactly else not np.less(array.shape, like.shape).any()
+        if array.dtype != like.dtype or array.ndim != like.ndim or not fits:
+            raise ValueError(f"an array of {array.dtype} {array.shape} where {like.dtype} {like.shape} is needed")
     return found
 
 

@@ -44,7 +44,7 @@ AROW_LAST, AROW_MEAN, ADAGRAD_LAST, ADAGRAD_MEAN, LAST = 0, 1, 2, 3, 4
 SCORES = 5
 LENGTH, SPAN, CONSTANT, PREDICTED, SAID, REACHED = 5, 6, 7, 8, 9, 13
 NOTES = REACHED + 1
-LEAST = 1e-300  # a score that is not 0 is not to become 0
+LEAST = 1e-300  # a score or a vote that is not 0 is not to become 0
 
 
 class Council(NamedTuple):
@@ -109,11 +109,13 @@ def scaled(geometry: Council, rows: Rows, i: int, across: int) -> None:
 
 
 @compiled
-def keep_scale(geometry: Council, rows: Rows, i: int, across: int) -> None:
-    """From now on row i is a part of the scale."""
+def keep_scale(geometry: Council, rows: Rows, i: int, across: int, columns: int) -> None:
+    """From now on row i is a part of the scale, which stands in each of so many columns."""
     for k in range(first(rows, i), last(rows, i)):
-        j = slot(rows, i, k) * across
-        geometry.slots[j, SCALE] = max(np.float64(geometry.slots[j, SCALE]), abs(np.float64(rows.values[k])))
+        j, size = slot(rows, i, k) * across, abs(np.float64(rows.values[k]))
+        if size > np.float64(geometry.slots[j, SCALE]):
+            for c in range(columns):
+                geometry.slots[j + c, SCALE] = size
     geometry.scalars[LENGTHS] += geometry.notes[LENGTH]
     geometry.scalars[STEPS] += 1.0
 
@@ -221,7 +223,8 @@ def follow(geometry: Council, y: float, met: bool) -> None:
         total += scalars[VOTES + member]
     share = geometry.share if not met or notes[PREDICTED] != y else 0.0
     for member in range(MEMBERS):
-        scalars[VOTES + member] = (1.0 - share) * (scalars[VOTES + member] / total) + share / MEMBERS
+        vote = (1.0 - share) * (scalars[VOTES + member] / total) + share / MEMBERS
+        scalars[VOTES + member] = max(LEAST, vote)  # one that became 0 would never come back
 
 
 # --- Two labels ---
@@ -256,7 +259,7 @@ def _(geometry: Council, rows: Rows, i: int, g: float, t: int) -> None:
     scalars[SPREADS + AROW] += notes[AROW_MEAN] * notes[AROW_MEAN]
     scalars[SPREADS + ADAGRAD] += notes[ADAGRAD_MEAN] * notes[ADAGRAD_MEAN]
     scalars[SPREADS + PERCEPTRON] += notes[LAST] * notes[LAST]
-    keep_scale(geometry, rows, i, 1)
+    keep_scale(geometry, rows, i, 1, 1)
     at, step = Scaled(rows, geometry.example, 1, 0), int(scalars[STEPS])
     pull = signal(Shortfall(), notes[AROW_LAST], y, False, 0.0)
     if pull != 0.0:

@@ -1,7 +1,7 @@
 """The council (parts/council.py) where there are many classes, each with a column of weights: preferences between the
 class of an example and its highest rival are learned, as Kesler's construction has it.
 
-Every member has rivals of its own. The scale of a feature stands in column 0, and in each column that has a weight.
+Every member has rivals of its own. The scale of a feature stands in column 0, and in each column with a weight for it.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _(geometry: Council, rows: Rows, i: int, across: int, push: Push) -> None:
     geometry.scalars[SPREADS + AROW] += variance(by_arow, columns)
     geometry.scalars[SPREADS + ADAGRAD] += variance(by_adagrad, columns)
     geometry.scalars[SPREADS + PERCEPTRON] += variance(of_last, columns)
-    keep_scale(geometry, rows, i, across)
+    keep_scale(geometry, rows, i, across, columns)
     step, mine = int(geometry.scalars[STEPS]), Scaled(rows, geometry.example, across, y)
     show_scale(geometry, mine, i)
 

@@ -300,7 +300,7 @@ async def _body(request: Request) -> bytes:
     """All of it, which mostly comes in one piece."""
     message = await request.receive()
     if message["type"] == "http.request" and not message.get("more_body", False):
-        return bytes(message["body"])
+        return bytes(message.get("body", b""))
     pieces = bytearray()
     while message["type"] == "http.request":
         pieces += message.get("body", b"")

@@ -11,6 +11,9 @@ import math
 
 from novikoff.errors import InputError
 
+ROUNDED = 16.0 * 2.0**-52
+"""What a few roundings of votes in one example may come to."""
+
 
 def novikoff(*, radius: float, margin: float) -> float:
     """M ≤ (R/γ)², for ‖u‖ = 1 with y_t·u·x_t ≥ γ > 0 for all t (Novikoff 1962).
@@ -61,12 +64,15 @@ def weighted_majority(*, experts: int, mistakes: int, shrink: float, share: floa
     >>> weighted_majority(experts=1, mistakes=0, shrink=0.5)
     0.0
     """
-    gain = math.log(2.0 / (1.0 + shrink)) - math.log(1.0 / (1.0 - share))
-    if not gain > 0.0:
+    if not (0.0 < shrink < 1.0 and 0.0 <= share < 1.0):
+        raise InputError(
+            f"shrink must be above 0, share not below it, and both below 1: {shrink!r} and {share!r} came."
+        )
+    gain = math.log(2.0 / (1.0 + shrink)) - math.log(1.0 / (1.0 - share)) - ROUNDED
+    if not gain > ROUNDED:
         return math.inf
-    rounded = examples * 16.0 * 2.0**-52
-    total = math.log(experts) + mistakes * math.log(1.0 / shrink) + rounded
-    return total / gain if rounded == 0.0 else total / (gain - rounded / max(1, examples)) * (1.0 + 2.0**-40)
+    total = math.log(experts) + mistakes * math.log(1.0 / shrink) + examples * ROUNDED
+    return total / gain * (1.0 + 2.0**-40)
 
 
 def squared_slack(*, radius: float, margin: float, slack: float) -> float:
