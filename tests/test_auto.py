@@ -248,7 +248,7 @@ def test_an_adversary_does_not_break_it_either(shrink: float) -> None:
 
 
 def test_a_vote_that_was_lost_comes_back() -> None:
-    """Without shares, and with votes that shrink to a hundredth: one that all others have outrun for long is still there."""
+    """Without shares, and with votes that shrink to a hundredth: one that all others have outrun is still there."""
     model = Auto(shrink=0.01, share=0.0).fit([[1.0], [-1.0]], [1, -1])
     geometry = model._state.geometry  # type: ignore[union-attr]
     before = geometry.scalars[VOTES : VOTES + 4].copy()
