@@ -63,6 +63,7 @@ def shares(row: Row | Limit) -> tuple[float, float, float]:
 
 
 def _ratios(rows: Sequence[Row | Limit], place: str) -> str:
+    rows = [row for row in rows if not (isinstance(row, Row) and row.target == 0.0)]  # only told, with no target
     found = [shares(row) for row in rows]
     names = [drawing.literal(row.title) for row in rows]
     marks = [LOOKS[2] if row.reached() else LOOKS[0] for row in rows]
