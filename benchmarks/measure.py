@@ -54,7 +54,11 @@ class Row(NamedTuple):
 
     def cells(self) -> Cells:
         short = f"below by {100 * (1 - self.ratio / self.target):.1f} %" if self.ratio < self.target else ""
-        verdict = [short or "reached", "" if self.holds else "does not count: see the note", self.note]
+        verdict = [
+            short or ("reached" if self.target else "no target"),
+            "" if self.holds else "does not count: see the note",
+            self.note,
+        ]
         return Cells(
             self.title,
             _time(self.ours),
