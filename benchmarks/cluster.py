@@ -31,6 +31,7 @@ from novikoff.cluster.suited import prepared
 from novikoff.stream.reading import Options
 
 SHARDS = 8
+LONG = 4
 ROUNDS = 5
 TIMES, TRIES = 7, 40
 PATIENCE = 60.0
@@ -38,8 +39,8 @@ DISTURBED = 0.1
 """Processors that others may keep busy during a run that counts."""
 
 
-def parts_of(source: Path, folder: Path, count: int) -> list[str]:
-    """A text in so many files of about one length."""
+def parts_of(source: Path, folder: Path, count: int, times: int = 1) -> list[str]:
+    """A text in so many files of about one length, in each of which its part comes so often."""
     size, names = source.stat().st_size, []
     with open(source, "rb") as file:
         for k in range(count):
@@ -47,6 +48,8 @@ def parts_of(source: Path, folder: Path, count: int) -> list[str]:
             with open(names[-1], "wb") as part:
                 while file.tell() < size * (k + 1) // count and (line := file.readline()):
                     part.write(line)
+            if times > 1:
+                Path(names[-1]).write_bytes(Path(names[-1]).read_bytes() * times)
     return names
 
 
@@ -54,11 +57,14 @@ def parts_of(source: Path, folder: Path, count: int) -> list[str]:
 
 
 def throughput() -> None:
-    """Text as it is, and packed as shards usually are."""
+    """Text in short and in long shards, and packed as shards usually are."""
     with tempfile.TemporaryDirectory() as folder, connected(None, 1) as one, connected(None, 2) as two:
+        names = parts_of(Path(texts.path("rcv.svm")), Path(folder), SHARDS, LONG)
+        compare("long text, Perceptron", Perceptron(), names, one, two)
+        compare("long text, AdaGrad", SGD(), names, one, two)
         names = parts_of(Path(texts.path("rcv.svm")), Path(folder), SHARDS)
-        compare("text, Perceptron", Perceptron(), names, one, two)
-        compare("text, AdaGrad", SGD(), names, one, two)
+        compare("short text, Perceptron", Perceptron(), names, one, two)
+        compare("short text, AdaGrad", SGD(), names, one, two)
         for k, name in enumerate(names):
             names[k] = f"{name}.gz"
             Path(names[k]).write_bytes(gzip.compress(Path(name).read_bytes(), 1))
