@@ -7,7 +7,8 @@ Numbers are read eight at a time, each in a lane of a vector: the digits are rig
 the point is taken out by shifting what stands before it, and digits are joined in pairs, pairs of pairs, and so on.
 What has at most 15 characters, all digits but for a sign and a point, comes out as the correctly rounded double: its
 digits and the power of ten are exact numbers, so that the one division is all there is to round (Clinger 1990). Every
-other lane is reported, and the caller reads it with `stream/decimals.py`.
+other lane is reported, and the caller reads it with `stream/decimals.py`. `_avx512.py` does the same faster on machines
+that have what it needs; there the 15 characters include the sign.
 
 Each function is written twice: as Python, which says what it means and runs when Numba is off, and as LLVM code.
 """
@@ -17,10 +18,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from novikoff import _avx512
 from novikoff._arrays import np
 from novikoff._jit import compiled, primitive
 
-PADDING = 64
+PADDING = 128  # as far as is read from a place in the text on
+SPARE = 16  # marks after the last one that may be written
 WIDE = 8
 LONGEST = 15  # characters of a number, sign not counted, that the lanes can hold
 LONGEST_INDEX = 7  # digits
@@ -138,6 +141,54 @@ def _fold_code(numba: Any, a: Any, b: Any) -> Any:
     return lambda a, b: fold(a, b)  # noqa: PLW0108
 
 
+def _spread(marks: Any, at: int, base: int, mask: Any) -> int:
+    for i in range(64):
+        if mask >> i & 1:
+            marks[at] = base + i
+            at += 1
+    return at
+
+
+def _spread_code(numba: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def spread(context: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            write = _avx512.spread if _avx512.available(target) else _spread_by_eights
+            return write(builder, _data(target, builder, signature, args, 0), *args[1:])
+
+        return types.int64(marks, types.int64, types.int64, types.uint64), code
+
+    return lambda marks, at, base, mask: spread(marks, at, base, mask)  # noqa: PLW0108
+
+
+def _spread_by_eights(builder: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
+    """Eight at a time whether there are so many or not: a loop of the right length would end each time where the
+    processor does not expect it."""
+    from llvmlite import ir
+
+    i64 = ir.IntType(64)
+    before, loop, after = builder.block, builder.append_basic_block("eights"), builder.append_basic_block("after")
+    end = builder.add(at, builder.ctpop(mask))
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    here, left = builder.phi(i64), builder.phi(i64)
+    rest: Any = left
+    for k in range(8):
+        found = builder.add(base, builder.cttz(rest, ir.Constant(ir.IntType(1), 0)))
+        place = builder.gep(marks, [builder.add(here, ir.Constant(i64, k))], inbounds=True)
+        builder.store(builder.trunc(found, ir.IntType(32)), place)
+        rest = builder.and_(rest, builder.sub(rest, ir.Constant(i64, 1)))
+    there = builder.add(here, ir.Constant(i64, 8))
+    builder.cbranch(builder.icmp_signed("<", there, end), loop, after)
+    for phi, first, next_one in ((here, at, there), (left, mask, rest)):
+        phi.add_incoming(first, before)
+        phi.add_incoming(next_one, loop)
+    builder.position_at_end(after)
+    return end
+
+
 # --- Eight numbers at a time ---
 
 
@@ -160,7 +211,7 @@ def _eight_terms(text: Any, marks: Any, k: int, before: int, indices: Any, value
             flags |= 256 << i
         last = int(name) if name.isdigit() else -1
         indices[at + i] = max(last, 0) % 2**32
-        values[at + i] = value or 0.0
+        values[at + i] = 0.0 if value is None else value
     return flags, last
 
 
@@ -169,7 +220,7 @@ def _eight_cells(text: Any, marks: Any, k: int, values: Any, at: int) -> int:
     for i in range(WIDE):
         value = _plain_value(text, int(marks[k + i - 1]) + 1, int(marks[k + i]))
         flags |= (value is None) << i
-        values[at + i] = value or 0.0
+        values[at + i] = 0.0 if value is None else value
     return flags
 
 
@@ -264,8 +315,9 @@ class _Lanes:
 
     def one_point(self, points: Any) -> Any:
         """Zero lanes where there is at most one point."""
-        lowest = self.b.and_(points, self.b.sub(self.all(0), points))
-        return self.b.and_(points, self.b.add(points, lowest))
+        b = self.b
+        lowest = b.and_(points, b.sub(self.all(0), points))
+        return b.and_(points, b.not_(b.sub(b.shl(lowest, self.all(8)), lowest)))
 
     def values(self, text: Any, ends: list[Any], starts: list[Any], lengths: Any, ended: Any) -> tuple[Any, Any]:
         """The numbers that end before `ends`, as doubles, and a vector that is not zero where they are not plain.
@@ -343,10 +395,13 @@ def _eight_terms_code(
     @numba.extending.intrinsic
     def terms(context: Any, text: Any, marks: Any, k: Any, before: Any, indices: Any, values: Any, at: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            lanes, b = _Lanes(builder), builder
-            ir, i64 = lanes.ir, lanes.i64
             text, marks, indices, values = (_data(target, builder, signature, args, n) for n in (0, 1, 4, 5))
             k, before, at = args[2], args[3], args[6]
+            if _avx512.available(target):
+                both = _avx512.eight_terms(builder, text, marks, k, before, indices, values, at)
+                return target.make_tuple(builder, signature.return_type, both)
+            lanes, b = _Lanes(builder), builder
+            ir, i64 = lanes.ir, lanes.i64
             number = lambda n: ir.Constant(i64, n)  # noqa: E731
             colons = [lanes.where(marks, b.add(k, number(2 * i))) for i in range(WIDE)]
             ends = [lanes.where(marks, b.add(k, number(2 * i + 1))) for i in range(WIDE)]
@@ -390,9 +445,11 @@ def _eight_cells_code(numba: Any, text: Any, marks: Any, k: Any, values: Any, at
     @numba.extending.intrinsic
     def cells(context: Any, text: Any, marks: Any, k: Any, values: Any, at: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            lanes, b = _Lanes(builder), builder
             text, marks, values = (_data(target, builder, signature, args, n) for n in (0, 1, 3))
             k, at = args[2], args[4]
+            if _avx512.available(target):
+                return _avx512.eight_cells(builder, text, marks, k, values, at)
+            lanes, b = _Lanes(builder), builder
             number = lambda n: lanes.ir.Constant(lanes.i64, n)  # noqa: E731
             places = [lanes.where(marks, b.add(k, number(i - 1))) for i in range(WIDE + 1)]
             previous, end = lanes.marked(marks, b.sub(k, number(1)), 1), lanes.marked(marks, k, 1)
@@ -424,6 +481,10 @@ ones = primitive(_ones, _bits_code(True))
 
 fold = primitive(_fold, _fold_code)
 """The 128 bits of a product, its two halves joined by exclusive or."""
+
+spread = primitive(_spread, _spread_code)
+"""Writes base + i for every bit i of the mask, from marks[at] on; returns where the next one goes. What comes after, up
+to SPARE marks, may be overwritten."""
 
 eight_terms = primitive(_eight_terms, _eight_terms_code)
 """Reads eight terms `index:value`: term i ends its index at marks[k + 2i] and its value at marks[k + 2i + 1]. Returns

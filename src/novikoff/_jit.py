@@ -306,6 +306,8 @@ def code_folder() -> str:
     with open("/proc/cpuinfo", "rb") as file:
         lines = file.read().split(b"\n\n", 1)[0].splitlines()
     digest.update(b"\n".join(line for line in lines if line.startswith((b"model name", b"flags"))))
+    for variable in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):  # where Numba is told to compile for another machine
+        digest.update(os.environ.get(variable, "").encode() + b";")
     folder = os.path.join(_folder(), f"code-{digest.hexdigest()[:DIGITS]}")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     return folder

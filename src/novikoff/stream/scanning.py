@@ -5,30 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from novikoff._arrays import NDArray, np
-from novikoff._bytes import PADDING, equal, lowest, ones, upto
+from novikoff._bytes import PADDING, equal, lowest, ones, spread, upto
 from novikoff._jit import DISABLED, compiled
 
 BEYOND = 24  # marks after the last one that may be looked at, eight terms being read at a time
 _ZERO: Any = np.uint64(0)
 _ONE: Any = np.uint64(1)
 _LAST: Any = np.uint64(63)
-
-
-@compiled
-def spread(marks: NDArray[np.uint32], at: int, base: int, mask: Any) -> int:
-    """Writes base + i for every bit i of the mask, from marks[at] on; returns where the next one goes.
-
-    Eight at a time whether there are so many or not: a loop of the right length would end each time where the processor
-    does not expect it. `marks` has room for that.
-    """
-    after = at + ones(mask)
-    while True:
-        for k in range(8):
-            marks[at + k] = np.uint32(base + lowest(mask))
-            mask &= mask - _ONE
-        at += 8
-        if at >= after:
-            return after
 
 
 def _terms(

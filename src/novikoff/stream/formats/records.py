@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._bytes import equal, lowest, ones
+from novikoff._bytes import equal, lowest, ones, spread
 from novikoff._jit import DISABLED, compiled, compiled_apart
-from novikoff.stream.scanning import spread
 
 QUOTE, NEWLINE, RETURN = 34, 10, 13
 _ZERO: Any = np.uint64(0)

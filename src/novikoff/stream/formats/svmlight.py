@@ -127,6 +127,31 @@ def without_zeros(out: Out, start: int, stop: int) -> int:
     return end
 
 
+@compiled_apart
+def careful_terms(
+    text: NDArray[np.uint8], marks: NDArray[np.uint32], first: int, terms: int, out: Out, at: int
+) -> bool:
+    """The terms of a usual line once more, those that are not plain by themselves; whether they are right. Apart, so
+    that what reads plain lines has all registers to itself."""
+    before = -1
+    for done in range(0, terms, 8):
+        k = first + 1 + 2 * done
+        flags, latest = eight_terms(text, marks, k, before, out.indices, out.values, at + done)
+        left = min(terms - done, 8)
+        if flags & ((1 << left) - 1) == 0:
+            before = latest
+            continue
+        for i in range(left):
+            here = k + 2 * i
+            if text[marks[here]] != 58 or text[marks[here + 1]] > 32:
+                return False
+            colon, stop = signed(marks[here]), signed(marks[here + 1])
+            reason, before = one_term(text, signed(marks[here - 1]) + 1, colon, stop, before, out, at + done + i)
+            if reason != 0:
+                return False
+    return True
+
+
 @compiled
 def usual_line(
     text: NDArray[np.uint8],
@@ -155,27 +180,18 @@ def usual_line(
         out.labels[row] = label
     terms = (last - first) >> 1
     before = -1
-    zeros = 0
+    flags = 0
     for done in range(0, terms, 8):
-        k = first + 1 + 2 * done
-        flags, latest = eight_terms(text, marks, k, before, out.indices, out.values, at + done)
+        found, before = eight_terms(text, marks, first + 1 + 2 * done, before, out.indices, out.values, at + done)
         left = terms - done
-        if left < 8:
-            flags &= ((1 << left) - 1) * 257
-        if flags & 255 != 0:
-            for i in range(min(left, 8)):
-                here = k + 2 * i
-                if text[marks[here]] != 58 or text[marks[here + 1]] > 32:
-                    return -1
-                colon, stop = signed(marks[here]), signed(marks[here + 1])
-                reason, before = one_term(text, signed(marks[here - 1]) + 1, colon, stop, before, out, at + done + i)
-                if reason != 0:
-                    return -1
-                zeros |= int(out.values[at + done + i] == 0.0)
-        else:
-            before = latest
-            zeros |= flags >> 8
-    return at + terms if zeros == 0 else without_zeros(out, at, at + terms)
+        flags |= found & ((1 << left) - 1) * 257 if left < 8 else found
+        if flags & 255 != 0:  # there may be more marks than there is room for terms
+            break
+    if flags == 0:
+        return at + terms
+    if flags & 255 != 0 and not careful_terms(text, marks, first, terms, out, at):
+        return -1
+    return without_zeros(out, at, at + terms)
 
 
 @compiled

@@ -27,13 +27,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._bytes import PADDING, equal, signed, upto, word
+from novikoff._bytes import PADDING, equal, signed, spread, upto, word
 from novikoff._jit import DISABLED, compiled, compiled_apart
 from novikoff._machine import element
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, merged, put
 from novikoff.stream.hashing import both, hash_of, hashed
-from novikoff.stream.scanning import spread
 
 MOST_WORDS, MOST_LETTERS = 8, 16
 SCALES = ("count", "binary", "log", "unit")
