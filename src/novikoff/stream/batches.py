@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
-from novikoff.stream.feed import BLOCK
 from novikoff.stream.labels import missing_label
 from novikoff.stream.options import Options, checked
 from novikoff.stream.reading import Batch, Reading, check_names, is_builtin
@@ -103,7 +102,7 @@ def read(
     map_bits: int | None = None,
     bad_lines: str = "error",
     threads: int | None = None,
-    block: int = BLOCK,
+    block: int | None = None,
 ) -> Files:
     """The examples in these files (or built-in streams), read as the command line reads them.
 

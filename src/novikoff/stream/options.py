@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from novikoff.errors import InputError
-from novikoff.stream.feed import BLOCK
 from novikoff.stream.formats.contract import Format
 from novikoff.stream.hashing import MOST_BITS
 
@@ -28,7 +27,8 @@ class Options:
     scale: str | None = None
     bad_lines: str = "error"
     threads: int | None = None
-    block: int = BLOCK
+    block: int | None = None
+    """How much text is parsed at once; None for what the format thinks best."""
     unlabelled: bool = False
     """Whether examples may be without a label."""
     cache: bool = False

@@ -295,7 +295,8 @@ class Reading:
     def _places(self, settled: Format) -> list[Place]:
         """Made once, used for all files."""
         if not self._made:
-            size = min(self.options.block, settled.largest_block or self.options.block)
+            size = self.options.block or settled.usual_block
+            size = min(size, settled.largest_block or size)
             named, unlabelled = self.options.keep_names > 0, self.options.unlabelled
             for _ in self._count_places():
                 self._made.append(Place(settled.parser(named=named, unlabelled=unlabelled), size))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from novikoff._arrays import NDArray, np
 from novikoff.errors import InputError
-from novikoff.stream.feed import Block, last_line_end
+from novikoff.stream.feed import BLOCK, Block, last_line_end
 from novikoff.stream.labels import plain
 from novikoff.stream.rows import Rows
 
@@ -76,6 +76,8 @@ class Format(ABC):
     name: ClassVar[str]
     options: ClassVar[tuple[str, ...]] = ()
     """Which options on how to read mean something for it."""
+    usual_block: ClassVar[int] = BLOCK
+    """How much text to parse at once: enough that what is done once for each block costs little."""
     patience: ClassVar[float] = 0.0
     """For how many seconds a pause of a pipe is waited out, to see more of what comes first than is `enough`."""
 

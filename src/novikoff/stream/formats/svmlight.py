@@ -391,6 +391,7 @@ class Svmlight(Format):
     """Whether an example may have several labels."""
 
     name: ClassVar[str] = "svmlight"
+    usual_block: ClassVar[int] = 1 << 21
     options: ClassVar[tuple[str, ...]] = ("several_labels",)
 
     @classmethod
