@@ -311,7 +311,7 @@ def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys:
     pattern, model = str(Path(names[0]).parent / "part-*.svm"), tmp_path / "m.model"
     certificate = str(tmp_path / "c.json")
     base = ["cluster", "learn", pattern, "--scheduler", client.scheduler.address, "--rounds", "2"]
-    assert main([*base, "--average", "--save", str(model), "--certificate", certificate, "--json"]) == 0
+    assert main([*base, "--save", str(model), "--certificate", certificate, "--json"]) == 0
     told = capsys.readouterr()
     report = json.loads(told.out)
     assert (report["shards"], report["rounds"], report["examples"]) == (5, 2, 4000)
@@ -361,7 +361,7 @@ def test_a_cluster_of_its_own(names: list[str], tmp_path: Path) -> None:
     assert (failed.returncode, failed.stdout) == (2, "")
     (sentence,) = failed.stderr.splitlines()  # nothing of what Dask has to say of it
     assert "lost.svm: there is no such file on this worker" in sentence
-    message, ledger = run(InThisProcess(), _files(names), Plan(prepared(Perceptron(), 2), 2, "uniform"))
+    message, ledger = run(InThisProcess(), _files(names), Plan(prepared(Perceptron(average=True), 2), 2, "uniform"))
     from novikoff.cluster.tasks import received
 
     assert out.read_bytes() == to_bytes(received(message))

@@ -22,7 +22,8 @@ from novikoff.cli.reading import add_reading, options_of
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
 
-DEFAULT_LEARNER = "perceptron"
+DEFAULT_LEARNER = "averaged-perceptron"
+"""Mixtures of its hypotheses are as good as what one machine learns; those of single hypotheses swing by a point."""
 SCHEMES = ("binary", "kesler", "one-vs-all", "all-vs-all", "output-code", "ova", "ava", "ecoc")
 EPILOG = """\
 A shard is a file that every worker finds under the same name; a pattern stands for all files that match. Without
@@ -33,7 +34,7 @@ examples:
   novikoff cluster learn 'part-*.svm.gz' --rounds 5 --save clicks.model
   novikoff cluster learn 'part-*.svm.gz' --scheduler tcp://10.0.0.1:8786 --rounds 10 --checkpoint run.checkpoint
   novikoff cluster learn 'part-*.vw' --learner sgd --loss logistic --bits 22 --rounds 3 --json
-  novikoff cluster learn 'day-*.csv' --label y --average --certificate clicks.certificate
+  novikoff cluster learn 'day-*.csv' --label y --learner perceptron --certificate clicks.certificate
   novikoff verify clicks.certificate day-*.csv
 """
 

@@ -28,7 +28,10 @@ COMMON = (
     "weighed",
 )
 
-VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"winnow-r": ("winnow", {"floor": 0.5})}
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "averaged-perceptron": ("perceptron", {"average": True}),
+    "winnow-r": ("winnow", {"floor": 0.5}),
+}
 """Learners that are known by another name with certain settings."""
 
 
