@@ -169,6 +169,15 @@ def test_predicting_and_inspecting_are_lean_too(data: Path, first: tuple[Path, b
         assert "numba" not in done.stderr
 
 
+def test_what_takes_long_to_import_is_left_out(data: Path, first: tuple[Path, bytes]) -> None:
+    code = IMPORTED.replace("numba llvmlite scipy", "argparse dataclasses inspect shutil queue numbers json scipy")
+    command = [sys.executable, "-c", code, "learn", str(data), "--learner", "sgd"]
+    done = subprocess.run(
+        command, env={**os.environ, "NOVIKOFF_CACHE": str(first[0])}, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.splitlines()[-1] == "['argparse']"
+
+
 def test_importing_novikoff_imports_nothing_large() -> None:
     code = "import sys, novikoff; print('numpy' in sys.modules, 'numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,5 +1,17 @@
 """`python -m novikoff` is `novikoff`."""
 
-from novikoff.cli.main import program
+from __future__ import annotations
 
-program()
+import gc
+from typing import NoReturn
+
+
+def program() -> NoReturn:
+    gc.disable()  # as long as modules are imported: there is no garbage
+    from novikoff.cli.main import program
+
+    program()
+
+
+if __name__ == "__main__":
+    program()

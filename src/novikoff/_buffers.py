@@ -14,12 +14,14 @@ import mmap
 import struct
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from novikoff import _arrays
+from novikoff._records import NamedTuple
 
 LARGE = 1 << 16  # bytes: memory that comes from the system is zero, and costs nothing before it is written
-HUGE = 1 << 22  # … and in large pages, as NumPy has it
+HUGE = 1 << 25  # … and in large pages from here on: of what parsers make room for most is never written
+PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # what processes share has no large pages, and its small ones cost more
 
 
 class Kind:
@@ -258,7 +260,7 @@ def made(shape: Any, kind: Kind) -> Buffer:
     shape = shape if isinstance(shape, tuple) else (shape,)
     count = math.prod(shape)
     size = count * kind.itemsize
-    memory: Any = bytearray(size) if size < LARGE else mmap.mmap(-1, size)
+    memory: Any = bytearray(size) if size < LARGE else mmap.mmap(-1, size, PRIVATE)
     if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) if size else 0

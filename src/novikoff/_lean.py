@@ -25,9 +25,10 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from novikoff import _arrays
+from novikoff._records import NamedTuple
 from novikoff._sources import sha256
 
 POSSIBLE = sys.platform == "linux" and os.uname().machine == "x86_64" and sys.maxsize > 2**32

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import gc
 import io
 import os
@@ -21,6 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from novikoff import __version__, _arrays
 from novikoff.cli import interrupt
+from novikoff.cli.help import Formatter
 from novikoff.errors import NovikoffError
 
 COMMANDS = {
@@ -46,24 +46,6 @@ examples:
   novikoff predict m.model new.svm --scores           label and score for each line
   novikoff inspect m.model --top 10                   the weights that matter most
 """
-
-
-class Formatter(argparse.RawDescriptionHelpFormatter):
-    """As wide as the terminal is. One is made for each option, and only for that argparse would import `shutil`."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
-
-
-@functools.cache
-def _columns() -> int:
-    try:
-        columns = int(os.environ.get("COLUMNS", "0"))
-    except ValueError:
-        columns = 0
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        columns = columns if columns > 0 else os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
-    return columns if columns > 0 else 80
 
 
 def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import asdict, fields
 from typing import Any
 
+from novikoff._records import asdict
 from novikoff.errors import InputError
 from novikoff.stream import formats
 from novikoff.stream.formats.contract import Format
@@ -136,7 +136,7 @@ def as_before(settings: dict[str, Any], options: Options) -> Format | None:
     before = {name: value for name, value in settings.items() if name not in ("map", "map_bits")}
     name = before.pop("format", None)
     unsaid = asdict(Options())
-    said = {f.name for f in fields(Options) if getattr(options, f.name) != unsaid[f.name]} - set(HOW_NOT_WHAT)
+    said = {option for option, value in asdict(options).items() if value != unsaid[option]} - set(HOW_NOT_WHAT)
     different = sorted(key for key in said if _plain(key, getattr(options, key)) != _plain(key, settings.get(key)))
     if different:
         flags = ", ".join(FLAGS.get(key, "--" + key.replace("_", "-")) for key in different)

@@ -8,6 +8,7 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from novikoff import learners
+from novikoff.cli.help import Formatter
 from novikoff.errors import NovikoffError
 
 DEFAULT_LEARNER = "auto"
@@ -22,7 +23,9 @@ def default_learner(*, chosen_from: bool) -> str:
 def chosen_learner(arguments: Sequence[str], default: str | None = None) -> str:
     """The learner named in the arguments, or in the file to resume, before they are parsed: it decides which options
     there are."""
-    first = argparse.ArgumentParser(prog="novikoff learn", add_help=False, allow_abbrev=False)
+    first = argparse.ArgumentParser(
+        prog="novikoff learn", add_help=False, allow_abbrev=False, formatter_class=Formatter
+    )
     first.add_argument("--learner")
     first.add_argument("--output-hypothesis")
     first.add_argument("--resume")
@@ -54,14 +57,14 @@ def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
     kind = learners.learner_class(name)
     hints, texts, variant = get_type_hints(kind.__init__), described(kind), learners.variant_settings(name)
     group = parser.add_argument_group(f"settings of {name}")
-    for setting, parameter in kind.settings().items():
+    for setting, own in kind.settings().items():
         option = f"--{setting.replace('_', '-')}"
         taken = parser._option_string_actions.get(option)
         if taken is not None and not taken.dest.startswith("setting_"):  # the command means something else by it
             option = f"--learner-{option[2:]}"
         if option in parser._option_string_actions:
             continue  # another learner, for completion, had it already
-        default = variant.get(setting, parameter.default)
+        default = variant.get(setting, own)
         shown = "" if default is None else f" (default: {default})"
         options: dict[str, Any] = {"default": None, "dest": f"setting_{setting}", "help": texts[setting] + shown}
         hint = hints[setting]

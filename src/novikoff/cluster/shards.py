@@ -9,10 +9,11 @@ import hashlib
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
+from novikoff._records import asdict, replace
 from novikoff.errors import InputError, NovikoffError
 from novikoff.learners.learner import Learner
 from novikoff.stream import door, formats

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
+from novikoff._records import REQUIRED
 from novikoff.errors import InputError
 
 
@@ -16,8 +15,14 @@ class Estimator:
     """Whether it takes more than two classes, for scikit-learn."""
 
     @classmethod
-    def settings(cls) -> dict[str, inspect.Parameter]:
-        return dict(list(inspect.signature(cls.__init__).parameters.items())[1:])
+    def settings(cls) -> dict[str, Any]:
+        """Their names and defaults, REQUIRED for one that must be given. (`inspect` would say the same: to import it
+        takes longer than learning a small file.)"""
+        function: Any = cls.__init__
+        code, by_place, by_name = function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        last = names[code.co_argcount - len(by_place) : code.co_argcount]
+        return dict.fromkeys(names[1:], REQUIRED) | dict(zip(last, by_place, strict=True)) | by_name
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {name: getattr(self, name) for name in sorted(self.settings())}
@@ -49,7 +54,7 @@ class Estimator:
 
     def __repr__(self) -> str:
         mine = self.get_params(deep=False).items()
-        changed = [f"{name}={value!r}" for name, value in mine if not same(value, self.settings()[name].default)]
+        changed = [f"{name}={value!r}" for name, value in mine if not same(value, self.settings()[name])]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
@@ -116,6 +121,8 @@ def whole(**settings: int) -> None:
 
 
 def seeded(**settings: int) -> None:
+    from numbers import Integral
+
     for name, value in settings.items():
         if not (isinstance(value, Integral) and not isinstance(value, bool) and 0 <= value < 2**63):
             raise InputError(f"{name} must be a whole number of at least 0, but is {value!r}.")

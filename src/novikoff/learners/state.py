@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from novikoff._arrays import NDArray
+from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
 from novikoff.parts.geometry import APPENDED, arrays, resized

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from novikoff._arrays import NDArray, np
 from novikoff._machine import element, put
+from novikoff._records import NamedTuple
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import move, pull, read
 from novikoff.parts.schedules import Schedule, step_length

@@ -8,11 +8,12 @@ weights that few examples have spoken for.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled
 from novikoff._machine import element
+from novikoff._records import NamedTuple
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import finished, read, update
 from novikoff.stream.rows import Rows, first, last, origin, slot

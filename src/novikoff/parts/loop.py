@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled, compiled_brief
 from novikoff._machine import unpacked
+from novikoff._records import NamedTuple
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
 from novikoff.parts.geometry import fits, limit, norm, score, span, tick, update
 from novikoff.parts.rules import loss, signal

@@ -8,9 +8,10 @@ does not update a thick separator, y·s = 1 does update under the hinge.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from novikoff._jit import generic
+from novikoff._records import NamedTuple
 
 
 class Mistake(NamedTuple):

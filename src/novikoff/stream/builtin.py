@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from novikoff._arrays import NDArray, np
+from novikoff._records import NamedTuple
 from novikoff.errors import NovikoffError
 from novikoff.stream.rows import Dense
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from novikoff._arrays import ArrayLike, NDArray, np
+from novikoff._records import NamedTuple
 from novikoff.errors import InputError
 from novikoff.stream.rows import Dense, Rows, Sparse
 

@@ -66,6 +66,8 @@ class Feed:
 
     def head(self, size: int = BLOCK) -> bytes:
         """The first bytes, whole lines if there are any, for a look at what is in the file; they are still to come."""
+        if self.size is not None:
+            return self._ahead(size)
         content = self.tail.tobytes()
         while len(content) < size:
             piece = bytearray(size - len(content))
@@ -76,8 +78,21 @@ class Feed:
         self.tail = np.frombuffer(content, np.uint8)
         return content
 
+    def _ahead(self, size: int) -> bytes:
+        """… of a file that gives each byte as often as it is asked for: all of them, or whole lines."""
+        content = b""
+        try:
+            while piece := os.pread(self.file.fileno(), size - len(content), self.file.tell() + len(content)):
+                content = content + piece if content else piece
+        except OSError as problem:
+            self._unreadable(problem)
+        return content if len(content) < size else content[: content.rfind(b"\n") + 1] or content
+
     def skip(self, count: int) -> None:
         """Leaves out the first bytes of `head`."""
+        if self.size is not None:
+            self.taken += count
+            self.file.seek(count, os.SEEK_CUR)
         self.tail = self.tail[count:]
 
     def fill(self, block: Block, last_end: Callable[[NDArray[np.uint8], int, int], int]) -> bool:
@@ -174,9 +189,12 @@ def opened(title: str) -> Iterator[Feed]:
             file = stack.enter_context(contextlib.closing(_unpacked(kind, file)))
             yield Feed(shown, file, size=None, waits=None, status=regular)
             return
-        size = None if regular is None else regular.st_size - skipped
-        waits = number if regular is None and not (status is not None and stat.S_ISREG(status.st_mode)) else None
-        yield Feed(shown, file, size=size, waits=waits, status=regular)
+        if regular is not None:
+            raw.seek(skipped)
+            yield Feed(shown, raw, size=regular.st_size - skipped, waits=None, status=regular)
+            return
+        waits = number if not (status is not None and stat.S_ISREG(status.st_mode)) else None
+        yield Feed(shown, file, size=None, waits=waits)
 
 
 def _number(file: Any) -> int | None:

@@ -10,8 +10,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from queue import Empty, SimpleQueue
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from queue import Empty, SimpleQueue
+else:
+    try:  # the same without the queues in Python, and what these import
+        from _queue import Empty, SimpleQueue
+    except ImportError:
+        from queue import Empty, SimpleQueue
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")

@@ -10,11 +10,11 @@ import os
 import select
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from novikoff._arrays import NDArray, is_foreign, is_settled, np, of_numpy
 from novikoff._bytes import PADDING
+from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError
 from novikoff.stream import builtin, formats
 from novikoff.stream.feed import BLOCK, Block, Feed, opened
@@ -353,6 +353,8 @@ class Reading:
 def _more(feed: Feed, head: bytes, kind: Any) -> bytes:
     """What comes first, for a look: of a file as much as there may be, of a pipe what is there without a long pause. It
     is whole lines, or all there is."""
+    if feed.size is not None:  # which has shown it already
+        return head
     while len(head) < BLOCK:
         if feed.waits is not None and kind.enough(head) and not select.select([feed.waits], [], [], kind.patience)[0]:
             break

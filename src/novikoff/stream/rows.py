@@ -9,7 +9,7 @@ on one vector of weights works on a column too.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from novikoff._arrays import NDArray, np
 from novikoff._columns import (
@@ -24,6 +24,7 @@ from novikoff._columns import (
 )
 from novikoff._jit import compiled, generic
 from novikoff._machine import dense_sums, element, grow, sparse_sums
+from novikoff._records import NamedTuple
 
 
 class Dense(NamedTuple):

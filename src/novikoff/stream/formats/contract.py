@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from novikoff._arrays import NDArray, np
+from novikoff._records import NamedTuple, asdict, dataclass
 from novikoff.errors import InputError
 from novikoff.stream.feed import BLOCK, Block, last_line_end
 from novikoff.stream.labels import plain

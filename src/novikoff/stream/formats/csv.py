@@ -12,7 +12,6 @@ no label to learn from, but all that is needed to predict.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._bytes import PADDING
+from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.feed import Block
 from novikoff.stream.formats import survey

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._bytes import PADDING
+from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import slots
 from novikoff.stream.feed import Block

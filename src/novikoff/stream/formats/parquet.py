@@ -8,15 +8,15 @@ piece by piece, some 100,000 cells at a time. A problem is told with its row, fr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._bytes import PADDING
 from novikoff._jit import compiled
+from novikoff._records import NamedTuple, dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, finished_row, put
 from novikoff.stream.feed import Block

@@ -12,12 +12,12 @@ usual is read again from left to right, slowly and exactly, which also finds wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING, eight_terms, signed
 from novikoff._jit import compiled, compiled_apart
+from novikoff._records import NamedTuple, dataclass
 from novikoff.stream.decimals import decimal
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.feed import Block

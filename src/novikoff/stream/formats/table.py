@@ -12,13 +12,13 @@ y; else the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, slots
 from novikoff.stream.feed import Block

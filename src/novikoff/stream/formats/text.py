@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._bytes import PADDING, equal, lowest, upto, word
 from novikoff._jit import compiled
+from novikoff._records import NamedTuple, dataclass
 from novikoff.stream.bag import Slots, finished_row, slots
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.contract import NO_LABEL_KEY, Format, Parsed, Parser, Problem, shown

@@ -14,13 +14,13 @@ once, whatever its order, and no feature with itself. Its value is the product o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING, signed
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
+from novikoff._records import NamedTuple, dataclass
 from novikoff.errors import InputError
 from novikoff.stream import hashing
 from novikoff.stream.bag import Slots, finished_row, put, slots
