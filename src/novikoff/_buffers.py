@@ -9,6 +9,7 @@ asked of it NumPy does, which is imported then, on the same memory and with the 
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import mmap
 import struct
@@ -96,11 +97,12 @@ def _name(kind: Any) -> Any:
 class Buffer:
     """An array of numbers that lie side by side."""
 
-    __slots__ = ("__weakref__", "_array", "address", "cells", "dtype", "shape")
+    __slots__ = ("__weakref__", "_apart", "_array", "address", "cells", "dtype", "shape")
 
     def __init__(self, cells: Any, dtype: Kind, shape: tuple[int, ...], address: int) -> None:
         self.cells, self.dtype, self.shape, self.address = cells, dtype, shape, address
         self._array: Any = None
+        self._apart: Any = None
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -124,7 +126,17 @@ class Buffer:
 
     @property
     def strides(self) -> tuple[int, ...]:
+        if len(self.shape) == 1:
+            return (self.itemsize,)
         return tuple(self.itemsize * math.prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
+
+    def taken_apart(self) -> tuple[str, tuple[int, ...]]:
+        """As compiled functions take it: see `_lean.py`, where the same is made of NumPy's."""
+        if self._apart is None:
+            kind = f"{self.dtype.str}{len(self.shape)}C{'r' if self.cells.readonly else ''}"
+            self._apart = kind, (0, 0, self.size, self.itemsize, self.address, *self.shape, *self.strides)
+        found: tuple[str, tuple[int, ...]] = self._apart
+        return found
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -147,14 +159,14 @@ class Buffer:
         if type(at) is slice:
             start, stop, step = at.indices(self.shape[0])
             if step == 1:
-                return self._part(start, max(start, stop))
+                return self if stop - start == self.shape[0] else self._part(start, max(start, stop))
         elif isinstance(at, int) and len(self.shape) == 1:
             value = self.cells[at]
             return uint64(value) if self.dtype.char == "Q" else value
         return self.of_numpy()[_arrays.of_numpy(at)]
 
     def _part(self, start: int, stop: int) -> Buffer:
-        inner = math.prod(self.shape[1:])
+        inner = math.prod(self.shape[1:]) if len(self.shape) > 1 else 1
         cells = self.cells[start * inner : stop * inner]
         return Buffer(cells, self.dtype, (stop - start, *self.shape[1:]), self.address + start * inner * self.itemsize)
 
@@ -257,7 +269,16 @@ def _cast(memory: Any, kind: Kind) -> Any:
 
 def made(shape: Any, kind: Kind) -> Buffer:
     """An array of zeros."""
-    shape = shape if isinstance(shape, tuple) else (shape,)
+    return _nothing(kind) if shape == 0 else _new(shape if isinstance(shape, tuple) else (shape,), kind)
+
+
+@functools.cache
+def _nothing(kind: Kind) -> Buffer:
+    """There is nothing in it to be written: one will do for all."""
+    return _new((0,), kind)
+
+
+def _new(shape: tuple[int, ...], kind: Kind) -> Buffer:
     count = math.prod(shape)
     size = count * kind.itemsize
     memory: Any = bytearray(size) if size < LARGE else mmap.mmap(-1, size, PRIVATE)

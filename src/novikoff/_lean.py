@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import mmap
 import os
 import struct
@@ -95,16 +96,25 @@ def _flatten(args: Any, kinds: list[str], words: list[Any], arrays: _Kept) -> No
         if number is not None:
             kinds.append(number)
             words.append(float(value) if number == "d" else int(value))
+        elif (apart := getattr(value, "taken_apart", None)) is not None:  # the stand-in for NumPy's knows it of itself
+            kind, more = apart()
+            kinds.append(kind)
+            words += more
+        elif isinstance(value, tuple) and hasattr(value, "_fields"):
+            kinds.append(_spelled(type(value)))
+            _flatten(value, kinds, words, arrays)
+            kinds.append(")")
         elif isinstance(value, _arrays.np.ndarray):
             kind, more = arrays.of(value)
             kinds.append(kind)
             words += more
-        elif isinstance(value, tuple) and hasattr(value, "_fields"):
-            kinds.append(f"({type(value).__module__}.{type(value).__qualname__}")
-            _flatten(value, kinds, words, arrays)
-            kinds.append(")")
         else:
             raise Unsuitable
+
+
+@functools.cache
+def _spelled(kind: type) -> str:
+    return f"({kind.__module__}.{kind.__qualname__}"
 
 
 # --- The store ---
@@ -164,11 +174,11 @@ def loaded(code: Code, kinds_of_words: list[Any]) -> Callable[[list[Any]], Any]:
     word = [ctypes.c_double if isinstance(w, float) else ctypes.c_int64 for w in kinds_of_words]
     native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *word)(address)
     layout = struct.Struct(f"@{code.result}")
+    room_for = ctypes.c_char * max(layout.size, 8)
 
     def call(words: list[Any], alive: Any = memory) -> Any:
-        room = ctypes.create_string_buffer(max(layout.size, 8))
-        error = ctypes.c_void_p()
-        if native(ctypes.addressof(room), ctypes.addressof(error), *words) != 0:
+        room = room_for()
+        if native(room, room, *words) != 0:  # there is either a result or an error
             raise RuntimeError("A compiled function ended with an error.")
         values = layout.unpack_from(room)
         return values[0] if len(values) == 1 else values or None

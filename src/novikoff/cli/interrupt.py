@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import signal
+else:
+    try:  # the same without names for all of the system's numbers, which take longer to make than there is to do here
+        import _signal as signal
+    except ImportError:
+        import signal
 
 _came = False
 

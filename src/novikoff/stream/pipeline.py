@@ -133,20 +133,21 @@ class _Pool(Generic[Work, Result]):
                     return self.finished.pop(number)
                 if self.total is not None and number >= self.total:
                     return None
-            if not self._helped():
+            if not self._helped(at_once=number > 0):
                 with self.done:
                     while number not in self.finished and (self.total is None or number < self.total):
                         self.done.wait()
 
-    def _helped(self) -> bool:
-        """Whether there was something to do, which is done now."""
+    def _helped(self, *, at_once: bool) -> bool:
+        """Whether there was something to do, which is done now. At the start all want their first piece of work at the
+        same time, and wait for their turn."""
         if self.patient or self.total is not None:
             return False
         try:
             place = self.free.get_nowait()
         except Empty:
             return False
-        return place is not None and self._one(place, at_once=True)
+        return place is not None and self._one(place, at_once=at_once)
 
     def stop(self) -> None:
         """Threads that wait for a place are sent home. What they read from is closed after this, and its number may be
