@@ -260,14 +260,20 @@ def _place(symbol: tuple[str, int, int], base: int, offsets: dict[int, int]) -> 
         return base + offsets[section] + value
     if section == UNDEFINED and name and not name.startswith(("Py", "_Py")) and name not in FOR_PYTHON:
         try:
-            return ctypes.cast(getattr(ctypes.CDLL("libm.so.6"), name), ctypes.c_void_p).value or 0
+            return ctypes.cast(getattr(_library("libm.so.6"), name), ctypes.c_void_p).value or 0
         except (AttributeError, OSError):
             raise Unsuitable from None
     return 0
 
 
+@functools.cache
+def _library(name: str | None) -> ctypes.CDLL:
+    """Of the system; None is what this process has already."""
+    return ctypes.CDLL(name)
+
+
 def _make_executable(base: int, size: int) -> None:
     """From now on to be read and run, not written."""
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect = _library(None).mprotect
     if protect(ctypes.c_void_p(base), ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_EXEC) != 0:
         raise Unsuitable
