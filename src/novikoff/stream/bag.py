@@ -122,21 +122,21 @@ def to_slots(to: Slots, first: int, last: int) -> bool:
     low = (1 << FILTER_BITS) - 1
     odd = _ZERO
     for k in range(first, last):
-        h = element(to.hashes, k)
+        at = np.uint64(k)  # unsigned, so that no look at its sign is compiled in
+        h = to.hashes[at]
         index = slot_of(h, to.mask)
-        to.indices[k] = index
-        used = element(to.used, index >> 6)
-        to.used[index >> 6] = used | _ONE << np.uint64(index & 63)
-        value = element(to.values, k)
+        to.indices[at] = index
+        word, bit = np.uint64(index >> 6), _ONE << np.uint64(index & 63)
+        to.used[word] |= bit
+        value = to.values[at]
         if to.signed != 0 and is_negative(h):
-            to.values[k] = -value
-        place = index & low
-        bit = _ONE << np.uint64(place & 63)
-        bits = element(to.filter, place >> 6)
-        odd |= (bits & bit) | np.uint64(value == 0.0)
-        to.filter[place >> 6] = bits | bit
+            to.values[at] = -value
+        word = np.uint64((index & low) >> 6)
+        odd |= (to.filter[word] & bit) | np.uint64(value == 0.0)
+        to.filter[word] |= bit
     for k in range(first, last):
-        to.filter[(signed(element(to.indices, k)) & low) >> 6] = _ZERO
+        index = signed(element(to.indices, k))
+        to.filter[np.uint64((index & low) >> 6)] = _ZERO
     return bool(odd != _ZERO)
 
 

@@ -156,6 +156,25 @@ def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], at
 
 
 @compiled
+def plain_features(
+    text: NDArray[np.uint8], marks: NDArray[np.uint32], k: int, last: int, to: Slots, seed: Any, value: float, at: int
+) -> tuple[int, int]:
+    """Features without values, each between two blanks, from the blank at marks[k] on: (the mark behind the last of
+    them, how far the row has got). No names are wanted for them."""
+    here = signed(element(marks, k))
+    while k + 1 < last:
+        stop = signed(element(marks, k + 1))
+        if element(text, stop) > 32 or element(text, here + 1) <= 32:
+            break
+        to.hashes[np.uint64(at)] = hash_of(text, here + 1, stop, seed)
+        to.values[np.uint64(at)] = value
+        at += 1
+        k += 1
+        here = stop
+    return k, at
+
+
+@compiled
 def features_of(
     text: NDArray[np.uint8],
     marks: NDArray[np.uint32],
@@ -172,10 +191,11 @@ def features_of(
     seed: Any = NO_SEED
     scale = 1.0
     letter = np.uint8(32)
+    usual = len(letters) == 0 and len(to.spans) == 0
     here = bar = signed(element(marks, k))
     while k < last:
-        k += 1
         if element(text, here) == BAR:
+            k += 1
             seed = NO_SEED
             scale = 1.0
             letter = np.uint8(32)
@@ -194,7 +214,11 @@ def features_of(
                         return NAMESPACE, at, start, stop
                     here = stop
             continue
+        if usual and scale != 0.0 and element(text, here) <= 32:
+            k, at = plain_features(text, marks, k, last, to, seed, scale, at)
+            here = signed(element(marks, k))
         start = here + 1
+        k += 1
         if k >= last:
             break
         here = signed(element(marks, k))
@@ -228,6 +252,24 @@ def features_of(
         if at < 0:
             return (TOO_MANY if at == -1 else RANGE), first, bar, signed(element(marks, last - 1))
     return 0, at, 0, 0
+
+
+@compiled
+def usual_heading(
+    text: NDArray[np.uint8], start: int, marks: NDArray[np.uint32], first: int, bar: int, out: Out, row: int
+) -> bool:
+    """Whether nothing but a label of one digit, with or without a sign, stands before the bar: it is then noted. As
+    labels come in no order, a jump that depends on them could not be foreseen."""
+    end = signed(element(marks, first))
+    sign = element(text, start)
+    digit = signed(element(text, end - 1)) - 48
+    minus = sign == 45
+    shaped = (end - start == 1) | ((end - start == 2) & (minus | (sign == 43)))
+    if not (shaped & (digit >= 0) & (digit <= 9) & (bar == first + 1) & (element(text, end) <= 32)):
+        return False
+    out.labels[row] = (1.0 - 2.0 * np.float64(minus)) * np.float64(digit)
+    out.weights[row] = 1.0
+    return True
 
 
 @compiled
@@ -265,7 +307,9 @@ def parse(
                 bar += 1
             reason, came, until = NO_BAR, start, stop
             end = at
-            if bar < last:
+            if bar < last and usual_heading(text, start, marks, first, bar, out, row):
+                reason = 0
+            elif bar < last:
                 reason, came, until = heading(text, start, signed(marks[bar]), out, row)
             if reason == 0:
                 reason, end, came, until = features_of(text, marks, bar, last, to, each, letters, at)
