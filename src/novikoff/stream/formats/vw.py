@@ -158,20 +158,29 @@ def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], at
 @compiled
 def plain_features(
     text: NDArray[np.uint8], marks: NDArray[np.uint32], k: int, last: int, to: Slots, seed: Any, value: float, at: int
-) -> tuple[int, int]:
-    """Features without values, each between two blanks, from the blank at marks[k] on: (the mark behind the last of
-    them, how far the row has got). No names are wanted for them."""
+) -> tuple[int, int, Any, float]:
+    """Features without values, each between two blanks, from the blank at marks[k] on, also in further namespaces that
+    have a name and no scale: (the mark behind the last of them, how far the row has got, and the seed and the scale
+    from there on). For lines of which neither names nor interactions are wanted."""
     here = signed(element(marks, k))
     while k + 1 < last:
         stop = signed(element(marks, k + 1))
-        if element(text, stop) > 32 or element(text, here + 1) <= 32:
+        if element(text, stop) <= 32 and element(text, here + 1) > 32:
+            to.hashes[np.uint64(at)] = hash_of(text, here + 1, stop, seed)
+            to.values[np.uint64(at)] = value
+            at += 1
+            k += 1
+            here = stop
+        elif element(text, stop) == BAR and stop == here + 1 and k + 2 < last:
+            here = signed(element(marks, k + 2))
+            if element(text, stop + 1) <= 32 or element(text, here) > 32:
+                break
+            seed = hash_of(text, stop + 1, here, NO_SEED)
+            value = 1.0
+            k += 2
+        else:
             break
-        to.hashes[np.uint64(at)] = hash_of(text, here + 1, stop, seed)
-        to.values[np.uint64(at)] = value
-        at += 1
-        k += 1
-        here = stop
-    return k, at
+    return k, at, seed, value
 
 
 @compiled
@@ -215,7 +224,7 @@ def features_of(
                     here = stop
             continue
         if usual and scale != 0.0 and element(text, here) <= 32:
-            k, at = plain_features(text, marks, k, last, to, seed, scale, at)
+            k, at, seed, scale = plain_features(text, marks, k, last, to, seed, scale, at)
             here = signed(element(marks, k))
         start = here + 1
         k += 1
