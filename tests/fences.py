@@ -25,7 +25,9 @@ GARBAGE = 0xA5
 LARGE = 1 << 20  # bytes of an array from which on it is not filled: most of it is never touched
 UNTOUCHABLE = 0  # PROT_NONE
 ZEROS = {"filter", "used"}
-"""Arrays that must be zero at first; of all others the first element only may be relied on."""
+"""Arrays that must be zero at first."""
+FIRST = {"starts", "set_starts"}
+"""… whose first element must be; nothing else may be relied on."""
 
 
 def there_are_fences() -> bool:
@@ -105,8 +107,9 @@ class Fences:
         placed = self._fence(name, late).place(value.shape, value.dtype, late=late)
         if value.nbytes < LARGE:
             placed[...] = value
-            if garbage and name.rpartition(".")[2] not in ZEROS and not value.any():
-                placed.reshape(-1).view(np.uint8)[value.itemsize :] = GARBAGE
+            short = name.rpartition(".")[2]
+            if garbage and short not in ZEROS and not value.any():
+                placed.reshape(-1).view(np.uint8)[value.itemsize * (short in FIRST) :] = GARBAGE
         else:
             placed.reshape(-1)[0] = value.reshape(-1)[0]
         done[key] = placed

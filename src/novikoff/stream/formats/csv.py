@@ -42,15 +42,15 @@ class CsvParser(TableParser):
         """For a block of so many bytes, each of which may end a cell; memory that is never written costs nothing."""
         self.size = size
         records = size + 2
-        self.marks = np.zeros(size + 80, np.uint32)
-        self.ends, self.lines, self.strays = (np.zeros(records, np.int64) for _ in range(3))
+        self.marks = np.empty(size + 80, np.uint32)
+        self.ends, self.lines, self.strays = (np.empty(records, np.int64) for _ in range(3))
         self.out = self.make_out(size // self.width + 2)
-        self.out = self.out._replace(problems=np.zeros((records, 5), np.int64))
+        self.out = self.out._replace(problems=np.empty((records, 5), np.int64))
         self.into = self._hashed(size) if self.table.bits is not None else self._numbers(size)
         self.into_narrow = self._without_label(self.into)
 
     def _numbers(self, size: int) -> Numbers | Hashed:
-        return Numbers(np.zeros(size + 16, np.float32), len(self.kinds), self.table.target)
+        return Numbers(np.empty(size + 16, np.float32), len(self.kinds), self.table.target)
 
     def _without_label(self, into: Numbers | Hashed) -> Numbers | Hashed:
         """The same for records without a label: numbers end where it would be if it were the last."""

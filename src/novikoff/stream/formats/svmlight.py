@@ -339,18 +339,18 @@ class SvmlightParser(Parser):
         costs nothing."""
         self.size = size
         lines, terms = size // 2 + 2, size // 4 + 16
-        self.marks = np.zeros(size + 64, np.uint32)
-        self.ends, self.lines = np.zeros(size + 1, np.int64), np.zeros(size + 1, np.int64)
+        self.marks = np.empty(size + 64, np.uint32)
+        self.ends, self.lines = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
         self.out = Out(
-            starts=np.zeros(lines + 1, np.int64),
-            indices=np.zeros(terms, np.uint32),
-            values=np.zeros(terms, np.float32),
-            labels=np.zeros(lines, np.float64),
-            groups=np.zeros(lines, np.int64),
-            line_of=np.zeros(lines, np.int64),
+            starts=np.empty(lines + 1, np.int64),
+            indices=np.empty(terms, np.uint32),
+            values=np.empty(terms, np.float32),
+            labels=np.empty(lines, np.float64),
+            groups=np.empty(lines, np.int64),
+            line_of=np.empty(lines, np.int64),
             set_starts=np.zeros(lines + 1 if self.several else 0, np.int64),
-            set_values=np.zeros(lines if self.several else 0, np.float64),
-            problems=np.zeros((lines, 4), np.int64),
+            set_values=np.empty(lines if self.several else 0, np.float64),
+            problems=np.empty((lines, 4), np.int64),
         )
 
     def parse(self, block: Block) -> Parsed:

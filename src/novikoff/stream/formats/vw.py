@@ -349,18 +349,18 @@ class VWParser(Parser):
         """For a block of so many bytes: a line and a feature have at least two each."""
         self.size = size
         many = size // 2 + 2
-        self.marks = np.zeros(size + 64, np.uint32)
-        self.ends, self.lines = np.zeros(size + 1, np.int64), np.zeros(size + 1, np.int64)
+        self.marks = np.empty(size + 64, np.uint32)
+        self.ends, self.lines = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
         self._make_slots(many + (2 * MOST_INTERACTIONS if len(self.letters) else 0))
         self.row = Row(
-            np.zeros(many, np.uint64), np.zeros(many), np.zeros(many + 8, np.int64), np.zeros(many, np.uint8)
+            np.empty(many, np.uint64), np.empty(many), np.empty(many + 8, np.int64), np.empty(many, np.uint8)
         )
         self.out = Out(
-            starts=np.zeros(many + 1, np.int64),
-            labels=np.zeros(many),
-            weights=np.zeros(many),
-            line_of=np.zeros(many, np.int64),
-            problems=np.zeros((many, 4), np.int64),
+            starts=np.empty(many + 1, np.int64),
+            labels=np.empty(many),
+            weights=np.empty(many),
+            line_of=np.empty(many, np.int64),
+            problems=np.empty((many, 4), np.int64),
         )
 
     def _make_slots(self, terms: int) -> None:
