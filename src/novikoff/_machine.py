@@ -30,7 +30,8 @@ from novikoff._arrays import np
 from novikoff._jit import DISABLED, primitive
 
 LANES = 8
-AHEAD = 1024  # values: some rows further on in a dense table
+HALF = LANES // 2
+AHEAD = 512  # terms: some rows further on
 
 
 def _element(array: Any, k: int) -> Any:
@@ -149,8 +150,8 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     from llvmlite import ir
     from numba.core import cgutils
 
-    i32, i64, double = ir.IntType(32), ir.IntType(64), ir.DoubleType()
-    wide = ir.VectorType(double, LANES)
+    i1, i32, i64, double = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.DoubleType()
+    wide = ir.VectorType(double, HALF)
 
     def number(n: int) -> Any:
         return ir.Constant(i64, n)
@@ -172,26 +173,26 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
         j = k if i_base is None else builder.zext(builder.load(step(i_base, k)), i64)
         return builder.load(step(w_base, builder.mul(j, number(stride))))
 
-    def neighbours(base: Any, k: Any) -> Any:
+    def neighbours(base: Any, k: Any, lanes: int = HALF) -> Any:
         kind = base.type.pointee
-        row = builder.bitcast(step(base, k), ir.VectorType(kind, LANES).as_pointer())
+        row = builder.bitcast(step(base, k), ir.VectorType(kind, lanes).as_pointer())
         return builder.load(row, align=4 if isinstance(kind, ir.FloatType) else 8)
 
     def gathered(k: Any) -> Any:
         if i_base is None and stride == 1:
             return neighbours(w_base, k)
-        group = ir.Constant(ir.VectorType(w_base.type.pointee, LANES), ir.Undefined)
-        for lane in range(LANES):
+        group = ir.Constant(ir.VectorType(w_base.type.pointee, HALF), ir.Undefined)
+        for lane in range(HALF):
             one = weight_at(builder.add(k, number(lane)))
             group = builder.insert_element(group, one, ir.Constant(i32, lane))
         return group
 
-    def ask_ahead(k: Any) -> None:
-        """Asks memory for values of later rows, which the processor by itself asks for too late."""
+    def ask_ahead(base: Any, k: Any) -> None:
+        """Asks memory for what later rows need, which the processor by itself asks for too late."""
         byte = ir.IntType(8).as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
         prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        place = builder.bitcast(step(x_base, builder.add(k, number(AHEAD))), byte)
+        place = builder.bitcast(step(base, builder.add(k, number(AHEAD))), byte)
         builder.call(prefetch, [place, *(ir.Constant(i32, n) for n in (0, 3, 1))])  # to read, to keep, data
 
     def widened(value: Any, kind: Any) -> Any:
@@ -205,50 +206,57 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     def fresh(kind: Any, zero: Any) -> Any:
         return cgutils.alloca_once_value(builder, ir.Constant(kind, zero))
 
-    def look(good: Any, x: Any) -> None:
-        """Clears `good`, lane by lane, where x is 0."""
+    def look(zeros: Any, x: Any) -> None:
+        """Notes, lane by lane, where x is 0."""
         zero = ir.Constant(x.type, [0.0] * LANES if isinstance(x.type, ir.VectorType) else 0.0)
-        counts = builder.sext(builder.fcmp_unordered("!=", x, zero), good.type.pointee)
-        builder.store(builder.and_(builder.load(good), counts), good)
+        builder.store(builder.or_(builder.load(zeros), builder.fcmp_ordered("==", x, zero)), zeros)
+
+    def take(k: Any, chosen: Any = None) -> None:
+        """Adds a group of terms, or those of them that are chosen, in two halves: some processors convert those faster
+        straight from memory than a whole group."""
+        look(zeros, neighbours(x_base, k, LANES))
+        for half, (dot, square) in enumerate(zip(dots, squares, strict=True)):
+            at = builder.add(k, number(half * HALF))
+            x = neighbours(x_base, at)
+            if chosen is not None:
+                x = builder.select(chosen(half), x, ir.Constant(x.type, [0.0] * HALF))
+            x = widened(x, wide)
+            accumulate(dot, x, widened(gathered(at), wide), exact)
+            accumulate(square, x, x, exact_square)
 
     whole = builder.and_(count, number(-LANES))
-    bits = i32 if exact_square else i64  # as wide as a value: what a comparison of vectors gives
-    good, good_rest = fresh(ir.VectorType(bits, LANES), [-1] * LANES), fresh(bits, -1)
-    dots, squares = fresh(wide, [0.0] * LANES), fresh(wide, [0.0] * LANES)
+    zeros, zero_rest = fresh(ir.VectorType(i1, LANES), [0] * LANES), fresh(i1, 0)
+    dots, squares = ([fresh(wide, [0.0] * HALF) for _ in range(2)] for _ in range(2))
     with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
-        if i_base is None:
-            ask_ahead(k)
-        values_here = neighbours(x_base, k)
-        look(good, values_here)
-        x = widened(values_here, wide)
-        accumulate(dots, x, widened(gathered(k), wide), exact)
-        accumulate(squares, x, x, exact_square)
+        ask_ahead(x_base, k)
+        if i_base is not None:
+            ask_ahead(i_base, k)
+        take(k)
 
     dot_rest, square_rest = fresh(double, 0.0), fresh(double, 0.0)
     with builder.if_else(builder.icmp_signed(">=", count, number(LANES))) as (many, few):
         with many:
             # The last group: those of its lanes whose terms were in a whole group already add 0.
-            k = builder.sub(count, number(LANES))
-            rest = builder.trunc(builder.sub(whole, k), i32)
-            lane_numbers = ir.Constant(ir.VectorType(i32, LANES), list(range(LANES)))
-            first = builder.insert_element(ir.Constant(lane_numbers.type, ir.Undefined), rest, ir.Constant(i32, 0))
-            first = builder.shuffle_vector(first, first, ir.Constant(lane_numbers.type, [0] * LANES))
-            new = builder.icmp_signed(">=", lane_numbers, first)
-            values_here = neighbours(x_base, k)
-            look(good, values_here)
-            x = builder.select(new, values_here, ir.Constant(values_here.type, [0.0] * LANES))
-            x = widened(x, wide)
-            accumulate(dots, x, widened(gathered(k), wide), exact)
-            accumulate(squares, x, x, exact_square)
+            last = builder.sub(count, number(LANES))
+            numbers = ir.VectorType(i32, HALF)
+            rest = builder.trunc(builder.sub(whole, last), i32)
+            first = builder.insert_element(ir.Constant(numbers, ir.Undefined), rest, ir.Constant(i32, 0))
+            first = builder.shuffle_vector(first, first, ir.Constant(numbers, [0] * HALF))
+
+            def is_new(half: int) -> Any:
+                lanes = range(half * HALF, (half + 1) * HALF)
+                return builder.icmp_signed(">=", ir.Constant(numbers, list(lanes)), first)
+
+            take(last, is_new)
         with few, cgutils.for_range_slice(builder, number(0), count, number(1), i64) as (k, _):
             value = builder.load(step(x_base, k))
-            look(good_rest, value)
+            look(zero_rest, value)
             x = widened(value, double)
             accumulate(dot_rest, x, widened(weight_at(k), double), exact)
             accumulate(square_rest, x, x, exact_square)
 
-    def tree(lanes: Any) -> Any:
-        width = LANES
+    def tree(halves: Any) -> Any:
+        lanes, width = builder.fadd(*(builder.load(half) for half in halves)), HALF
         while width > 1:
             width //= 2
             mask = ir.VectorType(i32, width)
@@ -257,12 +265,11 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
             lanes = builder.fadd(builder.shuffle_vector(lanes, lanes, low), builder.shuffle_vector(lanes, lanes, high))
         return builder.extract_element(lanes, ir.Constant(i32, 0))
 
-    dot = builder.fadd(tree(builder.load(dots)), builder.load(dot_rest))
-    square = builder.fadd(tree(builder.load(squares)), builder.load(square_rest))
-    lanes = builder.icmp_unsigned("==", builder.load(good), ir.Constant(good.type.pointee, [0] * LANES))
-    some = builder.icmp_unsigned("!=", builder.bitcast(lanes, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0))
-    in_rest = builder.icmp_unsigned("==", builder.load(good_rest), ir.Constant(bits, 0))
-    square = builder.select(builder.or_(some, in_rest), ir.Constant(double, math.nan), square)
+    dot = builder.fadd(tree(dots), builder.load(dot_rest))
+    square = builder.fadd(tree(squares), builder.load(square_rest))
+    lanes = builder.bitcast(builder.load(zeros), ir.IntType(LANES))
+    some = builder.icmp_unsigned("!=", lanes, ir.Constant(lanes.type, 0))
+    square = builder.select(builder.or_(some, builder.load(zero_rest)), ir.Constant(double, math.nan), square)
     if slots is None:
         return square
     return target.make_tuple(builder, signature.return_type, [dot, square])
@@ -289,36 +296,43 @@ def _grow_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
     from numba.core import cgutils
 
     i64, i32 = ir.IntType(64), ir.IntType(32)
-    wide = ir.VectorType(i32, LANES)
     indices, start, stop = args
     base = builder.gep(target.make_array(signature.args[0])(target, builder, indices).data, [start], inbounds=True)
     number = lambda n: ir.Constant(i64, n)  # noqa: E731
     pairs = builder.sub(builder.sub(stop, start), number(1))
-    pairs = builder.select(builder.icmp_signed("<", pairs, number(0)), number(0), pairs)
-    whole = builder.and_(pairs, number(-LANES))
-    wrong_lanes = cgutils.alloca_once_value(builder, ir.Constant(wide, [0] * LANES))
-    wrong = cgutils.alloca_once_value(builder, ir.Constant(i32, 0))
+    fall = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(1), 0))
 
-    def look(k: Any, kind: Any, total: Any) -> None:
+    def look(k: Any, kind: Any) -> Any:
+        """Whether one of these neighbours is not below the next."""
         here, next_one = (
             builder.load(builder.bitcast(builder.gep(base, [at], inbounds=True), kind.as_pointer()), align=4)
             for at in (k, builder.add(k, number(1)))
         )
-        falls = builder.zext(builder.icmp_unsigned(">=", here, next_one), kind)
-        builder.store(builder.or_(builder.load(total), falls), total)
+        falls = builder.icmp_unsigned(">=", here, next_one)
+        if kind == i32:
+            return falls
+        return builder.icmp_unsigned("!=", builder.bitcast(falls, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0))
+
+    def look_at_all(count: Any, lanes: int, kind: Any) -> None:
+        # Ends at the first that falls, not to save time on such rows: a loop with two ends is not unrolled, and so ends
+        # only once where the processor does not expect it.
+        with cgutils.for_range(builder, count, intp=i64) as loop:
+            falls = look(builder.mul(loop.index, number(lanes)), kind)
+            builder.store(falls, fall)
+            with builder.if_then(falls, likely=False):
+                loop.do_break()
 
     with builder.if_else(builder.icmp_signed(">=", pairs, number(LANES))) as (many, few):
         with many:
-            with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
-                look(k, wide, wrong_lanes)
+            wide = ir.VectorType(i32, LANES)
+            look_at_all(builder.udiv(pairs, number(LANES)), LANES, wide)
             # The last eight, of which some were looked at already: to look twice does no harm, and a loop over the rest
             # would end each time where the processor does not expect it.
-            look(builder.sub(pairs, number(LANES)), wide, wrong_lanes)
-        with few, cgutils.for_range_slice(builder, number(0), pairs, number(1), i64) as (k, _):
-            look(k, i32, wrong)
-    falls = builder.icmp_unsigned("!=", builder.load(wrong_lanes), ir.Constant(wide, [0] * LANES))
-    some = builder.zext(builder.bitcast(falls, ir.IntType(LANES)), i32)
-    return builder.icmp_unsigned("==", builder.or_(some, builder.load(wrong)), ir.Constant(i32, 0))
+            last = look(builder.sub(pairs, number(LANES)), wide)
+            builder.store(builder.or_(builder.load(fall), last), fall)
+        with few:
+            look_at_all(pairs, 1, i32)
+    return builder.not_(builder.load(fall))
 
 
 def _in_range(values: Any, start: int, stop: int, least: float, most: float) -> bool:

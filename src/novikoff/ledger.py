@@ -34,7 +34,7 @@ def note_mistake(book: Book) -> None:
     """One more mistake, made on the example that was counted last."""
     counts = book.counts
     counts[MISTAKES] += 1
-    if counts[MISTAKES] % counts[STRIDE] != 0:
+    if counts[MISTAKES] & (counts[STRIDE] - 1) != 0:  # a power of two
         return
     counts[LISTED + counts[KEPT]] = counts[EXAMPLES]
     counts[KEPT] += 1

@@ -228,7 +228,7 @@ class Learner(Fitted[State], ABC):
     def _told(self, y: Any, examples: int, known: Any = None) -> tuple[Any, Any]:
         """The labels y as the loop takes them, and those that are known then; without `known`, all are in y."""
         y = door.label_array(y, examples)
-        return (Labels.sorted(y) if known is None else known).signs(y)
+        return Labels.found(y) if known is None else known.signs(y)
 
     def label_reader(self, labels: Any, left_out: Any) -> Any:
         """What makes codes of the labels in files; `left_out` counts examples without a label that can be learned."""

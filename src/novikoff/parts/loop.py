@@ -26,15 +26,22 @@ def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, 
     wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
     g = weight * signal(rule, s, y, wrong, norm(geometry))
     largest = limit(geometry.slots)
-    if not (square < largest and abs(s) < largest and g * g * square < largest and fits(geometry, rows, i)):
+    moves = g != 0.0  # asked once: a score that moves nothing is done with sooner
+    if not (square < largest and abs(s) < largest and fits(geometry, rows, i)):
+        return REFUSED
+    if moves and not g * g * square < largest:
         return REFUSED
     book.counts[EXAMPLES] += 1
     t = book.counts[EXAMPLES]
-    book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], span(geometry, square))
+    length = span(geometry, square)
+    if length > book.sums[SQUARED_RADIUS]:  # noqa: PLR1730 - seldom: most rows write nothing here
+        book.sums[SQUARED_RADIUS] = length
     if wrong:
         note_mistake(book)
-    book.sums[LOSS] += weight * loss(rule, s, y)
-    if g != 0.0:
+    lost = loss(rule, s, y)
+    if lost != 0.0:
+        book.sums[LOSS] += weight * lost
+    if moves:
         book.counts[UPDATES] += 1
         book.sums[ENERGY] += g * g * square
         update(geometry, rows, i, g, t)

@@ -106,7 +106,7 @@ def _sparse(X: Any, kind: Any) -> Batch:
         raise InputError(f"X must have column numbers from 0 to {features - 1}; it has others: rebuild the matrix.")
     indices = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
     values = np.ascontiguousarray(numeric(matrix.data, kind))
-    if starts[0] != 0 or starts[-1] > min(indices.size, values.size) or (np.diff(starts) < 0).any():
+    if starts[0] != 0 or starts[-1] > min(indices.size, values.size) or (starts[1:] < starts[:-1]).any():
         raise InputError("X must be a well-formed CSR matrix, but its arrays don't fit together: rebuild the matrix.")
     return Batch(Sparse(starts, writable(indices), writable(values)), count, features, None)
 

@@ -42,6 +42,16 @@ class Labels:
             raise too_many(values)
         return cls(*values)
 
+    @classmethod
+    def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int8], Labels]:
+        """−1 or +1 for each label of y, and the labels: there are no others."""
+        split = in_two(y)
+        if split is None:
+            return cls.sorted(y).signs(y)
+        first, other, is_other = split
+        labels = cls(*sorted([first, other]))
+        return _signs(is_other if other == labels.positive else ~is_other), labels
+
     def named(self, classes: Any) -> Labels:
         """These labels after being told that there are just these two classes."""
         told = Labels.sorted(classes)
@@ -54,7 +64,7 @@ class Labels:
         if len(self) == 2 and y.dtype.kind in "biuf" and isinstance(self.positive, int):  # the usual case, quickly
             positive = y == self.positive
             if np.count_nonzero(positive) + np.count_nonzero(y == self.negative) == len(y):
-                return positive.view(np.int8) * np.int8(2) - np.int8(1), Labels(self.negative, self.positive)
+                return _signs(positive), Labels(self.negative, self.positive)
         values = distinct(y)
         if len(values) > 2:
             raise too_many(values)
@@ -126,15 +136,25 @@ def merged_label(label: Any, labels: Labels) -> Any:
 
 
 def distinct(y: NDArray[Any]) -> list[Any]:
-    """The different labels, sorted. Two numbers, the usual case, are found without sorting all of y."""
-    if y.dtype.kind in "biuf" and y.size:
-        others = y != y[0]
-        other = y[np.argmax(others)]
-        if np.count_nonzero(others) == np.count_nonzero(y == other):
-            return sorted([plain(y[0]), plain(other)])
-        if not others.any():
-            return [plain(y[0])]
-    return [plain(v) for v in arranged(y)[0]]
+    """The different labels, sorted."""
+    split = in_two(y)
+    return [plain(v) for v in arranged(y)[0]] if split is None else sorted(split[:2])
+
+
+def in_two(y: NDArray[Any]) -> tuple[Any, Any, NDArray[np.bool_]] | None:
+    """The first label, the other one, and where that is, if y is made of two numbers: the usual case, found without
+    sorting."""
+    if y.dtype.kind not in "biuf" or not y.size:
+        return None
+    is_other = y != y[0]
+    other = y[np.argmax(is_other)]
+    if np.count_nonzero(is_other) != np.count_nonzero(y == other):
+        return None
+    return plain(y[0]), plain(other), is_other
+
+
+def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
+    return positive.view(np.int8) * np.int8(2) - np.int8(1)
 
 
 def arranged(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
