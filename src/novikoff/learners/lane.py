@@ -1,8 +1,9 @@
 """The fast lane for single examples: all that the next example of the usual kind needs, made ready once.
 
 From Python, looking at the types of arguments and building arrays costs more than learning. The lane keeps the compiled
-steps for the types at hand (`Compiled.bound`), their unchanging arguments packed into one block, buffers that `struct`
-fills straight from a dict, and the tables of labels and names. Whatever is not usual (a new label, a new feature,
+steps for the types at hand (`Compiled.bound`), their unchanging arguments packed into one block, room that is filled
+straight from a dict, by compiled code or, for numbers that are not Python's own, by `struct`, and the tables of labels
+and names. Whatever is not usual (a new label, a new feature,
 another precision, anything wrong) it leaves to the way around, `OneByOne._learn_unusual`: so it needs no messages.
 """
 
@@ -14,6 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from novikoff._arrays import np
+from novikoff._dicts import OTHER, Terms, desk, read_dict, readable
 from novikoff._jit import Like
 from novikoff._machine import pack
 from novikoff.learners.state import State
@@ -21,6 +23,10 @@ from novikoff.parts.loop import UNUSUAL, ZEROS, Setting, learn_dense, learn_spar
 from novikoff.stream.rows import Sparse
 
 LENGTHS = 1000  # of examples for which buffers are kept ready
+
+
+def _read_nothing(*_: Any) -> int:
+    return OTHER
 
 
 class Lane:
@@ -31,7 +37,9 @@ class Lane:
         self.packers: dict[int, tuple[Callable[..., None], bytearray, Any, Any]] = {}
         self.setting: Setting | None = None
         self.spare = Sparse(np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, state.kind))
+        self.desk = desk()
         self.refresh(state)
+        self.read = read_dict.bound(self.terms_block, Like(self.terms), 0, 0) if readable() else _read_nothing
         like, indices, values = Like(self.setting), np.zeros(1, np.uint32), np.zeros(2, state.kind)
         # An array typed as "any layout": the step itself looks whether it is in one piece.
         self.dense = learn_dense.bound(self.block, like, values[::2], 1.0)
@@ -44,6 +52,8 @@ class Lane:
         if old is None or old.geometry is not state.geometry or old.features != state.features:
             if len(self.spare.values) < state.features:
                 self.spare = Sparse(self.spare.starts, np.empty(state.room, np.uint32), np.empty(state.room, self.kind))
+            self.terms = Terms(self.desk, self.spare.indices, self.spare.values)
+            self.terms_block = pack(self.terms)
             book = state.ledger.book
             self.setting = Setting(self.rule, state.geometry, self.tie, book, state.features, self.spare)
             self.block = pack(self.setting)
@@ -82,14 +92,21 @@ class Lane:
         """
         block, sparse, signs, packers = self.block, self.sparse, self.signs, self.packers
         starts, columns = self.starts, self.columns
+        read, room, spare = self.read, self.terms_block, self.spare
+        names = 0 if columns is None else id(columns)
 
-        def learn(x: Any, y: Any, alive: Any = self.setting) -> int:  # the arrays that the block points to must live on
+        # The arrays that blocks point to must live on.
+        def learn(x: Any, y: Any, alive: Any = (self.setting, self.terms)) -> int:
             try:
                 sign, terms = signs[y], len(x)
                 if type(x) is not dict:
                     x = dict.fromkeys(x, 1.0) if type(x) is list else x
                     if type(x) is not dict or len(x) != terms:
                         return UNUSUAL
+                if read(room, None, id(x), names) > 0:
+                    spare.starts[1] = terms
+                    taken = sparse(block, None, *spare, sign)
+                    return sparse(block, None, *spare, sign) if taken == ZEROS else taken
                 pack_into, buffer, indices, values = packers[terms]
                 pack_into(buffer, 0, *(x if columns is None else itemgetter(*x)(columns)), *x.values())
             except (KeyError, TypeError, OverflowError, struct.error):
