@@ -1,49 +1,20 @@
 """NamedTuple, and what is needed of dataclasses, for all that `novikoff learn FILE` imports.
 
 Python's own have the same meaning, but `dataclasses` imports half of the compiler, makes the methods of each class from
-text, and `typing.NamedTuple` does much of its work twice: together that took longer than learning a small file. Type
+text, and `typing.NamedTuple` compiles every annotation: together that took longer than learning a small file. Type
 checkers see Python's own. A class that is based on one of these is made by the same function, and whatever is done with
 its objects (`replace`, `asdict`) is done by those from here.
 """
 
 from __future__ import annotations
 
-from collections import _tuplegetter  # type: ignore[attr-defined]
+from collections import namedtuple
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["NamedTuple", "asdict", "dataclass", "field", "replace"]
 
 # --- Tuples with names ---
-
-
-class _Tuple(tuple):  # type: ignore[type-arg]
-    """What all of them can do."""
-
-    __slots__ = ()
-    _fields: tuple[str, ...]
-
-    @classmethod
-    def _make(cls, values: Any) -> Any:
-        made = tuple.__new__(cls, values)
-        if len(made) != len(cls._fields):
-            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
-        return made
-
-    def _replace(self, /, **new: Any) -> Any:
-        made = type(self)(*map(new.pop, self._fields, self))
-        if new:
-            raise ValueError(f"Got unexpected field names: {list(new)!r}")
-        return made
-
-    def _asdict(self) -> dict[str, Any]:
-        return dict(zip(self._fields, self, strict=True))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in zip(self._fields, self, strict=True))})"
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return tuple(self)
 
 
 class _Named(type):
@@ -56,13 +27,10 @@ class _Named(type):
         defaults = {field: body.pop(field) for field in fields if field in body}
         if tuple(defaults) != fields[len(fields) - len(defaults) :]:
             raise TypeError(f"{name} has a field without a default after one that has one.")
-        # As Python makes it: only so does it take its arguments as quickly, and tell Numba what they are.
-        spelled = f"lambda {', '.join(('_cls', *fields))}: _new(_cls, ({''.join(f'{field}, ' for field in fields)}))"
-        new = eval(spelled, {"_new": tuple.__new__, "__name__": body["__module__"]})  # noqa: S307 - names of fields
-        new.__name__, new.__qualname__, new.__defaults__ = "__new__", f"{name}.__new__", tuple(defaults.values())
-        body |= {field: _tuplegetter(k, f"Alias for field number {k}") for k, field in enumerate(fields)}
-        body |= {"__slots__": (), "__new__": new, "__match_args__": fields}
-        return type(name, (_Tuple,), body | {"_fields": fields, "_field_defaults": defaults})
+        made: Any = namedtuple(name, fields, defaults=defaults.values(), module=body["__module__"])  # type: ignore[misc]
+        for key, value in body.items():
+            setattr(made, key, value)
+        return made
 
 
 # --- Classes of data ---

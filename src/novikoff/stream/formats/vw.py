@@ -44,7 +44,7 @@ REASONS = {
 }
 LABEL, IMPORTANCE, BEFORE, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY = REASONS
 BAR, COLON, QUOTE = 124, 58, 39
-NO_SEED = np.uint64(0)
+NO_SEED: Any = np.uint64(0)
 MOST_INTERACTIONS = 1 << 18  # features of one line
 SMALL_BLOCK = 1 << 14  # of text, where interactions make many features of it
 
