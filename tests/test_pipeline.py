@@ -80,6 +80,27 @@ def test_a_consumer_who_need_not_be_patient_does_some_of_the_work() -> None:
     assert len(working) == 2  # as many threads as are asked for, one fewer than there are places
 
 
+def test_a_consumer_waits_for_its_turn_to_take_rather_than_for_the_result() -> None:
+    """Each time it asks for a result, another thread is just taking the next piece."""
+    here, mine = threading.get_ident(), []
+    count = counting(40)
+
+    def take(place: Place) -> bool:
+        time.sleep(0.002)
+        return count(place)
+
+    def do(place: Place) -> int:
+        time.sleep(0.003)
+        mine.append(threading.get_ident() == here)
+        return place.number
+
+    for number, result in enumerate(in_order(places(3), take, do)):
+        time.sleep(0.001)
+        assert result == number
+    assert len(mine) == 40
+    assert sum(mine) >= 10
+
+
 def test_a_patient_consumer_gets_what_is_done_while_nothing_more_has_come() -> None:
     more = threading.Event()
     numbers = iter(range(2))

@@ -70,18 +70,16 @@ class _Pool(Generic[Work, Result]):
             if place is None or self.stopped or not self._one(place):
                 return
 
-    def _one(self, place: Work, *, at_once: bool = False) -> bool:
-        """Does the next piece of work; False if there is none, or none will be any more, or another thread is taking
-        one and this one is not to wait for it."""
-        if not self.taking.acquire(blocking=not at_once):
-            self.free.put(place)
-            return False
-        try:
+    def _one(self, place: Work, wanted: int = -1) -> bool:
+        """Does the next piece of work; False if there is none, or none will be any more, or the result that is wanted
+        came while another thread was taking its piece."""
+        with self.taking:
+            if wanted in self.finished:
+                self.free.put(place)
+                return False
             number = self.taken
             if not self._took(place, number):
                 return False
-        finally:
-            self.taking.release()
         try:
             result: Result | BaseException = self.do(place)
         except BaseException as problem:
@@ -133,21 +131,22 @@ class _Pool(Generic[Work, Result]):
                     return self.finished.pop(number)
                 if self.total is not None and number >= self.total:
                     return None
-            if not self._helped(at_once=number > 0):
+            if not self._helped(number):
                 with self.done:
                     while number not in self.finished and (self.total is None or number < self.total):
                         self.done.wait()
 
-    def _helped(self, *, at_once: bool) -> bool:
-        """Whether there was something to do, which is done now. At the start all want their first piece of work at the
-        same time, and wait for their turn."""
-        if self.patient or self.total is not None:
+    def _helped(self, wanted: int) -> bool:
+        """Whether there was something to do, which is done now, in place of waiting for the result of that number. To
+        take a piece of work is quick, so that its turn is waited for: to wait for the result takes longer. The last
+        free place is left to the other threads, which would have none when they are done."""
+        if self.patient or self.total is not None or (self.threads and self.free.qsize() < 2):
             return False
         try:
             place = self.free.get_nowait()
         except Empty:
             return False
-        return place is not None and self._one(place, at_once=at_once)
+        return place is not None and self._one(place, wanted)
 
     def stop(self) -> None:
         """Threads that wait for a place are sent home. What they read from is closed after this, and its number may be
