@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -76,6 +77,23 @@ def test_plain_numba_and_no_numba_give_the_same_bytes(data: Path, first: tuple[P
     assert "numba" in imported
     assert content == first[1]
     assert learn(data, first[0], tmp_path / "b.model", NUMBA_DISABLE_JIT="1") == (first[1], PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("small.csv", ["label,a,b"] + ["1,0.5,2", "0,-1,3"] * 20),
+        ("small.jsonl", ['{"label":1,"a":"x"}', '{"label":0,"a":"y"}'] * 20),
+    ],
+)
+def test_formats_that_import_numpy_are_lean_otherwise(
+    name: str, lines: list[str], first: tuple[Path, bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text("\n".join(lines) + "\n")
+    cache = shutil.copytree(first[0], tmp_path / "cache")
+    content, _ = learn(path, cache, tmp_path / "m.model")
+    assert learn(path, cache, tmp_path / "m.model") == (content, PLAIN)
 
 
 def codes(cache: Path) -> list[Path]:

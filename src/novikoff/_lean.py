@@ -86,11 +86,13 @@ def flattened(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
     arrays = getattr(_kept, "arrays", None)
     if arrays is None:
         arrays = _kept.arrays = _Kept()
-    _flatten(args, kinds, words, arrays)
+    # Some formats import NumPy by themselves: what they make are arrays, too.
+    array = (_arrays.settled() if "numpy" in sys.modules else _arrays.np).ndarray
+    _flatten(args, kinds, words, arrays, array)
     return " ".join(kinds), words
 
 
-def _flatten(args: Any, kinds: list[str], words: list[Any], arrays: _Kept) -> None:
+def _flatten(args: Any, kinds: list[str], words: list[Any], arrays: _Kept, array: Any) -> None:
     for value in args:
         number = NUMBERS.get(type(value).__name__)
         if number is not None:
@@ -102,9 +104,9 @@ def _flatten(args: Any, kinds: list[str], words: list[Any], arrays: _Kept) -> No
             words += more
         elif isinstance(value, tuple) and hasattr(value, "_fields"):
             kinds.append(_spelled(type(value)))
-            _flatten(value, kinds, words, arrays)
+            _flatten(value, kinds, words, arrays, array)
             kinds.append(")")
-        elif isinstance(value, _arrays.np.ndarray):
+        elif isinstance(value, array):
             kind, more = arrays.of(value)
             kinds.append(kind)
             words += more
