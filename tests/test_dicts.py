@@ -11,7 +11,6 @@ import pytest
 from novikoff import Perceptron, _dicts
 from novikoff._jit import Like
 from novikoff._machine import pack
-from novikoff.learners import lane
 from novikoff.store import to_bytes
 
 COLUMNS = {"a": 0, "b": 7, "é": 2**31, "": 3}
@@ -88,11 +87,17 @@ def test_the_same_bytes_without_it(named: bool, monkeypatch: pytest.MonkeyPatch)
         return {f"f{j}" if named else j: rng.choice(kinds)(rng.gauss(0, 1)) for j in columns}
 
     events = [(example(), rng.choice("xy")) for _ in range(300)]
-    files = []
+    rng.seed(5)
+    files, scores = [], []
     for there in (True, False):
-        monkeypatch.setattr(lane, "readable", lambda there=there: there)
+        monkeypatch.setattr(_dicts, "readable", lambda there=there: there)
         model = Perceptron(average=True)
         for x, y in events:
             model.learn_one(x, y)
         files.append(to_bytes(model))
+        scores.append(
+            [model.score_one(x | {"new" if named else 99: 1.0} if rng.random() < 0.1 else x) for x, _ in events]
+        )
+        rng.seed(5)
     assert files[0] == files[1]
+    assert scores[0] == scores[1]

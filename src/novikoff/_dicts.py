@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from novikoff._arrays import NDArray, np
-from novikoff._jit import DISABLED, compiled_brief, primitive
+from novikoff._jit import DISABLED, Like, compiled_brief, primitive
 from novikoff._machine import element, put, unpacked
 
 LARGEST = 2**32 - 1
@@ -131,3 +132,8 @@ def read_dict(block: Any, like: Any, x: int, columns: int) -> int:
     """`read`, to packed `Terms`."""
     terms = unpacked(block, like)
     return read(x, columns, terms.desk, terms.indices, terms.values)
+
+
+def reader(block: Any, terms: Terms) -> Callable[..., int]:
+    """`read_dict` for blocks such as this one; where dicts can't be read so, a function that reads none."""
+    return read_dict.bound(block, Like(terms), 0, 0) if readable() else lambda *_: OTHER

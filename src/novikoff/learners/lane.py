@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from novikoff._arrays import np
-from novikoff._dicts import OTHER, Terms, desk, read_dict, readable
+from novikoff._dicts import Terms, desk, reader
 from novikoff._jit import Like
 from novikoff._machine import pack
 from novikoff.learners.state import State
@@ -23,10 +23,6 @@ from novikoff.parts.loop import UNUSUAL, ZEROS, Setting, learn_dense, learn_spar
 from novikoff.stream.rows import Sparse
 
 LENGTHS = 1000  # of examples for which buffers are kept ready
-
-
-def _read_nothing(*_: Any) -> int:
-    return OTHER
 
 
 class Lane:
@@ -39,7 +35,7 @@ class Lane:
         self.spare = Sparse(np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, state.kind))
         self.desk = desk()
         self.refresh(state)
-        self.read = read_dict.bound(self.terms_block, Like(self.terms), 0, 0) if readable() else _read_nothing
+        self.read = reader(self.terms_block, self.terms)
         like, indices, values = Like(self.setting), np.zeros(1, np.uint32), np.zeros(2, state.kind)
         # An array typed as "any layout": the step itself looks whether it is in one piece.
         self.dense = learn_dense.bound(self.block, like, values[::2], 1.0)

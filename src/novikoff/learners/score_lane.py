@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from novikoff._arrays import NDArray, np
+from novikoff._dicts import Terms, desk, reader
 from novikoff._jit import Like
 from novikoff._machine import pack
 from novikoff.learners.lane import LENGTHS
@@ -35,8 +36,9 @@ class ScoreLane:
         self.buffers: defaultdict[int, list[tuple[Any, ...]]] = defaultdict(list)
         self.dense: Any = None
         self._pack(state)
-        _, _, indices, values, weights = self._buffers(1)
-        self.sparse = score_sparse.bound(self.block, Like(self.asked), indices, values, weights)
+        _, _, weights, block, terms = self._buffers(1)
+        self.read = reader(block, terms)
+        self.sparse = score_sparse.bound(self.block, Like(self.asked), terms.indices, terms.values, weights)
 
     def _pack(self, state: State) -> None:
         book = state.ledger.book
@@ -53,21 +55,23 @@ class ScoreLane:
         return True
 
     def _buffers(self, terms: int) -> tuple[Any, ...]:
-        """For examples of so many terms: first the column numbers, then the values; and room for weights."""
+        """For examples of so many terms: a buffer, first the column numbers, then the values; room for weights; and the
+        terms, packed and as they are."""
         if len(self.buffers) > LENGTHS:
             self.buffers.clear()
         layout = struct.Struct(f"{terms}I{terms}{self.kind.char}")
         buffer = bytearray(layout.size)
         indices = np.frombuffer(buffer, np.uint32, terms)
         values = np.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
-        return layout.pack_into, buffer, indices, values, np.empty(terms + 1)
+        room = Terms(desk(), indices, values)
+        return layout.pack_into, buffer, np.empty(terms + 1), pack(room), room
 
     def scores(self, state: State) -> Score:
         """A function whose names are all its own, to be made anew after the lane was refreshed."""
         block, sparse, buffers, make = self.block, self.sparse, self.buffers, self._buffers
         geometry, features, names = state.geometry, state.features, state.names
         known = None if names is None else names.columns
-        never = repeat(NEVER_LEARNED)
+        never, read, at = repeat(NEVER_LEARNED), self.read, 0 if known is None else id(known)
 
         def score(now: State, x: Any, alive: Any = self.asked) -> float | None:  # the arrays that the block points to
             if now is not state or now.geometry is not geometry or now.features != features or now.names is not names:
@@ -86,12 +90,13 @@ class ScoreLane:
                     return UNUSUAL
                 free = buffers[terms]
                 room = free.pop() if free else make(terms)
-                pack_into, buffer, indices, values, weights = room
-                try:
-                    columns = x if known is None else itemgetter(*x)(known)
-                    pack_into(buffer, 0, *columns, *x.values())
-                except (KeyError, TypeError):  # a new name, or one alone, which is no tuple
-                    pack_into(buffer, 0, *map(known.get, x, never), *x.values())  # type: ignore[union-attr]
+                pack_into, buffer, weights, packed, (_, indices, values) = room
+                if read(packed, None, id(x), at) != terms:
+                    try:
+                        columns = x if known is None else itemgetter(*x)(known)
+                        pack_into(buffer, 0, *columns, *x.values())
+                    except (KeyError, TypeError):  # a new name, or one alone, which is no tuple
+                        pack_into(buffer, 0, *map(known.get, x, never), *x.values())  # type: ignore[union-attr]
             except (AttributeError, TypeError, OverflowError, IndexError, struct.error):
                 return UNUSUAL
             found: float = sparse(block, None, indices, values, weights)
@@ -109,7 +114,7 @@ class ScoreLane:
             self.dense = score_dense.bound(self.block, Like(self.asked), values[::2], NOTHING, values, weights)
         free = self.buffers[x.size]
         room = free.pop() if free else self._buffers(x.size)
-        found: float = self.dense(self.block, None, x, NOTHING, room[3], room[4])
+        found: float = self.dense(self.block, None, x, NOTHING, room[4].values, room[2])
         free.append(room)
         return found
 
