@@ -30,7 +30,6 @@ from novikoff._arrays import np
 from novikoff._jit import DISABLED, primitive
 
 LANES = 8
-HALF = LANES // 2
 AHEAD = 512  # terms: some rows further on
 
 
@@ -151,7 +150,6 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     from numba.core import cgutils
 
     i1, i32, i64, double = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.DoubleType()
-    wide = ir.VectorType(double, HALF)
 
     def number(n: int) -> Any:
         return ir.Constant(i64, n)
@@ -168,21 +166,25 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     w_base = x_base if slots is None else step(pointer(*slots), number(stride))
     exact_square = isinstance(x_base.type.pointee, ir.FloatType)
     exact = exact_square and isinstance(w_base.type.pointee, ir.FloatType)
+    # Numbers that must be converted are taken in halves: some processors do that faster straight from memory than with
+    # a whole group.
+    part = LANES // 2 if exact_square else LANES
+    wide = ir.VectorType(double, part)
 
     def weight_at(k: Any) -> Any:
         j = k if i_base is None else builder.zext(builder.load(step(i_base, k)), i64)
         return builder.load(step(w_base, builder.mul(j, number(stride))))
 
-    def neighbours(base: Any, k: Any, lanes: int = HALF) -> Any:
+    def neighbours(base: Any, k: Any, lanes: int) -> Any:
         kind = base.type.pointee
         row = builder.bitcast(step(base, k), ir.VectorType(kind, lanes).as_pointer())
         return builder.load(row, align=4 if isinstance(kind, ir.FloatType) else 8)
 
     def gathered(k: Any) -> Any:
         if i_base is None and stride == 1:
-            return neighbours(w_base, k)
-        group = ir.Constant(ir.VectorType(w_base.type.pointee, HALF), ir.Undefined)
-        for lane in range(HALF):
+            return neighbours(w_base, k, part)
+        group = ir.Constant(ir.VectorType(w_base.type.pointee, part), ir.Undefined)
+        for lane in range(part):
             one = weight_at(builder.add(k, number(lane)))
             group = builder.insert_element(group, one, ir.Constant(i32, lane))
         return group
@@ -212,21 +214,20 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
         builder.store(builder.or_(builder.load(zeros), builder.fcmp_ordered("==", x, zero)), zeros)
 
     def take(k: Any, chosen: Any = None) -> None:
-        """Adds a group of terms, or those of them that are chosen, in two halves: some processors convert those faster
-        straight from memory than a whole group."""
+        """Adds a group of terms, or those of them that are chosen."""
         look(zeros, neighbours(x_base, k, LANES))
-        for half, (dot, square) in enumerate(zip(dots, squares, strict=True)):
-            at = builder.add(k, number(half * HALF))
-            x = neighbours(x_base, at)
+        for lane, dot, square in zip(range(0, LANES, part), dots, squares, strict=True):
+            at = builder.add(k, number(lane))
+            x = neighbours(x_base, at, part)
             if chosen is not None:
-                x = builder.select(chosen(half), x, ir.Constant(x.type, [0.0] * HALF))
+                x = builder.select(chosen(lane), x, ir.Constant(x.type, [0.0] * part))
             x = widened(x, wide)
             accumulate(dot, x, widened(gathered(at), wide), exact)
             accumulate(square, x, x, exact_square)
 
     whole = builder.and_(count, number(-LANES))
     zeros, zero_rest = fresh(ir.VectorType(i1, LANES), [0] * LANES), fresh(i1, 0)
-    dots, squares = ([fresh(wide, [0.0] * HALF) for _ in range(2)] for _ in range(2))
+    dots, squares = ([fresh(wide, [0.0] * part) for _ in range(0, LANES, part)] for _ in range(2))
     with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
         ask_ahead(x_base, k)
         if i_base is not None:
@@ -238,14 +239,13 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
         with many:
             # The last group: those of its lanes whose terms were in a whole group already add 0.
             last = builder.sub(count, number(LANES))
-            numbers = ir.VectorType(i32, HALF)
+            numbers = ir.VectorType(i32, part)
             rest = builder.trunc(builder.sub(whole, last), i32)
             first = builder.insert_element(ir.Constant(numbers, ir.Undefined), rest, ir.Constant(i32, 0))
-            first = builder.shuffle_vector(first, first, ir.Constant(numbers, [0] * HALF))
+            first = builder.shuffle_vector(first, first, ir.Constant(numbers, [0] * part))
 
-            def is_new(half: int) -> Any:
-                lanes = range(half * HALF, (half + 1) * HALF)
-                return builder.icmp_signed(">=", ir.Constant(numbers, list(lanes)), first)
+            def is_new(lane: int) -> Any:
+                return builder.icmp_signed(">=", ir.Constant(numbers, list(range(lane, lane + part))), first)
 
             take(last, is_new)
         with few, cgutils.for_range_slice(builder, number(0), count, number(1), i64) as (k, _):
@@ -255,8 +255,9 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
             accumulate(dot_rest, x, widened(weight_at(k), double), exact)
             accumulate(square_rest, x, x, exact_square)
 
-    def tree(halves: Any) -> Any:
-        lanes, width = builder.fadd(*(builder.load(half) for half in halves)), HALF
+    def tree(totals: Any) -> Any:
+        parts, width = [builder.load(total) for total in totals], part
+        lanes = parts[0] if len(parts) == 1 else builder.fadd(*parts)
         while width > 1:
             width //= 2
             mask = ir.VectorType(i32, width)
