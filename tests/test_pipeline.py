@@ -101,6 +101,21 @@ def test_a_consumer_waits_for_its_turn_to_take_rather_than_for_the_result() -> N
     assert sum(mine) >= 10
 
 
+@pytest.mark.parametrize("count", [3, 5])
+def test_a_place_stays_with_its_thread_and_each_thread_has_one(count: int) -> None:
+    """Else its memory would go from one processor's cache to another's, with each piece of work."""
+    threads: dict[int, set[int]] = {}
+
+    def do(place: Place) -> int:
+        threads.setdefault(id(place), set()).add(threading.get_ident())
+        time.sleep(0.002)
+        return place.number
+
+    assert list(in_order(places(count), counting(60), do)) == list(range(60))
+    assert all(len(working) == 1 for working in threads.values())
+    assert len(set.union(*threads.values())) == count - 1
+
+
 def test_a_patient_consumer_gets_what_is_done_while_nothing_more_has_come() -> None:
     more = threading.Event()
     numbers = iter(range(2))

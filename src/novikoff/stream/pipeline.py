@@ -10,15 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from queue import Empty, SimpleQueue
-else:
-    try:  # the same without the queues in Python, and what these import
-        from _queue import Empty, SimpleQueue
-    except ImportError:
-        from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -49,9 +41,10 @@ class _Pool(Generic[Work, Result]):
         self, places: list[Work], take: Callable[[Work], bool], do: Callable[[Work], Result], *, patient: bool
     ) -> None:
         self.take, self.do, self.patient = take, do, patient
-        self.free: SimpleQueue[Work | None] = SimpleQueue()
-        for place in places:
-            self.free.put(place)
+        self.places, self.free = len(places), list(places)
+        self.owners: dict[int, int] = {}
+        """Which thread works in a place, by the number of either."""
+        self.freed = threading.Condition()
         self.taking = threading.Lock()
         self.done = threading.Condition()
         self.finished: dict[int, tuple[Work, Result | BaseException]] = {}
@@ -66,16 +59,45 @@ class _Pool(Generic[Work, Result]):
 
     def _work(self) -> None:
         while True:
-            place = self.free.get()
-            if place is None or self.stopped or not self._one(place):
+            place = self._place(wait=True)
+            if place is None or not self._one(place):
                 return
+
+    def _place(self, *, wait: bool) -> Work | None:
+        """A free place of this thread's own, or one that is nobody's and that no other thread needs as its first; the
+        consumer, who does not wait, has one only. What another thread has written is in the cache of another processor:
+        to parse there takes up to four times as long. None where there is none, or the thread is to go home."""
+        me = threading.get_ident()
+        with self.freed:
+            while not self.stopped:
+                mine = [place for place in self.free if self.owners.get(id(place)) == me]
+                if not mine and self._may_have_another(me, waits=wait):
+                    mine = [place for place in self.free if id(place) not in self.owners]
+                if mine:
+                    self.free.remove(mine[0])
+                    self.owners[id(mine[0])] = me
+                    return mine[0]
+                if not wait:
+                    return None
+                self.freed.wait()
+        return None
+
+    def _may_have_another(self, me: int, *, waits: bool) -> bool:
+        owning = set(self.owners.values())
+        without = len(self.threads) + (not self.patient) - len(owning)
+        return me not in owning or (waits and self.places - len(self.owners) > without)
+
+    def _leave(self, place: Work) -> None:
+        with self.freed:
+            self.free.append(place)
+            self.freed.notify_all()
 
     def _one(self, place: Work, wanted: int = -1) -> bool:
         """Does the next piece of work; False if there is none, or none will be any more, or the result that is wanted
         came while another thread was taking its piece."""
         with self.taking:
             if wanted in self.finished:
-                self.free.put(place)
+                self._leave(place)
                 return False
             number = self.taken
             if not self._took(place, number):
@@ -120,7 +142,7 @@ class _Pool(Generic[Work, Result]):
             if isinstance(result, BaseException):
                 raise result
             yield result
-            self.free.put(place)
+            self._leave(place)
             number += 1
 
     def _result(self, number: int) -> tuple[Work, Result | BaseException] | None:
@@ -138,23 +160,19 @@ class _Pool(Generic[Work, Result]):
 
     def _helped(self, wanted: int) -> bool:
         """Whether there was something to do, which is done now, in place of waiting for the result of that number. To
-        take a piece of work is quick, so that its turn is waited for: to wait for the result takes longer. The last
-        free place is left to the other threads, which would have none when they are done."""
-        if self.patient or self.total is not None or (self.threads and self.free.qsize() < 2):
+        take a piece of work is quick, so that its turn is waited for: to wait for the result takes longer."""
+        if self.patient or self.total is not None:
             return False
-        try:
-            place = self.free.get_nowait()
-        except Empty:
-            return False
+        place = self._place(wait=False)
         return place is not None and self._one(place, wanted)
 
     def stop(self) -> None:
         """Threads that wait for a place are sent home. What they read from is closed after this, and its number may be
         another file's then, so that none may be reading any more; but one that waits for a pipe can't be waited for: it
         goes when the pipe gives something."""
-        self.stopped = True
-        for _ in self.threads:
-            self.free.put(None)
+        with self.freed:
+            self.stopped = True
+            self.freed.notify_all()
         if not self.patient:
             with self.taking:
                 self.total = self.taken if self.total is None else self.total
