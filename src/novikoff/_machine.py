@@ -195,7 +195,7 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
         kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
         prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         place = builder.bitcast(step(base, builder.add(k, number(AHEAD))), byte)
-        builder.call(prefetch, [place, *(ir.Constant(i32, n) for n in (0, 3, 1))])  # to read, to keep, data
+        builder.call(prefetch, [place, *(ir.Constant(i32, n) for n in (0, 0, 1))])  # to read, once, data
 
     def widened(value: Any, kind: Any) -> Any:
         return value if value.type == kind else builder.fpext(value, kind)
