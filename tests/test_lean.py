@@ -96,6 +96,17 @@ def test_formats_that_import_numpy_are_lean_otherwise(
     assert learn(path, cache, tmp_path / "m.model") == (content, PLAIN)
 
 
+def test_what_a_run_compiles_is_all_that_its_like_need(tmp_path: Path) -> None:
+    """Rows of this stream come dense, then sparse: each has its code, and both are kept by the one run that makes them.
+    What that took is told beside the pace."""
+    command = [sys.executable, "-m", "novikoff", "learn", "breast-cancer", "--learner", "perceptron"]
+    env = {**os.environ, "NOVIKOFF_CACHE": str(tmp_path)}
+    runs = [subprocess.run(command, env=env, capture_output=True, text=True, check=True) for _ in range(2)]
+    assert runs[0].stderr.count("compiling learn for this machine, once") == 2
+    assert " s of it compiling, once)" in runs[0].stdout
+    assert "compiling" not in runs[1].stdout + runs[1].stderr
+
+
 def codes(cache: Path) -> list[Path]:
     return sorted(cache.rglob("*.code"))
 

@@ -18,6 +18,7 @@ import functools
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
@@ -40,6 +41,8 @@ FOLDERS_KEPT = 4
 
 on_compiling: Callable[[str], None] | None = None
 """Told the name of each function that has to be compiled."""
+seconds_compiling = 0.0
+"""Of this process; where threads compile at the same time, the sum."""
 _lock = threading.RLock()  # several threads may need their first compiled function at the same time
 _generics: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 _numba: Any = None
@@ -52,8 +55,6 @@ class Compiled(Generic[P, R]):
         self.function = function
         self.options = OPTIONS | options
         self.lean: dict[str, Callable[[list[Any]], R]] = {}
-        self.told: set[str] = set()
-        """What was said to be compiled."""
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -64,7 +65,7 @@ class Compiled(Generic[P, R]):
         except _lean.Unsuitable:
             return self.dispatcher(*_arrays.of_numpy(args))
         call = self.lean.get(kinds) or self._loaded(kinds, words)
-        return self._compiled_and_kept(kinds, args) if call is None else call(words)
+        return self.dispatcher(*_arrays.of_numpy(args)) if call is None else call(words)
 
     @property
     def name(self) -> str:
@@ -83,24 +84,29 @@ class Compiled(Generic[P, R]):
                     return None
             return self.lean[kinds]
 
-    def _compiled_and_kept(self, kinds: str, args: tuple[Any, ...]) -> R:
-        """Calls Numba, and keeps the machine code for later processes."""
-        with _lock:
-            new = kinds not in self.told
-            self.told.add(kinds)
-        if new and on_compiling is not None:
+    def _compile(self, compile_for: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """What Numba does about arguments of new types; the machine code is kept for later processes, of all types that
+        come, so that a second run like this one compiles nothing."""
+        try:
+            kinds = _lean.flattened(args)[0] if LEAN else None
+        except _lean.Unsuitable:
+            kinds = None
+        if kinds is None or _lean.find(code_folder(), self.name, kinds) is not None:
+            return compile_for(*args)
+        if on_compiling is not None:
             on_compiling(self.function.__name__)
-        args = _arrays.of_numpy(args)
-        result = self.dispatcher(*args)
+        began = time.perf_counter()
+        result = compile_for(*args)
         signature = tuple(map(_numba.typeof, args))
         made = self.dispatcher.overloads.get(signature)
         code = None if made is None else _code_of(made)
-        if made is not None and code is None:  # Numba had it in its own cache, where object code is not to be had
+        if code is not None and not code.object:  # Numba had it in its own cache, where object code is not to be had
             again = _numba.njit(self.function, **self.options)
             again.compile(signature)
             code = _code_of(again.overloads[signature])
-        if code is not None:
+        if code is not None and code.object:
             _lean.keep(code_folder(), self.name, kinds, code)
+        _add_seconds(time.perf_counter() - began)
         return result
 
     @functools.cached_property
@@ -113,13 +119,15 @@ class Compiled(Generic[P, R]):
                 dispatcher = numba.njit(self.function, cache=True, **self.options)
             finally:
                 numba.config.CACHE_DIR = kept
-        template = dispatcher.get_call_template
+        template, compile_for = dispatcher.get_call_template, dispatcher._compile_for_args
 
         def of_types(args: Any, kws: Any) -> Any:
             return template([numba.types.unliteral(a) for a in args], kws)
 
         # Numba would compile a function anew for every number that is written out where it is called.
         dispatcher.get_call_template = of_types
+        # Here, not where it is called: machine code does not come back to Python for arguments of types that it knows.
+        dispatcher._compile_for_args = lambda *args: self._compile(compile_for, args)
         return dispatcher
 
     def bound(self, *samples: Any) -> Callable[..., R]:
@@ -134,15 +142,25 @@ class Compiled(Generic[P, R]):
         return dispatcher.overloads[signature].entry_point
 
 
+def _add_seconds(more: float) -> None:
+    global seconds_compiling  # noqa: PLW0603 - for the command line, whose runs are processes
+    with _lock:
+        seconds_compiling += more
+
+
 def _code_of(made: Any) -> _lean.Code | None:
-    """What there is to keep of a function that Numba has compiled in this process."""
+    """What there is to keep of a function; without its machine code where another process has compiled it."""
     kind = made.signature.return_type
     items = [str(item) for item in kind] if isinstance(kind, _numba.types.BaseTuple) else [str(kind)]
     try:
         result = "".join(_lean.RESULTS[item] for item in items)
-        return _lean.Code(made.fndesc.llvm_func_name, result, made.library._get_compiled_object())
-    except (KeyError, RuntimeError):
+    except KeyError:
         return None
+    try:
+        content = made.library._get_compiled_object()
+    except RuntimeError:
+        content = b""
+    return _lean.Code(made.fndesc.llvm_func_name, result, content)
 
 
 class Plain(Generic[P, R]):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from novikoff import learners
+from novikoff import _jit, learners
 from novikoff.cli import interrupt, output, representation, scheme, settings
 from novikoff.cli.certify import add_certifying, certified
 from novikoff.cli.progress import Progress
@@ -111,9 +111,10 @@ def run(options: argparse.Namespace) -> int:
 
         save(model, options.save)
     report = _summary(model, reading, before, time.perf_counter() - began)
+    compiling = min(_jit.seconds_compiling, report["seconds"])
     if asked:
         report["certificate"] = certified(model, _reading_options(model, options), passes, options)
-    print(_as_json(report) if options.json else _as_text(report, options))
+    print(_as_json(report) if options.json else _as_text(report, options, compiling))
     return 0
 
 
@@ -246,7 +247,7 @@ def _as_json(report: dict[str, Any]) -> str:
     return json.dumps(report)
 
 
-def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
+def _as_text(report: dict[str, Any], options: argparse.Namespace, compiling: float) -> str:
     more = [f"{title:<12}{text}" for title, text in _more(report)]
     if options.save:
         from pathlib import Path
@@ -254,6 +255,8 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
         more.append(f"saved       {Path(options.save)}")
     saved = "".join(f"\n{line}" for line in more)
     scheme = "".join(f"{key:<12}{value}\n" for key, value in report.items() if key in ("scheme", "classes"))
+    # A first run makes its machine code: without a word, its pace would be taken for that of learning.
+    once = f"; {compiling:.1f} s of it compiling, once" if compiling >= 0.1 else ""
     return (
         f"learner     {report['learner']}\n"
         f"{scheme}"
@@ -263,7 +266,7 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
         f"updates     {report['updates']:,}\n"
         f"error       {report['error']:.4f}   (mistakes ÷ examples, each predicted before its label was told)\n"
         f"radius      {report['radius']:.6g}\n"
-        f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s)"
+        f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s{once})"
     ) + saved
 
 
