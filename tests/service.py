@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
+WATCHED = "COVERAGE_PROCESS_CONFIG" in os.environ
+"""Whether it is to be known which lines servers run: one that is killed can't tell."""
 Moment = tuple[str, str, int, str]
 """Module, function, the number of its call, and whether before or after it."""
 
@@ -137,4 +139,4 @@ def running(
     try:
         yield server
     finally:
-        server.kill()
+        server.stop() if WATCHED else server.kill()
