@@ -32,7 +32,7 @@ WATCHED := NOVIKOFF_CACHE=$(CURDIR)/.coverage/compiled $(BIN)/coverage run -m py
 coverage: .venv/developer .venv/chromium
 	rm -rf .coverage && mkdir .coverage
 	$(WATCHED) -n 2 --dist worksteal -m "not slow"
-	$(WATCHED) -m slow tests/test_cluster_dask.py
+	$(WATCHED) -m slow tests/test_cluster_dask.py tests/test_warm_up.py
 	NUMBA_DISABLE_JIT=1 $(WATCHED) -n 2 --dist worksteal -m "not slow" -k "not scikit_learn and not real" \
 		-W ignore::RuntimeWarning $(PLAIN)
 	$(BIN)/coverage combine --quiet

@@ -62,11 +62,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _learners(name: str) -> list[str]:
-    """All learners for the two kinds of rows, sparse and dense; one for each other format."""
+    """All learners for the two kinds of rows, sparse and dense; for other formats the one that is taken where none is
+    named, and a plain one."""
     every = [learner for learner in learners.names() if learner not in learners.VARIANTS]
     if name == "numbers.csv":
         return every
-    return [learner for learner in every if learner not in TABLES_ONLY] if name == "data.svm" else ["perceptron"]
+    if name == "data.svm":
+        return [learner for learner in every if learner not in TABLES_ONLY]
+    return ["auto", "perceptron"]
 
 
 def _warm(folder: Path, name: str, learner: str) -> tuple[str, str]:
