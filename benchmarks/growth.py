@@ -1,9 +1,9 @@
 """How time and memory grow with the input: with examples from 10^4 to 10^7, with features from 10^3 to 10^7.
 
 Times are what `novikoff learn` reports in a process that has learned before, or that process's own time (user and
-system). With examples, both the time and the number are less those of 1,000 rows: loading machine code, threads and
-the first buffers would hide the growth; with features the time is less that on ten lines. Each round goes over all
-sizes, small ones several times (their median), after reading each file once.
+system). With examples, both the time and the number are less those of the first 10,000 rows, 4.5 MB: loading machine
+code, threads and the first use of all buffers would hide the growth; with features the time is less that on ten lines.
+Each round goes over all sizes, small ones several times (their median), after reading each file once.
 Memory is the peak of a whole process (VmHWM of /proc/self/status, which starts at nothing with the process) less
 that of one which learns 1,000 lines: what remains is neither the libraries nor the first buffers.
 """
@@ -110,7 +110,7 @@ def seconds(few: str, names: Sequence[str], options: tuple[str, ...], clock: int
 def _with_examples(sizes: Sequence[int]) -> Iterator[Entry]:
     few, names = f"thin-{texts.FEW}.svm", [f"thin-{rows}.svm" for rows in sizes]
     more = [rows - texts.FEW for rows in sizes]
-    ends = f"10^{len(str(sizes[0])) - 1} to 10^{len(str(sizes[-1])) - 1} rows"
+    ends = f"10^{len(str(more[0])) - 1} to 10^{len(str(sizes[-1])) - 1} rows"
     for title, options, clock in (
         ("Perceptron, 1 thread", (*PERCEPTRON, *ONE), CLOCK),
         ("Perceptron, 1 thread, processor", (*PERCEPTRON, *ONE), PROCESSOR),
