@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -151,3 +152,33 @@ def test_nobody_reads_any_more_when_the_consumer_leaves(count: int) -> None:
             assert next(results) == 0
         assert not reading.is_set()
         assert threading.active_count() == before
+
+
+def test_a_consumer_may_ask_from_another_thread_each_time_even_before_the_others_have_begun() -> None:
+    begin, enough, results = threading.Event(), threading.Event(), queue.Queue[int]()
+
+    class Late(threading.Thread):
+        def run(self) -> None:
+            begin.wait()
+            super().run()
+
+    def ask() -> None:
+        results.put(next(pieces))
+        enough.wait()  # so that no two have the same number
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("novikoff.stream.pipeline.threading.Thread", Late)
+        pieces = in_order(places(3), counting(6), lambda place: place.number)
+        assert next(pieces) == 0
+    asking = [threading.Thread(target=ask, daemon=True) for _ in range(5)]
+    try:
+        for number, thread in enumerate(asking, 1):
+            thread.start()
+            assert results.get(timeout=5) == number
+    finally:
+        begin.set()
+        enough.set()
+        for thread in asking:
+            if thread.ident is not None:
+                thread.join(5)
+    assert list(pieces) == []

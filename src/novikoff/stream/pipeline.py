@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
+CONSUMER = 0  # in place of the number of its thread: it may ask for each result from another one
 
 
 def in_order(
@@ -67,7 +68,7 @@ class _Pool(Generic[Work, Result]):
         """A free place of this thread's own, or one that is nobody's and that no other thread needs as its first; the
         consumer, who does not wait, has one only. What another thread has written is in the cache of another processor:
         to parse there takes up to four times as long. None where there is none, or the thread is to go home."""
-        me = threading.get_ident()
+        me = threading.get_ident() if wait else CONSUMER
         with self.freed:
             while not self.stopped:
                 mine = [place for place in self.free if self.owners.get(id(place)) == me]
