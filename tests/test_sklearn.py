@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,20 @@ def test_weight_scales_the_step_and_silences_the_bounds() -> None:
     assert double.ledger_.weighted == 1
     assert list(double.bounds()) == []
     assert len(Perceptron().fit(X, y).bounds()) == 4
+
+
+def test_settings_are_seen_through_a_decorated_init() -> None:
+    def noted(init: Any) -> Any:
+        @wraps(init)
+        def call(*args: Any, **named: Any) -> None:
+            init(*args, **named)
+
+        return call
+
+    class Mine(Perceptron):
+        @noted
+        def __init__(self, rate: float = 2.0, *, average: bool = True) -> None:
+            super().__init__(rate=rate, average=average)
+
+    assert Mine(average=False).get_params() == {"rate": 2.0, "average": False}
+    assert clone(Mine(average=False)).average is False

@@ -19,6 +19,8 @@ class Estimator:
         """Their names and defaults, REQUIRED for one that must be given. (`inspect` would say the same: to import it
         takes longer than learning a small file.)"""
         function: Any = cls.__init__
+        while hasattr(function, "__wrapped__"):  # by a decorator, which takes whatever comes
+            function = function.__wrapped__
         code, by_place, by_name = function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         last = names[code.co_argcount - len(by_place) : code.co_argcount]
