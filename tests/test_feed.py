@@ -68,17 +68,31 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
         list(reading)
 
 
+@pytest.mark.parametrize("when", ["at the first look", "later"])
 def test_a_disk_error_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, model = tmp_path / "bad-disk.svm", tmp_path / "m.model"
     path.write_bytes(LINES)
     model.write_bytes(b"as it was")
 
-    def fails(self: Any, room: Any) -> int:
+    def fails(*_: Any) -> int:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(feed._Again, "readinto", fails)
+    class BadDisk:
+        """A file that can be looked at, and not read."""
+
+        def __init__(self, file: Any) -> None:
+            self.file, self.readinto = file, fails
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+    if when == "later":
+        made = feed.Feed.__init__
+        monkeypatch.setattr(feed.Feed, "__init__", lambda self, title, file, **o: made(self, title, BadDisk(file), **o))
+    else:
+        monkeypatch.setattr(feed.os, "pread", fails)
     assert main(["learn", str(path), "--save", str(model), "--quiet"]) == 2
     assert "bad-disk.svm: can't be read to its end: Input/output error." in capsys.readouterr().err
     assert model.read_bytes() == b"as it was"
@@ -106,7 +120,7 @@ def test_a_stream_is_followed_as_it_arrives(tmp_path: Path) -> None:
 
 def test_the_reader_of_the_output_may_go(tmp_path: Path) -> None:
     data, model = tmp_path / "a.svm", tmp_path / "m.model"
-    data.write_bytes(LINES * 200)
+    data.write_bytes(LINES * 1000)  # several blocks: to notice it takes a write after the one that was cut short
     assert main(["learn", str(data), "--save", str(model), "--quiet"]) == 0
     command = f"{sys.executable} -m novikoff predict {model} {data} --quiet | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

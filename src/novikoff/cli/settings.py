@@ -38,7 +38,8 @@ def chosen_learner(arguments: Sequence[str], default: str | None = None) -> str:
 def whose(option: str) -> str:
     """Which learners have a setting that the chosen one has not, as the end of a sentence."""
     setting = option.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_")
-    having = [name for name in learners.names() if setting in learners.learner_class(name).settings()]
+    named = [name for name in learners.names() if name not in learners.VARIANTS]
+    having = [name for name in named if setting in learners.learner_class(name).settings()]
     return f" ({option} is a setting of {', '.join(having)}: name one with --learner)" if having else ""
 
 

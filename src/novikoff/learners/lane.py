@@ -99,7 +99,7 @@ class Lane:
                     x = dict.fromkeys(x, 1.0) if type(x) is list else x
                     if type(x) is not dict or len(x) != terms:
                         return UNUSUAL
-                if read(room, None, id(x), names) > 0:
+                if read(room, None, id(x), names) == terms > 0:
                     spare.starts[1] = terms
                     taken = sparse(block, None, *spare, sign)
                     return sparse(block, None, *spare, sign) if taken == ZEROS else taken
