@@ -118,13 +118,16 @@ def test_a_stream_is_followed_as_it_arrives(tmp_path: Path) -> None:
             assert process.wait() == 0
 
 
-def test_the_reader_of_the_output_may_go(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_the_reader_of_the_output_may_go(unbuffered: str, tmp_path: Path) -> None:
     data, model = tmp_path / "a.svm", tmp_path / "m.model"
-    data.write_bytes(LINES * 1000)  # several blocks: to notice it takes a write after the one that was cut short
+    data.write_bytes(LINES * 200)
     assert main(["learn", str(data), "--save", str(model), "--quiet"]) == 0
     command = f"{sys.executable} -m novikoff predict {model} {data} --quiet | head -1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 2
+    assert "the reader of the output went away before everything was written." in done.stderr
     assert "Traceback" not in done.stderr
 
 

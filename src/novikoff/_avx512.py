@@ -1,4 +1,4 @@
-"""Eight numbers at a time, for machines with AVX-512 that permute bytes: the same as `_Lanes` in `_bytes.py`, faster.
+"""Eight numbers at a time, for machines with AVX-512 that permute bytes: the same as in `_lanes.py`, faster.
 
 The text of four terms, never more than 128 bytes where they are plain, is two registers, of which one instruction picks
 any 64 bytes. So each number gets 16 bytes of a register, right-aligned: its last 15 characters and what comes after it.
@@ -10,6 +10,8 @@ a permutation; digits are joined by multiplying neighbours and adding them up.
 from __future__ import annotations
 
 from typing import Any
+
+from novikoff._lanes import llvm, store
 
 FEATURES = ("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512vbmi2", "bmi2")
 REACH = 128  # bytes that are read from a place in the text on
@@ -52,12 +54,7 @@ class Permuted:
         return self.b.shuffle_vector(vector, vector, self.ir.Constant(self.vector(32, len(places)), places))
 
     def call(self, name: str, kind: Any, *args: Any) -> Any:
-        """One of LLVM's own functions."""
-        module, name = self.b.module, f"llvm.{name}"
-        function = module.globals.get(name)
-        if function is None:
-            function = self.ir.Function(module, self.ir.FunctionType(kind, [a.type for a in args]), name)
-        return self.b.call(function, args)
+        return llvm(self.b, name, kind, *args)
 
     def bits(self, sign: str, octets: Any, other: Any) -> Any:
         return self.b.bitcast(self.b.icmp_unsigned(sign, octets, other), self.i64)
@@ -187,13 +184,6 @@ class Permuted:
         found = self.b.icmp_unsigned(">=", ends, self.repeated(ends.type, REACH))
         return self.b.zext(self.b.bitcast(found, self.ir.IntType(ends.type.count)), self.i64)
 
-    def store(self, array: Any, at: Any, vector: Any) -> None:
-        kind = self.ir.VectorType(array.type.pointee, 8)
-        if vector.type != kind:
-            floating = isinstance(array.type.pointee, self.ir.FloatType)
-            vector = self.b.fptrunc(vector, kind) if floating else self.b.trunc(vector, kind)
-        self.b.store(vector, self.b.bitcast(self.b.gep(array, [at], inbounds=True), kind.as_pointer()), align=4)
-
     def relative(self, text: Any, marks: Any, k: Any, count: int) -> tuple[list[Any], Any, Any]:
         """So many marks from k on: a table for each half of them, from the mark before it on; where each is in its
         table; and how many bytes there are between it and the mark before."""
@@ -259,8 +249,8 @@ def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indice
     first = b.insert_element(p.repeated(p.wide, 0), before, p.ir.Constant(p.ir.IntType(32), 7))
     earlier = b.shuffle_vector(first, index, p.ir.Constant(p.vector(32, 8), list(range(7, 15))))
     falls = _eight_bits(p, b.icmp_signed("<=", index, earlier))
-    p.store(indices, at, index)
-    p.store(values, at, value)
+    store(p.b, indices, at, index)
+    store(p.b, values, at, value)
     zero = _eight_bits(p, b.fcmp_ordered("==", value, p.ir.Constant(p.doubles, [0.0] * 8)))
     flags = b.or_(b.or_(b.or_(bad, far), falls), b.shl(zero, p.number(8)))
     return flags, b.extract_element(index, p.ir.Constant(p.ir.IntType(32), 7))
@@ -272,7 +262,7 @@ def eight_cells(builder: Any, text: Any, marks: Any, k: Any, values: Any, at: An
     tables, places, sizes = p.relative(text, marks, k, 8)
     which = [4 * n for n in range(8)]
     value, bad = p.values(tables, p.all_bytes(places), p.all_bytes(sizes), which, ended=False)
-    p.store(values, at, value)
+    store(p.b, values, at, value)
     return builder.or_(bad, p.too_far(places))
 
 

@@ -8,9 +8,6 @@ import functools
 import os
 import sys
 
-# In its own words: argparse would look for a translation of each in all folders where there might be one.
-argparse._ = str  # type: ignore[attr-defined]
-
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
     """As wide as the terminal is. One is made for each option, and only for that argparse would import `shutil`."""

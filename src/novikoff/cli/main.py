@@ -129,6 +129,9 @@ def program() -> NoReturn:
     """`main` as a process of its own. It ends at once: to take all modules apart first, as Python does, would be a
     tenth of a short run, and there is nothing left that needs it."""
     gc.disable()  # as long as modules are imported: there is no garbage
+    if sys.stdout is not None and isinstance(sys.stdout.buffer, io.RawIOBase):
+        # PYTHONUNBUFFERED: of a write that is cut short, as by a reader who goes, Python loses the rest unnoticed.
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), sys.stdout.encoding, line_buffering=True)
     code = main()
     with contextlib.suppress(OSError, ValueError):
         for stream in (sys.stdout, sys.stderr):
