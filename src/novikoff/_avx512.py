@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from novikoff._jit import machine_has
 from novikoff._lanes import llvm, store
 
 FEATURES = ("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512vbmi2", "bmi2")
@@ -20,8 +21,7 @@ NUMBER, NAME = 16, 8  # bytes of a register for a value, and for the index befor
 
 def available(target: Any) -> bool:
     """Whether the machine that Numba compiles for has all that is needed here."""
-    there = str(getattr(target.codegen(), "_tm_features", "")).split(",")
-    return all(f"+{feature}" in there for feature in FEATURES)
+    return machine_has(target, FEATURES)
 
 
 class Permuted:

@@ -1,7 +1,7 @@
 """Sums of products with several columns of weights at once, each in the order of `_machine.py`.
 
-Weights of many classes stand feature by feature: the weight of slot j in column c is number j·width + c. Four, eight or
-twelve columns are summed up in one go, so that a term's weights are read side by side, and for each column terms go to
+Weights of many classes stand feature by feature: the weight of slot j in column c is number j·width + c. Four to twenty
+columns are summed up in one go, so that a term's weights are read side by side, and for each column terms go to
 its eight lanes as they would go if it stood alone: the same bytes. Written twice, as in `_machine.py`: as Python, which
 says what it means, and as LLVM code.
 """
@@ -12,33 +12,33 @@ import math
 from typing import Any
 
 from novikoff._arrays import np
-from novikoff._jit import primitive
+from novikoff._jit import machine_has, primitive
 from novikoff._machine import LANES, in_lanes
 
 BLOCK = 4
 """Columns that a vector holds; the width of a table of weights is a multiple of this."""
-LINE = 64  # bytes that memory gives at once
+WIDE = ("avx512f", "avx512vl")  # with 32 registers of eight numbers each
 
 
-def _sparse_columns(vectors: int) -> Any:
+def _sparse_columns(blocks: int) -> Any:
     def columns(values: Any, indices: Any, start: int, count: int, slots: Any, width: int, at: int, out: Any) -> None:
         first = (indices[start : start + count].astype(np.int64) + 1) * width + at
-        _columns(vectors, values[start : start + count].astype(np.float64), first, slots, at, out)
+        _columns(blocks, values[start : start + count].astype(np.float64), first, slots, at, out)
 
     return columns
 
 
-def _dense_columns(vectors: int) -> Any:
+def _dense_columns(blocks: int) -> Any:
     def columns(values: Any, start: int, count: int, slots: Any, width: int, at: int, out: Any) -> None:
         first = np.arange(1, count + 1) * width + at
-        _columns(vectors, values[start : start + count].astype(np.float64), first, slots, at, out)
+        _columns(blocks, values[start : start + count].astype(np.float64), first, slots, at, out)
 
     return columns
 
 
-def _columns(vectors: int, x: Any, first: Any, slots: Any, at: int, out: Any) -> None:
+def _columns(blocks: int, x: Any, first: Any, slots: Any, at: int, out: Any) -> None:
     weights = slots[:, 0] if slots.ndim == 2 else slots
-    for column in range(BLOCK * vectors):
+    for column in range(BLOCK * blocks):
         out[at + column] = in_lanes(x * weights[first + column].astype(np.float64))
 
 
@@ -47,7 +47,7 @@ def _square(values: Any, start: int, count: int) -> float:
     return in_lanes(x * x) if x.all() else math.nan
 
 
-def _sparse_columns_code(vectors: int) -> Any:
+def _sparse_columns_code(blocks: int) -> Any:
     def of(numba: Any, *_: Any) -> Any:
         from numba.core import types
 
@@ -60,7 +60,8 @@ def _sparse_columns_code(vectors: int) -> Any:
             def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
                 kinds = signature.args
                 values, indices, slots, out = ((kinds[k], args[k]) for k in (0, 1, 4, 7))
-                _sums(vectors, target, builder, values, indices, slots, out, args[2], args[3], args[5], args[6])
+                sums = _Sums(target, builder, values, indices, slots, args[2], args[3])
+                sums.write(blocks, out, args[5], args[6])
                 return target.get_dummy_value()
 
             return types.void(values, indices, where, where, slots, where, where, out), code
@@ -72,7 +73,7 @@ def _sparse_columns_code(vectors: int) -> Any:
     return of
 
 
-def _dense_columns_code(vectors: int) -> Any:
+def _dense_columns_code(blocks: int) -> Any:
     def of(numba: Any, *_: Any) -> Any:
         from numba.core import types
 
@@ -83,7 +84,8 @@ def _dense_columns_code(vectors: int) -> Any:
             def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
                 kinds = signature.args
                 values, slots, out = ((kinds[k], args[k]) for k in (0, 3, 6))
-                _sums(vectors, target, builder, values, None, slots, out, args[1], args[2], args[4], args[5])
+                sums = _Sums(target, builder, values, None, slots, args[1], args[2])
+                sums.write(blocks, out, args[4], args[5])
                 return target.get_dummy_value()
 
             return types.void(values, where, where, slots, where, where, out), code
@@ -95,125 +97,134 @@ def _dense_columns_code(vectors: int) -> Any:
     return of
 
 
-def _sums(  # noqa: PLR0915 - one piece of machine code
-    vectors: int,
-    target: Any,
-    b: Any,
-    values: Any,
-    indices: Any,
-    slots: Any,
-    out: Any,
-    start: Any,
-    count: Any,
-    width: Any,
-    at: Any,
-) -> None:
+class _Sums:
     """LLVM code for out[at + q] = Σ xₖ·w[(jₖ + 1)·width + at + q], jₖ the index of term k, or k itself, and q from 0 to
-    4·vectors − 1. Where there is more than one vector, lanes are gone through in two halves: a processor has sixteen
-    registers for them."""
-    from llvmlite import ir
-    from numba.core import cgutils
+    4·blocks − 1. The lanes of all columns are kept in registers: with 32 long ones those of five blocks, otherwise
+    those of three, half of the lanes at a time."""
 
-    i32, i64, double = ir.IntType(32), ir.IntType(64), ir.DoubleType()
-    four = ir.VectorType(double, BLOCK)
-    zero = ir.Constant(four, [0.0] * BLOCK)
+    def __init__(self, target: Any, b: Any, values: Any, indices: Any, slots: Any, start: Any, count: Any) -> None:
+        from llvmlite import ir
 
-    def number(n: int) -> Any:
-        return ir.Constant(i64, n)
+        self.ir, self.target, self.b, self.start, self.count = ir, target, b, start, count
+        self.i32, self.i64, self.double = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+        self.pairs = slots[0].ndim == 2
+        self.values = self.step(self.pointer(values), start)
+        self.indices = None if indices is None else self.step(self.pointer(indices), start)
+        self.weights = self.pointer(slots)
+        kinds = [self.values.type.pointee, self.weights.type.pointee]
+        self.flags = ("contract",) if all(isinstance(kind, ir.FloatType) for kind in kinds) else ()
+        if indices is not None:
+            # Whose weights are asked for ahead: those of the next row, as far as it may be as long as this one, or of
+            # this row where there are not so many terms any more.
+            length = b.extract_value(target.make_array(indices[0])(target, b, indices[1]).shape, 0)
+            after = b.add(start, count)
+            there = b.icmp_signed("<=", b.add(after, count), length)
+            self.later = self.step(self.pointer(indices), b.select(there, after, start))
 
-    def pointer(kind: Any, value: Any) -> Any:
-        return target.make_array(kind)(target, b, value).data
+    def number(self, n: int) -> Any:
+        return self.ir.Constant(self.i64, n)
 
-    def step(base: Any, k: Any) -> Any:
-        return b.gep(base, [k], inbounds=True)
+    def pointer(self, array: Any) -> Any:
+        return self.target.make_array(array[0])(self.target, self.b, array[1]).data
 
-    pairs = slots[0].ndim == 2
-    x_base = step(pointer(*values), start)
-    i_base = None if indices is None else step(pointer(*indices), start)
-    w_base, out_base = pointer(*slots), step(pointer(*out), at)
-    x_kind, w_kind = x_base.type.pointee, w_base.type.pointee
-    exact = all(isinstance(kind, ir.FloatType) for kind in (x_kind, w_kind))
-    flags = ("contract",) if exact else ()
-    align = 4 if isinstance(w_kind, ir.FloatType) else 8
+    def step(self, base: Any, k: Any) -> Any:
+        return self.b.gep(base, [k], inbounds=True)
 
-    def place(k: Any) -> Any:
-        """Where the weights of term k begin."""
-        j = k if i_base is None else b.zext(b.load(step(i_base, k)), i64)
-        first = b.add(b.mul(b.add(j, number(1)), width), at)
-        return step(w_base, b.mul(first, number(2)) if pairs else first)
+    def write(self, blocks: int, out: Any, width: Any, at: Any) -> None:
+        wide = machine_has(self.target, WIDE)
+        asks = self.b.icmp_signed("==", at, self.number(0)) if self.indices is not None else None
+        self.row = self.b.mul(width, self.number(1 + self.pairs))
+        for begin in range(0, blocks, blocks if wide else 3):
+            some = min(blocks - begin, blocks if wide else 3)
+            here = self.b.add(at, self.number(BLOCK * begin))
+            self.first = self.step(self.weights, self.b.add(self.row, self.b.mul(here, self.number(1 + self.pairs))))
+            vectors = [2 * BLOCK] * (some // 2) + [BLOCK] * (some % 2) if wide else [BLOCK] * some
+            at_once = LANES if wide or some == 1 else LANES // 2
+            self.some(vectors, at_once, None if begin else asks, self.step(self.pointer(out), here))
 
-    def weights(first: Any, vector: int) -> Any:
-        here = step(first, number(BLOCK * vector * (1 + pairs)))
-        found = b.load(b.bitcast(here, ir.VectorType(w_kind, BLOCK * (1 + pairs)).as_pointer()), align=align)
-        if pairs:
-            every_second = ir.Constant(ir.VectorType(i32, BLOCK), [2 * q for q in range(BLOCK)])
-            found = b.shuffle_vector(found, found, every_second)
-        return found if found.type == four else b.fpext(found, four)
+    def some(self, vectors: list[int], at_once: int, asks: Any, out: Any) -> None:
+        """Some columns, in vectors of such lengths, so many lanes at once."""
+        from numba.core import cgutils
 
-    def everywhere(x: Any) -> Any:
-        many = ir.Constant(ir.VectorType(x_kind, BLOCK), ir.Undefined)
-        many = b.insert_element(many, x, ir.Constant(i32, 0))
-        many = b.shuffle_vector(many, many, ir.Constant(ir.VectorType(i32, BLOCK), [0] * BLOCK))
-        return many if many.type == four else b.fpext(many, four)
+        b, ir, number = self.b, self.ir, self.number
 
-    def ask(k: Any) -> None:
+        def fresh() -> Any:
+            kinds = (ir.VectorType(self.double, length) for length in vectors)
+            return [cgutils.alloca_once_value(b, ir.Constant(kind, [0.0] * kind.count)) for kind in kinds]
+
+        lanes, rest = [fresh() for _ in range(LANES)], fresh()
+        whole = b.and_(self.count, number(-LANES))
+        for low in range(0, LANES, at_once):
+            with cgutils.for_range_slice(b, number(0), whole, number(LANES), self.i64) as (k, _):
+                if asks is not None:
+                    with b.if_then(asks):
+                        for lane in range(low, low + at_once):
+                            self.ask(b.add(k, number(lane)))
+                for lane in range(low, low + at_once):
+                    here = b.add(k, number(lane))
+                    self.add(lanes[lane], b.load(self.step(self.values, here)), here)
+        with b.if_else(b.icmp_signed(">=", self.count, number(LANES))) as (many, few):
+            with many:
+                # The last group: those of its lanes whose terms were in a whole group already add 0.
+                k = b.sub(self.count, number(LANES))
+                new = b.sub(whole, k)
+                for lane in range(LANES):
+                    here = b.add(k, number(lane))
+                    counts = b.icmp_signed(">=", number(lane), new)
+                    x = b.load(self.step(self.values, here))
+                    self.add(lanes[lane], b.select(counts, x, ir.Constant(x.type, 0.0)), here)
+            with few, cgutils.for_range_slice(b, number(0), self.count, number(1), self.i64) as (k, _):
+                self.add(rest, b.load(self.step(self.values, k)), k)
+        for vector, total in enumerate(rest):
+            sums = [b.load(lane[vector]) for lane in lanes]
+            while len(sums) > 1:
+                middle = len(sums) // 2
+                sums = [b.fadd(low, high) for low, high in zip(sums[:middle], sums[middle:], strict=True)]
+            here = self.step(out, number(sum(vectors[:vector])))
+            b.store(b.fadd(sums[0], b.load(total)), b.bitcast(here, sums[0].type.as_pointer()), align=8)
+
+    def add(self, totals: Any, x: Any, k: Any) -> None:
+        """x times the weights of term k."""
+        b = self.b
+        j = k if self.indices is None else b.zext(b.load(self.step(self.indices, k)), self.i64)
+        place = self.step(self.first, b.mul(j, self.row))
+        for total in totals:
+            kind = total.type.pointee
+            product = b.fmul(self.everywhere(x, kind), self.neighbours(place, kind), flags=self.flags)
+            b.store(b.fadd(b.load(total), product, flags=self.flags), total)
+            place = self.step(place, self.number(kind.count * (1 + self.pairs)))
+
+    def neighbours(self, place: Any, kind: Any) -> Any:
+        """As many weights from that place on as the type has."""
+        stored = self.ir.VectorType(place.type.pointee, kind.count * (1 + self.pairs))
+        align = 4 if isinstance(stored.element, self.ir.FloatType) else 8
+        found = self.b.load(self.b.bitcast(place, stored.as_pointer()), align=align)
+        if self.pairs:
+            every_second = [2 * q for q in range(kind.count)]
+            order = self.ir.Constant(self.ir.VectorType(self.i32, kind.count), every_second)
+            found = self.b.shuffle_vector(found, found, order)
+        return found if found.type == kind else self.b.fpext(found, kind)
+
+    def everywhere(self, x: Any, kind: Any) -> Any:
+        ir, b = self.ir, self.b
+        x = x if x.type == self.double else b.fpext(x, self.double)
+        many = b.insert_element(ir.Constant(kind, ir.Undefined), x, ir.Constant(self.i32, 0))
+        return b.shuffle_vector(many, many, ir.Constant(ir.VectorType(self.i32, kind.count), [0] * kind.count))
+
+    def ask(self, k: Any) -> None:
         """Asks memory for the weights of the term that is as far into the next row as term k is into this one, so that
-        they come while this row is summed up; for those of the last term of all where there is no such one."""
-        later = b.add(b.add(start, count), k)
-        later = b.select(b.icmp_signed("<", later, last), later, last)
-        j = b.zext(b.load(step(pointer(*indices), later)), i64)
-        first = b.gep(w_base, [b.mul(b.add(j, number(1)), row)])
-        end = b.gep(first, [b.sub(row, number(1))])
+        they come while this row is summed up."""
+        from numba.core import cgutils
+
+        b, ir = self.b, self.ir
+        j = b.zext(b.load(self.step(self.later, k)), self.i64)
+        first = b.gep(self.first, [b.mul(j, self.row)])  # of any term, also of one that is not there: maybe outside
+        end = b.gep(first, [b.sub(self.row, self.number(1))])
+        byte = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, self.i32, self.i32, self.i32])
+        prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
         for line in (first, end):
-            b.call(prefetch, [b.bitcast(line, byte), *(ir.Constant(i32, n) for n in (0, 3, 1))])
-
-    def add(totals: Any, x: Any, k: Any) -> None:
-        first, factor = place(k), everywhere(x)
-        for vector, total in enumerate(totals):
-            product = b.fmul(factor, weights(first, vector), flags=flags)
-            b.store(b.fadd(b.load(total), product, flags=flags), total)
-
-    def fresh() -> Any:
-        return [cgutils.alloca_once_value(b, zero) for _ in range(vectors)]
-
-    byte = ir.IntType(8).as_pointer()
-    kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
-    prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
-    row = b.mul(width, number(1 + pairs))
-    begins = b.icmp_signed("==", at, number(0))
-    if indices is not None:
-        length = b.extract_value(target.make_array(indices[0])(target, b, indices[1]).shape, 0)
-        last = b.sub(length, number(1))
-    lanes, rest = [fresh() for _ in range(LANES)], fresh()
-    whole = b.and_(count, number(-LANES))
-    half = LANES if vectors == 1 else LANES // 2
-    for low in range(0, LANES, half):
-        with cgutils.for_range_slice(b, number(0), whole, number(LANES), i64) as (k, _):
-            if indices is not None:
-                with b.if_then(begins):
-                    for lane in range(low, low + half):
-                        ask(b.add(k, number(lane)))
-            for lane in range(low, low + half):
-                here = b.add(k, number(lane))
-                add(lanes[lane], b.load(step(x_base, here)), here)
-    with b.if_else(b.icmp_signed(">=", count, number(LANES))) as (many, few):
-        with many:
-            # The last group: those of its lanes whose terms were in a whole group already add 0.
-            k = b.sub(count, number(LANES))
-            new = b.sub(whole, k)
-            for lane in range(LANES):
-                here = b.add(k, number(lane))
-                counts = b.icmp_signed(">=", number(lane), new)
-                add(lanes[lane], b.select(counts, b.load(step(x_base, here)), ir.Constant(x_kind, 0.0)), here)
-        with few, cgutils.for_range_slice(b, number(0), count, number(1), i64) as (k, _):
-            add(rest, b.load(step(x_base, k)), k)
-    for vector in range(vectors):
-        sums = [b.load(lane[vector]) for lane in lanes]
-        while len(sums) > 1:
-            middle = len(sums) // 2
-            sums = [b.fadd(low, high) for low, high in zip(sums[:middle], sums[middle:], strict=True)]
-        total = b.fadd(sums[0], b.load(rest[vector]))
-        b.store(total, b.bitcast(step(out_base, number(BLOCK * vector)), four.as_pointer()), align=8)
+            b.call(prefetch, [b.bitcast(line, byte), *(ir.Constant(self.i32, n) for n in (0, 2, 1))])
 
 
 def _square_code(numba: Any, *_: Any) -> Any:
@@ -232,14 +243,14 @@ def _square_code(numba: Any, *_: Any) -> Any:
     return lambda values, start, count: square(values, start, count)  # noqa: PLW0108
 
 
-sparse_columns, sparse_columns_2, sparse_columns_3 = (
-    primitive(_sparse_columns(n), _sparse_columns_code(n)) for n in (1, 2, 3)
+sparse_columns, sparse_columns_2, sparse_columns_3, sparse_columns_5 = (
+    primitive(_sparse_columns(n), _sparse_columns_code(n)) for n in (1, 2, 3, 5)
 )
-"""out[at : at + n·BLOCK] = Σ x·w of these columns, n = 1, 2 or 3, over `count` values from `start` on with the slots
+"""out[at : at + n·BLOCK] = Σ x·w of these columns, n = 1, 2, 3 or 5, over `count` values from `start` on with the slots
 that their indices name."""
 
-dense_columns, dense_columns_2, dense_columns_3 = (
-    primitive(_dense_columns(n), _dense_columns_code(n)) for n in (1, 2, 3)
+dense_columns, dense_columns_2, dense_columns_3, dense_columns_5 = (
+    primitive(_dense_columns(n), _dense_columns_code(n)) for n in (1, 2, 3, 5)
 )
 """The same for neighbouring values, whose weights are in the slots 1, 2, …"""
 

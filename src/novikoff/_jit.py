@@ -241,6 +241,12 @@ def primitive(python: Callable[P, R], code: Callable[..., Any]) -> Callable[P, R
     return python
 
 
+def machine_has(target: Any, features: tuple[str, ...]) -> bool:
+    """Whether the machine that Numba compiles for has all of these, by the names that LLVM gives them."""
+    there = str(getattr(target.codegen(), "_tm_features", "")).split(",")
+    return all(f"+{feature}" in there for feature in features)
+
+
 def numba_module() -> Any:
     """Numba, imported on first need, with our generic functions made known to it."""
     global _numba  # noqa: PLW0603 - imported once, on first need

@@ -86,32 +86,50 @@ def flattened(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
     arrays = getattr(_kept, "arrays", None)
     if arrays is None:
         arrays = _kept.arrays = _Kept()
-    # Some formats import NumPy by themselves: what they make are arrays, too.
-    array = (_arrays.settled() if "numpy" in sys.modules else _arrays.np).ndarray
-    _flatten(args, kinds, words, arrays, array)
+    _flatten(args, kinds, words, arrays)
     return " ".join(kinds), words
 
 
-def _flatten(args: Any, kinds: list[str], words: list[Any], arrays: _Kept, array: Any) -> None:
+def _flatten(args: Any, kinds: list[str], words: list[Any], arrays: _Kept) -> None:
     for value in args:
-        number = NUMBERS.get(type(value).__name__)
-        if number is not None:
-            kinds.append(number)
-            words.append(float(value) if number == "d" else int(value))
-        elif (apart := getattr(value, "taken_apart", None)) is not None:  # the stand-in for NumPy's knows it of itself
-            kind, more = apart()
-            kinds.append(kind)
-            words += more
-        elif isinstance(value, tuple) and hasattr(value, "_fields"):
-            kinds.append(_spelled(type(value)))
-            _flatten(value, kinds, words, arrays, array)
+        kind: Any = type(value)
+        way = _ways.get(kind) or _way(kind)
+        if way is TUPLE:
+            kinds.append(_spelled(kind))
+            _flatten(value, kinds, words, arrays)
             kinds.append(")")
-        elif isinstance(value, array):
-            kind, more = arrays.of(value)
-            kinds.append(kind)
+        elif way is ARRAY:
+            found, more = arrays.of(value)
+            kinds.append(found)
+            words += more
+        elif way is STAND_IN:
+            found, more = value.taken_apart()
+            kinds.append(found)
             words += more
         else:
-            raise Unsuitable
+            kinds.append(way)
+            words.append(float(value) if way == "d" else int(value))
+
+
+TUPLE, ARRAY, STAND_IN = "tuple", "array", "a stand-in for an array, which knows its words by itself"
+_ways: dict[type, str] = {}
+"""How each type is taken apart; that of a number is its letter."""
+
+
+def _way(kind: type) -> str:
+    found = NUMBERS.get(kind.__name__)
+    # Some formats import NumPy by themselves: what they make are arrays, too.
+    array = (_arrays.settled() if "numpy" in sys.modules else _arrays.np).ndarray
+    if found is None and hasattr(kind, "taken_apart"):
+        found = STAND_IN
+    elif found is None and issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        found = TUPLE
+    elif found is None and issubclass(kind, array):
+        found = ARRAY
+    if found is None:
+        raise Unsuitable
+    _ways[kind] = found
+    return found
 
 
 @functools.cache

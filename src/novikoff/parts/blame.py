@@ -63,18 +63,20 @@ def blame_rivals(
     signals: NDArray[np.float64],
 ) -> bool:
     """The preferences of one thing to all others: signals, for all of them; whether a preference is not met."""
-    top = -1
     for j in range(count):
         signals[j] = 0.0
-        if j != best and (top < 0 or scores[j] > scores[top]):
-            top = j
-    if top < 0:
+    if count < 2:
         return False
+    own, scores[best] = scores[best], -np.inf  # so that it is not found as its own rival
+    most = highest_of(scores, count)
     if update == TOP:
-        g = pulls(rule, scores[best] - scores[top], norm)
-        signals[best] = g
-        signals[top] = -g
+        g = pulls(rule, own - most, norm)
+        if g != 0.0:
+            signals[best] = g
+            signals[first_with(scores, count, most)] = -g
+        scores[best] = own
     else:
+        scores[best] = own
         total, number = 0.0, 0
         for j in range(count):
             if j != best:
@@ -92,7 +94,26 @@ def blame_rivals(
                 signals[j] = -share * g / all_shares
                 pulled += share * g
         signals[best] = pulled / all_shares if number > 0 else 0.0
-    return scores[best] <= scores[top]
+    return own <= most
+
+
+@compiled
+def highest_of(scores: NDArray[np.float64], count: int) -> float:
+    """The highest score. Where it stands is asked for only where that matters: a processor that must guess at each
+    score whether it is higher than all before it is often wrong."""
+    most = -np.inf
+    for j in range(count):
+        most = scores[j] if scores[j] > most else most
+    return most
+
+
+@compiled
+def first_with(scores: NDArray[np.float64], count: int, score: float) -> int:
+    """The first thing with that score; the last one where there is none, as among scores that are no numbers."""
+    for j in range(count - 1):
+        if scores[j] == score:
+            return j
+    return count - 1
 
 
 @compiled

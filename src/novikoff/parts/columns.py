@@ -73,6 +73,14 @@ def move_columns(geometry: Any, rows: Rows, i: int, across: int, push: Push) -> 
 
 
 @compiled
+def next_moving(signals: NDArray[np.float64], columns: int, c: int) -> int:
+    """The first column from c on that moves; the number of columns where there is none."""
+    while c < columns and signals[c] == 0.0:
+        c += 1
+    return c
+
+
+@compiled
 def many(signals: NDArray[np.float64], columns: int) -> bool:
     """Whether so many columns move that it is quicker to go through all of a feature's at once."""
     moving = 0
@@ -85,7 +93,12 @@ def many(signals: NDArray[np.float64], columns: int) -> bool:
 def _(geometry: Additive, rows: Rows, i: int, across: int, push: Push) -> None:
     columns, signals, times = push.columns, push.signals, push.times
     if not many(signals, columns):
-        move_columns(geometry, rows, i, across, push)
+        c = next_moving(signals, columns, 0)
+        other = next_moving(signals, columns, c + 1)
+        if other < columns and next_moving(signals, columns, other + 1) == columns:
+            move_two(geometry, rows, i, across, push, c, other)
+        else:
+            move_columns(geometry, rows, i, across, push)
         return
     for c in range(columns):
         if signals[c] != 0.0:  # a column that has learned nothing yet is at step 0, which has no length
@@ -97,6 +110,19 @@ def _(geometry: Additive, rows: Rows, i: int, across: int, push: Push) -> None:
     if geometry.bias != 0.0:
         for c in range(columns):
             move(geometry, c, geometry.bias, signals[c], times[c])
+
+
+@compiled
+def move_two(geometry: Additive, rows: Rows, i: int, across: int, push: Push, c: int, other: int) -> None:
+    """The class that an example is of and the one that it was taken for, in one go."""
+    mine, its = pull(geometry, push.signals[c], push.times[c]), pull(geometry, push.signals[other], push.times[other])
+    for k in range(first(rows, i), last(rows, i)):
+        x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
+        move(geometry, base + c, x, mine, push.times[c])
+        move(geometry, base + other, x, its, push.times[other])
+    if geometry.bias != 0.0:
+        move(geometry, c, geometry.bias, mine, push.times[c])
+        move(geometry, other, geometry.bias, its, push.times[other])
 
 
 @update_columns.of(AdaGrad)

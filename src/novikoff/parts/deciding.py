@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
+from novikoff.parts.blame import first_with, highest_of
 from novikoff.parts.rules import loss
-from novikoff.parts.schemes import Chosen, Code, Pairs, Ranked, Relevant, Room, Tree
+from novikoff.parts.schemes import Chosen, Code, Each, Pairs, Ranked, Relevant, Rivals, Room, Tree
 
 
 @generic
@@ -28,11 +29,7 @@ def decide(scheme: Any, rule: Any, scores: NDArray[np.float64], known: int, room
 
 @compiled
 def largest_of(scores: NDArray[np.float64], count: int) -> int:
-    best = -1
-    for c in range(count):
-        if best < 0 or scores[c] > scores[best]:
-            best = c
-    return best
+    return first_with(scores, count, highest_of(scores, count))
 
 
 @compiled
@@ -125,6 +122,25 @@ def is_wrong(scheme: Any, wants: Any, i: int, rule: Any, known: int, unmet: int,
     """Whether the example was not predicted as it is labelled."""
     scores, _, spare = room
     return decide(scheme, rule, scores, known, spare) != wants.classes[i]
+
+
+@compiled
+def beaten(scores: NDArray[np.float64], known: int, y: int) -> bool:
+    """Whether class y is not the first of those with the highest score."""
+    own, ahead = scores[y], False
+    for c in range(known):
+        ahead |= (scores[c] > own) | ((scores[c] == own) & (c < y))
+    return ahead
+
+
+@is_wrong.of(Each)
+def _(scheme: Each, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
+    return beaten(room.scores, known, wants.classes[i])
+
+
+@is_wrong.of(Rivals)
+def _(scheme: Rivals, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
+    return beaten(room.scores, known, wants.classes[i])
 
 
 @is_wrong.of(Ranked)

@@ -120,14 +120,17 @@ def step(
     # What is told now can't have been predicted: the prediction is that of the classes known before.
     unmet = blame(scheme, wants, i, rule, norm(geometry), known, room)
     wrong = known > before or is_wrong(scheme, wants, i, rule, before, unmet, room)
-    energy, moves = 0.0, False
+    energy, pulled, fits_in = 0.0, False, True
     for c in range(columns):
-        room.signals[c] *= weight
-        moves |= room.signals[c] != 0.0
-        energy += room.signals[c] * room.signals[c]
-        if not abs(room.scores[c]) < largest:
-            return False
-    if not energy * square < largest:
+        pulled |= room.signals[c] != 0.0
+        fits_in &= abs(room.scores[c]) < largest
+    moves = False
+    if pulled:
+        for c in range(columns):
+            room.signals[c] *= weight
+            moves |= room.signals[c] != 0.0
+            energy += room.signals[c] * room.signals[c]
+    if not (fits_in and energy * square < largest):
         return False
     book.counts[EXAMPLES] += 1
     tally.counts[KNOWN] = known

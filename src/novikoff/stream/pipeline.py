@@ -18,11 +18,17 @@ CONSUMER = 0  # in place of the number of its thread: it may ask for each result
 
 
 def in_order(
-    places: list[Work], take: Callable[[Work], bool], do: Callable[[Work], Result], *, patient: bool = False
+    places: list[Work],
+    take: Callable[[Work], bool],
+    do: Callable[[Work], Result],
+    *,
+    spare: int = 1,
+    patient: bool = False,
 ) -> Iterator[Result]:
     """`take` puts the next piece of work into a place (False: there is none), `do` does it there. With one place that
-    happens right here; with more, one thread fewer than there are places works, the consumer's among them. A patient
-    consumer only waits: where `take` may have to wait for a pipe, what is done already must not wait with it.
+    happens right here; with more, as many threads work as there are places but for the spare ones, the consumer's among
+    them. With more to spare a thread waits less often for the consumer. A patient consumer only waits: where `take` may
+    have to wait for a pipe, what is done already must not wait with it.
 
     A result may be looked at until the next one is asked for. What `take` or `do` raises is raised here, in its turn.
     """
@@ -30,7 +36,7 @@ def in_order(
         while take(places[0]):
             yield do(places[0])
         return
-    pool = _Pool(places, take, do, patient=patient)
+    pool = _Pool(places, take, do, len(places) - spare - (not patient), patient=patient)
     try:
         yield from pool.results()
     finally:
@@ -39,7 +45,13 @@ def in_order(
 
 class _Pool(Generic[Work, Result]):
     def __init__(
-        self, places: list[Work], take: Callable[[Work], bool], do: Callable[[Work], Result], *, patient: bool
+        self,
+        places: list[Work],
+        take: Callable[[Work], bool],
+        do: Callable[[Work], Result],
+        workers: int,
+        *,
+        patient: bool,
     ) -> None:
         self.take, self.do, self.patient = take, do, patient
         self.places, self.free = len(places), list(places)
@@ -53,7 +65,6 @@ class _Pool(Generic[Work, Result]):
         self.total: int | None = None
         """How many pieces of work there are, once that is known."""
         self.stopped = False
-        workers = len(places) - (1 if patient else 2)
         self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
         for thread in self.threads:
             thread.start()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from novikoff.stream.maps import Map, Mapper
 
 MOST_THREADS = 8
+SPARE = 2  # places to parse in, beside one for each thread
 
 
 @dataclass
@@ -208,7 +209,7 @@ class Reading:
         def do(place: Place) -> tuple[Block, Parsed]:
             return place.block, place.parser.parse(place.block)
 
-        for block, parsed in in_order(self._places(settled), take, do, patient=feed.status is None):
+        for block, parsed in in_order(self._places(settled), take, do, spare=SPARE, patient=feed.status is None):
             self._judge(parsed.problems, feed.title, lines)
             if len(parsed.keys):
                 yield self._batch(settled, block, parsed, feed.title, lines)
@@ -260,7 +261,7 @@ class Reading:
         from novikoff.stream import cache
 
         if not self._cached_in:
-            self._cached_in = [cache.Place() for _ in self._count_places()][:3]
+            self._cached_in = [cache.Place() for _ in range(3 if self._threads() > 1 else 1)]
         return self._cached_in
 
     def _making_cache(
@@ -298,13 +299,13 @@ class Reading:
             size = self.options.block or settled.usual_block
             size = min(size, settled.largest_block or size)
             named, unlabelled = self.options.keep_names > 0, self.options.unlabelled
-            for _ in self._count_places():
+            threads = self._threads()
+            for _ in range(threads + SPARE if threads > 1 else 1):
                 self._made.append(Place(settled.parser(named=named, unlabelled=unlabelled), size))
         return self._made
 
-    def _count_places(self) -> range:
-        threads = self.options.threads or min(len(os.sched_getaffinity(0)), MOST_THREADS)
-        return range(threads + 1 if threads > 1 else 1)
+    def _threads(self) -> int:
+        return self.options.threads or min(len(os.sched_getaffinity(0)), MOST_THREADS)
 
     def _used_slots(self) -> NDArray[np.uint64]:
         return _joined([*(place.parser.used for place in self._made), *self._used])

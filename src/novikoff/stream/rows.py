@@ -17,9 +17,11 @@ from novikoff._columns import (
     dense_columns,
     dense_columns_2,
     dense_columns_3,
+    dense_columns_5,
     sparse_columns,
     sparse_columns_2,
     sparse_columns_3,
+    sparse_columns_5,
     square,
 )
 from novikoff._jit import compiled, generic
@@ -168,7 +170,10 @@ def sum_columns(
     """w·x of row i, the bias not counted, for the first so many columns; whole blocks of them are written."""
     start, count = i * rows.width, rows.width  # type: ignore[union-attr]
     at = 0
-    while columns - at > 2 * BLOCK:
+    while columns - at > 4 * BLOCK:
+        dense_columns_5(rows.values, start, count, slots, across, at, out)
+        at += 5 * BLOCK
+    if columns - at > 2 * BLOCK:
         dense_columns_3(rows.values, start, count, slots, across, at, out)
         at += 3 * BLOCK
     if columns - at > BLOCK:
@@ -187,7 +192,10 @@ def _(rows: Sparse, i: int, slots: NDArray[np.floating], across: int, at: int, o
 def _(rows: Sparse, i: int, slots: NDArray[np.floating], across: int, columns: int, out: NDArray[np.float64]) -> None:
     start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
     at = 0
-    while columns - at > 2 * BLOCK:
+    while columns - at > 4 * BLOCK:
+        sparse_columns_5(rows.values, rows.indices, start, count, slots, across, at, out)
+        at += 5 * BLOCK
+    if columns - at > 2 * BLOCK:
         sparse_columns_3(rows.values, rows.indices, start, count, slots, across, at, out)
         at += 3 * BLOCK
     if columns - at > BLOCK:
