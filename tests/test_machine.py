@@ -9,6 +9,7 @@ import pytest
 
 from novikoff import _machine
 from novikoff._jit import Like, compiled
+from novikoff.stream.rows import sums_past_zeros
 
 
 class Pair(NamedTuple):
@@ -30,6 +31,11 @@ def call_dense(values: Any, start: int, count: int, slots: Any) -> Any:
 @compiled
 def call_sparse(values: Any, indices: Any, start: int, count: int, slots: Any) -> Any:
     return _machine.sparse_sums(values, indices, start, count, slots)
+
+
+@compiled
+def call_two(values: Any, start: int, count: int, slots: Any) -> Any:
+    return _machine.dense_two(values, start, count, slots)
 
 
 @compiled
@@ -58,6 +64,35 @@ def test_sums(value_kind: Any, slot_kind: Any, columns: int | None) -> None:
             assert call_dense(values, start, count, slots) == _machine._dense_sums(values, start, count, slots)
             expected = _machine._sparse_sums(values, indices, start, count, slots)
             assert call_sparse(values, indices, start, count, slots) == expected
+
+
+@pytest.mark.parametrize("value_kind", [np.float32, np.float64])
+@pytest.mark.parametrize("slot_kind", [np.float32, np.float64])
+def test_two_rows_at_once_are_each_alone(value_kind: Any, slot_kind: Any) -> None:
+    rng = np.random.default_rng(1)
+    values = rng.standard_normal(90).astype(value_kind)
+    slots = rng.standard_normal(51).astype(slot_kind)
+    for zero in (None, 7, 33, 61):
+        values[slice(0) if zero is None else zero] = 0.0
+        for start in (0, 3):
+            for count in range(43):
+                each = [_machine._dense_sums(values, start + k * count, count, slots) for k in range(2)]
+                np.testing.assert_equal(call_two(values, start, count, slots), sum(each, ()))
+                np.testing.assert_equal(_machine._dense_two(values, start, count, slots), sum(each, ()))
+
+
+@pytest.mark.parametrize("value_kind", [np.float32, np.float64])
+@pytest.mark.parametrize("slot_kind", [np.float32, np.float64])
+def test_sums_past_zeros_are_those_of_a_sparse_row(value_kind: Any, slot_kind: Any) -> None:
+    rng = np.random.default_rng(2)
+    for count in range(1, 60):
+        for share in (0.0, 0.1, 0.5, 0.9):
+            values = rng.standard_normal(count + 2).astype(value_kind) * 10.0 ** rng.integers(-6, 7, count + 2)
+            values = np.where(rng.random(count + 2) < share, -0.0, values).astype(value_kind)
+            slots = rng.standard_normal(count + 1).astype(slot_kind)
+            there = np.flatnonzero(values[2:]).astype(np.uint32)
+            meant = call_sparse(values[2:][there], there, 0, len(there), slots)
+            assert sums_past_zeros(values, 2, count, slots) == meant
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

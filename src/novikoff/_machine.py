@@ -141,11 +141,40 @@ def _sparse_sums_code(numba: Any, values: Any, indices: Any, start: Any, count: 
     return lambda values, indices, start, count, slots: sums(values, indices, start, count, slots)  # noqa: PLW0108
 
 
+def _dense_two(values: Any, start: int, count: int, slots: Any) -> tuple[float, float, float, float]:
+    return *_dense_sums(values, start, count, slots), *_dense_sums(values, start + count, count, slots)
+
+
+def _dense_two_code(numba: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def sums(context: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            x, at, n, w = args
+            kinds = signature.args
+            return _sums_in_lanes(target, builder, signature, (kinds[0], x), None, at, n, (kinds[3], w), rows=2)
+
+        four = types.UniTuple(types.float64, 4)
+        return four(values, types.intp, types.intp, slots), code
+
+    return lambda values, start, count, slots: sums(values, start, count, slots)  # noqa: PLW0108
+
+
 def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
-    target: Any, builder: Any, signature: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any
+    target: Any,
+    builder: Any,
+    signature: Any,
+    values: Any,
+    indices: Any,
+    start: Any,
+    count: Any,
+    slots: Any,
+    rows: int = 1,
 ) -> Any:
     """LLVM code for (Σ xₖ·wₖ, Σ xₖ²) over `count` terms from `start` on; wₖ are neighbours, or gathered by index. Where
-    an xₖ is 0, NaN stands for the second. Without slots it is the second alone."""
+    an xₖ is 0, NaN stands for the second. Without slots it is the second alone. Of several rows, one after another, all
+    sums: they are added up side by side, for each addition waits for the one before it in its row."""
     from llvmlite import ir
     from numba.core import cgutils
 
@@ -160,11 +189,13 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     def step(base: Any, k: Any) -> Any:
         return builder.gep(base, [k], inbounds=True)
 
-    x_base = step(pointer(*values), start)
+    x_bases = [step(pointer(*values), start)]
+    while len(x_bases) < rows:
+        x_bases.append(step(x_bases[-1], count))
     i_base = None if indices is None else step(pointer(*indices), start)
     stride = 2 if slots is not None and slots[0].ndim == 2 else 1
-    w_base = x_base if slots is None else step(pointer(*slots), number(stride))
-    exact_square = isinstance(x_base.type.pointee, ir.FloatType)
+    w_base = x_bases[0] if slots is None else step(pointer(*slots), number(stride))
+    exact_square = isinstance(x_bases[0].type.pointee, ir.FloatType)
     exact = exact_square and isinstance(w_base.type.pointee, ir.FloatType)
     # Numbers that must be converted are taken in halves: some processors do that faster straight from memory than with
     # a whole group.
@@ -213,28 +244,47 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
         zero = ir.Constant(x.type, [0.0] * LANES if isinstance(x.type, ir.VectorType) else 0.0)
         builder.store(builder.or_(builder.load(zeros), builder.fcmp_ordered("==", x, zero)), zeros)
 
+    class Row:
+        """What is added up for one of the rows."""
+
+        def __init__(self, base: Any) -> None:
+            self.base = base
+            self.zeros, self.zero_rest = fresh(ir.VectorType(i1, LANES), [0] * LANES), fresh(i1, 0)
+            self.dots, self.squares = ([fresh(wide, [0.0] * part) for _ in range(0, LANES, part)] for _ in range(2))
+            self.dot_rest, self.square_rest = fresh(double, 0.0), fresh(double, 0.0)
+
+        def sums(self) -> tuple[Any, Any]:
+            dot = builder.fadd(tree(self.dots), builder.load(self.dot_rest))
+            square = builder.fadd(tree(self.squares), builder.load(self.square_rest))
+            lanes = builder.bitcast(builder.load(self.zeros), ir.IntType(LANES))
+            some = builder.icmp_unsigned("!=", lanes, ir.Constant(lanes.type, 0))
+            has_zeros = builder.or_(some, builder.load(self.zero_rest))
+            return dot, builder.select(has_zeros, ir.Constant(double, math.nan), square)
+
     def take(k: Any, chosen: Any = None) -> None:
         """Adds a group of terms, or those of them that are chosen."""
-        look(zeros, neighbours(x_base, k, LANES))
-        for lane, dot, square in zip(range(0, LANES, part), dots, squares, strict=True):
+        for row in all_rows:
+            look(row.zeros, neighbours(row.base, k, LANES))
+        for half, lane in enumerate(range(0, LANES, part)):
             at = builder.add(k, number(lane))
-            x = neighbours(x_base, at, part)
-            if chosen is not None:
-                x = builder.select(chosen(lane), x, ir.Constant(x.type, [0.0] * part))
-            x = widened(x, wide)
-            accumulate(dot, x, widened(gathered(at), wide), exact)
-            accumulate(square, x, x, exact_square)
+            w = widened(gathered(at), wide)
+            for row in all_rows:
+                x = neighbours(row.base, at, part)
+                if chosen is not None:
+                    x = builder.select(chosen(lane), x, ir.Constant(x.type, [0.0] * part))
+                x = widened(x, wide)
+                accumulate(row.dots[half], x, w, exact)
+                accumulate(row.squares[half], x, x, exact_square)
 
+    all_rows = [Row(base) for base in x_bases]
     whole = builder.and_(count, number(-LANES))
-    zeros, zero_rest = fresh(ir.VectorType(i1, LANES), [0] * LANES), fresh(i1, 0)
-    dots, squares = ([fresh(wide, [0.0] * part) for _ in range(0, LANES, part)] for _ in range(2))
     with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
-        ask_ahead(x_base, k)
+        for row in all_rows:
+            ask_ahead(row.base, k)
         if i_base is not None:
             ask_ahead(i_base, k)
         take(k)
 
-    dot_rest, square_rest = fresh(double, 0.0), fresh(double, 0.0)
     with builder.if_else(builder.icmp_signed(">=", count, number(LANES))) as (many, few):
         with many:
             # The last group: those of its lanes whose terms were in a whole group already add 0.
@@ -249,11 +299,13 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
 
             take(last, is_new)
         with few, cgutils.for_range_slice(builder, number(0), count, number(1), i64) as (k, _):
-            value = builder.load(step(x_base, k))
-            look(zero_rest, value)
-            x = widened(value, double)
-            accumulate(dot_rest, x, widened(weight_at(k), double), exact)
-            accumulate(square_rest, x, x, exact_square)
+            w = widened(weight_at(k), double)
+            for row in all_rows:
+                value = builder.load(step(row.base, k))
+                look(row.zero_rest, value)
+                x = widened(value, double)
+                accumulate(row.dot_rest, x, w, exact)
+                accumulate(row.square_rest, x, x, exact_square)
 
     def tree(totals: Any) -> Any:
         parts, width = [builder.load(total) for total in totals], part
@@ -266,14 +318,8 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
             lanes = builder.fadd(builder.shuffle_vector(lanes, lanes, low), builder.shuffle_vector(lanes, lanes, high))
         return builder.extract_element(lanes, ir.Constant(i32, 0))
 
-    dot = builder.fadd(tree(dots), builder.load(dot_rest))
-    square = builder.fadd(tree(squares), builder.load(square_rest))
-    lanes = builder.bitcast(builder.load(zeros), ir.IntType(LANES))
-    some = builder.icmp_unsigned("!=", lanes, ir.Constant(lanes.type, 0))
-    square = builder.select(builder.or_(some, builder.load(zero_rest)), ir.Constant(double, math.nan), square)
-    if slots is None:
-        return square
-    return target.make_tuple(builder, signature.return_type, [dot, square])
+    found = [total for row in all_rows for total in row.sums()]
+    return found[1] if slots is None else target.make_tuple(builder, signature.return_type, found)
 
 
 def _grow(indices: Any, start: int, stop: int) -> bool:
@@ -460,6 +506,9 @@ put = primitive(_put, _put_code)
 
 dense_sums = primitive(_dense_sums, _dense_sums_code)
 """(Σ x·w, Σ x²) of `count` neighbouring values from `start` on with the slots 1, 2, …; NaN for Σ x² where an x is 0."""
+
+dense_two = primitive(_dense_two, _dense_two_code)
+"""The same of this row and of the next, which comes right after it: four sums."""
 
 sparse_sums = primitive(_sparse_sums, _sparse_sums_code)
 """(Σ x·w, Σ x²) of `count` values from `start` on with the slots that their indices name; NaN as above."""

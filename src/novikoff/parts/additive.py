@@ -8,7 +8,7 @@ from novikoff._arrays import NDArray, np
 from novikoff._machine import element, put
 from novikoff._records import NamedTuple
 from novikoff.parts.averages import mean, raised
-from novikoff.parts.geometry import move, pull, read
+from novikoff.parts.geometry import both_scores, move, pull, read, score_two
 from novikoff.parts.schedules import Schedule, step_length
 
 
@@ -35,6 +35,16 @@ def additive(
     if average:
         return Averaged(zeros, np.zeros(slots), float(bias), schedule, tail)
     return Additive(zeros, float(bias), schedule)
+
+
+@score_two.of(Additive)
+def _(geometry: Additive, rows: Any, i: int, count: int) -> tuple[float, float, float, float, bool]:
+    return both_scores(geometry, rows, i, count)
+
+
+@score_two.of(Averaged)
+def _(geometry: Averaged, rows: Any, i: int, count: int) -> tuple[float, float, float, float, bool]:
+    return both_scores(geometry, rows, i, count)
 
 
 @pull.of(Additive)

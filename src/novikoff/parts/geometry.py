@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled, generic
 from novikoff._machine import element, in_range
-from novikoff.stream.rows import Rows, Seen, first, last, measure, origin, slot
+from novikoff.stream.rows import Rows, Seen, first, is_term, last, measure, measure_two, origin, slot
 
 PER_SLOT = ("slots", "seen", "sums", "members", "example", "pulls", "marks", "touched")
 APPENDED = ("ends", "born", "signs", "indices", "values")
@@ -34,6 +34,22 @@ def score(geometry: Any, rows: Seen, i: int) -> tuple[float, float]:
     settle(geometry, rows, i)
     dot, square = measure(rows, i, geometry.slots)
     return finished(geometry, dot, origin(rows)), square + bias_square(geometry)
+
+
+@generic
+def score_two(geometry: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
+    """The same of row i and, where that takes hardly longer, of the next one of `count` rows, with the same weights; at
+    the end whether that was done. For geometries whose weights change only by updates."""
+    s, square = score(geometry, rows, i)
+    return s, square, 0.0, 0.0, False
+
+
+@compiled
+def both_scores(geometry: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
+    """… of geometries that score as `score` says by default, and put nothing off."""
+    dot, square, next_dot, next_square, two = measure_two(rows, i, count, geometry.slots)
+    s, next_s = finished(geometry, dot, 0), finished(geometry, next_dot, 0)
+    return s, square + bias_square(geometry), next_s, next_square + bias_square(geometry), two
 
 
 @generic
@@ -124,7 +140,9 @@ def first_outside(rows: Rows, count: int, least: float, most: float) -> int:
 def move_all(geometry: Any, rows: Seen, i: int, signal: float, t: int) -> None:
     pulled = pull(geometry, signal, t)
     for k in range(first(rows, i), last(rows, i)):
-        move(geometry, slot(rows, i, k), np.float64(element(rows.values, k)), pulled, t)
+        x = np.float64(element(rows.values, k))
+        if is_term(rows, x):
+            move(geometry, slot(rows, i, k), x, pulled, t)
     if geometry.bias != 0.0:
         move(geometry, origin(rows), geometry.bias, pulled, t)
 

@@ -5,23 +5,42 @@ from __future__ import annotations
 from typing import Any
 
 from novikoff._arrays import NDArray, np
-from novikoff._jit import compiled, compiled_brief
+from novikoff._jit import compiled, compiled_brief, generic
 from novikoff._machine import unpacked
 from novikoff._records import NamedTuple
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
-from novikoff.parts.geometry import fits, limit, norm, score, span, tick, update
+from novikoff.parts.additive import Additive, Averaged
+from novikoff.parts.geometry import fits, limit, norm, score, score_two, span, tick, update
 from novikoff.parts.rules import loss, signal
-from novikoff.stream.rows import Dense, Rows, Sparse, inside, measure, proper
+from novikoff.stream.rows import Dense, Holed, Rows, Sparse, first, holes, inside, last, measure, proper
 from novikoff.stream.terms import drop_zeros
 
 RIGHT, WRONG, REFUSED, UNUSUAL, ZEROS = 0, 1, -1, -2, -3
+FEW, SELDOM = 16, 16  # dense rows with zeros: so many, or one in so many; more are brought into order, many at once
 
 
 @compiled
-def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
+def step(rule: Any, geometry: Any, rows: Rows | Holed, i: int, y: float, weight: float, tie: float, book: Book) -> int:
     """Example i, all of whose terms have slots: RIGHT, WRONG, or REFUSED (not finite, too large, or with a value of 0)
     with nothing changed."""
     s, square = score(geometry, rows, i)
+    return step_with(rule, geometry, rows, i, s, square, y, weight, tie, book)
+
+
+@compiled
+def step_with(
+    rule: Any,
+    geometry: Any,
+    rows: Rows | Holed,
+    i: int,
+    s: float,
+    square: float,
+    y: float,
+    weight: float,
+    tie: float,
+    book: Book,
+) -> int:
+    """The same, where the score and the squared length are known."""
     # Asked of the product: the sign of s alone is a coin toss, which the processor would guess wrong half the time.
     wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
     g = weight * signal(rule, s, y, wrong, norm(geometry))
@@ -49,6 +68,32 @@ def step(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, 
     return WRONG if wrong else RIGHT
 
 
+@generic
+def step_past_zeros(
+    geometry: Any, rule: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book
+) -> int:
+    """Example i, which was refused, once more without its zeros, where it is a dense row that has some: RIGHT, WRONG or
+    REFUSED. For geometries that measure and move by default; rows that come to others are brought into order first."""
+    return REFUSED
+
+
+@compiled
+def step_holed(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
+    if not holes(rows, i):
+        return REFUSED
+    return step(rule, geometry, Holed(rows.values, last(rows, i) - first(rows, i)), i, y, weight, tie, book)
+
+
+@step_past_zeros.of(Additive)
+def _(geometry: Additive, rule: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
+    return step_holed(rule, geometry, rows, i, y, weight, tie, book)
+
+
+@step_past_zeros.of(Averaged)
+def _(geometry: Averaged, rule: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
+    return step_holed(rule, geometry, rows, i, y, weight, tie, book)
+
+
 @compiled
 def learn(
     rule: Any,
@@ -66,6 +111,10 @@ def learn(
     Labels are −1/+1; weights are empty (all 1) or one per row, 0 leaving the row out; `slots` are those in use. Columns
     are looked at unless the rows are `tidy`.
     """
+    # Additions of one row wait for each other: where it is of use, the next row is scored beside it, which counts
+    # unless the weights change in between.
+    ahead, next_s, next_square = -1, 0.0, 0.0
+    holed = 0  # rows with zeros
     for i in range(len(labels)):
         if not (tidy or proper(rows, i, slots)):
             return i
@@ -77,8 +126,17 @@ def learn(
                 if not (square < limit(geometry.slots) and fits(geometry, rows, i)):
                     return i
                 continue
-        if step(rule, geometry, rows, i, np.float64(labels[i]), weight, tie, book) == REFUSED:
-            return i
+        s, square = next_s, next_square
+        if i != ahead:
+            s, square, next_s, next_square, two = score_two(geometry, rows, i, len(labels))
+            ahead = i + 1 if two else -1
+        updates, y = book.counts[UPDATES], np.float64(labels[i])
+        if step_with(rule, geometry, rows, i, s, square, y, weight, tie, book) == REFUSED:
+            if (holed - FEW) * SELDOM > i or step_past_zeros(geometry, rule, rows, i, y, weight, tie, book) == REFUSED:
+                return i
+            holed += 1
+        if book.counts[UPDATES] != updates:
+            ahead = -1
         if weight != 1.0:
             book.counts[WEIGHTED] += 1
     return len(labels)
