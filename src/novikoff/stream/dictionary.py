@@ -15,15 +15,16 @@ from novikoff._jit import DISABLED, compiled
 from novikoff.stream.hashing import K2
 
 EMPTY = -1
-_MIXER: Any = np.uint64(K2)  # numbers as keys differ in their highest bits only
+_MIXER: Any = np.uint64(K2)
 
 
+# Numbers as keys differ in their highest bits only, which a product alone would leave where they are.
 def _place(h: Any, size: int) -> int:
-    return signed((h * _MIXER) >> np.uint64(20)) & (size - 1)
+    return signed(((h ^ (h >> np.uint64(32))) * _MIXER) >> np.uint64(24)) & (size - 1)
 
 
 def _plain_place(h: Any, size: int) -> int:
-    return ((int(h) * K2 % 2**64) >> 20) & (size - 1)
+    return (((int(h) ^ int(h) >> 32) * K2 % 2**64) >> 24) & (size - 1)
 
 
 place = compiled(_plain_place if DISABLED else _place)
