@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 from fractions import Fraction
 from itertools import pairwise
@@ -42,7 +43,9 @@ from novikoff.cluster import DistributedLearner, tasks
 from novikoff.cluster.checkpoint import Checkpoint
 from novikoff.cluster.ledger import DistributedLedger, at_step, merged
 from novikoff.cluster.packing import packed, unpacked
-from novikoff.cluster.rounds import BRANCHES
+from novikoff.cluster.rounds import BRANCHES, CHAIN, Plan, run
+from novikoff.cluster.shards import Batches
+from novikoff.cluster.suited import prepared
 from novikoff.ledger import CAPACITY, EXAMPLES, note_mistake
 from novikoff.store import to_bytes
 from novikoff.stream.reading import Options
@@ -258,6 +261,70 @@ def test_merged_ledgers_list_mistakes_to_within_a_stride(shards: list[tuple[int,
         assert listed.tolist() == true
     for k, time in enumerate(listed.tolist()):
         assert true[(k + 1) * stride - 1] <= time <= ([*true, passed] + [passed] * stride)[(k + 2) * stride - 1]
+
+
+# --- Rounds that are told of before the one before them is done ---
+
+
+class Later:
+    """Handles are calls that are done when a result is asked for, once; now and then all is lost."""
+
+    ahead = True
+
+    def __init__(self, pairs: list[Any], lost: set[int]) -> None:
+        self.pairs, self.lost, self.shared, self.asked, self.most_waiting = pairs, lost, 0, 0, 0
+        self.waiting = 0
+
+    def share(self, value: Any) -> Any:
+        self.shared += 1
+        return [lambda: value]
+
+    def data(self, shard: int) -> Any:
+        return self.pairs[shard]
+
+    def call(self, function: Any, *arguments: Any) -> Any:
+        self.waiting += function is tasks.learn
+        return [lambda: function(*map(self._value, arguments))]
+
+    def _value(self, handle: Any) -> Any:
+        if isinstance(handle, list) and len(handle) == 1 and callable(handle[0]):
+            found = handle[0]()
+            handle[0] = lambda: found
+            return found
+        return [self._value(one) for one in handle] if isinstance(handle, list) else handle
+
+    def results(self, handles: Any) -> list[Any]:
+        self.asked += 1
+        self.most_waiting, self.waiting = max(self.most_waiting, self.waiting), 0
+        if self.asked in self.lost:
+            raise ConnectionError
+        return [self._value(one) for one in handles]
+
+    def surely(self, round_: Any) -> Any:
+        while True:
+            with contextlib.suppress(ConnectionError):
+                return round_()
+
+
+@pytest.mark.parametrize("mixing", ["uniform", "mistakes"])
+@pytest.mark.parametrize("lost", [set(), {3}, {2, 3, 9, 10, 11}])
+def test_rounds_told_of_ahead_give_the_same(mixing: str, lost: set[int]) -> None:
+    pairs = parts(*real(2, rows=120), 3)
+    rounds = 2 * CHAIN + 3
+    here = DistributedLearner(Perceptron(average=True), rounds=rounds, mixing=mixing).fit(pairs)
+    plan = Plan(prepared(Perceptron(average=True), rounds), rounds, mixing)
+    engine = Later(pairs, lost)
+    message, ledger = run(engine, [Batches(f"batch {k}") for k in range(3)], plan)
+    assert to_bytes(tasks.received(message)) == to_bytes(here.model_)
+    assert ledger.rounds == here.ledger_.rounds
+    looks = 1  # shares the model, too
+    if mixing == "uniform" and not lost:
+        assert engine.shared == looks + 3  # the first, and where a chain has become long
+        assert engine.most_waiting == 6
+    elif mixing == "mistakes":  # the shares of a round must be known before its end is
+        assert engine.most_waiting == 3
+    else:
+        assert engine.shared > looks + len(lost)  # each time from the model that had come back
 
 
 # --- Checkpoints ---

@@ -13,7 +13,7 @@ from typing import Any
 
 from novikoff._arrays import np
 from novikoff._jit import machine_has, primitive
-from novikoff._machine import LANES, in_lanes
+from novikoff._machine import LANES, _prefetch, in_lanes
 
 BLOCK = 4
 """Columns that a vector holds; the width of a table of weights is a multiple of this."""
@@ -214,17 +214,12 @@ class _Sums:
     def ask(self, k: Any) -> None:
         """Asks memory for the weights of the term that is as far into the next row as term k is into this one, so that
         they come while this row is summed up."""
-        from numba.core import cgutils
-
-        b, ir = self.b, self.ir
+        b = self.b
         j = b.zext(b.load(self.step(self.later, k)), self.i64)
         first = b.gep(self.first, [b.mul(j, self.row)])  # of any term, also of one that is not there: maybe outside
         end = b.gep(first, [b.sub(self.row, self.number(1))])
-        byte = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, self.i32, self.i32, self.i32])
-        prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
         for line in (first, end):
-            b.call(prefetch, [b.bitcast(line, byte), *(ir.Constant(self.i32, n) for n in (0, 2, 1))])
+            _prefetch(b, line, 2)
 
 
 def _square_code(numba: Any, *_: Any) -> Any:

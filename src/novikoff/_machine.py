@@ -71,6 +71,37 @@ def _put_code(numba: Any, array: Any, k: Any, value: Any) -> Any:
     return lambda array, k, value: store(array, k, value)  # noqa: PLW0108
 
 
+def _ask(slots: Any, j: int) -> None:
+    """Changes nothing."""
+
+
+def _ask_code(numba: Any, slots: Any, j: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def fetch(context: Any, slots: Any, j: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            array = target.make_array(signature.args[0])(target, builder, args[0])
+            at = args[1] if array.shape.type.count == 1 else builder.mul(args[1], builder.extract_value(array.shape, 1))
+            _prefetch(builder, builder.gep(array.data, [at]), 3)
+            return target.get_dummy_value()
+
+        return types.void(slots, types.intp), code
+
+    return lambda slots, j: fetch(slots, j)  # noqa: PLW0108
+
+
+def _prefetch(builder: Any, place: Any, nearness: int) -> None:
+    """Asks memory for what is there, to be read; 0 is for once, 3 for as near as can be."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(function, [builder.bitcast(place, byte), *(ir.Constant(i32, n) for n in (0, nearness, 1))])
+
+
 def _dense_sums(values: Any, start: int, count: int, slots: Any) -> tuple[float, float]:
     x = values[start : start + count].astype(np.float64)
     return _sums(x, _first_column(slots)[1 : count + 1].astype(np.float64))
@@ -222,11 +253,7 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
 
     def ask_ahead(base: Any, k: Any) -> None:
         """Asks memory for what later rows need, which the processor by itself asks for too late."""
-        byte = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        place = builder.bitcast(step(base, builder.add(k, number(AHEAD))), byte)
-        builder.call(prefetch, [place, *(ir.Constant(i32, n) for n in (0, 0, 1))])  # to read, once, data
+        _prefetch(builder, step(base, builder.add(k, number(AHEAD))), 0)
 
     def widened(value: Any, kind: Any) -> Any:
         return value if value.type == kind else builder.fpext(value, kind)
@@ -503,6 +530,9 @@ element = primitive(_element, _element_code)
 
 put = primitive(_put, _put_code)
 """array[k] = value, likewise; the value is rounded to the array's type."""
+
+ask = primitive(_ask, _ask_code)
+"""Asks memory for what is in slot j, which may be any number: it comes sooner then when it is read."""
 
 dense_sums = primitive(_dense_sums, _dense_sums_code)
 """(Σ x·w, Σ x²) of `count` neighbouring values from `start` on with the slots 1, 2, …; NaN for Σ x² where an x is 0."""

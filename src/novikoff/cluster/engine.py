@@ -7,6 +7,9 @@ from typing import Any, Protocol
 
 
 class Engine(Protocol):
+    ahead: bool
+    """Whether a call returns before it is done, so that calls which need its result can be told of already."""
+
     def share(self, value: Any) -> Any:
         """A handle to a value that many tasks take."""
 
@@ -25,6 +28,8 @@ class Engine(Protocol):
 
 class InThisProcess:
     """Handles are the values themselves."""
+
+    ahead = False
 
     def __init__(self, data: Sequence[Any] | None = None) -> None:
         self._data = data

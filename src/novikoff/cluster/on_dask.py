@@ -31,6 +31,8 @@ LOOK = 5.0
 class OnDask:
     """Handles are futures."""
 
+    ahead = True
+
     def __init__(self, client: Any, data: Sequence[Any] | None = None) -> None:
         self.client = client
         self._check_workers()

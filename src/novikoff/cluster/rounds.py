@@ -22,6 +22,9 @@ from novikoff.stream.labels import one_against_the_rest
 
 BRANCHES = 8
 """Of the tree: so many are added up in one task."""
+CHAIN = 8
+"""Rounds that follow each other without the model going to whoever waits for it and back: where a worker dies, the work
+of so many is done again at worst."""
 
 
 class Plan(NamedTuple):
@@ -49,34 +52,53 @@ class Turn(NamedTuple):
     """… and would have taken without packing."""
 
 
-def turn(engine: Engine, shards: Sequence[Shard], start: bytes, mixing: str) -> Turn:
-    """One round, from the model of before."""
-    return Turn(*engine.surely(lambda: _turn(engine, shards, start, mixing)))
+class Begun(NamedTuple):
+    """A round whose tasks have been told of, by the handles to what they give."""
+
+    start: Any
+    """The model that it begins with."""
+    ends: list[Any]
+    """Of the shards."""
+    telling: list[Any]
+    shares: Sequence[Fraction] | None
+    """How shards are mixed, where that is known beforehand."""
+    end: Any
+    """The model after it, where that is known, too."""
 
 
-def _turn(engine: Engine, shards: Sequence[Shard], start: bytes, mixing: str) -> tuple[bytes, Round, int, int]:
-    shared, alone = engine.share(start), len(shards) == 1
-    ends = [engine.call(tasks.learn, shard, engine.data(k), shared, alone) for k, shard in enumerate(shards)]
+def begin(engine: Engine, shards: Sequence[Shard], start: Any, mixing: str) -> Begun:
+    """One round, from a handle to the model of before."""
+    alone = len(shards) == 1
+    ends = [engine.call(tasks.learn, shard, engine.data(k), start, alone) for k, shard in enumerate(shards)]
     # By branches of the tree: whoever tells of eight shards has fetched them, and adds them up next.
     telling = [engine.call(tasks.told, ends[k : k + BRANCHES]) for k in range(0, len(ends), BRANCHES)]
-    shares = None if alone else beforehand(mixing, len(ends))
-    wanted = ends if alone else [] if shares is None else [_mixed(engine, shared, ends, shares)]
-    found = engine.results([*telling, *wanted])
-    told = [one for branch in found[: len(telling)] for one in branch]
+    shares = [Fraction(1)] if alone else beforehand(mixing, len(ends))
+    end = None
+    if alone:
+        end = engine.call(tasks.alone, ends[0], start)
+    elif shares is not None:
+        end = _mixed(engine, start, ends, shares)
+    return Begun(start, ends, telling, shares, end)
+
+
+def finish(engine: Engine, shards: Sequence[Shard], begun: Begun, mixing: str) -> Turn:
+    """Waits for all of it."""
+    found = engine.results([*begun.telling, *([] if begun.end is None else [begun.end])])
+    told = [one for branch in found[: len(begun.telling)] for one in branch]
     records = [one.record for one in told]
-    size = sum(one.sent for one in told), sum(one.size for one in told)
     if not any(one.met for one in told):
         raise InputError(f"--positive {getattr(shards[0], 'positive', None)}: no example of any shard has that label.")
-    if alone:
-        return tasks.sent(tasks.received(found[-1].model, start)), Round(tuple(records), (Fraction(1),)), *size
+    shares = begun.shares
     if shares is None:
         shares = mixture(mixing, records)
-        found = engine.results([_mixed(engine, shared, ends, shares)])
-    return tasks.sent(tasks.received(found[-1], start)), Round(tuple(records), tuple(shares)), *size
+        found = engine.results([_mixed(engine, begun.start, begun.ends, shares)])
+    done = Round(tuple(records), tuple(shares))
+    return Turn(found[-1], done, sum(one.sent for one in told), sum(one.size for one in told))
 
 
 def _mixed(engine: Engine, start: Any, ends: Sequence[Any], shares: Sequence[Fraction]) -> Any:
-    return engine.call(tasks.mixed, start, summed(engine, start, ends, [float(share) for share in shares]))
+    mixed = engine.call(tasks.mixed, start, summed(engine, start, ends, [float(share) for share in shares]))
+    return engine.call(tasks.travelling, mixed, start)
 
 
 def summed(engine: Engine, start: Any, ends: Sequence[Any], shares: Sequence[float]) -> Any:
@@ -172,6 +194,34 @@ def _labels(
     return labels
 
 
+class _Rounds:
+    """One round after another. Where calls are done by others, and how shards are mixed does not depend on what they
+    find, the next round is told of before this one is waited for: workers need not wait for the way back and forth."""
+
+    def __init__(self, engine: Engine, shards: Sequence[Shard], mixing: str) -> None:
+        self.engine, self.shards, self.mixing = engine, shards, mixing
+        self.begun: Begun | None = None
+        self.chain = 0
+        """How many rounds have begun, one after another, with a model that only workers had."""
+
+    def next(self, message: bytes, *, more: bool) -> Turn:
+        """The round after this model; `more`: another one will be asked for."""
+
+        def once() -> Turn:
+            now, later = self.begun, None
+            self.begun = None  # what fails is begun anew, from the model
+            if now is None:
+                now, self.chain = begin(self.engine, self.shards, self.engine.share(message), self.mixing), 0
+            if more and self.engine.ahead and now.end is not None and self.chain < CHAIN:
+                later, self.chain = begin(self.engine, self.shards, now.end, self.mixing), self.chain + 1
+            turn = finish(self.engine, self.shards, now, self.mixing)
+            self.begun = later
+            return turn
+
+        done: Turn = self.engine.surely(once)
+        return done
+
+
 Onlooker = Callable[[int, Turn, DistributedLedger], None]
 
 
@@ -187,8 +237,9 @@ def run(
         ledger, message = DistributedLedger(), agreed(engine, shards, plan)
     else:
         ledger, message = done
+    rounds = _Rounds(engine, shards, plan.mixing)
     while len(ledger.rounds) < plan.rounds:
-        now = turn(engine, shards, message, plan.mixing)
+        now = rounds.next(message, more=len(ledger.rounds) + 1 < plan.rounds)
         message = now.message
         ledger.rounds.append(now.done)
         if onlooker is not None:

@@ -143,6 +143,16 @@ def mixed(start: bytes, part: bytes) -> bytes:
     return sent(result, start)
 
 
+def alone(end: Learned, start: bytes) -> bytes:
+    """The model after a round of one shard."""
+    return travelling(end.model, start)
+
+
+def travelling(message: bytes, base: bytes) -> bytes:
+    """A model that was packed against the start of its round as it begins the next: against nothing."""
+    return sent(received(message, base))
+
+
 # --- What a model is made of, as mixing sees it ---
 
 

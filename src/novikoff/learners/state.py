@@ -37,10 +37,12 @@ class State:
         return len(self.geometry.slots) - 1
 
     def make_room(self, features: int) -> None:
-        """Grows the weights, by half as much again at least, so that a stream of new features costs little."""
+        """Grows the weights, by half as much again at least, so that a stream of new features costs little. There is
+        room for some more than are needed now: the largest of many numbers is seldom among the first."""
         if features > self.room:
+            room = max(features + features // 8, self.room + self.room // 2, 15)
             try:
-                self.geometry = resized(self.geometry, max(features, self.room + self.room // 2, 15) + 1)
+                self.geometry = resized(self.geometry, room + 1)
             except MemoryError:
                 raise InputError(f"There is no memory for {features:,} features: hash or renumber them.") from None
         self.features = max(self.features, features)

@@ -20,7 +20,19 @@ from novikoff.parts.adagrad import REACH, AdaGrad, by_changes
 from novikoff.parts.additive import Additive
 from novikoff.parts.averages import raised
 from novikoff.parts.confident import Confident, refine, refine_all, spread
-from novikoff.parts.geometry import DERIVED, PER_SLOT, finished, limit, move, pull, read, read_constant, settle, update
+from novikoff.parts.geometry import (
+    DERIVED,
+    PER_SLOT,
+    filled,
+    finished,
+    limit,
+    move,
+    pull,
+    read,
+    read_constant,
+    settle,
+    update,
+)
 from novikoff.parts.schemes import Room
 from novikoff.stream.rows import Column, Rows, first, last, proper, slot, squared, sum_columns
 
@@ -290,7 +302,7 @@ def laid_out(geometry: G, slots: int, across: int, new_slots: int, new_across: i
             if name in DERIVED:  # room for one example, which has no columns
                 changes[name] = np.zeros((new_slots, *rest), array.dtype)
                 continue
-            table = np.full((new_slots, new_across, *rest), fill, array.dtype)
+            table = filled((new_slots, new_across, *rest), fill, array.dtype)
             s, a = min(slots, new_slots), min(across, new_across)
             table[:s, :a] = array.reshape(slots, across, *rest)[:s, :a]
             changes[name] = table.reshape(new_slots * new_across, *rest)

@@ -162,6 +162,11 @@ def read_some(geometry: Any, t: int, indices: NDArray[np.uint32], out: NDArray[n
         out[k + 1] = read(geometry, int(indices[k]) + 1, t)
 
 
+def filled(shape: tuple[int, ...], fill: Any, kind: Any) -> NDArray[Any]:
+    """Zeros are memory as the system gives it, which costs nothing before it is written."""
+    return np.zeros(shape, kind) if fill == 0.0 else np.full(shape, fill, kind)
+
+
 def resized(geometry: G, slots: int) -> G:
     """The same state with room for `slots` slots: new weights are 0, or what the geometry says in `fresh`; surplus ones
     are cut off."""
@@ -170,7 +175,7 @@ def resized(geometry: G, slots: int) -> G:
         array = getattr(geometry, name, None)
         if array is not None and len(array):
             fill = getattr(geometry, "fresh", 0.0) if name == "slots" else 0.0
-            changes[name] = np.full((slots, *array.shape[1:]), fill, array.dtype)
+            changes[name] = filled((slots, *array.shape[1:]), fill, array.dtype)
             kept = min(slots, len(array))
             changes[name][:kept] = array[:kept]
     return geometry._replace(**changes)

@@ -12,7 +12,7 @@ from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEI
 from novikoff.parts.additive import Additive, Averaged
 from novikoff.parts.geometry import fits, limit, norm, score, score_two, span, tick, update
 from novikoff.parts.rules import loss, signal
-from novikoff.stream.rows import Dense, Holed, Rows, Sparse, first, holes, inside, last, measure, proper
+from novikoff.stream.rows import Dense, Holed, Rows, Sparse, ask_for, first, holes, inside, last, measure, proper
 from novikoff.stream.terms import drop_zeros
 
 RIGHT, WRONG, REFUSED, UNUSUAL, ZEROS = 0, 1, -1, -2, -3
@@ -126,6 +126,7 @@ def learn(
                 if not (square < limit(geometry.slots) and fits(geometry, rows, i)):
                     return i
                 continue
+        ask_for(rows, i + 1, len(labels), geometry.slots)
         s, square = next_s, next_square
         if i != ahead:
             s, square, next_s, next_square, two = score_two(geometry, rows, i, len(labels))

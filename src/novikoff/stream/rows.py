@@ -25,8 +25,10 @@ from novikoff._columns import (
     square,
 )
 from novikoff._jit import compiled, compiled_apart, generic
-from novikoff._machine import LANES, dense_sums, dense_two, element, grow, sparse_sums
+from novikoff._machine import LANES, ask, dense_sums, dense_two, element, grow, sparse_sums
 from novikoff._records import NamedTuple
+
+NEAR = 1 << 17  # weights: half of what the nearer caches of a processor hold
 
 
 class Dense(NamedTuple):
@@ -192,6 +194,18 @@ def _(rows: Sparse, i: int, slots: int) -> bool:
 @measure.of(Sparse)
 def _(rows: Sparse, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     return sparse_sums(rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots)
+
+
+@generic
+def ask_for(rows: Rows, i: int, count: int, slots: NDArray[np.floating]) -> None:
+    """Asks memory for the weights of row i, if there is one, where there are too many weights to be near."""
+
+
+@ask_for.of(Sparse)
+def _(rows: Sparse, i: int, count: int, slots: NDArray[np.floating]) -> None:
+    if slots.size > NEAR and i < count:
+        for k in range(rows.starts[i], rows.starts[i + 1]):
+            ask(slots, int(element(rows.indices, k)) + 1)
 
 
 @generic

@@ -49,7 +49,7 @@ class Table(State):
 
     def make_room(self, features: int) -> None:
         if features > self.room:
-            self._lay_out(max(features, self.room + self.room // 2, 15) + 1, self.across)
+            self._lay_out(max(features + features // 8, self.room + self.room // 2, 15) + 1, self.across)
         self.features = max(self.features, features)
 
     def make_columns(self, columns: int) -> None:
