@@ -251,6 +251,7 @@ _MANY = partial(_click, layout=Layout(b" |", b" "))
 _JSON = partial(_click, layout=Layout(b',"', b'":"', after=b'"', first=b'{"_label":', last=b"}"))
 THIN, BROAD = 30, 10  # non-zeros of a row
 FEW, ROWS = 10_000, (20_000, 100_000, 1_000_000, 10_000_000)
+SOME, LATER = 100_000, (110_000, 200_000, 1_000_000, 10_000_000)
 WIDTHS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 REPEATED = {"rcv10.svm": "rcv.svm", "rcv10.vw": "rcv.vw"}
@@ -286,7 +287,7 @@ TEXTS = {
     "ten.jsonl": Text(10, _JSON),
     "one.jsonl": Text(1, _JSON),
     "dense-100k.csv": Text(100_000, _dense),
-    **{f"thin-{rows}.svm": Text(rows, partial(_SVM, terms=THIN)) for rows in (FEW, *ROWS)},
+    **{f"thin-{rows}.svm": Text(rows, partial(_SVM, terms=THIN)) for rows in (FEW, *ROWS, *LATER)},
     **{f"broad-{width}.svm": Text(1_000_000, partial(_SVM, terms=BROAD, features=width)) for width in WIDTHS},
     **{f"broad-quick-{width}.svm": Text(100_000, partial(_SVM, terms=BROAD, features=width)) for width in WIDTHS},
 }

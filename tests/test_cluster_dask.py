@@ -57,15 +57,21 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return made
 
 
+@pytest.fixture(scope="module", params=["mistakes", "uniform"])
+def mixing(request: pytest.FixtureRequest) -> str:
+    """With the second, rounds are told of ahead."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def expected(names: list[str]) -> bytes:
+def expected(names: list[str], mixing: str) -> bytes:
     """What this process makes of them without a cluster."""
-    message, _ = run(InThisProcess(), _files(names), _plan())
+    message, _ = run(InThisProcess(), _files(names), _plan(mixing))
     return message
 
 
-def _plan() -> Plan:
-    return Plan(prepared(SGD(average=True), ROUNDS), ROUNDS, "mistakes")
+def _plan(mixing: str = "mistakes") -> Plan:
+    return Plan(prepared(SGD(average=True), ROUNDS), ROUNDS, mixing)
 
 
 def _files(names: list[str]) -> list[Any]:
@@ -79,11 +85,13 @@ def scaled(client: Any, workers: int) -> None:
         time.sleep(0.05)
 
 
-def test_the_same_bytes_for_one_two_and_three_workers(client: Any, names: list[str], expected: bytes) -> None:
+def test_the_same_bytes_for_one_two_and_three_workers(
+    client: Any, names: list[str], expected: bytes, mixing: str
+) -> None:
     for workers in (1, 2, 3):
         scaled(client, workers)
         assert len(client.scheduler_info()["workers"]) == workers
-        assert run(OnDask(client), _files(names), _plan())[0] == expected
+        assert run(OnDask(client), _files(names), _plan(mixing))[0] == expected
 
 
 @dataclass(frozen=True)
@@ -103,13 +111,15 @@ class Deadly(File):
 
 
 @pytest.mark.slow
-def test_killed_workers_change_nothing(client: Any, names: list[str], expected: bytes, tmp_path: Path) -> None:
+def test_killed_workers_change_nothing(
+    client: Any, names: list[str], expected: bytes, mixing: str, tmp_path: Path
+) -> None:
     """In every round a worker dies in the midst of a shard, and what it held of others is lost. There is one more than
     die: Dask takes its time to start others."""
     scaled(client, ROUNDS + 1)
     before = set(client.run(os.getpid).values())
     shards = [*_files(names[:2]), Deadly(names[2], Options(), folder=str(tmp_path)), *_files(names[3:])]
-    message, _ = run(OnDask(client), shards, _plan())
+    message, _ = run(OnDask(client), shards, _plan(mixing))
     assert len(list(tmp_path.iterdir())) == ROUNDS
     assert message == expected
     assert len(before & set(client.run(os.getpid).values())) < len(before)
@@ -117,7 +127,7 @@ def test_killed_workers_change_nothing(client: Any, names: list[str], expected: 
 
 @pytest.mark.slow
 def test_a_scheduler_that_dies_and_a_run_that_goes_on(
-    client: Any, names: list[str], expected: bytes, tmp_path: Path
+    client: Any, names: list[str], expected: bytes, mixing: str, tmp_path: Path
 ) -> None:
     import dask
 
@@ -132,7 +142,7 @@ def test_a_scheduler_that_dies_and_a_run_that_goes_on(
     )
     try:
         until = time.monotonic() + 60
-        while not address.exists() and time.monotonic() < until:
+        while not (address.exists() and address.stat().st_size) and time.monotonic() < until:
             time.sleep(0.05)
         impatient = {"distributed.comm.timeouts.connect": "1s", "distributed.comm.retry.count": 0}
         with (
@@ -140,7 +150,7 @@ def test_a_scheduler_that_dies_and_a_run_that_goes_on(
             distributed.Client(json.loads(address.read_text())["address"], set_as_default=False) as other,
         ):
             learner = DistributedLearner(
-                SGD(average=True), rounds=ROUNDS, mixing="mistakes", client=other, checkpoint=checkpoint
+                SGD(average=True), rounds=ROUNDS, mixing=mixing, client=other, checkpoint=checkpoint
             )
 
             def kill(number: int, _: Any) -> None:
@@ -155,9 +165,7 @@ def test_a_scheduler_that_dies_and_a_run_that_goes_on(
             process.kill()
             process.wait()
     seen: list[int] = []
-    again = DistributedLearner(
-        SGD(average=True), rounds=ROUNDS, mixing="mistakes", client=client, checkpoint=checkpoint
-    )
+    again = DistributedLearner(SGD(average=True), rounds=ROUNDS, mixing=mixing, client=client, checkpoint=checkpoint)
     again.fit(names, onlooker=lambda number, _: seen.append(number))
     assert seen == [3]
     from novikoff.cluster.tasks import sent
@@ -209,7 +217,7 @@ def test_a_scheduler_that_is_not_as_it_should_be_is_named(names: list[str], tmp_
     worker = subprocess.Popen([sys.executable, "-m", "dask", "worker", *own], **quiet)
     try:
         until = time.monotonic() + 60
-        while not address.exists() and time.monotonic() < until:
+        while not (address.exists() and address.stat().st_size) and time.monotonic() < until:
             time.sleep(0.05)
         where = json.loads(address.read_text())["address"]
         told = f"The scheduler {where} {BROKEN[code]}"

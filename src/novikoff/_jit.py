@@ -79,7 +79,7 @@ class Compiled(Generic[P, R]):
                 if code is None:
                     return None
                 try:
-                    self.lean[kinds] = _lean.loaded(code, words)
+                    self.lean[kinds] = _lean.loaded(code, words, brief=not self.options["nogil"])
                 except _lean.Unsuitable:
                     return None
             return self.lean[kinds]

@@ -188,11 +188,13 @@ def find(folder: str, name: str, kinds: str) -> Code | None:
 # --- Loading ---
 
 
-def loaded(code: Code, kinds_of_words: list[Any]) -> Callable[[list[Any]], Any]:
-    """The function, to be called with the words of its arguments; these are samples of them."""
+def loaded(code: Code, kinds_of_words: list[Any], *, brief: bool = False) -> Callable[[list[Any]], Any]:
+    """The function, to be called with the words of its arguments; these are samples of them. Other threads may run
+    meanwhile, unless it is brief."""
     address, memory = _mapped(code.object, code.symbol)
     word = [ctypes.c_double if isinstance(w, float) else ctypes.c_int64 for w in kinds_of_words]
-    native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *word)(address)
+    function = ctypes.PYFUNCTYPE if brief else ctypes.CFUNCTYPE
+    native = function(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *word)(address)
     layout = struct.Struct(f"@{code.result}")
     room_for = ctypes.c_char * max(layout.size, 8)
 

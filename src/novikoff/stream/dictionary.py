@@ -11,7 +11,7 @@ from typing import Any
 
 from novikoff._arrays import NDArray, np
 from novikoff._bytes import signed
-from novikoff._jit import DISABLED, compiled
+from novikoff._jit import DISABLED, compiled, compiled_brief
 from novikoff.stream.hashing import K2
 
 EMPTY = -1
@@ -50,7 +50,11 @@ def look_up(
     return len(hashes)
 
 
-@compiled
+look_up_briefly = compiled_brief(getattr(look_up, "function", look_up))
+FEW = 1 << 14  # names
+
+
+@compiled_brief
 def put_in(h: Any, number: int, keys: NDArray[np.uint64], numbers: NDArray[np.int64]) -> None:
     at = place(h, len(keys))
     while numbers[at] != EMPTY:
@@ -81,9 +85,9 @@ class NameTable:
 
     def numbers_of(self, hashes: NDArray[np.uint64], new: Callable[[int], int]) -> NDArray[np.uint32]:
         """The number of each name; `new` is asked for that of the name at a position that was never seen."""
-        out = np.empty(len(hashes), np.uint32)
-        at = look_up(hashes, 0, self.keys, self.numbers, out)
+        out, look = np.empty(len(hashes), np.uint32), look_up_briefly if len(hashes) <= FEW else look_up
+        at = look(hashes, 0, self.keys, self.numbers, out)
         while at < len(hashes):
             self.add(hashes[at], new(at))
-            at = look_up(hashes, at, self.keys, self.numbers, out)
+            at = look(hashes, at, self.keys, self.numbers, out)
         return out

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any, Generic, TypeVar
 
 from novikoff._arrays import NDArray, np
-from novikoff._jit import compiled
+from novikoff._jit import compiled_brief
 from novikoff.errors import LabelError
 from novikoff.stream.classes import Classes, LabelSets
 from novikoff.stream.dictionary import NameTable
@@ -20,7 +20,7 @@ SEVERAL = "there must be one label: sets of labels are for MultiLabel (--scheme 
 L = TypeVar("L", Labels, Classes)
 
 
-@compiled
+@compiled_brief
 def look_up_codes(numbers: NDArray[np.uint32], codes: NDArray[Any], nothing: int, out: NDArray[Any]) -> int:
     """The code of each number; returns how many of them are `nothing`."""
     count = 0
