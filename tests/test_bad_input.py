@@ -130,7 +130,7 @@ def test_after_a_refused_batch_single_examples_go_on() -> None:
         assert to_bytes(refused) == to_bytes(never)
 
 
-@pytest.mark.parametrize(("x", "y"), [({50: np.nan}, 1), ({50: 1.0}, [1]), ({50: 1.0}, "x")])
+@pytest.mark.parametrize(("x", "y"), [({50: np.nan}, 1), ({50: 10**400}, 1), ({50: 1.0}, [1]), ({50: 1.0}, "x")])
 def test_a_refused_example_that_would_have_grown_the_model_costs_nothing(x: Any, y: Any) -> None:
     for name in EVERY:
         refused, never = fresh(name), fresh(name)

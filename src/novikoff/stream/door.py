@@ -254,6 +254,9 @@ def one(x: Any) -> One:
             if any(isinstance(v, str | bytes) for v in x.values()):
                 raise TypeError
             return One(list(x), np.fromiter(x.values(), np.float64, len(x)))
+        except OverflowError:
+            name = next(k for k, v in x.items() if not _is_number(v))
+            raise InputError(f"x must map features to finite numbers, but that of {name!r} is too large.") from None
         except (TypeError, ValueError):
             name, value = next((k, v) for k, v in x.items() if not _is_number(v))
             raise InputError(
@@ -277,6 +280,6 @@ def one(x: Any) -> One:
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return not isinstance(value, str)
