@@ -306,6 +306,15 @@ class Later:
                 return round_()
 
 
+def test_rounds_of_one_shard_told_of_ahead_are_fit() -> None:
+    X, y = real(2, rows=60)
+    plan = Plan(prepared(Perceptron(), 4), 4, "uniform", classes=[-1, 1])
+    message, ledger = run(Later([[(X, y)]], {3}), [Batches("batch 0")], plan)
+    alone = DistributedLearner(Perceptron(), rounds=4).fit([(X, y)])
+    assert to_bytes(tasks.received(message)) == to_bytes(alone.model_) == to_bytes(Perceptron(passes=4).fit(X, y))
+    assert ledger.rounds == alone.ledger_.rounds
+
+
 @pytest.mark.parametrize("mixing", ["uniform", "mistakes"])
 @pytest.mark.parametrize("lost", [set(), {3}, {2, 3, 9, 10, 11}])
 def test_rounds_told_of_ahead_give_the_same(mixing: str, lost: set[int]) -> None:

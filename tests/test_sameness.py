@@ -10,8 +10,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import novikoff
+from novikoff import SGD, InputError, Perceptron
 from novikoff._jit import DISABLED
 from novikoff.store import from_bytes, to_bytes
 from tests.learners import ALL, GROWING, fresh, suited
@@ -187,6 +189,29 @@ def test_large_tables_with_few_and_many_zeros(name: str, share: float) -> None:
         assert to_bytes(fresh(name).fit(form(X), y)) == to_bytes(dense)
     few = X[:4000] if name == "voted-perceptron" else X
     assert (dense.decision_function(few) == dense.decision_function(csr(few))).all()
+
+
+@pytest.mark.parametrize("zeros", [5, 60, 400])
+@pytest.mark.parametrize(
+    "learner",
+    [Perceptron(), Perceptron(margin=0.5, average=True), SGD(loss="hinge", schedule="constant", average=True)],
+)
+def test_few_zeros_among_examples_of_many_weights(learner: Any, zeros: int) -> None:
+    """The loop takes some dense rows with zeros by itself, and scores two rows at once; an example of weight 0 is
+    passed over, and one that can't be learned is found wherever it is."""
+    rng = np.random.default_rng(zeros)
+    X, y = without_zeros(zeros, rows=3001)
+    X = X.astype(np.float32)
+    X[rng.integers(0, len(X), zeros), rng.integers(0, X.shape[1], zeros)] = -0.0
+    weights = rng.choice([0.0, 0.5, 1.0, 3.0], len(y))
+    dense, sparse = (clone(learner).fit(form(X), y, sample_weight=weights) for form in (np.asarray, csr))
+    assert to_bytes(dense) == to_bytes(sparse)
+    for row in (*range(40), 3000):
+        worse = X.copy()
+        worse[row, 2] = np.inf
+        with pytest.raises(InputError, match=f"row {row}, column 2"):
+            dense.partial_fit(worse, y, sample_weight=np.where(np.arange(len(y)) == row, 1.0, weights))
+        assert to_bytes(dense) == to_bytes(sparse)
 
 
 @EVERYONE

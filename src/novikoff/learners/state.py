@@ -37,15 +37,19 @@ class State:
         return len(self.geometry.slots) - 1
 
     def make_room(self, features: int) -> None:
-        """Grows the weights, by half as much again at least, so that a stream of new features costs little. There is
-        room for some more than are needed now: the largest of many numbers is seldom among the first."""
         if features > self.room:
-            room = max(features + features // 8, self.room + self.room // 2, 15)
             try:
-                self.geometry = resized(self.geometry, room + 1)
+                self.geometry = resized(self.geometry, self._larger_room(features) + 1)
             except MemoryError:
                 raise InputError(f"There is no memory for {features:,} features: hash or renumber them.") from None
         self.features = max(self.features, features)
+
+    def _larger_room(self, features: int) -> int:
+        """By half as much again at least, so that a stream of new features costs little. Where new weights are 0, which
+        costs nothing before they are used, for some more than are needed now: the largest of many numbers is seldom
+        among the first."""
+        spare = features // 8 if getattr(self.geometry, "fresh", 0.0) == 0.0 else 0
+        return max(features + spare, self.room + self.room // 2, 15)
 
     def forget(self, features: int, labels: int, named: bool) -> None:
         """Back to so many features and labels, after an example that brought new ones was refused."""

@@ -50,8 +50,19 @@ def look_up(
     return len(hashes)
 
 
-look_up_briefly = compiled_brief(getattr(look_up, "function", look_up))
-FEW = 1 << 14  # names
+@compiled_brief
+def look_up_few(
+    hashes: NDArray[np.uint64],
+    start: int,
+    keys: NDArray[np.uint64],
+    numbers: NDArray[np.int64],
+    out: NDArray[np.uint32],
+) -> int:
+    """The same for FEW names."""
+    return look_up(hashes, start, keys, numbers, out)
+
+
+FEW = 1 << 14
 
 
 @compiled_brief
@@ -85,7 +96,7 @@ class NameTable:
 
     def numbers_of(self, hashes: NDArray[np.uint64], new: Callable[[int], int]) -> NDArray[np.uint32]:
         """The number of each name; `new` is asked for that of the name at a position that was never seen."""
-        out, look = np.empty(len(hashes), np.uint32), look_up_briefly if len(hashes) <= FEW else look_up
+        out, look = np.empty(len(hashes), np.uint32), look_up_few if len(hashes) <= FEW else look_up
         at = look(hashes, 0, self.keys, self.numbers, out)
         while at < len(hashes):
             self.add(hashes[at], new(at))

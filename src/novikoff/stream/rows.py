@@ -28,6 +28,7 @@ from novikoff._jit import compiled, compiled_apart, generic
 from novikoff._machine import LANES, ask, dense_sums, dense_two, element, grow, sparse_sums
 from novikoff._records import NamedTuple
 
+SHORT = 104  # columns
 NEAR = 1 << 17  # weights: half of what the nearer caches of a processor hold
 
 
@@ -118,8 +119,9 @@ def measure(rows: Seen, i: int, slots: NDArray[np.floating]) -> tuple[float, flo
 @generic
 def measure_two(rows: Seen, i: int, count: int, slots: NDArray[np.floating]) -> tuple[float, float, float, float, bool]:
     """The same of row i and of the next, of `count` rows, where that takes hardly longer than row i alone; at the end
-    whether it was done."""
-    if i + 1 < count:
+    whether it was done. Of short rows in single precision, which the processor works on longer than memory takes to
+    give them; of others two at once would come up to twice as slowly as one after another."""
+    if i + 1 < count and rows.width <= SHORT and rows.values.itemsize == 4:  # type: ignore[union-attr]
         dot, square, next_dot, next_square = dense_two(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
         return dot, square, next_dot, next_square, True
     dot, square = dense_sums(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]

@@ -1,10 +1,11 @@
 """The terms of a row: what of it counts. A value of 0 is no term, and a feature that comes twice is one.
 
 Dense rows without zeros, and sparse rows whose columns grow and whose values are not 0, are tidy: the loop takes them
-as they lie. It refuses others as it measures them, so that looking for them costs no pass over the data. They are then
-brought into order here, one block after another: a row in which a feature comes twice is sorted and the values of each
-feature are added up; then zeros are left out. Otherwise terms stay in the order in which they came, which is the order
-of summation. So a table gives the same bytes dense or sparse, with its zeros stored or left out.
+as they lie. It refuses others as it measures them, so that looking for them costs no pass over the data; some loops
+take dense rows with zeros by themselves, as long as there are few. The others are brought into order here, one block
+after another: a row in which a feature comes twice is sorted and the values of each feature are added up; then zeros
+are left out. Otherwise terms stay in the order in which they came, which is the order of summation. So a table gives
+the same bytes dense or sparse, with its zeros stored or left out.
 """
 
 from __future__ import annotations

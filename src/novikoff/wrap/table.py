@@ -49,7 +49,7 @@ class Table(State):
 
     def make_room(self, features: int) -> None:
         if features > self.room:
-            self._lay_out(max(features + features // 8, self.room + self.room // 2, 15) + 1, self.across)
+            self._lay_out(self._larger_room(features) + 1, self.across, features)
         self.features = max(self.features, features)
 
     def make_columns(self, columns: int) -> None:
@@ -57,18 +57,18 @@ class Table(State):
         begun = self.across % BLOCK == 0
         if columns > self.across or not begun:
             wide = wide_enough(max(columns, self.across + self.across // 3 if begun else 0))
-            self._lay_out(self.room + 1, wide)
+            self._lay_out(self.room + 1, wide, self.features)
             grown = [np.zeros(wide, np.int64) for _ in range(2)]
             for new, old in zip(grown, self.tally[1:], strict=True):
                 new[: len(old)] = old
             self.tally = self.tally._replace(times=grown[0], mistakes=grown[1])
 
-    def _lay_out(self, slots: int, across: int) -> None:
+    def _lay_out(self, slots: int, across: int, features: int) -> None:
         try:
             self.geometry = laid_out(self.geometry, self.room + 1, self.across, slots, across)
         except MemoryError:
             raise InputError(
-                f"There is no memory for {slots - 1:,} features with {across:,} columns of weights: hash the features"
+                f"There is no memory for {features:,} features with {across:,} columns of weights: hash the features"
                 " into fewer slots (--bits), or choose a scheme with fewer columns."
             ) from None
         self.across = across
