@@ -282,7 +282,7 @@ class Later:
     def data(self, shard: int) -> Any:
         return self.pairs[shard]
 
-    def call(self, function: Any, *arguments: Any) -> Any:
+    def call(self, function: Any, *arguments: Any, part: int | None = None) -> Any:
         self.waiting += function is tasks.learn
         return [lambda: function(*map(self._value, arguments))]
 

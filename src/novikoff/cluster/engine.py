@@ -16,8 +16,9 @@ class Engine(Protocol):
     def data(self, shard: int) -> Any:
         """A handle to what is computed for a shard; None where it is read."""
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """A handle to what the function gives; its arguments, and lists among them, may hold handles."""
+    def call(self, function: Callable[..., Any], *arguments: Any, part: int | None = None) -> Any:
+        """A handle to what the function gives; its arguments, and lists among them, may hold handles. Of many calls that
+        can be done at the same time, each is another `part` of the work, to be dealt out evenly."""
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
         """What the handles stand for, in their order."""
@@ -40,7 +41,7 @@ class InThisProcess:
     def data(self, shard: int) -> Any:
         return None if self._data is None else self._data[shard]
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, function: Callable[..., Any], *arguments: Any, part: int | None = None) -> Any:
         return function(*arguments)
 
     def results(self, handles: Sequence[Any]) -> list[Any]:

@@ -35,6 +35,7 @@ class OnDask:
 
     def __init__(self, client: Any, data: Sequence[Any] | None = None) -> None:
         self.client = client
+        self._workers: list[str] = []
         self._check_workers()
         self._data = None if data is None else client.compute([_delayed(one) for one in data])
 
@@ -44,11 +45,20 @@ class OnDask:
     def data(self, shard: int) -> Any:
         return None if self._data is None else self._data[shard]
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, function: Callable[..., Any], *arguments: Any, part: int | None = None) -> Any:
+        """Parts are wished on one worker after another: by itself Dask would have all of them done where the weights
+        lie that they begin with. Others may do them, too, if that one is not there."""
+        wished = {} if part is None else {"workers": self._turn(part), "allow_other_workers": True}
         with warnings.catch_warnings():
             # A model goes by way of the scheduler on purpose: only then is it there for whoever must do a task again.
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return self.client.submit(function, *arguments, pure=False)
+            return self.client.submit(function, *arguments, pure=False, **wished)
+
+    def _turn(self, part: int) -> list[str] | None:
+        """The worker whose turn it is; each round asks anew who is there."""
+        if part == 0:
+            self._workers = sorted(self.client.nthreads())
+        return [self._workers[part % len(self._workers)]] if self._workers else None
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
         """Waits until all is there or something failed; not for ever where there is nobody to do it."""

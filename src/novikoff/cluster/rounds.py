@@ -69,7 +69,7 @@ class Begun(NamedTuple):
 def begin(engine: Engine, shards: Sequence[Shard], start: Any, mixing: str) -> Begun:
     """One round, from a handle to the model of before."""
     alone = len(shards) == 1
-    ends = [engine.call(tasks.learn, shard, engine.data(k), start, alone) for k, shard in enumerate(shards)]
+    ends = [engine.call(tasks.learn, shard, engine.data(k), start, alone, part=k) for k, shard in enumerate(shards)]
     # By branches of the tree: whoever tells of eight shards has fetched them, and adds them up next.
     telling = [engine.call(tasks.told, ends[k : k + BRANCHES]) for k in range(0, len(ends), BRANCHES)]
     shares = [Fraction(1)] if alone else beforehand(mixing, len(ends))
