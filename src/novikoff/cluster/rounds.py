@@ -97,7 +97,10 @@ def finish(engine: Engine, shards: Sequence[Shard], begun: Begun, mixing: str) -
 
 
 def _mixed(engine: Engine, start: Any, ends: Sequence[Any], shares: Sequence[Fraction]) -> Any:
-    mixed = engine.call(tasks.mixed, start, summed(engine, start, ends, [float(share) for share in shares]))
+    weights = [float(share) for share in shares]
+    if len(ends) <= BRANCHES:  # in one go: what the tree would do, without the ways in between
+        return engine.call(tasks.mixed_at_once, start, list(ends), weights)
+    mixed = engine.call(tasks.mixed, start, summed(engine, start, ends, weights))
     return engine.call(tasks.travelling, mixed, start)
 
 

@@ -143,6 +143,11 @@ def mixed(start: bytes, part: bytes) -> bytes:
     return sent(result, start)
 
 
+def mixed_at_once(start: bytes, ends: Sequence[Learned], shares: Sequence[float]) -> bytes:
+    """The model after a round of few shards, as it travels."""
+    return travelling(mixed(start, gathered(start, ends, shares)), start)
+
+
 def alone(end: Learned, start: bytes) -> bytes:
     """The model after a round of one shard."""
     return travelling(end.model, start)
