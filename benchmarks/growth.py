@@ -111,7 +111,7 @@ def seconds(few: str, names: Sequence[str], options: tuple[str, ...], clock: int
 
 def _with_examples(decades: int) -> Iterator[Entry]:
     one, two = (*PERCEPTRON, *ONE), (*PERCEPTRON, *TWO)
-    first, later = (texts.FEW, texts.ROWS[:decades]), (texts.SOME, texts.LATER[:decades])
+    first, later = (texts.FEW, texts.ROWS[:decades]), (texts.SOME, texts.LATER[: decades - 1])
     for title, options, clock, (few, rows) in (
         ("Perceptron, 1 thread", one, CLOCK, first),
         ("Perceptron, 1 thread, processor", one, PROCESSOR, first),

@@ -251,7 +251,7 @@ _MANY = partial(_click, layout=Layout(b" |", b" "))
 _JSON = partial(_click, layout=Layout(b',"', b'":"', after=b'"', first=b'{"_label":', last=b"}"))
 THIN, BROAD = 30, 10  # non-zeros of a row
 FEW, ROWS = 10_000, (20_000, 100_000, 1_000_000, 10_000_000)
-SOME, LATER = 100_000, (110_000, 200_000, 1_000_000, 10_000_000)
+SOME, LATER = 100_000, (200_000, 1_000_000, 10_000_000)
 WIDTHS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 REPEATED = {"rcv10.svm": "rcv.svm", "rcv10.vw": "rcv.vw"}

@@ -29,7 +29,7 @@ from novikoff._machine import LANES, ask, dense_sums, dense_two, element, grow, 
 from novikoff._records import NamedTuple
 
 SHORT = 104  # columns
-NEAR = 1 << 17  # weights: half of what the nearer caches of a processor hold
+NEAR = 1 << 18  # weights: what the nearer caches of a processor hold
 
 
 class Dense(NamedTuple):
