@@ -17,8 +17,8 @@ class Engine(Protocol):
         """A handle to what is computed for a shard; None where it is read."""
 
     def call(self, function: Callable[..., Any], *arguments: Any, part: int | None = None) -> Any:
-        """A handle to what the function gives; its arguments, and lists among them, may hold handles. Of many calls that
-        can be done at the same time, each is another `part` of the work, to be dealt out evenly."""
+        """A handle to what the function gives; its arguments, and lists among them, may hold handles. Of calls that can
+        be done at the same time, each is another `part` of the work, to be dealt out evenly."""
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
         """What the handles stand for, in their order."""
