@@ -316,7 +316,7 @@ def test_rounds_of_one_shard_told_of_ahead_are_fit() -> None:
 
 
 @pytest.mark.parametrize("mixing", ["uniform", "mistakes"])
-@pytest.mark.parametrize("lost", [set(), {3}, {2, 3, 9, 10, 11}])
+@pytest.mark.parametrize("lost", [set(), {2, 3, 9, 10, 11}])
 def test_rounds_told_of_ahead_give_the_same(mixing: str, lost: set[int]) -> None:
     pairs = parts(*real(2, rows=120), 3)
     rounds = 2 * CHAIN + 3

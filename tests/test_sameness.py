@@ -191,7 +191,7 @@ def test_large_tables_with_few_and_many_zeros(name: str, share: float) -> None:
     assert (dense.decision_function(few) == dense.decision_function(csr(few))).all()
 
 
-@pytest.mark.parametrize("zeros", [5, 60, 400])
+@pytest.mark.parametrize("zeros", [5, 400])
 @pytest.mark.parametrize(
     "learner",
     [Perceptron(), Perceptron(margin=0.5, average=True), SGD(loss="hinge", schedule="constant", average=True)],
@@ -206,7 +206,7 @@ def test_few_zeros_among_examples_of_many_weights(learner: Any, zeros: int) -> N
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], len(y))
     dense, sparse = (clone(learner).fit(form(X), y, sample_weight=weights) for form in (np.asarray, csr))
     assert to_bytes(dense) == to_bytes(sparse)
-    for row in (*range(40), 3000):
+    for row in (0, 1, 2, 3, 30, 31, 3000):
         worse = X.copy()
         worse[row, 2] = np.inf
         with pytest.raises(InputError, match=f"row {row}, column 2"):
