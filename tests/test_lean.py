@@ -198,7 +198,9 @@ def test_predicting_and_inspecting_are_lean_too(data: Path, first: tuple[Path, b
         assert "numba" not in done.stderr
 
 
-@pytest.mark.skipif("coverage" in sys.modules, reason="what watches the lines imports some of it by itself")
+@pytest.mark.skipif(
+    "coverage" in sys.modules, reason="coverage, which watches this run, imports some of these modules itself"
+)
 def test_what_takes_long_to_import_is_left_out(data: Path, first: tuple[Path, bytes]) -> None:
     code = IMPORTED.replace("numba llvmlite scipy", "argparse dataclasses inspect shutil queue numbers json scipy")
     command = [sys.executable, "-c", code, "learn", str(data), "--learner", "sgd"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from novikoff._arrays import np
 from novikoff._jit import machine_has, primitive
-from novikoff._machine import LANES, _prefetch, in_lanes
+from novikoff._machine import LANES, in_lanes, prefetch
 
 BLOCK = 4
 """Columns that a vector holds; the width of a table of weights is a multiple of this."""
@@ -219,7 +219,7 @@ class _Sums:
         first = b.gep(self.first, [b.mul(j, self.row)])  # of any term, also of one that is not there: maybe outside
         end = b.gep(first, [b.sub(self.row, self.number(1))])
         for line in (first, end):
-            _prefetch(b, line, 2)
+            prefetch(b, line, 2)
 
 
 def _square_code(numba: Any, *_: Any) -> Any:

@@ -83,7 +83,7 @@ def _ask_code(numba: Any, slots: Any, j: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             array = target.make_array(signature.args[0])(target, builder, args[0])
             at = args[1] if array.shape.type.count == 1 else builder.mul(args[1], builder.extract_value(array.shape, 1))
-            _prefetch(builder, builder.gep(array.data, [at]), 3)
+            prefetch(builder, builder.gep(array.data, [at]), 3)
             return target.get_dummy_value()
 
         return types.void(slots, types.intp), code
@@ -91,7 +91,7 @@ def _ask_code(numba: Any, slots: Any, j: Any) -> Any:
     return lambda slots, j: fetch(slots, j)  # noqa: PLW0108
 
 
-def _prefetch(builder: Any, place: Any, nearness: int) -> None:
+def prefetch(builder: Any, place: Any, nearness: int) -> None:
     """Asks memory for what is there, to be read; 0 is for once, 3 for as near as can be."""
     from llvmlite import ir
     from numba.core import cgutils
@@ -140,20 +140,25 @@ def in_lanes(terms: Any) -> float:
     return float(lanes[0])
 
 
-def _dense_sums_code(numba: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
-    from numba.core import types
+def _dense_sums_code(rows: int) -> Any:
+    """For so many rows at once."""
 
-    @numba.extending.intrinsic
-    def sums(context: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
-        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            x, at, n, w = args
-            kinds = signature.args
-            return _sums_in_lanes(target, builder, signature, (kinds[0], x), None, at, n, (kinds[3], w))
+    def of(numba: Any, *_: Any) -> Any:
+        from numba.core import types
 
-        pair = types.UniTuple(types.float64, 2)
-        return pair(values, types.intp, types.intp, slots), code
+        @numba.extending.intrinsic
+        def sums(context: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
+            def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+                x, at, n, w = args
+                kinds = signature.args
+                return _sums_in_lanes(target, builder, signature, (kinds[0], x), None, at, n, (kinds[3], w), rows)
 
-    return lambda values, start, count, slots: sums(values, start, count, slots)  # noqa: PLW0108
+            found = types.UniTuple(types.float64, 2 * rows)
+            return found(values, types.intp, types.intp, slots), code
+
+        return lambda values, start, count, slots: sums(values, start, count, slots)  # noqa: PLW0108 - Numba asks for it
+
+    return of
 
 
 def _sparse_sums_code(numba: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any) -> Any:
@@ -174,22 +179,6 @@ def _sparse_sums_code(numba: Any, values: Any, indices: Any, start: Any, count: 
 
 def _dense_two(values: Any, start: int, count: int, slots: Any) -> tuple[float, float, float, float]:
     return *_dense_sums(values, start, count, slots), *_dense_sums(values, start + count, count, slots)
-
-
-def _dense_two_code(numba: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
-    from numba.core import types
-
-    @numba.extending.intrinsic
-    def sums(context: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
-        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            x, at, n, w = args
-            kinds = signature.args
-            return _sums_in_lanes(target, builder, signature, (kinds[0], x), None, at, n, (kinds[3], w), rows=2)
-
-        four = types.UniTuple(types.float64, 4)
-        return four(values, types.intp, types.intp, slots), code
-
-    return lambda values, start, count, slots: sums(values, start, count, slots)  # noqa: PLW0108
 
 
 def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
@@ -253,7 +242,7 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
 
     def ask_ahead(base: Any, k: Any) -> None:
         """Asks memory for what later rows need, which the processor by itself asks for too late."""
-        _prefetch(builder, step(base, builder.add(k, number(AHEAD))), 0)
+        prefetch(builder, step(base, builder.add(k, number(AHEAD))), 0)
 
     def widened(value: Any, kind: Any) -> Any:
         return value if value.type == kind else builder.fpext(value, kind)
@@ -534,10 +523,10 @@ put = primitive(_put, _put_code)
 ask = primitive(_ask, _ask_code)
 """Asks memory for what is in slot j, which may be any number: it comes sooner then when it is read."""
 
-dense_sums = primitive(_dense_sums, _dense_sums_code)
+dense_sums = primitive(_dense_sums, _dense_sums_code(1))
 """(Σ x·w, Σ x²) of `count` neighbouring values from `start` on with the slots 1, 2, …; NaN for Σ x² where an x is 0."""
 
-dense_two = primitive(_dense_two, _dense_two_code)
+dense_two = primitive(_dense_two, _dense_sums_code(2))
 """The same of this row and of the next, which comes right after it: four sums."""
 
 sparse_sums = primitive(_sparse_sums, _sparse_sums_code)

@@ -8,8 +8,9 @@ from novikoff._arrays import NDArray, np
 from novikoff._machine import element, put
 from novikoff._records import NamedTuple
 from novikoff.parts.averages import mean, raised
-from novikoff.parts.geometry import both_scores, move, pull, read, score_two
+from novikoff.parts.geometry import bias_square, finished, move, pull, read, score_two
 from novikoff.parts.schedules import Schedule, step_length
+from novikoff.stream.rows import Rows, measure_two
 
 
 class Additive(NamedTuple):
@@ -38,13 +39,11 @@ def additive(
 
 
 @score_two.of(Additive)
-def _(geometry: Additive, rows: Any, i: int, count: int) -> tuple[float, float, float, float, bool]:
-    return both_scores(geometry, rows, i, count)
-
-
 @score_two.of(Averaged)
-def _(geometry: Averaged, rows: Any, i: int, count: int) -> tuple[float, float, float, float, bool]:
-    return both_scores(geometry, rows, i, count)
+def _(geometry: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
+    dot, square, next_dot, next_square, two = measure_two(rows, i, count, geometry.slots)
+    s, next_s = finished(geometry, dot, 0), finished(geometry, next_dot, 0)
+    return s, square + bias_square(geometry), next_s, next_square + bias_square(geometry), two
 
 
 @pull.of(Additive)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled, generic
 from novikoff._machine import element, in_range
-from novikoff.stream.rows import Rows, Seen, first, is_term, last, measure, measure_two, origin, slot
+from novikoff.stream.rows import Rows, Seen, first, is_term, last, measure, origin, slot
 
 PER_SLOT = ("slots", "seen", "sums", "members", "example", "pulls", "marks", "touched")
 APPENDED = ("ends", "born", "signs", "indices", "values")
@@ -42,14 +42,6 @@ def score_two(geometry: Any, rows: Rows, i: int, count: int) -> tuple[float, flo
     the end whether that was done. For geometries whose weights change only by updates."""
     s, square = score(geometry, rows, i)
     return s, square, 0.0, 0.0, False
-
-
-@compiled
-def both_scores(geometry: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
-    """… of geometries that score as `score` says by default, and put nothing off."""
-    dot, square, next_dot, next_square, two = measure_two(rows, i, count, geometry.slots)
-    s, next_s = finished(geometry, dot, 0), finished(geometry, next_dot, 0)
-    return s, square + bias_square(geometry), next_s, next_square + bias_square(geometry), two
 
 
 @generic

@@ -77,21 +77,12 @@ def step_past_zeros(
     return REFUSED
 
 
-@compiled
-def step_holed(rule: Any, geometry: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
+@step_past_zeros.of(Additive)
+@step_past_zeros.of(Averaged)
+def _(geometry: Any, rule: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
     if not holes(rows, i):
         return REFUSED
     return step(rule, geometry, Holed(rows.values, last(rows, i) - first(rows, i)), i, y, weight, tie, book)
-
-
-@step_past_zeros.of(Additive)
-def _(geometry: Additive, rule: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
-    return step_holed(rule, geometry, rows, i, y, weight, tie, book)
-
-
-@step_past_zeros.of(Averaged)
-def _(geometry: Averaged, rule: Any, rows: Rows, i: int, y: float, weight: float, tie: float, book: Book) -> int:
-    return step_holed(rule, geometry, rows, i, y, weight, tie, book)
 
 
 @compiled

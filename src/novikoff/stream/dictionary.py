@@ -51,21 +51,6 @@ def look_up(
 
 
 @compiled_brief
-def look_up_few(
-    hashes: NDArray[np.uint64],
-    start: int,
-    keys: NDArray[np.uint64],
-    numbers: NDArray[np.int64],
-    out: NDArray[np.uint32],
-) -> int:
-    """The same for FEW names."""
-    return look_up(hashes, start, keys, numbers, out)
-
-
-FEW = 1 << 14
-
-
-@compiled_brief
 def put_in(h: Any, number: int, keys: NDArray[np.uint64], numbers: NDArray[np.int64]) -> None:
     at = place(h, len(keys))
     while numbers[at] != EMPTY:
@@ -96,9 +81,9 @@ class NameTable:
 
     def numbers_of(self, hashes: NDArray[np.uint64], new: Callable[[int], int]) -> NDArray[np.uint32]:
         """The number of each name; `new` is asked for that of the name at a position that was never seen."""
-        out, look = np.empty(len(hashes), np.uint32), look_up_few if len(hashes) <= FEW else look_up
-        at = look(hashes, 0, self.keys, self.numbers, out)
+        out = np.empty(len(hashes), np.uint32)
+        at = look_up(hashes, 0, self.keys, self.numbers, out)
         while at < len(hashes):
             self.add(hashes[at], new(at))
-            at = look(hashes, at, self.keys, self.numbers, out)
+            at = look_up(hashes, at, self.keys, self.numbers, out)
         return out

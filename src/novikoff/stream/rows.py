@@ -1,7 +1,8 @@
 """Rows of examples, dense or CSR, and all that knows which.
 
-The loop sees rows only through `measure`, `inside`, `proper`, `first`, `last` and `slot`; a new kind of rows is a
-NamedTuple with these six. Terms of a row are numbered through the whole batch, as the values are stored.
+The loop sees rows only through the generic functions here; a new kind of rows is a NamedTuple with `measure`, `inside`,
+`proper`, `first`, `last` and `slot`, and with those of the others whose default, for dense rows, is not true of it.
+Terms of a row are numbered through the whole batch, as the values are stored.
 
 Where there are many columns of weights, one for each class, `Column` is how one of them sees the rows: all that works
 on one vector of weights works on a column too.
