@@ -82,7 +82,7 @@ class Fences:
         added = len(content) > 1 and content[-2:-1] != b"\n"  # the newline, maybe, by the feed, for which there is room
         size = len(content) - added
         block = Block(0)
-        block.text = self._fence("text", late).place((PADDING + size + 1 + PADDING,), np.uint8, late=late)
+        block.text = self.fence("text", late).place((PADDING + size + 1 + PADDING,), np.uint8, late=late)
         block.text[:] = 0
         block.stop = PADDING + len(content)
         block.text[PADDING : block.stop] = np.frombuffer(content, np.uint8)
@@ -104,7 +104,7 @@ class Fences:
         key = value.ctypes.data, value.nbytes
         if value.nbytes and key in done:  # the same memory, seen in another way
             return done[key].view(value.dtype).reshape(value.shape)
-        placed = self._fence(name, late).place(value.shape, value.dtype, late=late)
+        placed = self.fence(name, late).place(value.shape, value.dtype, late=late)
         if value.nbytes < LARGE:
             placed[...] = value
             short = name.rpartition(".")[2]
@@ -115,7 +115,7 @@ class Fences:
         done[key] = placed
         return placed
 
-    def _fence(self, name: str, late: bool) -> Fence:
+    def fence(self, name: str, late: bool) -> Fence:
         if (name, late) not in self.by_name:
             self.by_name[name, late] = Fence()
         return self.by_name[name, late]

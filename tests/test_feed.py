@@ -20,6 +20,7 @@ import novikoff
 from novikoff import InputError
 from novikoff.cli.main import main
 from novikoff.stream import feed
+from novikoff.stream.formats import svmlight
 from novikoff.stream.pipeline import in_order
 from tests.reading import collected
 
@@ -68,12 +69,13 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
         list(reading)
 
 
-@pytest.mark.parametrize("when", ["at the first look", "later"])
+@pytest.mark.parametrize("when", ["at the first look", "in a span", "in a block"])
 def test_a_disk_error_is_told(
     when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, model = tmp_path / "bad-disk.svm", tmp_path / "m.model"
-    path.write_bytes(LINES)
+    kind = "vw" if when == "in a block" else "svm"
+    path, model = tmp_path / f"bad-disk.{kind}", tmp_path / "m.model"
+    path.write_bytes(LINES if kind == "svm" else b"1 | a b\n-1 | c\n" * 100)
     model.write_bytes(b"as it was")
 
     def fails(*_: Any) -> int:
@@ -88,13 +90,16 @@ def test_a_disk_error_is_told(
         def __getattr__(self, name: str) -> Any:
             return getattr(self.file, name)
 
-    if when == "later":
+    if when == "in a block":
         made = feed.Feed.__init__
         monkeypatch.setattr(feed.Feed, "__init__", lambda self, title, file, **o: made(self, title, BadDisk(file), **o))
+    elif when == "in a span":  # as compiled code finds it
+        monkeypatch.setattr(svmlight, "parse_span", lambda *_: (-1, 0, 0, 0))
+        monkeypatch.setattr(feed.os, "preadv", fails)
     else:
         monkeypatch.setattr(feed.os, "pread", fails)
     assert main(["learn", str(path), "--save", str(model), "--quiet"]) == 2
-    assert "bad-disk.svm: can't be read to its end: Input/output error." in capsys.readouterr().err
+    assert f"bad-disk.{kind}: can't be read to its end: Input/output error." in capsys.readouterr().err
     assert model.read_bytes() == b"as it was"
 
 

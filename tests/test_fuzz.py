@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import gzip
 import mmap
 import os
 import random
@@ -30,15 +31,17 @@ from novikoff._jit import DISABLED
 from novikoff.errors import InputError, LabelError
 from novikoff.stream.cache import cache_path
 from novikoff.stream.feed import Block
-from novikoff.stream.formats import words
+from novikoff.stream.formats import svmlight, words
 from novikoff.stream.formats.contract import Format, Parsed, Parser
 from novikoff.stream.formats.csv import Csv, Tsv
 from novikoff.stream.formats.jsonl import JsonLines
 from novikoff.stream.formats.svmlight import Svmlight
+from novikoff.stream.formats.svmlight_lines import Tile, room_for_marks
 from novikoff.stream.formats.text import Text
 from novikoff.stream.formats.vw import VowpalWabbit
 from novikoff.stream.reading import Options, Reading
 from novikoff.stream.rows import Dense
+from novikoff.stream.tiles import tile_text
 from tests.fences import Fences, there_are_fences
 from tests.reading import collected
 
@@ -590,11 +593,31 @@ class Fuzz:
         for _ in range(3):
             how = {"block": rng.choice((rng.randint(1, 300), rng.randint(64, 5000))), "threads": rng.choice((1, 3))}
             assert outcome(path, **how, **options) in allowed, f"not the same with {how}"
+        if self.kind == "svmlight":
+            self.in_tiles(rng, path, options, allowed)
+        plain = path.read_bytes()
+        path.write_bytes(gzip.compress(plain, 1))  # which is read as blocks of text
+        assert outcome(path, block=rng.randint(1, 5000), **options) in allowed, "not the same when it is packed"
+        path.write_bytes(plain)
         uncached = (
             isinstance(whole, str) or options.get("bits") == 0 or "keep_names" in options or "several_labels" in options
         )
         if not uncached and rng.random() < 0.3:
             self.through_cache(rng, path, options, whole)
+
+    def in_tiles(self, rng: random.Random, path: Path, options: dict[str, Any], allowed: tuple[Any, ...]) -> None:
+        """Tiles of any size, behind fences; lines too long for them are read otherwise."""
+        for late in (True, False):
+            size = rng.choice((rng.randint(1, 100), rng.randint(100, 5000)))
+            arrays = {"text": tile_text(size), **dict(zip(Tile._fields[1:], room_for_marks(size), strict=True))}
+            placed = {
+                name: self.fences.fence(f"tile {name}", late).place(array.shape, array.dtype, late=late)
+                for name, array in arrays.items()
+            }
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(svmlight, "own_tile", functools.partial(Tile, **placed))
+                assert outcome(path, threads=1, **options) in allowed, f"not the same in tiles of {size} bytes"
+            assert not self.fences.broken(), f"written beside {self.fences.broken()}"
 
     def through_cache(self, rng: random.Random, path: Path, options: dict[str, Any], whole: Any) -> None:
         beside = cache_path(str(path))

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING
+from novikoff._records import NamedTuple
 from novikoff.errors import InputError
 
 BLOCK = 1 << 20
@@ -23,6 +24,10 @@ NEWLINE = 10
 PACKED_PIECE = 1 << 17
 LONGEST_RECORD = 1 << 24
 """16 MiB: a line longer than that is refused."""
+SMALL_SPAN = 1 << 19
+SPANS_LEFT = 8  # into which the rest of a file could be cut
+PROBE = 1 << 12  # bytes: a line is mostly at its end by then
+SHOWN = 40
 MARK = b"\xef\xbb\xbf"  # which some programs write before UTF-8 text
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
 SUFFIXES = (".gz", ".zst", ".zstd", ".xz", ".bz2")
@@ -34,6 +39,8 @@ class Block:
     def __init__(self, size: int = BLOCK) -> None:
         self.text: NDArray[np.uint8] = np.zeros(PADDING + size + 1 + PADDING, np.uint8)
         self.stop = PADDING
+        self.come = 0
+        """How many bytes of text it was."""
         self.title = ""
 
     @property
@@ -45,9 +52,46 @@ class Block:
         larger[: len(self.text)] = self.text
         self.text = larger
 
+    def end_at(self, end: int, title: str) -> None:
+        """The text is read up to there."""
+        self.text[end : end + PADDING] = 0
+        self.stop, self.come, self.title = end, end - PADDING, title
+
     def spelled(self, start: int, stop: int) -> str:
-        """Text as it can be shown; bytes that are not UTF-8 by their numbers, so that different ones stay different."""
-        return self.text[start:stop].tobytes().decode("utf-8", "backslashreplace")
+        return spelled(self.text[start:stop].tobytes())
+
+
+def spelled(text: bytes) -> str:
+    """Text as it can be shown; bytes that are not UTF-8 by their numbers, so that different ones stay different."""
+    return text.decode("utf-8", "backslashreplace")
+
+
+class Span(NamedTuple):
+    """Whole lines of a regular file, from where to where."""
+
+    feed: Feed
+    number: int
+    """What the system knows the file by."""
+    start: int
+    stop: int
+
+    def fill(self, block: Block) -> None:
+        """Reads them into a block."""
+        size = self.stop - self.start
+        while block.size < size:
+            block.grow()
+        come = 0
+        while come < size:
+            room = block.text.data[PADDING + come : PADDING + size]
+            come += self.feed.read_at(self.start + come, room)
+        end = PADDING + size
+        if block.text[end - 1] != NEWLINE:  # the end of the file is the end of a record
+            block.text[end] = NEWLINE
+            end += 1
+        block.end_at(end, self.feed.title)
+
+    def spelled(self, start: int, stop: int) -> str:
+        return spelled(os.pread(self.number, stop - start, start))
 
 
 class Feed:
@@ -112,9 +156,56 @@ class Feed:
             if at == PADDING + block.size:
                 self._make_longer(block)
         self.tail = np.concatenate([block.text[end:at], self.tail])
-        block.text[end : end + PADDING] = 0
-        block.stop, block.title = end, self.title
+        block.end_at(end, self.title)
         return end > PADDING
+
+    def spans(self, size: int) -> Iterator[Span]:
+        """The records of a regular file, where these are lines, in spans of up to about so many bytes: whoever gets one
+        reads it, while others are given theirs. Short ones come first, so that learning begins soon, and last, so that
+        all threads end at about the same time."""
+        assert self.status is not None  # noqa: S101 - which a regular file has
+        number, start, whole = self.file.fileno(), self.file.tell(), self.status.st_size
+        least = step = min(size, SMALL_SPAN)
+        while True:
+            stop = start + max(least, min(step, (whole - start) // SPANS_LEFT))
+            step = min(2 * step, size)
+            if stop >= whole:
+                whole = max(whole, os.fstat(number).st_size)  # by now it may be longer
+            stop = whole if stop >= whole else self._line_end(start, stop, whole)
+            if start >= stop:
+                return
+            yield Span(self, number, start, stop)
+            start = stop
+
+    def _line_end(self, start: int, stop: int, whole: int) -> int:
+        """The first end of a line after `start` that is not before `stop`."""
+        place, end = stop - 1, 0
+        while not end and place - stop < LONGEST_RECORD:
+            if place >= whole:
+                return whole
+            piece = self._piece(place, PROBE)
+            end = place + piece.find(b"\n") + 1 if b"\n" in piece else 0
+            place += len(piece)
+        if not end or end - start > LONGEST_RECORD:
+            begin = start + self._piece(start, stop - start).rfind(b"\n", 0, -1) + 1
+            if not end or end - begin > LONGEST_RECORD:
+                self._too_long(spelled(self._piece(begin, SHOWN)))
+        return end
+
+    def _piece(self, start: int, size: int) -> bytes:
+        """So many bytes of a regular file, or as many as come at once."""
+        room = bytearray(size)
+        return bytes(room[: self.read_at(start, room)])
+
+    def read_at(self, start: int, room: Any) -> int:
+        """Bytes of a regular file that must be there; how many came."""
+        try:
+            count = os.preadv(self.file.fileno(), [room], start)
+        except OSError as problem:
+            self._unreadable(problem)
+        if count == 0:
+            self._became_shorter()
+        return count
 
     def _more(self, block: Block, at: int) -> tuple[int, bool]:
         """Fills the block from `at` on, as far as it goes without waiting for more than something to come; returns how
@@ -135,11 +226,14 @@ class Feed:
 
     def _make_longer(self, block: Block) -> None:
         if block.size >= LONGEST_RECORD:
-            raise InputError(
-                f"{self.title}: has a line longer than {LONGEST_RECORD >> 20} MiB, beginning with"
-                f" {block.spelled(PADDING, PADDING + 40)!r}: is it the right file, with an example a line?"
-            )
+            self._too_long(block.spelled(PADDING, PADDING + SHOWN))
         block.grow()
+
+    def _too_long(self, begin: str) -> NoReturn:
+        raise InputError(
+            f"{self.title}: has a line longer than {LONGEST_RECORD >> 20} MiB, beginning with {begin!r}: is it the"
+            " right file, with an example a line?"
+        )
 
     def _more_at_once(self) -> bool:
         """Whether there is more to be had without waiting: a file always has more, a packed pipe never tells."""
@@ -158,8 +252,11 @@ class Feed:
             self._unreadable(problem)
         self.taken += count
         if count == 0 and self.size is not None and self.taken < self.size:
-            raise InputError(f"{self.title}: became shorter while it was read; nothing more can be read from it.")
+            self._became_shorter()
         return count
+
+    def _became_shorter(self) -> NoReturn:
+        raise InputError(f"{self.title}: became shorter while it was read; nothing more can be read from it.")
 
     def _unreadable(self, problem: Exception) -> NoReturn:
         reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__

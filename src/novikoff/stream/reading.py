@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from novikoff._arrays import NDArray, is_foreign, is_settled, np, of_numpy
-from novikoff._bytes import PADDING
 from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError
 from novikoff.stream import builtin, formats
@@ -197,14 +196,11 @@ class Reading:
 
     def _text(self, feed: Feed, settled: Format, lines: int) -> Iterator[Batch]:
         """Batches of the text, `lines` being those that were left out already."""
-
-        pieces = settled.pieces(feed.title)
+        pieces = settled.pieces(feed, self.options.block)
 
         def take(place: Place) -> bool:
-            if pieces is None:
-                return feed.fill(place.block, settled.last_end)
-            place.parser.piece = next(pieces, None)
-            return place.parser.piece is not None
+            place.parser.piece = None if pieces is None else next(pieces, None)
+            return feed.fill(place.block, settled.last_end) if pieces is None else place.parser.piece is not None
 
         def do(place: Place) -> tuple[Block, Parsed]:
             return place.block, place.parser.parse(place.block)
@@ -348,7 +344,7 @@ class Reading:
                     self._columns = Columns(self.names)
                 rows = self._columns.of(rows, used, name_of)
                 features = len(self._columns.names)
-        return Batch(rows, parsed, title, lines, features, block.stop - PADDING, isinstance(rows, Dense))
+        return Batch(rows, parsed, title, lines, features, block.come, isinstance(rows, Dense))
 
 
 def _more(feed: Feed, head: bytes, kind: Any) -> bytes:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from novikoff._arrays import NDArray, np
 from novikoff._records import NamedTuple, asdict, dataclass
 from novikoff.errors import InputError
-from novikoff.stream.feed import BLOCK, Block, last_line_end
+from novikoff.stream.feed import BLOCK, Block, Feed, last_line_end
 from novikoff.stream.labels import plain
 from novikoff.stream.rows import Rows
 
 LARGEST_VALUE = 1e15  # sums of squares stay within float32
 NO_LABEL_KEY = np.uint64(0x7FF8 << 48)  # the bits of NaN
 SHOWN = 40
+
+
+class Spelled(Protocol):
+    """Text in memory, or in a file, by places in it."""
+
+    def spelled(self, start: int, stop: int) -> str: ...
 
 
 class Problem(NamedTuple):
@@ -62,7 +68,7 @@ class Parser(ABC):
     used: NDArray[np.uint64] = np.zeros(0, np.uint64)
     """A bit for each slot of hashed features that was ever used."""
     piece: Any = None
-    """What comes in place of text (see `Format.pieces`)."""
+    """What is to be read next (see `Format.pieces`); None where the text is in the block."""
 
     @abstractmethod
     def parse(self, block: Block) -> Parsed:
@@ -100,8 +106,9 @@ class Format(ABC):
         """Whether the first bytes of a pipe tell enough to settle how it is to be read: if not, more is waited for."""
         return True
 
-    def pieces(self, title: str) -> Iterator[Any] | None:
-        """What parsers get, one after another, from a file that is no text; None for text."""
+    def pieces(self, feed: Feed, size: int | None) -> Iterator[Any] | None:
+        """What parsers get, one after another, where they read the file by themselves: text of up to about so many
+        bytes, if that was said. None where text is read for them."""
         return None
 
     def last_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:
@@ -147,10 +154,10 @@ def number_label(keys: NDArray[np.uint64]) -> Callable[[int], Any]:
     return label
 
 
-def shown(block: Block, start: int, stop: int) -> str:
+def shown(text: Spelled, start: int, stop: int) -> str:
     """What came, short enough for a sentence."""
-    text = block.spelled(start, min(stop, start + SHOWN))
-    return repr(text + ("…" if stop - start > SHOWN else ""))
+    begin = text.spelled(start, min(stop, start + SHOWN))
+    return repr(begin + ("…" if stop - start > SHOWN else ""))
 
 
 def no_bits(options: Any, name: str) -> None:

@@ -19,7 +19,7 @@ from novikoff._jit import compiled
 from novikoff._records import NamedTuple, dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, finished_row, put
-from novikoff.stream.feed import Block
+from novikoff.stream.feed import Block, Feed
 from novikoff.stream.formats.cells import CATEGORY, LABEL, NO_LABEL, NO_SEED, RANGE, TARGET
 from novikoff.stream.formats.contract import LARGEST_VALUE, Parsed, Problem
 from novikoff.stream.formats.survey import MISSING
@@ -207,9 +207,9 @@ class Parquet(Table):
                 )
         return 0, 0
 
-    def pieces(self, title: str) -> Iterator[Any]:
+    def pieces(self, feed: Feed, size: int | None) -> Iterator[Any]:
         """Record batches of some rows each."""
-        rows = max(1, CELLS_AT_ONCE // len(self.names))
+        rows, title = max(1, CELLS_AT_ONCE // len(self.names)), feed.title
         with open(title, "rb") as file:
             head = file.read(len(ARROW))
         try:

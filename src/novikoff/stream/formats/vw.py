@@ -27,7 +27,7 @@ from novikoff.stream.bag import Slots, finished_row, put, slots
 from novikoff.stream.decimals import decimal
 from novikoff.stream.feed import Block, last_line_end
 from novikoff.stream.formats.contract import LARGEST_VALUE, Format, Parsed, Parser, Problem, number_label, shown
-from novikoff.stream.formats.svmlight import not_finite, number, skip_blanks, token_end
+from novikoff.stream.formats.svmlight_lines import not_finite, number, skip_blanks, token_end
 from novikoff.stream.hashing import both, hash_of
 from novikoff.stream.rows import Sparse
 from novikoff.stream.scanning import find_terms
