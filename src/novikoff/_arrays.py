@@ -55,6 +55,15 @@ def settled() -> Any:
     return numpy
 
 
+def room(shape: int | tuple[int, ...], kind: Any = "float64") -> Any:
+    """An array for what parsers make room for, most of which is never written and costs nothing then. NumPy asks the
+    system for large pages: of each such array the first byte to be written costs two megabytes."""
+    from novikoff import _buffers
+
+    made = _buffers.made(shape, _buffers.KINDS[_buffers.name_of(kind)])
+    return made.of_numpy() if is_settled() else made
+
+
 def is_settled() -> bool:
     """Whether NumPy is there: anyone may have imported it."""
     return "numpy" in sys.modules and settled() is not None

@@ -40,7 +40,7 @@ class Kind:
         return _arrays.settled().dtype(self.name)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.name == _name(other))
+        return bool(self.name == name_of(other))
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -86,7 +86,7 @@ KINDS = {
 PLAIN = {"int64": int, "float64": float, "bool": bool}
 
 
-def _name(kind: Any) -> Any:
+def name_of(kind: Any) -> Any:
     """Of a kind of elements, however it is said."""
     if isinstance(kind, str) or kind is float:
         return "float64" if kind is float else kind
@@ -198,7 +198,7 @@ class Buffer:
         return (self[k] for k in range(len(self)))
 
     def view(self, kind: Any) -> Any:
-        wanted = KINDS.get(_name(kind))
+        wanted = KINDS.get(name_of(kind))
         if wanted is None or wanted.itemsize != self.itemsize or len(self.shape) != 1:
             return self.of_numpy().view(kind)
         return Buffer(_cast(self.cells.cast("B"), wanted), wanted, self.shape, self.address)
@@ -302,13 +302,13 @@ class Numpy(ModuleType):
         return KINDS[name] if name in KINDS else getattr(_arrays.settled(), name)
 
     def zeros(self, shape: Any, dtype: Any = "float64") -> Any:
-        kind = KINDS.get(_name(dtype))
+        kind = KINDS.get(name_of(dtype))
         return _arrays.settled().zeros(shape, dtype) if kind is None else made(shape, kind)
 
     empty = zeros
 
     def full(self, shape: Any, fill: Any, dtype: Any) -> Any:
-        kind = KINDS.get(_name(dtype))
+        kind = KINDS.get(name_of(dtype))
         fill = 0 if type(fill) is float and repr(fill) == "0.0" else fill  # which it is in all kinds
         out = None if kind is None else made(shape, kind)
         if out is None or not out._is_item(fill):
@@ -320,7 +320,7 @@ class Numpy(ModuleType):
         types = set(map(type, values)) if type(values) is list else {list}
         if dtype is None and types in ({int}, {float}):
             dtype = "int64" if types == {int} else "float64"
-        kind = KINDS.get(_name(dtype))
+        kind = KINDS.get(name_of(dtype))
         if kind is None or types - ({int} if kind.kind in "iub" else {int, float}):
             return _arrays.settled().array(_arrays.of_numpy(values), dtype)
         out = made(len(values), kind)
@@ -328,7 +328,7 @@ class Numpy(ModuleType):
         return out
 
     def frombuffer(self, memory: Any, dtype: Any, *part: Any) -> Any:
-        kind = KINDS.get(_name(dtype))
+        kind = KINDS.get(name_of(dtype))
         if kind is None or type(memory) is not bytes or part:
             return _arrays.settled().frombuffer(memory, dtype, *part)
         address = ctypes.cast(ctypes.c_char_p(memory), ctypes.c_void_p).value or 0  # bytes stay where they are
@@ -348,5 +348,5 @@ class Numpy(ModuleType):
         return array if type(array) is Buffer else _arrays.settled().ascontiguousarray(array)
 
     def dtype(self, kind: Any) -> Any:
-        found = KINDS.get(_name(kind))
+        found = KINDS.get(name_of(kind))
         return _arrays.settled().dtype(kind) if found is None else found

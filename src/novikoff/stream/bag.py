@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from novikoff._arrays import NDArray, np
+from novikoff._arrays import NDArray, np, room
 from novikoff._bytes import signed
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
@@ -44,11 +44,11 @@ class Slots(NamedTuple):
 def slots(terms: int, *, bits: int, signed: bool, named: bool, largest: bool = False) -> Slots:
     """Room for so many terms; `named` where names are wanted for them. Memory that is never written costs nothing."""
     return Slots(
-        indices=np.empty(terms, np.uint32),
-        values=np.empty(terms, np.float32),
-        hashes=np.empty(terms, np.uint64),
-        spans=np.empty((terms if named or bits == 0 else 0, 4), np.int64),
-        table=np.empty(1 << max(4, (4 * terms - 1).bit_length()), np.uint32),
+        indices=room(terms, np.uint32),
+        values=room(terms, np.float32),
+        hashes=room(terms, np.uint64),
+        spans=room((terms if named or bits == 0 else 0, 4), np.int64),
+        table=room(1 << max(4, (4 * terms - 1).bit_length()), np.uint32),
         filter=np.zeros(1 << (FILTER_BITS - 6), np.uint64),
         used=np.zeros(max(1, (1 << bits) >> 6) if bits else 0, np.uint64),
         mask=(1 << bits) - 1 if bits else -1,

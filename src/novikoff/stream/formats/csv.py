@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff._arrays import room
 from novikoff._bytes import PADDING
 from novikoff._records import dataclass
 from novikoff.errors import InputError
@@ -42,15 +43,15 @@ class CsvParser(TableParser):
         """For a block of so many bytes, each of which may end a cell; memory that is never written costs nothing."""
         self.size = size
         records = size + 2
-        self.marks = np.empty(size + 80, np.uint32)
-        self.ends, self.lines, self.strays = (np.empty(records, np.int64) for _ in range(3))
+        self.marks = room(size + 80, np.uint32)
+        self.ends, self.lines, self.strays = (room(records, np.int64) for _ in range(3))
         self.out = self.make_out(size // self.width + 2)
-        self.out = self.out._replace(problems=np.empty((records, 5), np.int64))
+        self.out = self.out._replace(problems=room((records, 5), np.int64))
         self.into = self._hashed(size) if self.table.bits is not None else self._numbers(size)
         self.into_narrow = self._without_label(self.into)
 
     def _numbers(self, size: int) -> Numbers | Hashed:
-        return Numbers(np.empty(size + 16, np.float32), len(self.kinds), self.table.target)
+        return Numbers(room(size + 16, np.float32), len(self.kinds), self.table.target)
 
     def _without_label(self, into: Numbers | Hashed) -> Numbers | Hashed:
         """The same for records without a label: numbers end where it would be if it were the last."""

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from novikoff._arrays import np
+from novikoff._arrays import np, room
 from novikoff._records import dataclass
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.feed import Block, Feed, Span
@@ -75,15 +75,15 @@ class SvmlightParser(Parser):
         self.marks, self.ends, self.lines = room_for_marks(size)
         lines, terms = size // 2 + 2, size // 4 + 16
         self.out = Out(
-            starts=np.empty(lines + 1, np.int64),
-            indices=np.empty(terms, np.uint32),
-            values=np.empty(terms, np.float32),
-            labels=np.empty(lines, np.float64),
-            groups=np.empty(lines, np.int64),
-            line_of=np.empty(lines, np.int64),
+            starts=room(lines + 1, np.int64),
+            indices=room(terms, np.uint32),
+            values=room(terms, np.float32),
+            labels=room(lines, np.float64),
+            groups=room(lines, np.int64),
+            line_of=room(lines, np.int64),
             set_starts=np.zeros(lines + 1 if self.several else 0, np.int64),
-            set_values=np.empty(lines if self.several else 0, np.float64),
-            problems=np.empty((lines, 4), np.int64),
+            set_values=room(lines if self.several else 0, np.float64),
+            problems=room((lines, 4), np.int64),
         )
 
     def parse(self, block: Block) -> Parsed:

@@ -7,7 +7,7 @@ usual is read again from left to right, slowly and exactly, which also finds wha
 
 from __future__ import annotations
 
-from novikoff._arrays import NDArray, np
+from novikoff._arrays import NDArray, np, room
 from novikoff._bytes import PADDING, eight_terms, signed
 from novikoff._jit import compiled, compiled_apart
 from novikoff._records import NamedTuple
@@ -34,7 +34,7 @@ class Tile(NamedTuple):
 
 def room_for_marks(size: int) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
     """… of a text of so many bytes, the ends of what is marked in each line, and the ends of lines."""
-    return np.empty(size + 64, np.uint32), np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
+    return room(size + 64, np.uint32), room(size + 1, np.int64), room(size + 1, np.int64)
 
 
 class Out(NamedTuple):

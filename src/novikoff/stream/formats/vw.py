@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-from novikoff._arrays import NDArray, np
+from novikoff._arrays import NDArray, np, room
 from novikoff._bytes import PADDING, signed
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
@@ -349,18 +349,16 @@ class VWParser(Parser):
         """For a block of so many bytes: a line and a feature have at least two each."""
         self.size = size
         many = size // 2 + 2
-        self.marks = np.empty(size + 64, np.uint32)
-        self.ends, self.lines = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
+        self.marks = room(size + 64, np.uint32)
+        self.ends, self.lines = room(size + 1, np.int64), room(size + 1, np.int64)
         self._make_slots(many + (2 * MOST_INTERACTIONS if len(self.letters) else 0))
-        self.row = Row(
-            np.empty(many, np.uint64), np.empty(many), np.empty(many + 8, np.int64), np.empty(many, np.uint8)
-        )
+        self.row = Row(room(many, np.uint64), room(many), room(many + 8, np.int64), room(many, np.uint8))
         self.out = Out(
-            starts=np.empty(many + 1, np.int64),
-            labels=np.empty(many),
-            weights=np.empty(many),
-            line_of=np.empty(many, np.int64),
-            problems=np.empty((many, 4), np.int64),
+            starts=room(many + 1, np.int64),
+            labels=room(many),
+            weights=room(many),
+            line_of=room(many, np.int64),
+            problems=room((many, 4), np.int64),
         )
 
     def _make_slots(self, terms: int) -> None:
