@@ -24,8 +24,8 @@ NEWLINE = 10
 PACKED_PIECE = 1 << 17
 LONGEST_RECORD = 1 << 24
 """16 MiB: a line longer than that is refused."""
-SMALL_SPAN = 1 << 19
-SPANS_LEFT = 8  # into which the rest of a file could be cut
+SMALL_SPAN = 1 << 20
+SPANS_LEFT = 4  # into which the rest of a file could be cut
 PROBE = 1 << 12  # bytes: a line is mostly at its end by then
 SHOWN = 40
 MARK = b"\xef\xbb\xbf"  # which some programs write before UTF-8 text
@@ -74,6 +74,8 @@ class Span(NamedTuple):
     """What the system knows the file by."""
     start: int
     stop: int
+    most: int
+    """Bytes that spans of this file usually have at most."""
 
     def fill(self, block: Block) -> None:
         """Reads them into a block."""
@@ -174,7 +176,7 @@ class Feed:
             stop = whole if stop >= whole else self._line_end(start, stop, whole)
             if start >= stop:
                 return
-            yield Span(self, number, start, stop)
+            yield Span(self, number, start, stop, size)
             start = stop
 
     def _line_end(self, start: int, stop: int, whole: int) -> int:

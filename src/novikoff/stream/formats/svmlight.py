@@ -101,8 +101,9 @@ class SvmlightParser(Parser):
 
     def _of_span(self, span: Span) -> Parsed | None:
         """None where a line is too long for a tile, or the file can't be read to the end of the span."""
-        if span.stop - span.start > self.size:
-            self._make_room(span.stop - span.start)
+        size = max(span.stop - span.start, span.most + span.most // 8)  # a span ends with the line that it is in
+        if size > self.size:
+            self._make_room(size)
         where = span.number, span.start, span.stop
         found = parse_span(*where, own_tile(), self.several, self.unlabelled, self.out)
         self.in_tiles = found[0] >= 0
