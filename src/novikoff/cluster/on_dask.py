@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from novikoff import __version__
@@ -29,22 +29,31 @@ OWN_CLUSTER = {
     # mixing, which makes and drops an array at every step, took four times as long.
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 28,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 25,
-    # Every ten milliseconds workers would look what each is doing: there is no Python to be seen.
+    # Every ten milliseconds workers would look what they are doing, where there is no Python to be seen; and every
+    # twenty all would look whether they are awake. Who learns is interrupted by each.
     "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
 }
 """Settings of Dask's for a cluster on this machine, whose workers learn and do nothing else."""
 LOOK = 5.0
 """Seconds between two looks at whether there is anybody left to wait for."""
 
 
-class OnDask:
-    """Handles are futures."""
+class Handle:
+    """What stands for the result of a call: first what is to be computed, then its future."""
 
+    def __init__(self, told: Any) -> None:
+        self.told = told
+
+
+class OnDask:
     ahead = True
 
     def __init__(self, client: Any, data: Sequence[Any] | None = None) -> None:
         self.client = client
         self._workers: list[str] = []
+        self._untold: list[Handle] = []
+        """What was called since results were last asked for."""
         self._check_workers()
         self._data = None if data is None else client.compute([_delayed(one) for one in data])
 
@@ -57,11 +66,23 @@ class OnDask:
     def call(self, function: Callable[..., Any], *arguments: Any, part: int | None = None) -> Any:
         """Parts are wished on one worker after another: by itself Dask would have all of them done where the weights
         lie that they begin with. Others may do them, too, if that one is not there."""
-        wished = {} if part is None else {"workers": self._turn(part), "allow_other_workers": True}
+        from dask import annotate, delayed
+
+        turn = None if part is None else self._turn(part)
+        with annotate(workers=turn, allow_other_workers=True) if turn else nullcontext():
+            handle = Handle(delayed(function, pure=False)(*map(_told, arguments)))
+        self._untold.append(handle)
+        return handle
+
+    def _tell(self) -> None:
+        """The scheduler, of all calls in one message: each message costs it a millisecond, and whoever learns waits."""
+        handles, self._untold = self._untold, []
         with warnings.catch_warnings():
             # A model goes by way of the scheduler on purpose: only then is it there for whoever must do a task again.
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return self.client.submit(function, *arguments, pure=False, **wished)
+            futures = self.client.compute([handle.told for handle in handles], optimize_graph=False)
+        for handle, future in zip(handles, futures, strict=True):
+            handle.told = future
 
     def _turn(self, part: int) -> list[str] | None:
         """The worker whose turn it is; each round asks anew who is there."""
@@ -71,7 +92,8 @@ class OnDask:
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
         """Waits until all is there or something failed; not for ever where there is nobody to do it."""
-        gathering = self.client.gather(list(handles), asynchronous=True)
+        self._tell()
+        gathering = self.client.gather(_told(list(handles)), asynchronous=True)
         coming = asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)
         alone_since = None
         while True:
@@ -104,6 +126,7 @@ class OnDask:
         from distributed.comm import CommClosedError
 
         for tries in range(1, TRIES + 1):
+            self._untold.clear()
             try:
                 return round_()
             except (KilledWorker, CancelledError, OSError) as problem:
@@ -158,6 +181,13 @@ def _same_version(who: str, version: Any) -> None:
         raise InputError(
             f"The {who} has novikoff {version}, and this is {__version__}: install the same version everywhere."
         )
+
+
+def _told(argument: Any) -> Any:
+    """Handles, also those in a list, as Dask knows them."""
+    if isinstance(argument, list):
+        return [_told(one) for one in argument]
+    return argument.told if isinstance(argument, Handle) else argument
 
 
 def _same(value: Any) -> Any:
