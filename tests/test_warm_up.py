@@ -40,6 +40,21 @@ def test_nothing_is_left_to_compile(only: str, name: str, text: str, tmp_path: P
         assert "compiling" not in learned.stdout + learned.stderr + guessed.stderr
 
 
+@pytest.mark.slow
+def test_files_and_standard_input_are_both_compiled_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """svmlight files are read by compiled code, pipes are not."""
+    cache, data = tmp_path / "cache", tmp_path / "a.svm"
+    monkeypatch.setenv("NOVIKOFF_CACHE", str(cache))
+    monkeypatch.setattr(warm_up, "_learners", lambda _: ["perceptron"])
+    assert main(["warm-up", "--only", "svm", "--quiet"]) == 0
+    data.write_text("1 1:1 2:0.5\n-1 3:1\n" * 100)
+    command = [sys.executable, "-m", "novikoff", "learn", "--learner", "perceptron"]
+    for title in (str(data), "-"):
+        done = subprocess.run([*command, title], input=data.read_text(), capture_output=True, text=True, check=True)
+        assert "examples    200" in done.stdout
+        assert "compiling" not in done.stdout + done.stderr
+
+
 def test_what_fails_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for learner in ("auto", "perceptron"):
         monkeypatch.setitem(warm_up.NEEDS, learner, ["--nonsense"])

@@ -1,6 +1,7 @@
 """Compiles for this machine what commands would otherwise compile when they first need it: all formats and learners.
 
-It learns tiny files of every format with every learner, several at a time, and predicts with the models.
+It learns tiny files of every format with every learner, several at a time, and predicts with the models what comes from
+standard input, which is not read as files are.
 """
 
 from __future__ import annotations
@@ -79,10 +80,12 @@ def _warm(folder: Path, name: str, learner: str) -> tuple[str, str]:
     novikoff = [sys.executable, "-m", "novikoff"]
     for command in (
         [*novikoff, "learn", str(data), *kind, "--learner", learner, *NEEDS.get(learner, []), "--save", str(model)],
-        [*novikoff, "predict", str(model), str(data)],
+        [*novikoff, "predict", str(model), "-"],
     ):
         command.append("--quiet")
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ourselves, no shell
+        done = subprocess.run(  # noqa: S603 - ourselves, no shell
+            command, input=FILES[name], capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
             raise NovikoffError(f"warm-up failed: {done.stderr.strip()}")
     return name, learner
