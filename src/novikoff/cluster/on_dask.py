@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
 from typing import Any
+from weakref import ref
 
 from novikoff import __version__
 from novikoff.errors import InputError
@@ -52,7 +53,7 @@ class OnDask:
     def __init__(self, client: Any, data: Sequence[Any] | None = None) -> None:
         self.client = client
         self._workers: list[str] = []
-        self._untold: list[Handle] = []
+        self._untold: list[ref[Handle]] = []
         """What was called since results were last asked for."""
         self._check_workers()
         self._data = None if data is None else client.compute([_delayed(one) for one in data])
@@ -71,12 +72,14 @@ class OnDask:
         turn = None if part is None else self._turn(part)
         with annotate(workers=turn, allow_other_workers=True) if turn else nullcontext():
             handle = Handle(delayed(function, pure=False)(*map(_told, arguments)))
-        self._untold.append(handle)
+        self._untold.append(ref(handle))
         return handle
 
     def _tell(self) -> None:
-        """The scheduler, of all calls in one message: each message costs it a millisecond, and whoever learns waits."""
-        handles, self._untold = self._untold, []
+        """The scheduler, of all calls in one message: each message costs it a millisecond, and whoever learns waits. Of
+        what nobody holds any more, and others are made of, nobody need be told when it is done."""
+        handles = [handle for one in self._untold if (handle := one()) is not None]
+        self._untold = []
         with warnings.catch_warnings():
             # A model goes by way of the scheduler on purpose: only then is it there for whoever must do a task again.
             warnings.filterwarnings("ignore", message="Sending large graph")

@@ -58,7 +58,7 @@ class Begun(NamedTuple):
     start: Any
     """The model that it begins with."""
     ends: list[Any]
-    """Of the shards."""
+    """Of the shards, where they are still to be mixed."""
     telling: list[Any]
     shares: Sequence[Fraction] | None
     """How shards are mixed, where that is known beforehand."""
@@ -78,7 +78,7 @@ def begin(engine: Engine, shards: Sequence[Shard], start: Any, mixing: str) -> B
         end = engine.call(tasks.alone, ends[0], start)
     elif shares is not None:
         end = _mixed(engine, start, ends, shares)
-    return Begun(start, ends, telling, shares, end)
+    return Begun(start, ends if end is None else [], telling, shares, end)
 
 
 def finish(engine: Engine, shards: Sequence[Shard], begun: Begun, mixing: str) -> Turn:
