@@ -311,3 +311,8 @@ def test_without_machine_code_there_is_numpy(texts: Path, setting: str) -> None:
         check=True,
     )
     assert done.stdout.endswith("True\n")
+
+
+def test_where_there_is_no_memory_it_is_told_as_numpy_tells_it() -> None:
+    with pytest.raises(MemoryError, match="There is no room for"):
+        _arrays.room(1 << 60, np.uint8)

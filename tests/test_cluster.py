@@ -42,8 +42,9 @@ from novikoff.cli.main import main
 from novikoff.cluster import DistributedLearner, tasks
 from novikoff.cluster.checkpoint import Checkpoint
 from novikoff.cluster.ledger import DistributedLedger, at_step, merged
+from novikoff.cluster.on_dask import AT_ONCE, OnDask
 from novikoff.cluster.packing import packed, unpacked
-from novikoff.cluster.rounds import BRANCHES, CHAIN, Plan, run
+from novikoff.cluster.rounds import BRANCHES, CHAIN, Plan, begin, run
 from novikoff.cluster.shards import Batches
 from novikoff.cluster.suited import prepared
 from novikoff.ledger import CAPACITY, EXAMPLES, note_mistake
@@ -521,3 +522,37 @@ def test_a_model_is_saved_as_any_other(tmp_path: Path) -> None:
 def _small() -> tuple[Any, Any]:
     X, y = real(10, rows=60)
     return np.clip(X, -1, 1), y
+
+
+# --- Messages to a scheduler ---
+
+
+class Counting:
+    """A client that counts how many tasks each message has."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def nthreads(self) -> dict[str, int]:
+        return {"a": 1, "b": 1}
+
+    def compute(self, told: list[Any], **_: Any) -> list[Any]:
+        self.sizes.append(len({key for one in told for key in one.dask}))
+        return [object() for _ in told]
+
+
+@pytest.mark.parametrize(("shards", "messages"), [(8, 1), (300, 13)])
+def test_rounds_of_many_shards_are_told_of_in_several_messages(shards: int, messages: int) -> None:
+    """What is not told of yet, Dask goes through for each call that is built on it: rounds of few shards are one
+    message, and those of many are none that grows with them."""
+    pytest.importorskip("dask", reason="Dask, the extra novikoff[cluster], is not installed")
+    engine = OnDask.__new__(OnDask)
+    engine.client, engine._workers, engine._untold, engine._data = Counting(), [], [], None
+    named = [Batches(f"batch {k}") for k in range(shards)]
+    now = begin(engine, named, engine.share(b""), "uniform")
+    later = begin(engine, named, now.end, "uniform")
+    engine._tell()
+    assert later.end.told is not None
+    assert len(engine.client.sizes) <= messages
+    assert max(engine.client.sizes) <= AT_ONCE
+    assert sum(engine.client.sizes) >= 2 * shards

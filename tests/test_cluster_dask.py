@@ -240,6 +240,7 @@ def test_nobody_waits_for_workers_that_do_not_come_back(monkeypatch: pytest.Monk
     with connected(None, 1) as client:
         engine = OnDask(client)
         handle = engine.call(_busy)
+        engine._tell()
         monkeypatch.setattr(on_dask, "PATIENCE", 1.0)
         client.cluster.scale(0)
         with pytest.raises(InputError, match="lost all its workers, and none came back"):

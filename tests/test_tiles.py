@@ -139,6 +139,28 @@ def test_the_longest_line_is_the_same_in_spans(longer: int, tmp_path: Path, monk
                 assert sum(map(len, spans_of(path, size))) == path.stat().st_size
 
 
+def test_a_last_line_without_its_end_is_the_last(tmp_path: Path) -> None:
+    """What is written behind it later is no line of its own; and it may not be longer than others."""
+    path = tmp_path / "torn.svm"
+    path.write_bytes(b"1 1:1\n-1 2:0.1")
+    with opened(str(path)) as found:
+        spans = found.spans(1)
+        first = [next(spans).stop, next(spans).stop]
+        with open(path, "ab") as file:
+            file.write(b"23 9:1\n1 1:1\n")
+        assert (first, list(spans)) == ([6, 14], [])
+
+
+def test_a_long_last_line_without_its_end_is_refused_as_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "LONGEST_RECORD", 1 << 12)
+    path = tmp_path / "long.svm"
+    path.write_bytes(b"1 1:1\n1 2:" + b"0" * 5000 + b"1")
+    with pytest.raises(InputError, match="has a line longer than"):
+        spans_of(path, 50)
+
+
 def test_a_span_tells_what_stands_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes("äöü\n".encode())

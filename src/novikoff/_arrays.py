@@ -60,7 +60,7 @@ def room(shape: int | tuple[int, ...], kind: Any = "float64") -> Any:
     system for large pages: of each such array the first byte to be written costs two megabytes."""
     from novikoff import _buffers
 
-    made = _buffers.made(shape, _buffers.KINDS[_buffers.name_of(kind)])
+    made = _buffers.made(shape, _buffers.KINDS[_buffers.name_of(kind)], huge=False)
     return made.of_numpy() if is_settled() else made
 
 

@@ -267,22 +267,25 @@ def _cast(memory: Any, kind: Kind) -> Any:
     return view.cast(kind.char)
 
 
-def made(shape: Any, kind: Kind) -> Buffer:
-    """An array of zeros."""
-    return _nothing(kind) if shape == 0 else _new(shape if isinstance(shape, tuple) else (shape,), kind)
+def made(shape: Any, kind: Kind, *, huge: bool = True) -> Buffer:
+    """An array of zeros; `huge`: a large one in large pages."""
+    return _nothing(kind) if shape == 0 else _new(shape if isinstance(shape, tuple) else (shape,), kind, huge=huge)
 
 
 @functools.cache
 def _nothing(kind: Kind) -> Buffer:
     """There is nothing in it to be written: one will do for all."""
-    return _new((0,), kind)
+    return _new((0,), kind, huge=False)
 
 
-def _new(shape: tuple[int, ...], kind: Kind) -> Buffer:
+def _new(shape: tuple[int, ...], kind: Kind, *, huge: bool) -> Buffer:
     count = math.prod(shape)
     size = count * kind.itemsize
-    memory: Any = bytearray(size) if size < LARGE else mmap.mmap(-1, size, PRIVATE)
-    if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+    try:
+        memory: Any = bytearray(size) if size < LARGE else mmap.mmap(-1, size, PRIVATE)
+    except OSError:
+        raise MemoryError(f"There is no room for {size:,} bytes.") from None
+    if huge and size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) if size else 0
     return Buffer(_cast(memory, kind), kind, shape, address)

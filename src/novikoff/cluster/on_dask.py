@@ -36,6 +36,9 @@ OWN_CLUSTER = {
     "distributed.admin.tick.interval": "500ms",
 }
 """Settings of Dask's for a cluster on this machine, whose workers learn and do nothing else."""
+AT_ONCE = 64
+"""Calls that are told of in one message: what calls are built on, Dask goes through for each of them, if it is not told
+of yet."""
 LOOK = 5.0
 """Seconds between two looks at whether there is anybody left to wait for."""
 
@@ -69,6 +72,8 @@ class OnDask:
         lie that they begin with. Others may do them, too, if that one is not there."""
         from dask import annotate, delayed
 
+        if len(self._untold) >= AT_ONCE:
+            self._tell()
         turn = None if part is None else self._turn(part)
         with annotate(workers=turn, allow_other_workers=True) if turn else nullcontext():
             handle = Handle(delayed(function, pure=False)(*map(_told, arguments)))
@@ -80,6 +85,8 @@ class OnDask:
         what nobody holds any more, and others are made of, nobody need be told when it is done."""
         handles = [handle for one in self._untold if (handle := one()) is not None]
         self._untold = []
+        if not handles:
+            return
         with warnings.catch_warnings():
             # A model goes by way of the scheduler on purpose: only then is it there for whoever must do a task again.
             warnings.filterwarnings("ignore", message="Sending large graph")

@@ -53,7 +53,7 @@ class Turn(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A round whose tasks have been told of, by the handles to what they give."""
+    """A round whose tasks have been called, by the handles to what they give."""
 
     start: Any
     """The model that it begins with."""

@@ -1,4 +1,5 @@
-"""From a file, a pipe or a packed file to blocks of text that end where a record ends.
+"""From a file, a pipe or a packed file to blocks of text that end where a record ends; or to spans of a file, which
+whoever parses them reads.
 
 A block is a buffer that is filled again and again: memory stays the same however long the file is. What comes after the
 last whole record of a block is carried over to the next one.
@@ -93,7 +94,7 @@ class Span(NamedTuple):
         block.end_at(end, self.feed.title)
 
     def spelled(self, start: int, stop: int) -> str:
-        return spelled(os.pread(self.number, stop - start, start))
+        return spelled(self.feed._piece(start, stop - start))
 
 
 class Feed:
@@ -176,7 +177,10 @@ class Feed:
             stop = whole if stop >= whole else self._line_end(start, stop, whole)
             if start >= stop:
                 return
+            ended = stop >= whole and self._piece(stop - 1, 1) != b"\n"  # what comes later is no line of its own
             yield Span(self, number, start, stop, size)
+            if ended:
+                return
             start = stop
 
     def _line_end(self, start: int, stop: int, whole: int) -> int:
@@ -184,7 +188,9 @@ class Feed:
         place, end = stop - 1, 0
         while not end and place - stop < LONGEST_RECORD:
             if place >= whole:
-                return whole
+                whole = end = max(whole, os.fstat(self.file.fileno()).st_size)
+                if place >= end:
+                    break
             piece = self._piece(place, PROBE)
             end = place + piece.find(b"\n") + 1 if b"\n" in piece else 0
             place += len(piece)

@@ -1,9 +1,9 @@
 """Several threads read and parse, the results come out in the order of the data: whatever the number of threads.
 
-Each thread takes the next block under a lock (reading is quick), parses it while others do theirs, and puts it into its
-place in the queue. A block and its parser are used again when the consumer is done with them, so that memory stays the
-same however much there is to read. A consumer who would have to wait lends a hand instead: as many threads as there are
-processors are then busy all the time, whether parsing or learning takes longer.
+Each thread takes the next block, or is told of the next span, under a lock (which is quick), parses it while others do
+theirs, and puts it into its place in the queue. A block and its parser are used again when the consumer is done with
+them, so that memory stays the same however much there is to read. A consumer who would have to wait lends a hand
+instead: as many threads as there are processors are then busy all the time, whether parsing or learning takes longer.
 """
 
 from __future__ import annotations

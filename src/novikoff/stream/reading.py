@@ -1,6 +1,6 @@
 """Reading: from the names that a user gives to batches of examples in their order, with the place of each at hand.
 
-names → feeds of blocks → parsers in threads → batches in order
+names → feeds of blocks, or spans → parsers in threads → batches in order
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from typing import Any
 from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING
 from novikoff._jit import compiled, primitive
+from novikoff.stream.feed import NEWLINE
 
 TILE = 1 << 17
-NEWLINE = 10
 NONE = -1
 
 

@@ -10,13 +10,12 @@ from typing import Any, ClassVar, Protocol
 from novikoff._arrays import NDArray, np
 from novikoff._records import NamedTuple, asdict, dataclass
 from novikoff.errors import InputError
-from novikoff.stream.feed import BLOCK, Block, Feed, last_line_end
+from novikoff.stream.feed import BLOCK, SHOWN, Block, Feed, last_line_end
 from novikoff.stream.labels import plain
 from novikoff.stream.rows import Rows
 
 LARGEST_VALUE = 1e15  # sums of squares stay within float32
 NO_LABEL_KEY = np.uint64(0x7FF8 << 48)  # the bits of NaN
-SHOWN = 40
 
 
 class Spelled(Protocol):

@@ -64,15 +64,17 @@ def own_tile() -> Tile:
 class SvmlightParser(Parser):
     def __init__(self, several: bool, unlabelled: bool) -> None:
         self.several, self.unlabelled = several, unlabelled
-        self.size = 0
+        self.size = self.marked = 0
         self.in_tiles = True
         """Whether lines have been short enough for tiles so far."""
 
-    def _make_room(self, size: int) -> None:
+    def _make_room(self, size: int, *, marks: bool = True) -> None:
         """For so many bytes of text. A line has at least 2 bytes, a term at least 4; memory that is never written costs
-        nothing."""
+        nothing. Tiles have room of their own for marks."""
         self.size = size
-        self.marks, self.ends, self.lines = room_for_marks(size)
+        if marks:
+            self.marked = size
+            self.marks, self.ends, self.lines = room_for_marks(size)
         lines, terms = size // 2 + 2, size // 4 + 16
         self.out = Out(
             starts=room(lines + 1, np.int64),
@@ -94,8 +96,8 @@ class SvmlightParser(Parser):
                 block.come = span.stop - span.start
                 return found
             span.fill(block)
-        if block.size > self.size:
-            self._make_room(block.size)
+        if block.size > min(self.size, self.marked):
+            self._make_room(max(block.size, self.size))
         tile = Tile(block.text, self.marks, self.ends, self.lines)
         return self._parsed(block, *parse(tile, block.stop, self.several, self.unlabelled, self.out))
 
@@ -103,7 +105,7 @@ class SvmlightParser(Parser):
         """None where a line is too long for a tile, or the file can't be read to the end of the span."""
         size = max(span.stop - span.start, span.most + span.most // 8)  # a span ends with the line that it is in
         if size > self.size:
-            self._make_room(size)
+            self._make_room(size, marks=False)
         where = span.number, span.start, span.stop
         found = parse_span(*where, own_tile(), self.several, self.unlabelled, self.out)
         self.in_tiles = found[0] >= 0
@@ -150,7 +152,7 @@ class Svmlight(Format):
         return cls(bool(options.several_labels) or has_sets(head))
 
     def pieces(self, feed: Feed, size: int | None) -> Iterator[Span] | None:
-        return feed.spans(size or SPAN) if feed.size is not None else None
+        return feed.spans(size or SPAN) if feed.size else None  # some files of the system's say 0, and are not empty
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> SvmlightParser:
         return SvmlightParser(self.several, unlabelled)
