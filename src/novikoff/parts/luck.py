@@ -7,14 +7,13 @@ from Poisson's distribution, by inversion.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled
+from novikoff.stream.permutation import GOLDEN, mix64
 
-GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 COLUMNS = 1 << 24
 MOST = 500.0  # e^−500 is still a number
 
@@ -23,15 +22,8 @@ def uniform(seed: int, kind: int, rows: NDArray[np.int64], columns: int) -> NDAr
     """Numbers from 0 to 1, 1 not included: one for each of these rows and each column."""
     with np.errstate(over="ignore"):
         place = rows.astype(np.uint64)[:, None] * np.uint64(COLUMNS) + np.arange(columns, dtype=np.uint64)
-        word = _mixed(place + _mixed(np.array(seed, np.uint64) + np.uint64(GOLDEN) * np.uint64(kind + 1)))
+        word = mix64(place + mix64(np.array(seed, np.uint64) + np.uint64(GOLDEN) * np.uint64(kind + 1)))
     return (word >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _mixed(word: Any) -> Any:
-    word = word + np.uint64(GOLDEN)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(MIX_1)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(MIX_2)
-    return word ^ (word >> np.uint64(31))
 
 
 @compiled

@@ -1,0 +1,45 @@
+"""Counter-based permutations: the order in which `fit` and `learn --shuffle` go through the rows.
+
+In pass p the row i has the key mix(i + offset(seed, p)), where mix is the finalizer of SplitMix64 (Steele, Lea and Flood
+2014), a bijection of 64-bit words. Rows are learned in ascending order of their keys. All keys of a pass differ, and
+the key of a row depends on (seed, p, i) alone: an array in memory and a file that is partitioned on disk by key ranges
+are learned in the same order, and the order is reproduced from the algorithm's name, the seed and the number of rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ALGORITHM = "splitmix64-keys"
+"""The name that models and certificates store; another way to make keys must get another name."""
+
+GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+SHUFFLE_STREAM = 0x73687566666C65  # "shuffle": keeps these draws apart from all others with the same seed
+
+
+def mix64(words: Any) -> Any:
+    """Apply SplitMix64's finalizer to unsigned 64-bit words."""
+    words = words + np.uint64(GOLDEN)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(MIX_1)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(MIX_2)
+    return words ^ (words >> np.uint64(31))
+
+
+def sort_keys(seed: int, pass_number: int, start: int, stop: int) -> NDArray[np.uint64]:
+    """Return the keys of the rows start … stop − 1 in the given pass, counted from 0."""
+    with np.errstate(over="ignore"):
+        offset = mix64(mix64(np.uint64(seed) ^ np.uint64(SHUFFLE_STREAM)) + np.uint64(pass_number))
+        keys: NDArray[np.uint64] = mix64(np.arange(start, stop, dtype=np.uint64) + offset)
+    return keys
+
+
+def permutation(seed: int, pass_number: int, rows: int) -> NDArray[np.int64]:
+    """Return the row numbers 0 … rows − 1 in the order in which the given pass learns them.
+
+    >>> permutation(0, 0, 8).tolist(), permutation(0, 1, 8).tolist()
+    ([1, 0, 4, 7, 3, 5, 2, 6], [7, 0, 6, 5, 3, 2, 1, 4])
+    """
+    return np.argsort(sort_keys(seed, pass_number, 0, rows)).astype(np.int64, copy=False)
