@@ -135,6 +135,8 @@ def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[st
         header["rest"] = True
     if state.reading is not None:
         header["reading"] = state.reading
+    if state.shuffle is not None:
+        header["shuffle"] = state.shuffle
     if state.slot_names:
         tensors["slot_names"] = as_text(sorted(state.slot_names.items()))
     return header, tensors
@@ -190,6 +192,7 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
         kind=kind,
         settings=model._run_settings(),
         reading=header.get("reading"),
+        shuffle=header.get("shuffle"),
         slot_names=dict(json.loads(tensors["slot_names"].tobytes())) if "slot_names" in tensors else None,
     )
     return model._completed(state, tensors)

@@ -28,6 +28,8 @@ class State:
     """How its data was read, where that was from files: later files are read in the same way."""
     slot_names: dict[int, str] | None = None
     """Names of hashed features, as far as they were kept."""
+    shuffle: dict[str, Any] | None = None
+    """The permutation of the rows that the run began with (stream/permutation.py); None: they kept their order."""
     more: dict[str, NDArray[Any]] = field(default_factory=dict)
     """What some learners count beside the ledger."""
 

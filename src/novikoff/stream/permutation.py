@@ -1,9 +1,9 @@
 """Counter-based permutations: the order in which `fit` and `learn --shuffle` go through the rows.
 
-In pass p the row i has the key mix(i + offset(seed, p)), where mix is the finalizer of SplitMix64 (Steele, Lea and Flood
-2014), a bijection of 64-bit words. Rows are learned in ascending order of their keys. All keys of a pass differ, and
-the key of a row depends on (seed, p, i) alone: an array in memory and a file that is partitioned on disk by key ranges
-are learned in the same order, and the order is reproduced from the algorithm's name, the seed and the number of rows.
+In pass p the row i has the key mix(i + offset(seed, p)), where mix is the finalizer of SplitMix64 (Steele, Lea and
+Flood 2014), a bijection of 64-bit words. Rows are learned in ascending order of their keys. All keys of a pass differ,
+and the key of a row depends on (seed, p, i) alone: an array in memory and a file that is partitioned on disk by key
+ranges are learned in the same order. The algorithm's name, the seed and the number of rows reproduce it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ def sort_keys(seed: int, pass_number: int, start: int, stop: int) -> NDArray[np.
         offset = mix64(mix64(np.uint64(seed) ^ np.uint64(SHUFFLE_STREAM)) + np.uint64(pass_number))
         keys: NDArray[np.uint64] = mix64(np.arange(start, stop, dtype=np.uint64) + offset)
     return keys
+
+
+def describe_shuffle(seed: int, rows: int) -> dict[str, Any]:
+    """Return the record of a shuffled run that models and certificates store."""
+    return {"algorithm": ALGORITHM, "seed": int(seed), "rows": int(rows)}
 
 
 def permutation(seed: int, pass_number: int, rows: int) -> NDArray[np.int64]:
