@@ -67,6 +67,8 @@ OTHERS: dict[str, Any] = {
     "kernel-perceptron-budget": KernelPerceptron(kernel="poly:3:1:0.5", average=True, margin=0.5, budget=9),
 }
 ALL = {**EVERY, **OTHERS}
+for _learner in ALL.values():  # the plain protocol: these tests compare fit with other ways to learn the same stream
+    _learner.set_params(shuffle=False)
 VARIANTS = {
     "perceptron-b",
     "perceptron-thick",

@@ -50,6 +50,10 @@ class Auto(Judged, Weighed):
         Add a feature that is always 1.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -64,11 +68,22 @@ class Auto(Judged, Weighed):
     tabular = "rivals"
     spare_columns = SCORES
 
-    def __init__(self, *, shrink: float = 0.8, share: float = 0.001, bias: bool = True, passes: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        shrink: float = 0.8,
+        share: float = 0.001,
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
         self.shrink = shrink
         self.share = share
         self.bias = bias
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         within(0.01, 0.99, shrink=self.shrink)

@@ -102,10 +102,8 @@ class Teacher:
         member = fresh(self.learner)
         more = {} if weights is None else {"sample_weight": weights}
         if isinstance(member, Learner):
-            # As fit does, but with all classes known, which need not all be in a sample.
-            for turn in range(int(member.passes)):
-                known = {"classes": np.arange(self.classes)} if turn == 0 else {}
-                member.partial_fit(matrix, codes, **known, **more)
+            # A sample need not have examples of all classes.
+            member.fit_rows(matrix, codes, weights, classes=np.arange(self.classes))
             return member
         if not isinstance(member, Estimator):
             _give_seed(member, seed)
