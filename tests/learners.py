@@ -9,7 +9,6 @@ import numpy as np
 from novikoff import (
     AROW,
     SGD,
-    Auto,
     BalancedWinnow,
     Elimination,
     Halving,
@@ -21,6 +20,7 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
+from novikoff.learners.auto import BinaryAuto
 
 EVERY: dict[str, Any] = {
     "perceptron": Perceptron(),
@@ -47,7 +47,7 @@ EVERY: dict[str, Any] = {
 """Those that add up examples in some way: they take any numbers, and have a bias."""
 
 OTHERS: dict[str, Any] = {
-    "auto": Auto(),
+    "auto": BinaryAuto(),
     "winnow": Winnow(threshold=3.0),
     "winnow-n": Winnow(),
     "winnow-elimination": Winnow(threshold=4.0, elimination=True, bias=True),

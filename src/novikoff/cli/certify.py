@@ -53,9 +53,9 @@ def add_certifying(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.store import load, to_bytes
+    from novikoff.store import load_learner, to_bytes
 
-    model = load(options.model)
+    model = load_learner(options.model)
     for path in (options.output, options.report):
         if path:
             check_writable(path)

@@ -34,9 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 def run(options: argparse.Namespace) -> int:
     from novikoff.report.described import described
-    from novikoff.store import load
+    from novikoff.store import load_learner
 
-    model = load(options.model)
+    model = load_learner(options.model)
     description = {**described(model, options.top), **_promised(model, options)}
     print(json.dumps(description, ensure_ascii=False) if options.json else _as_text(description))
     return 0

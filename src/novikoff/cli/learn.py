@@ -194,9 +194,9 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
         name = options.learner or settings.default_learner(chosen_from=bool(options.output_hypothesis))
         model = learners.learner_class(name)(**{**learners.variant_settings(name), **given})
         return output.wrapped(model, options), model.passes
-    from novikoff.store import load
+    from novikoff.store import load_learner
 
-    model = load(options.resume)
+    model = load_learner(options.resume)
     if not hasattr(model, "ledger_"):
         raise InputError(f"{options.resume}: {type(model).__name__} learns from all examples at once and can't go on.")
     passes = given.pop("passes", 1)

@@ -44,13 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.store import load, write_atomically
+    from novikoff.store import load_learner, write_atomically
 
     if options.json and not options.output:
         raise InputError("--json needs --output FILE: stdout can't take both the predictions and the JSON object.")
     if options.output:
         check_writable(Path(options.output))
-    model = load(options.model)
+    model = load_learner(options.model)
     how = options_of(options)
     how.unlabelled = True
     reading = reading_for([options.data], how, model._state)

@@ -101,7 +101,7 @@ class Teacher:
     def _taught(self, matrix: Any, codes: NDArray[np.int64], weights: Any, seed: int) -> Any:
         member = fresh(self.learner)
         more = {} if weights is None else {"sample_weight": weights}
-        if isinstance(member, Learner):
+        if hasattr(member, "fit_rows"):
             # A sample need not have examples of all classes.
             member.fit_rows(matrix, codes, weights, classes=np.arange(self.classes))
             return member

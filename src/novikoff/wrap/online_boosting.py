@@ -36,7 +36,7 @@ class OnlineBoosting(Resampling):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
     members : int
         How many members there are.
     seed : int

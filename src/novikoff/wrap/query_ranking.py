@@ -77,7 +77,7 @@ class QueryRanking(Stack, Linear):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole, but for the bias,
+        The binary learner, AROW() where none is given. Its settings are those of the whole, but for the bias,
         which is the same for all documents and left out.
     update : str
         Which of the preferences that are not met are learned from: top, uniform or proportional.
