@@ -2,8 +2,8 @@
 
 Two classes are learned by `BinaryAuto` (learners/auto.py), more by Kesler's construction of it. A stream need not say
 how many classes there will be: it is learned as one of two classes until a third label arrives. The state is then
-converted so that every score stays what it was (`to_multiclass`), and learning goes on with a column of weights for
-each class.
+converted so that every prediction stays what it was (`to_multiclass`), and learning goes on with a column of weights
+for each class.
 """
 
 from __future__ import annotations
@@ -247,8 +247,8 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     """Return Kesler's construction in the state of a learner of two classes, which is left as it is.
 
     A weight w becomes w/2 in the column of the positive class and −w/2 in that of the negative one, so that the
-    difference of two scores is what the score was. Variances and sums of squares are those of both columns. What the
-    construction notes of the size of scores is their variance over the columns, (z/2)² where it was z².
+    difference of the members' two scores is what their score was. Variances and sums of squares are those of both
+    columns. What is noted of the size of scores is their variance over the columns: (z/2)² where it was z².
     """
     many = Kesler(BinaryAuto(**model.get_params()))
     old = model._fitted().copy()
