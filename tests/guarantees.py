@@ -76,7 +76,7 @@ MOST: dict[str, dict[str, Any]] = {
 
 def around(inner: Any, method: str, **settings: Any) -> OnlineToBatch:
     """A new one, around a learner of its own."""
-    learner = None if inner is None else type(inner)(**inner.get_params())
+    learner = Perceptron(shuffle=False) if inner is None else type(inner)(**inner.get_params())
     return OnlineToBatch(learner, method=method, **settings)  # type: ignore[arg-type]
 
 

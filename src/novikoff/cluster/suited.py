@@ -51,6 +51,7 @@ def prepared(learner: Any, rounds: int) -> Any:
         )
     model = type(learner).from_settings(learner.plain_settings())
     model.inner.passes = int(rounds)
+    model.inner.shuffle = False  # shards are learned in the order in which they are given
     model._check_all()
     if not isinstance(model._geometry(2, np.float64), MIXED):
         raise _refused(learner)
