@@ -48,6 +48,7 @@ def described(
         "learner": name_of(type(model)),
         "settings": model.plain_settings(),
         "passes": passes,
+        **({} if state.shuffle is None else {"shuffle": state.shuffle}),
         "labels": state.labels.listed(),
         "precision": state.kind.name,
         "model": hashlib.sha256(to_bytes(model)).hexdigest(),
