@@ -32,7 +32,7 @@ from tests.reading import collect, collected
 ROWS = 120 if DISABLED else 3000
 MB = 1 << 20
 TINY = Sizes(run_words=700, bucket_words=120, bits=2)
-ALL_SIZES = [Sizes(), Sizes(run_words=20_000, bucket_words=1500, bits=7), TINY, Sizes(run_words=8, bucket_words=1, bits=1)]
+ALL_SIZES = [Sizes(), Sizes(20_000, 1500, 7), TINY, Sizes(run_words=8, bucket_words=1, bits=1)]
 
 
 # --- The order ---
@@ -623,10 +623,11 @@ def compare_memory(megabytes: int, folder: Path) -> None:
     if DISABLED:
         pytest.skip("without compilation so much text takes hours")
     rng, path = random.Random(0), folder / "d.svm"
-    part = "".join(
-        f"{rng.choice((-1, 1))} " + " ".join(f"{j}:{rng.random():.5f}" for j in sorted(rng.sample(range(1000), 60))) + "\n"
-        for _ in range(2500)
-    ).encode()
+    lines = []
+    for _ in range(2500):
+        columns = sorted(rng.sample(range(1000), 60))
+        lines.append(f"{rng.choice((-1, 1))} " + " ".join(f"{j}:{rng.random():.5f}" for j in columns) + "\n")
+    part = "".join(lines).encode()
     with open(path, "wb") as file:
         for _ in range(megabytes * MB // len(part)):
             file.write(part)

@@ -59,9 +59,7 @@ def wrapped(learner: Any, options: argparse.Namespace) -> Any:
         return learner
     from novikoff.wrap.online_to_batch import OnlineToBatch
 
-    return OnlineToBatch(
-        learner, method=options.output_hypothesis, **given, **run_settings(OnlineToBatch, options)
-    )
+    return OnlineToBatch(learner, method=options.output_hypothesis, **given, **run_settings(OnlineToBatch, options))
 
 
 def different(model: Any, options: argparse.Namespace) -> dict[str, Any]:

@@ -186,8 +186,8 @@ class _Collector:
         self._note_labels(parsed)
         self.features = max(self.features, batch.features)
         self.weighted |= len(parsed.weights) > 0
-        dense = isinstance(rows, Dense)
         starts = np.arange(len(batch) + 1) * rows.width if isinstance(rows, Dense) else rows.starts
+        indices = np.zeros(0, np.uint32) if isinstance(rows, Dense) else rows.indices
         values = np.ascontiguousarray(rows.values, self.kind)
         set_starts, set_values = parsed.sets if parsed.sets is not None else (NO_WORDS, NO_WORDS)
         return Fields(
@@ -198,7 +198,7 @@ class _Collector:
             set_starts=_words(set_starts),
             set_values=_words(set_values),
             starts=_words(starts),
-            indices=np.zeros(0, np.uint32) if dense else np.ascontiguousarray(rows.indices),
+            indices=np.ascontiguousarray(indices),
             values=values.view(np.uint32),
             value_words=values.itemsize // 4,
         )
