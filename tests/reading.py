@@ -14,7 +14,11 @@ from novikoff.stream.rows import Dense
 
 def collected(*paths: Path | str, **options: Any) -> dict[str, Any]:
     """Everything that a learner could see of these files, in plain lists."""
-    reading = Reading([str(p) for p in paths], Options(**options))
+    return collect(Reading([str(p) for p in paths], Options(**options)))
+
+
+def collect(reading: Reading) -> dict[str, Any]:
+    """Return everything that a learner could see of a reading, in plain lists."""
     out: dict[str, Any] = {"rows": [], "labels": [], "weights": [], "groups": [], "sets": [], "where": []}
     features = 0
     for batch in reading.batches():

@@ -101,7 +101,7 @@ def test_what_a_certificate_of_bagging_says() -> None:
 
 @pytest.mark.parametrize(
     ("name", "more"),
-    [("adaboost", ["--rounds", "5"]), ("bagging", ["--members", "7", "--seed", "2"]),
+    [("adaboost", ["--rounds", "5"]), ("bagging", ["--members", "7", "--random-state", "2"]),
      ("random-forest", ["--trees", "9", "--depth", "3", "--jobs", "2"])],
 )  # fmt: skip
 def test_learned_saved_predicted_and_verified(

@@ -423,10 +423,10 @@ def test_a_kernel_that_overflows_is_refused() -> None:
 
 def test_learn_resume_predict_and_inspect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, more = str(tmp_path / "iris.model"), str(tmp_path / "more.model")
-    learn = ["learn", "iris", "--learner", "kernel-perceptron", "--kernel", "rbf:0.5", "--quiet"]
+    learn = ["learn", "iris", "--learner", "kernel-perceptron", "--kernel", "rbf:0.5", "--quiet", "--no-shuffle"]
     assert main([*learn, "--vote", "--save", path]) == 0
     assert "one-vs-all" in capsys.readouterr().out
-    assert main(["learn", "iris", "--resume", path, "--save", more, "--quiet"]) == 0
+    assert main(["learn", "iris", "--no-shuffle", "--resume", path, "--save", more, "--quiet"]) == 0
     assert main([*learn, "--vote", "--passes", "2", "--save", path]) == 0
     assert Path(path).read_bytes() != b""
     twice, resumed = novikoff.load(path), novikoff.load(more)

@@ -195,7 +195,7 @@ def test_from_files_and_certified(tmp_path: Path, capsys: pytest.CaptureFixture[
     data.write_text("".join(
         f"{['ant', 'bee', 'cow'].index(label)} " + " ".join(f"{j + 1}:{v:g}" for j, v in enumerate(x) if v) + "\n"
         for x, label in zip(X.tolist(), y, strict=True)))  # fmt: skip
-    learn = ["learn", "--scheme", "online-bagging", "--members", "4", "--seed", "3", "--quiet", "--json"]
+    learn = ["learn", "--scheme", "online-bagging", "--members", "4", "--random-state", "3", "--quiet", "--json"]
     assert main([*learn, str(data), str(data), "--save", str(whole)]) == 0
     out = json.loads(capsys.readouterr().out)
     assert (out["scheme"], out["examples"]) == ("online-bagging", 100)

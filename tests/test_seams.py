@@ -100,14 +100,17 @@ def test_options_of_something_else(
     assert said in capsys.readouterr().err
 
 
-def test_another_seed_is_refused_on_the_way(circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_random_state_is_refused_on_the_way(
+    circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = tmp_path / "m.model"
     how = ["--learner", "multilayer-perceptron", "--hidden", "2", "--quiet"]
-    assert main(["learn", str(circle), *how, "--seed", "3", "--save", str(model)]) == 0
-    assert main(["learn", str(circle), "--resume", str(model), "--seed", "3", "--quiet"]) == 0
-    assert main(["learn", str(circle), "--resume", str(model), "--seed", "4", "--quiet"]) == 2
-    assert "seed" in capsys.readouterr().err
-    assert novikoff.load(model).seed == 3
+    assert main(["learn", str(circle), *how, "--random-state", "3", "--save", str(model)]) == 0
+    assert main(["learn", str(circle), "--resume", str(model), "--random-state", "3", "--quiet"]) == 0
+    assert main(["learn", str(circle), "--resume", str(model), "--random-state", "4", "--quiet"]) == 2
+    assert "random_state" in capsys.readouterr().err
+    loaded = novikoff.load(model)
+    assert getattr(loaded, "random_state", getattr(loaded, "seed", None)) == 3
 
 
 def test_names_of_their_own_are_kept_in_the_dual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from novikoff.certificates.measure import Batch, tidy
 from novikoff.errors import InputError
 from novikoff.learners.learner import Learner
 from novikoff.stream import door
+from novikoff.stream.external_shuffle import Shuffler, seed_of
 from novikoff.stream.labels import Labels
 from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading, is_builtin
@@ -104,6 +105,8 @@ class Files:
     titles: list[str]
     options: Options
     positive: str | None = None
+    shuffle: Any = None
+    """The record of the permutation (stream/permutation.py) where the examples were shuffled."""
 
     def __post_init__(self) -> None:
         self.options = replace(self.options, keep_names=0)  # they are for people: what is learned is the same
@@ -122,7 +125,7 @@ class Files:
         for title in self.titles:
             if not is_builtin(title):
                 self._digest(title)
-        reading = Reading(self.titles, self.options)
+        reading = self._reading()
         following = model.following(reading, positive=self.positive)
         following.shown(reading.batches(), see)
         first = model.ledger_.mistakes
@@ -134,14 +137,20 @@ class Files:
         model.fit_whole(gathered(Reading(self.titles, self.options), positive=self.positive))
 
     def batches(self, labels: Labels, features: int) -> Iterator[Batch]:
-        reading = Reading(self.titles, self.options)
+        reading = self._reading()
         skips = self.options.bad_lines == "skip"
         sides = Sides(labels, leave_out=reading.left_out if skips else None)
         for batch in reading.batches():
             yield batch.rows, sides.of(batch)
 
     def told(self, model: Learner) -> Iterator[tuple[Rows, Any]]:
-        yield from model.told_files(Reading(self.titles, self.options))
+        yield from model.told_files(self._reading())
+
+    def _reading(self) -> Reading:
+        reading = Reading(self.titles, self.options)
+        if self.shuffle is not None:
+            reading.shuffler = Shuffler(seed_of(self.shuffle), queries=True)  # rankings are never shuffled
+        return reading
 
     def _digest(self, title: str) -> Future[str]:
         """In a thread of its own: a file takes longer to hash than to learn."""

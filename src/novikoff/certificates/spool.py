@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import tempfile
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.errors import InputError
+from novikoff.stream.buckets import transfer
 from novikoff.stream.rows import Sparse
 
 MOST = 1 << 28  # terms: two gigabytes of float32
@@ -154,13 +155,13 @@ class Spool:
         self.file.truncate(self.end)
 
     def _read(self, at: int, arrays: Sequence[NDArray[Any]]) -> None:
-        _all(os.preadv, self.file.fileno(), at, arrays)
+        transfer(os.preadv, self.file.fileno(), at, arrays)
 
     def _write(self, at: int, arrays: Sequence[NDArray[Any]]) -> None:
         try:
             if self.file is None:
                 self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the spool
-            _all(os.pwritev, self.file.fileno(), at, arrays)
+            transfer(os.pwritev, self.file.fileno(), at, arrays)
         except OSError as problem:
             raise InputError(
                 f"{tempfile.gettempdir()}: can't be written ({problem.strerror}). To find witnesses for a long stream"
@@ -178,17 +179,3 @@ def _dealt(terms: Sequence[int]) -> list[int]:
             held = 0
         held += more
     return [*edges, len(terms)]
-
-
-def _all(do: Callable[[int, Any, int], int], file: int, at: int, arrays: Sequence[NDArray[Any]]) -> None:
-    """Reads or writes all of these, one after another: the system may stop in between."""
-    views = [a.data.cast("B") for a in arrays if a.nbytes]
-    while views:
-        done = do(file, views, at)
-        if not done:
-            raise OSError(0, "it ends too early")
-        at += done
-        while views and done >= len(views[0]):
-            done -= len(views.pop(0))
-        if views:
-            views[0] = views[0][done:]

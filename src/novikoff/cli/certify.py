@@ -85,7 +85,8 @@ def _made(model: Any, ways: Options, passes: int, options: argparse.Namespace) -
     from novikoff.certificates.certificate import make
     from novikoff.certificates.source import Files
 
-    source = Files(options.data, ways, options.positive)
+    state = getattr(model, "_state", None)
+    source = Files(options.data, ways, options.positive, getattr(state, "shuffle", None))
     fresh = type(model).from_settings(model.plain_settings())
     return *make(fresh, source, passes=passes, **chosen(options)), source
 

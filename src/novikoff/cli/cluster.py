@@ -19,6 +19,7 @@ from novikoff import learners
 from novikoff.cli import interrupt, scheme, settings
 from novikoff.cli.certify import add_certifying, chosen
 from novikoff.cli.reading import add_reading, options_of
+from novikoff.cli.shuffling import add_random_state, run_settings
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
 
@@ -73,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     add_certifying(learn)
     learn.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     learn.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_random_state(learn, "of a code of --scheme ecoc, of the first weights of a network")
     add_reading(learn)
     for name in learners.names() if arguments is None else [settings.chosen_learner(arguments, DEFAULT_LEARNER)]:
         settings.add_settings(learn, name)
@@ -155,7 +157,8 @@ def _learner(options: argparse.Namespace) -> Any:
     if "passes" in given:
         raise InputError("--passes: a cluster goes over the data once in each round: say --rounds.")
     name = options.learner or DEFAULT_LEARNER
-    return learners.learner_class(name)(**{**learners.variant_settings(name), **given})
+    kind = learners.learner_class(name)
+    return kind(**{**learners.variant_settings(name), **given}, **run_settings(kind, options))
 
 
 def _model(binary: Any, options: argparse.Namespace, ways: Any, client: Any, told: Any) -> Any:
@@ -170,7 +173,8 @@ def _model(binary: Any, options: argparse.Namespace, ways: Any, client: Any, tol
         return binary
     from novikoff import wrap
 
-    return wrap.scheme_class(name)(binary)
+    kind = wrap.scheme_class(name)
+    return kind(binary, **run_settings(kind, options))
 
 
 def _summary(learner: Any, seconds: float) -> dict[str, Any]:

@@ -17,6 +17,15 @@ from novikoff.cli.certify import add_certifying, certified
 from novikoff.cli.progress import Progress
 from novikoff.cli.reading import DATA, add_reading, is_stream, options_of, reading_for
 from novikoff.cli.reporting import add_report
+from novikoff.cli.shuffling import (
+    SEED_SETTINGS,
+    add_shuffle,
+    describe_run,
+    run_settings,
+    settle_shuffle,
+    shuffle_reading,
+    summary_line,
+)
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, TooManyLabels
 from novikoff.stream.options import Options
@@ -33,6 +42,7 @@ METHOD of --output-hypothesis, and what it promises of new data, if examples are
 
 examples:
   novikoff learn breast-cancer --passes 5
+  novikoff learn sorted.csv --shuffle --random-state 1
   novikoff learn train.svm --learner sgd --loss hinge --l2 0.001 --save spam.model
   novikoff learn more.svm --resume spam.model --save spam.model
   novikoff learn digits --learner perceptron --average
@@ -64,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument(
         "--keep-names", metavar="MB", type=int, nargs="?", const=64, help="keep names of hashed features for inspect"
     )
+    add_shuffle(parser)
     scheme.add_scheme(parser)
     add_reading(parser)
     for name in learners.names() if arguments is None else [settings.chosen_learner(arguments)]:
@@ -85,8 +96,9 @@ def run(options: argparse.Namespace) -> int:
                 flag = f"--{option.replace('_', '-')}"
                 raise InputError(f"{flag} has no meaning for {options.scheme}: leave it out.")
         output.wrapped(None, options)  # refuses what goes with that
-
+        options.shuffle = options.shuffle is not False  # of its members, as in `fit`: all examples are in memory
         return whole.run(options, str(scheme.named(options)))
+    settle_shuffle(options)
     representation.settle(options)
     learner, passes = _model(options)
     learner._check_all()
@@ -143,11 +155,13 @@ def _for_two(options: argparse.Namespace) -> bool:
 
 def _passes(learner: Any, name: str | None, passes: int, options: argparse.Namespace) -> tuple[Any, Reading]:
     reading = reading_for(options.data, _reading_options(learner, options), learner._state)
+    if options.shuffle:
+        shuffle_reading(reading, options, ranking=_may_rank(learner, name))
     batches = reading.batches()
     first = next(batches)
     found: dict[str, Any] = {}
     if name is None:
-        name, found = scheme.asked_for(first)
+        name, found = scheme.asked_for(first, None if reading.shuffler is None else reading.shuffler.labels)
         if name == "kesler" and learner.takes_classes:
             name = "binary"  # it takes as many classes as come
         if name == "kesler" and options.representation:
@@ -169,14 +183,22 @@ def _passes(learner: Any, name: str | None, passes: int, options: argparse.Names
     return model, reading
 
 
+def _may_rank(learner: Any, name: str | None) -> bool:
+    """Whether queries in the data would be ranked."""
+    if name == "resumed":
+        return bool(learner.about_scheme().get("scheme") == "query-ranking")
+    return name in (None, "query-ranking")
+
+
 def _inside(learner: Any, name: str, options: argparse.Namespace) -> Any:
     """The learner for that scheme: where the user has named none, AROW stands for Auto in those that Auto can't do."""
     if options.learner or name == "binary" or (name == "kesler" and options.update in (None, "top")):
         return learner
-    own = sorted(settings.given(options).keys() - {"bias", "passes", "seed"})
+    own = sorted(settings.given(options).keys() - {"bias", "passes"})
     if own:
         raise InputError(f"--{own[0]} is for --learner auto, which is for one label each: leave it out, or --scheme.")
-    return learners.learner_class("arow")(bias=learner.bias, passes=learner.passes)
+    kind = learners.learner_class("arow")
+    return kind(bias=learner.bias, passes=learner.passes, **run_settings(kind, options))
 
 
 def _reading_options(model: Any, options: argparse.Namespace) -> Options:
@@ -192,7 +214,8 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
     given = settings.given(options)
     if not options.resume:
         name = options.learner or settings.default_learner(chosen_from=bool(options.output_hypothesis))
-        model = learners.learner_class(name)(**{**learners.variant_settings(name), **given})
+        kind = learners.learner_class(name)
+        model = kind(**{**learners.variant_settings(name), **given}, **run_settings(kind, options))
         return output.wrapped(model, options), model.passes
     from novikoff.store import load_learner
 
@@ -205,8 +228,9 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
     wanted = {**learners.variant_settings(options.learner or name), **given}
     changed = {k: v for k, v in wanted.items() if v != getattr(inner, k, None)}
     changed |= scheme.different(model, options) | output.different(model, options)
-    if options.seed not in (None, getattr(model, "seed", None), getattr(inner, "seed", None)):
-        changed["seed"] = options.seed
+    seeds = [getattr(part, seed, None) for part in (model, inner) for seed in SEED_SETTINGS]
+    if not options.shuffle and options.random_state not in (None, *seeds):
+        changed["random_state"] = options.random_state
     if options.positive not in (None, getattr(model._state.labels, "positive", None)):
         changed["positive"] = options.positive
     kind = learners.learner_class(options.learner or name)
@@ -238,6 +262,7 @@ def _summary(model: Any, reading: Reading, before: int, seconds: float) -> dict[
         "examples_per_second": (ledger.examples - before) / seconds,
         "radius": ledger.radius,
         **reading.report(),
+        **describe_run(reading),
     }
 
 
@@ -284,6 +309,8 @@ def _more(report: dict[str, Any]) -> list[tuple[str, str]]:
     rows = output.lines(report["output_hypothesis"]) if "output_hypothesis" in report else []
     if "certificate" in report:
         rows.append(("allowed", _allowed(report["certificate"])))
+    if "shuffle" in report:
+        rows.append(("shuffled", summary_line(report["shuffle"])))
     if "slots" in report:
         about = "" if report["collisions_counted"] else "about "
         used = f"{report['slots_used']:,} of {report['slots']:,} slots used"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from novikoff.cli.shuffling import run_settings
 from novikoff.errors import InputError
 
 METHODS = {
@@ -58,7 +59,7 @@ def wrapped(learner: Any, options: argparse.Namespace) -> Any:
         return learner
     from novikoff.wrap.online_to_batch import OnlineToBatch
 
-    return OnlineToBatch(learner, method=options.output_hypothesis, **given)
+    return OnlineToBatch(learner, method=options.output_hypothesis, **given, **run_settings(OnlineToBatch, options))
 
 
 def different(model: Any, options: argparse.Namespace) -> dict[str, Any]:
@@ -69,8 +70,7 @@ def different(model: Any, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:
-    names = (*GIVEN, "seed") if options.output_hypothesis else GIVEN  # others have seeds too
-    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    return {name: getattr(options, name) for name in GIVEN if getattr(options, name) is not None}
 
 
 def lines(promised: dict[str, Any]) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from novikoff.cli.shuffling import run_settings
 from novikoff.errors import InputError, LabelError
 from novikoff.stream.reading import Batch
 
@@ -54,13 +55,10 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--trees", metavar="N", type=int, help="random-forest: how many trees vote")
     group.add_argument("--depth", metavar="N", type=int, help="random-forest: the most questions to a leaf")
     group.add_argument("--jobs", metavar="N", type=int, help="bagging, random-forest: how many threads learn")
-    group.add_argument(
-        "--seed", metavar="N", type=int, help="of all draws, also of random-stopping; of the first weights of a network"
-    )
 
 
 OF_CLASSES = ("update", "decision", "code", "decoding", "length", "separator")
-OF_ENSEMBLES = ("members", "rounds", "trees", "depth", "jobs", "seed")
+OF_ENSEMBLES = ("members", "rounds", "trees", "depth", "jobs")
 SETTINGS = (*OF_CLASSES, *OF_ENSEMBLES)
 NAMES = {"jobs": "n_jobs"}
 """Options that are called otherwise as settings."""
@@ -83,11 +81,12 @@ def stacked(learner: Any, name: str, options: argparse.Namespace, found: dict[st
     from novikoff import wrap
 
     kind = wrap.scheme_class(name)
-    return kind(learner, **{**found, **settings_for(options, name, kind, learner.settings())})
+    given = settings_for(options, name, kind, learner.settings())
+    return kind(learner, **{**found, **given, **run_settings(kind, options)})
 
 
 def said(options: argparse.Namespace, of_learner: Any) -> dict[str, Any]:
-    """What the user has said of the scheme; a seed may be meant for the learner alone."""
+    """What the user has said of the scheme, except for what is meant for the learner alone."""
     given = {key: getattr(options, key) for key in SETTINGS if getattr(options, key) is not None}
     return {key: value for key, value in given.items() if key not in of_learner}
 
@@ -111,21 +110,15 @@ def different(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     return changed
 
 
-def asked_for(batch: Batch) -> tuple[str, dict[str, Any]]:
-    """The scheme that the first examples ask for, and settings that go with it."""
+def asked_for(batch: Batch, labels: list[Any] | None = None) -> tuple[str, dict[str, Any]]:
+    """The scheme that the first examples ask for, and settings that go with it. `labels` are those of all examples,
+    where they are known."""
     parsed = batch.parsed
     if parsed.sets is not None:
         return "multi-label", {}
     if parsed.groups is not None and parsed.groups.max() >= 0:
         return "query-ranking", {}
-    told: dict[int, Any] = {}
-    for i, key in enumerate(parsed.keys[:LOOKED_AT].tolist()):
-        if key not in told:
-            try:
-                told[key] = parsed.label(i)
-            except LabelError:  # to be told when it is learned
-                continue
-    labels = [label for label in told.values() if label is not None]
+    labels = [label for label in (first_labels(batch) if labels is None else labels) if label is not None]
     if any(isinstance(label, list) for label in labels):
         return "multi-label", {}
     distinct = {str(label) for label in labels}
@@ -133,6 +126,18 @@ def asked_for(batch: Batch) -> tuple[str, dict[str, Any]]:
         return "binary", {}
     separator = _separator(labels)
     return ("kesler", {}) if separator is None else ("hierarchical", {"separator": separator})
+
+
+def first_labels(batch: Batch) -> list[Any]:
+    """Return the distinct labels of the first examples of a batch."""
+    found: dict[int, Any] = {}
+    for i, key in enumerate(batch.parsed.keys[:LOOKED_AT].tolist()):
+        if key not in found:
+            try:
+                found[key] = batch.parsed.label(i)
+            except LabelError:  # to be raised when the example is learned
+                continue
+    return list(found.values())
 
 
 def _separator(labels: list[Any]) -> str | None:

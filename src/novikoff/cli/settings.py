@@ -9,6 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from novikoff import learners
 from novikoff.cli.help import Formatter
+from novikoff.cli.shuffling import RUN_SETTINGS
 from novikoff.errors import NovikoffError
 
 DEFAULT_LEARNER = "auto"
@@ -59,6 +60,8 @@ def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
     hints, texts, variant = get_type_hints(kind.__init__), described(kind), learners.variant_settings(name)
     group = parser.add_argument_group(f"settings of {name}")
     for setting, own in kind.settings().items():
+        if setting in RUN_SETTINGS:
+            continue  # options of the command itself
         option = f"--{setting.replace('_', '-')}"
         taken = parser._option_string_actions.get(option)
         if taken is not None and not taken.dest.startswith("setting_"):  # the command means something else by it
@@ -111,10 +114,7 @@ def _number_or(words: tuple[str, ...]) -> Callable[[str], float | str]:
 def given(options: argparse.Namespace) -> dict[str, Any]:
     """The settings that the user gave."""
     prefix = "setting_"
-    found = {k.removeprefix(prefix): v for k, v in vars(options).items() if k.startswith(prefix) and v is not None}
-    seed = getattr(options, "seed", None)  # an option of schemes too, so that it is there for all
-    takes_seed = seed is not None and "seed" in learners.learner_class(options.learner or DEFAULT_LEARNER).settings()
-    return {**found, "seed": seed} if takes_seed else found
+    return {k.removeprefix(prefix): v for k, v in vars(options).items() if k.startswith(prefix) and v is not None}
 
 
 def described(kind: type) -> dict[str, str]:

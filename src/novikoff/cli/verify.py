@@ -62,7 +62,9 @@ def run(options: argparse.Namespace) -> int:
         how = Options(**ways, threads=options.threads)
     except TypeError as problem:
         raise InputError(f"{options.certificate}: its way of reading is not known here ({problem}).") from None
-    return _told(differences(document, Files(options.data, how, about.get("positive"))), options)
+    return _told(
+        differences(document, Files(options.data, how, about.get("positive"), document.get("shuffle"))), options
+    )
 
 
 def _cluster(scheduler: str | None) -> AbstractContextManager[Any]:

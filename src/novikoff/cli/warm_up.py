@@ -78,10 +78,9 @@ def _warm(folder: Path, name: str, learner: str) -> tuple[str, str]:
     data, model = folder / name, folder / f"{name}.{learner}.model"
     kind = ["--format", "text"] if name.endswith(".txt") else []
     novikoff = [sys.executable, "-m", "novikoff"]
-    for command in (
-        [*novikoff, "learn", str(data), *kind, "--learner", learner, *NEEDS.get(learner, []), "--save", str(model)],
-        [*novikoff, "predict", str(model), "-"],
-    ):
+    learn = [*novikoff, "learn", str(data), *kind, "--learner", learner, *NEEDS.get(learner, [])]
+    shuffled = [[*learn, "--shuffle"]] if learner == "perceptron" else []
+    for command in (*shuffled, [*learn, "--save", str(model)], [*novikoff, "predict", str(model), "-"]):
         command.append("--quiet")
         done = subprocess.run(  # noqa: S603 - ourselves, no shell
             command, input=FILES[name], capture_output=True, text=True, check=False

@@ -13,6 +13,7 @@ from novikoff import learners
 from novikoff.cli import interrupt, scheme, settings
 from novikoff.cli.certify import certified
 from novikoff.cli.reading import options_of, reading_for
+from novikoff.cli.shuffling import run_settings
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
 from novikoff.stream.whole import Whole, gathered
@@ -61,7 +62,7 @@ def _model(options: argparse.Namespace, name: str, whole: Whole) -> Any:
     from novikoff import wrap
 
     kind = wrap.scheme_class(name)
-    given = scheme.settings_for(options, name, kind)
+    given = {**scheme.settings_for(options, name, kind), **run_settings(kind, options)}
     if options.learner is None:
         told = settings.given(options)
         if told:
@@ -70,7 +71,8 @@ def _model(options: argparse.Namespace, name: str, whole: Whole) -> Any:
     if "learner" not in kind.settings():
         raise InputError(f"{name} is made of trees: leave out --learner, or use --scheme bagging.")
     said = {**learners.variant_settings(options.learner), **settings.given(options)}
-    learner = learners.learner_class(options.learner)(**said)
+    member = learners.learner_class(options.learner)
+    learner = member(**said, **run_settings(member, options))
     if learner.two_classes and not learner.takes_classes and len(set(whole.y.tolist())) > 2:
         learner = wrap.scheme_class("kesler")(learner)
     return kind(learner, **given)

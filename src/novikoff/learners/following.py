@@ -88,6 +88,7 @@ class Following:
             # How many features a first batch of sparse rows has says nothing: it depends on where the batch ends.
             width = batch.features if batch.table else 0
             self.state = self.model.fresh_state(width, batch.rows.values.dtype, columns, labels)
+            self.state.shuffle = self.reading.shuffle_record()
         state = self.state
         if self.sides is None:
             skips = self.reading.options.bad_lines == "skip"

@@ -26,6 +26,7 @@ from novikoff.stream.rows import Dense, Rows, Sparse, cut
 
 if TYPE_CHECKING:
     from novikoff.stream import cache
+    from novikoff.stream.external_shuffle import Shuffler
     from novikoff.stream.maps import Map, Mapper
 
 MOST_THREADS = 8
@@ -99,6 +100,8 @@ class Reading:
     """How many lines could not be read, by reason."""
     left_out: Counter[str] = field(default_factory=Counter)
     """How many examples could be read but not learned, by reason."""
+    shuffler: Shuffler | None = None
+    """Puts the examples in a random order, another one each time; None: they keep theirs."""
     _made: list[Place] = field(default_factory=list)
     _used: list[NDArray[np.uint64]] = field(default_factory=list)
     _columns: Columns | None = None
@@ -114,10 +117,16 @@ class Reading:
         """All examples, from the beginning; what is counted, is counted anew."""
         self.bad.clear()
         self.left_out.clear()
+        batches = self._unmapped()
+        if self.shuffler is not None:  # before the map, which makes rows many times as long
+            batches = self.shuffler.reorder(self, batches)
+        for batch in batches if self.options.map is None else self._through_map(batches):
+            yield batch.settled()
+
+    def _unmapped(self) -> Iterator[Batch]:
+        """All examples with their own features, in the order of the files."""
         for title in self.titles:
-            batches = [_builtin(title)] if is_builtin(title) else self._file(title)
-            for batch in batches if self.options.map is None else self._through_map(batches):
-                yield batch.settled()
+            yield from [_builtin(title)] if is_builtin(title) else self._file(title)
 
     def columns(self, title: str) -> list[str] | None:
         """The names of a table's columns, where it has any."""
@@ -127,6 +136,10 @@ class Reading:
         if chosen is None or names is None:
             return names
         return None if chosen.bits else [chosen.name(j, names) for j in range(chosen.columns(len(names)))]
+
+    def shuffle_record(self) -> dict[str, Any] | None:
+        """Return the permutation of the examples for the model file, once a pass has begun."""
+        return None if self.shuffler is None else self.shuffler.record()
 
     def settings(self) -> dict[str, Any] | None:
         """For the model file: how other data is to be read, once that is settled."""
