@@ -105,8 +105,8 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
         lines.append(f"error       {report['out_of_bag_error']:.4f}   (out-of-bag estimate of the error of this model)")
         sure = options.confidence or 0.95
         lines.append(
-            f"at most     {report['model_error_bound']:.4f}   (error of this model, the vote, on new data, with confidence"
-            f" {sure:g}, if i.i.d.)"
+            f"at most     {report['model_error_bound']:.4f}   (error of this model, the vote, on new data, with"
+            f" confidence {sure:g}, if i.i.d.)"
         )
     lines.append(f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s)")
     return "\n".join([*lines, *([f"saved       {Path(options.save)}"] if options.save else [])])

@@ -136,9 +136,9 @@ def new_data(account: Account) -> str:
     if float(new["mean_error_bound"]) >= 1.0:
         return "There are too few examples to bound the mean error of the hypotheses used while learning."
     return (
-        f"These bounds are about the {new['of'].split(';')[0]}, on {count(new['examples'], 'examples')}. None of them is"
-        f" the error of the saved model. They assume that {new['assumes']} (i.i.d.); where it says “at most”, confidence"
-        f" is {percent(new['confidence'])}."
+        f"These bounds are about the {new['of'].split(';')[0]}, on {count(new['examples'], 'examples')}."
+        f" None of them is the error of the saved model. They assume that {new['assumes']} (i.i.d.);"
+        f" where it says “at most”, confidence is {percent(new['confidence'])}."
     )
 
 

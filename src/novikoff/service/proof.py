@@ -20,8 +20,8 @@ from novikoff.service.served import Served, made
 
 MOST_TERMS = 20_000_000
 UPLOADED = (
-    "it was uploaded as a file, and the journal does not have what it learned before: certify it where its data is, with"
-    " novikoff certify"
+    "it was uploaded as a file, and the journal does not have what it learned before: certify it where its data is,"
+    " with novikoff certify"
 )
 
 
