@@ -25,7 +25,7 @@ def ours(file: Path, *options: str) -> Run:
     warm(file)
     child = python("-m", "novikoff", "learn", file, *told)
     report = json.loads(child.out)
-    return Run(child.seconds, report["seconds"] - ten["seconds"], report["error"], ten["seconds"])
+    return Run(child.seconds, report["seconds"] - ten["seconds"], report["progressive_error"], ten["seconds"])
 
 
 def theirs(file: Path, *options: str) -> Run:

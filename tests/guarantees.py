@@ -93,5 +93,5 @@ def tried(world: World, make: Callable[[int], OnlineToBatch], runs: int, count: 
         X, y = world.stream(rng, count)
         model = make(run).partial_fit(X, y, classes=[-1, 1])
         promised = model.bound_
-        found.append((world.error(model), np.nan if promised is None else promised, model.ledger_.error))
+        found.append((world.error(model), np.nan if promised is None else promised, model.ledger_.progressive_error))
     return np.array(found).T

@@ -49,9 +49,9 @@ def test_radius_energy_and_the_rest() -> None:
     ledger = model.ledger_
     assert ledger.radius == pytest.approx(np.sqrt(squares.max()))
     assert ledger.energy == pytest.approx(squares[ledger.mistake_times - 1].sum())
-    assert ledger.error == ledger.mistakes / len(X)
-    assert Ledger().error == 0.0
-    assert set(ledger.as_dict()) == {"examples", "mistakes", "updates", "error", "radius"}
+    assert ledger.progressive_error == ledger.mistakes / len(X)
+    assert Ledger().progressive_error == 0.0
+    assert set(ledger.as_dict()) == {"examples", "mistakes", "updates", "progressive_error", "radius"}
 
 
 def test_the_ledger_goes_on_counting() -> None:

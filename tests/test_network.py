@@ -283,7 +283,7 @@ def test_a_certificate_says_that_there_is_no_theorem() -> None:
     X, y = stream(7)
     certificate = certify(MultilayerPerceptron(passes=2).fit(X, y), X, y)
     assert certificate.bounds == []
-    assert certificate.document["new data"]["progressive"] > 0
+    assert certificate.document["new_data"]["mean_error_bound"] > 0
     assert verify(certificate, X, y) == []
     assert verify(certificate, X * 2, y) != []
 

@@ -59,7 +59,8 @@ class SGD(Weighed):
     rate : float
         r, the length of the first step.
     l1 : float
-        Strength of the L1 penalty, per example: many weights become exactly 0.
+        Strength of the L1 penalty, per example. It shrinks weights towards 0; how many become exactly 0 depends
+        on the stream, and where features are frequent it may be few.
     l2 : float
         Strength of the L2 penalty, per example.
     average : bool
