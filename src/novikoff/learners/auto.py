@@ -61,6 +61,7 @@ class Auto(Judged, Weighed):
     [0.29, 0.23, 0.29, 0.19]
     """
 
+    shows_weights = True
     tabular = "rivals"
     spare_columns = SCORES
 

@@ -57,6 +57,7 @@ class Elimination(Consistent):
     """
 
     bias = False
+    shows_weights = True
 
     def __init__(self, *, k: int = 1, passes: int = 1) -> None:
         self.k = k

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from novikoff._arrays import NDArray, np
@@ -45,13 +46,23 @@ class Slotted(Learner):
         kept = state.copy() if len(rows.values) >= state.geometry.slots.size else None
         if kept is None:
             self._check_rows(state, rows)
+        times = [state.ledger.examples]
         for _ in range(passes):
             taken = self._pass(state, rows, signs, weights)
+            times.append(state.ledger.examples)
             if taken < len(signs):
                 if kept is not None:
                     self._put_back(state, kept)
                     self._check_rows(state, rows)
+                else:
+                    self._record(state, rows, weights, times)
                 raise self._ran_away(taken, nothing_stands=kept is not None or state is not self._state)
+        self._record(state, rows, weights, times)
+
+    def _record(self, state: State, rows: Rows, weights: NDArray[np.float64], times: list[int]) -> None:
+        """Record the sampled examples of all passes; `times` has the number of examples before and after each pass."""
+        for before, after in pairwise(times):
+            state.feature_sample.record(rows, weights, before, after, state.features)
 
     def _put_back(self, state: State, kept: State) -> None:
         state.geometry, state.ledger, state.more = kept.geometry, kept.ledger, kept.more
