@@ -253,6 +253,7 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     many = Kesler(BinaryAuto(**model.get_params()))
     old = model._fitted().copy()
     state: Any = Table(**{**vars(old), "labels": Classes(old.labels.known()), "settings": many._run_settings()})
+    state.feature_sample = old.feature_sample.copy()
     state.make_columns(2)
     council, signed = state.geometry, [AROW_WEIGHT, ADAGRAD_WEIGHT, PERCEPTRON_WEIGHT]
     slots, sums = (array.reshape(-1, state.across, array.shape[1]) for array in (council.slots, council.sums))

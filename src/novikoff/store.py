@@ -25,6 +25,7 @@ from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.learners.state import State
 from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
+from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import PER_SLOT, arrays
 from novikoff.stream.names import Names
 from novikoff.wrap import model_class
@@ -130,7 +131,7 @@ def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[st
     state = model._run_so_far()
     book = state.ledger.book
     tensors = {f"geometry.{name}": _whole(a) for name, a in arrays(model._compact(state)).items()}
-    tensors |= {name: _whole(a) for name, a in model._more_arrays(state).items()}
+    tensors |= {name: _whole(a) for name, a in (model._more_arrays(state) | state.feature_sample.tensors()).items()}
     used = LISTED + len(state.ledger.mistake_times)
     tensors |= {"ledger.counts": _whole(book.counts[:used]), "ledger.sums": book.sums}
     if state.names is not None:
@@ -193,9 +194,10 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
     labels = model._labels_from(header["labels"], rest=header.get("rest", False))
     counts = np.zeros(LISTED + CAPACITY, np.int64)
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
+    ledger = Ledger(Book(counts, tensors["ledger.sums"]))
     state = State(
         geometry=fresh._replace(**_arrays_of(model, fresh, tensors)),
-        ledger=Ledger(Book(counts, tensors["ledger.sums"])),
+        ledger=ledger,
         labels=labels,
         features=features,
         names=Names(json.loads(tensors["names"].tobytes())) if "names" in tensors else None,
@@ -204,6 +206,7 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
         reading=header.get("reading"),
         shuffle=header.get("shuffle"),
         slot_names=dict(json.loads(tensors["slot_names"].tobytes())) if "slot_names" in tensors else None,
+        feature_sample=FeatureSample.from_tensors(tensors, kind, ledger.examples, features),
     )
     return model._completed(state, tensors)
 

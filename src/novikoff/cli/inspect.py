@@ -1,4 +1,4 @@
-"""Shows what a model is: learner, settings, labels, ledger, and the weights that matter most."""
+"""Shows what a model is: learner, settings, labels, ledger, and the features that matter most."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
     parser.add_argument(
-        "--top", metavar="N", type=int, default=20, help="how many weights, the largest first (default: 20)"
+        "--top", metavar="N", type=int, default=20, help="how many features, the most important first (default: 20)"
     )
     parser.add_argument("--epsilon", metavar="E", type=float, help="ε, the error that is asked for")
     parser.add_argument("--delta", metavar="P", type=float, help="δ, the probability to fail (default: 0.05)")
@@ -74,14 +74,38 @@ def _as_text(description: dict[str, Any]) -> str:
     ]
     if description["weights"] is None:
         return "\n".join([*lines, description["hypothesis"] or "There is no single weight vector."])
-    width = max((len(str(w["feature"])) for w in description["weights"]), default=7)
-    many = "scheme" in description and any("speaks_for" in w for w in description["weights"])
-    lines.append(f"{'feature':<{width}}   weight{'         for' if many else ''}")
-    for w in description["weights"]:
-        weight = f"{w['weight']:+.6g}"
-        lines.append(f"{w['feature']!s:<{width}}   {weight:<12}   {w['speaks_for']}" if many
-                     else f"{w['feature']!s:<{width}}   {weight}")  # fmt: skip
-    return "\n".join(lines)
+    return "\n".join([*lines, *_about_features(description)])
+
+
+def _about_features(description: dict[str, Any]) -> list[str]:
+    weights = description["weights"]
+    many = "scheme" in description and any("speaks_for" in w for w in weights)
+    heads = ["feature", "importance", "weight", "std", *(["for"] if many else [])]
+    rows = [
+        [str(w["feature"]), _number(w["importance"]), f"{w['weight']:+.6g}", _number(w["std"])]
+        + ([str(w["speaks_for"])] if many else [])
+        for w in weights
+    ]
+    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
+    lines = [
+        "   ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip() for row in [heads, *rows]
+    ]
+    sampled = description["sampled_examples"] or 0
+    meaning = f"importance = |weight| × standard deviation of the feature, from {sampled:,} sampled examples"
+    return [*lines, *_about_intercept(description["intercept"]), "", meaning]
+
+
+def _number(number: float | None) -> str:
+    return "unknown" if number is None else f"{number:.4g}"
+
+
+def _about_intercept(intercept: float | dict[str, float] | None) -> list[str]:
+    if intercept is None:
+        return []
+    if isinstance(intercept, float):
+        return ["", f"intercept   {intercept:+.6g}"]
+    shown = ", ".join(f"{name}: {value:+.6g}" for name, value in list(intercept.items())[:MOST_LABELS])
+    return ["", f"intercept   {shown}{', …' if len(intercept) > MOST_LABELS else ''}"]
 
 
 def _about_promise(description: dict[str, Any]) -> list[str]:

@@ -44,7 +44,7 @@ examples:
   novikoff learn breast-cancer                        learn a built-in stream, show its ledger
   novikoff learn train.svm --passes 5 --save m.model  learn a file, keep the model
   novikoff predict m.model new.svm --scores           label and score for each line
-  novikoff inspect m.model --top 10                   the weights that matter most
+  novikoff inspect m.model --top 10                   the features that matter most
 """
 
 

@@ -20,6 +20,7 @@ from novikoff.errors import InputError
 from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.ledger import Book, Ledger
+from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import arrays
 from novikoff.parts.many import KNOWN, Tally
 from novikoff.store import described, rebuilt
@@ -82,6 +83,8 @@ def learn(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> Learne
     if not alone:
         steps, classes = model._state.ledger.examples, len(model._state.labels)
         model._state.ledger = at_step(steps)
+        model._state.feature_sample = model._fresh_sample(model._state.kind)
+        model._state.feature_sample.continue_after(steps)
     before = None if model._state is None else model._state.ledger.copy()
     met = shard.learn(model, data)
     if not alone and len(model._state.labels) > classes:
@@ -100,8 +103,10 @@ def gathered(start: bytes, ends: Sequence[Learned], shares: Sequence[float]) -> 
     """How far some shards together have moved the weights, and their ledgers, in their order."""
     base, total, books, tallies, features = unpacked(start)[1], None, [], [], 0
     first = received(start)
+    sample = FeatureSample(first._state.kind)
     for end, share in zip(ends, shares, strict=True):
         model = _received(end.model, base)
+        sample.merge(model._state.feature_sample)
         features = max(features, model._state.features)
         books.append(model._state.ledger)
         tallies.append(_tally(model))
@@ -110,24 +115,25 @@ def gathered(start: bytes, ends: Sequence[Learned], shares: Sequence[float]) -> 
             _grow(model, features)
             (begin, before), (done, after) = _frame(first), _frame(model)
             total = _sum(total, _weighed(displacement(begin, done, before, after), share))
-    return _partial(total, books, _added(tallies, first), features)
+    return _partial(total, books, _added(tallies, first), features, sample)
 
 
 def added(parts: Sequence[bytes]) -> bytes:
     """The same for all of these together."""
-    total, books, tallies, features = None, [], None, 0
+    total, books, tallies, features, sample = None, [], None, 0, None
     for part in parts:
-        by, own, tally, wide = _whole(part)
+        by, own, tally, wide, more = _whole(part)
+        sample = more if sample is None else _merged(sample, more)
         total, features = _sum(total, by), max(features, wide)
         books += own
         tallies = tally if tallies is None else [a + b for a, b in zip(tallies, tally, strict=True)]
-    return _partial(total, books, tallies or [], features)
+    return _partial(total, books, tallies or [], features, sample or FeatureSample())
 
 
 def mixed(start: bytes, part: bytes) -> bytes:
     """The model after the round, packed against its start."""
     model = received(start)
-    total, books, tally, features = _whole(part)
+    total, books, tally, features, sample = _whole(part)
     _grow(model, features)
     state: Any = model._state
     steps = sum(ledger.examples - state.ledger.examples for ledger in books)
@@ -138,6 +144,8 @@ def mixed(start: bytes, part: bytes) -> bytes:
     tensors |= {f"geometry.{name}": array for name, array in arrays(geometry).items()}
     result = rebuilt(header, tensors, "a message")
     result._state.ledger = merged(state.ledger, books)
+    result._state.feature_sample.merge(sample)
+    result._state.feature_sample.continue_after(result._state.ledger.examples)
     if tally:
         _count(result._state, tally)
     return sent(result, start)
@@ -229,6 +237,12 @@ def _longer(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float6
     return a
 
 
+def _merged(sample: FeatureSample, more: FeatureSample) -> FeatureSample:
+    """Merge in place, and return the first."""
+    sample.merge(more)
+    return sample
+
+
 def _padded(by: Moved, geometry: Any) -> Moved:
     slots = len(geometry.slots)
     return by._replace(
@@ -237,9 +251,15 @@ def _padded(by: Moved, geometry: Any) -> Moved:
     )
 
 
-def _partial(total: Moved | None, books: Sequence[Ledger], tally: Sequence[NDArray[np.int64]], features: int) -> bytes:
+def _partial(
+    total: Moved | None,
+    books: Sequence[Ledger],
+    tally: Sequence[NDArray[np.int64]],
+    features: int,
+    sample: FeatureSample,
+) -> bytes:
     header = {"features": features, "ledgers": len(books), "tally": len(tally), "moved": total is not None}
-    tensors: dict[str, NDArray[Any]] = {f"tally.{k}": array for k, array in enumerate(tally)}
+    tensors: dict[str, NDArray[Any]] = {f"tally.{k}": array for k, array in enumerate(tally)} | sample.tensors()
     for k, ledger in enumerate(books):
         tensors |= {f"counts.{k}": ledger.book.counts, f"sums.{k}": ledger.book.sums}
     if total is not None:
@@ -248,7 +268,7 @@ def _partial(total: Moved | None, books: Sequence[Ledger], tally: Sequence[NDArr
     return packed(header, tensors)
 
 
-def _whole(part: bytes) -> tuple[Moved | None, list[Ledger], list[NDArray[np.int64]], int]:
+def _whole(part: bytes) -> tuple[Moved | None, list[Ledger], list[NDArray[np.int64]], int, FeatureSample]:
     """The inverse of `_partial`."""
     header, tensors = unpacked(part)
     books = [Ledger(Book(tensors[f"counts.{k}"], tensors[f"sums.{k}"])) for k in range(header["ledgers"])]
@@ -258,4 +278,5 @@ def _whole(part: bytes) -> tuple[Moved | None, list[Ledger], list[NDArray[np.int
         if group in groups:
             groups[group][own] = array
     tally = [tensors[f"tally.{k}"] for k in range(header["tally"])]
-    return Moved(**groups) if header["moved"] else None, books, tally, header["features"]
+    sample = FeatureSample.from_tensors(tensors, tensors["sample.moments"].dtype, 0, header["features"])
+    return Moved(**groups) if header["moved"] else None, books, tally, header["features"], sample

@@ -63,6 +63,7 @@ class BinaryAuto(Judged, Weighed):
     [0.29, 0.23, 0.29, 0.19]
     """
 
+    shows_weights = True
     tabular = "rivals"
     spare_columns = SCORES
 

@@ -61,6 +61,7 @@ class Elimination(Consistent):
     """
 
     bias = False
+    shows_weights = True
 
     def __init__(self, *, k: int = 1, passes: int = 1, shuffle: bool = True, random_state: int = 0) -> None:
         self.k = k

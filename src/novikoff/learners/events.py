@@ -97,12 +97,14 @@ class OneByOne(Linear):
     def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
         x = new_array(self, state, x)
         self._reserve(state, 1, x.size)
+        state.feature_sample.reserve(x.size, state.features)
         lane = self._refreshed_lane(state)
         return lane.learn_array(x, state.labels.sign(y))
 
     def _learn_terms(self, state: State, x: Any, y: Any) -> int:
         columns, values = new_terms(self, state, x)
         self._reserve(state, 1, len(columns))
+        state.feature_sample.reserve(len(columns), state.features)
         lane = self._refreshed_lane(state)
         lane.prepare(len(columns))
         return lane.learn_terms(columns, values, state.labels.sign(y))

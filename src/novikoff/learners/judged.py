@@ -17,6 +17,8 @@ G = TypeVar("G", bound=Any)
 class Judged(OneByOne):
     """Abstract."""
 
+    shows_weights = False
+
     def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         geometry, slots = own_scratch(state.geometry), state.features + 1
         return lambda rows, tidy, out: judge(geometry, rows, slots, tidy, out)

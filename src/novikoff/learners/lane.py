@@ -45,13 +45,19 @@ class Lane:
         """After features, or the room for them, have changed."""
         self.columns = None if state.names is None else state.names.columns
         old = self.setting
-        if old is None or old.geometry is not state.geometry or old.features != state.features:
+        moments = state.feature_sample.moments
+        if (
+            old is None
+            or old.geometry is not state.geometry
+            or old.features != state.features
+            or old.moments is not moments
+        ):
             if len(self.spare.values) < state.features:
                 self.spare = Sparse(self.spare.starts, np.empty(state.room, np.uint32), np.empty(state.room, self.kind))
             self.terms = Terms(self.desk, self.spare.indices, self.spare.values)
             self.terms_block = pack(self.terms)
             book = state.ledger.book
-            self.setting = Setting(self.rule, state.geometry, self.tie, book, state.features, self.spare)
+            self.setting = Setting(self.rule, state.geometry, self.tie, book, state.features, self.spare, moments)
             self.block = pack(self.setting)
 
     def learn_array(self, x: Any, sign: float) -> int:

@@ -17,6 +17,7 @@ from novikoff.learners.estimator import seeded, truth, whole
 from novikoff.learners.fitted import Fitted
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
+from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import first_outside
 from novikoff.stream import door
 from novikoff.stream.labels import Labels, merged_label
@@ -50,6 +51,8 @@ class Learner(Fitted[State], ABC):
 
     spare_columns: ClassVar[int] = 0
     """How many numbers are noted of each column of weights while an example is learned."""
+    shows_weights: ClassVar[bool] = False
+    """Whether it has `coef_`, so that the spread of the features is sampled for their importance."""
     takes_classes: ClassVar[bool] = False
     """Whether it takes more than two classes by itself, without a scheme around it."""
     two_classes: ClassVar[bool] = True
@@ -258,8 +261,9 @@ class Learner(Fitted[State], ABC):
         self, state: State, rows: Rows, signs: NDArray[np.int8], labels: Labels, weights: NDArray[np.float64]
     ) -> None:
         """partial_fit for rows that a reader has looked through: all finite, no column twice, all with slots."""
-        state.labels = labels
+        state.labels, before = labels, state.ledger.examples
         taken = self._pass(state, rows, signs, weights, known=True)
+        state.feature_sample.record(rows, weights, before, state.ledger.examples, state.features, known=True)
         self._adopt(state)
         if taken < len(signs):
             row = cut(rows, taken, taken + 1)
@@ -277,7 +281,20 @@ class Learner(Fitted[State], ABC):
     def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Labels) -> State:
         geometry = self._geometry(features + 1, kind)
         known = Names(names) if names else None
-        return State(geometry, Ledger(), labels, features, known, np.dtype(kind), self._run_settings())
+        return State(
+            geometry,
+            Ledger(),
+            labels,
+            features,
+            known,
+            np.dtype(kind),
+            self._run_settings(),
+            feature_sample=self._fresh_sample(kind),
+        )
+
+    def _fresh_sample(self, kind: Any) -> FeatureSample:
+        """Return an empty sample of the features, in the given precision."""
+        return FeatureSample(kind) if self.shows_weights else FeatureSample.never()
 
     def _run_settings(self) -> dict[str, Any]:
         """Return the settings that shape a run: all but those of fit alone."""
@@ -385,6 +402,26 @@ class Learner(Fitted[State], ABC):
     def intercept_(self) -> NDArray[np.float64]:
         """The weight of the bias feature."""
         return self._hypothesis(self._learned("intercept_"))[:1] * self._scale()
+
+    @property
+    def feature_std_(self) -> NDArray[np.float64]:
+        """The standard deviation of each feature, estimated from a sample of the examples that were learned; 0 where no
+        sampled example has a value other than 0."""
+        return self._deviations("feature_std_")
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """|weight| × standard deviation of each feature: how much it moves the score. Where there are many columns of
+        weights, the largest of them counts. Unlike those of scikit-learn's trees, importances don't add up to 1."""
+        deviations = self._deviations("feature_importances_")
+        importances: NDArray[np.float64] = np.abs(self.coef_).max(axis=0, initial=0.0) * deviations
+        return importances
+
+    def _deviations(self, name: str) -> NDArray[np.float64]:
+        state = self._learned(name)
+        if not state.feature_sample.is_kept:
+            raise AttributeError(f"{type(self).__name__} has no single weight vector, and so no {name}.")
+        return state.feature_sample.deviations(state.features)[0]
 
     def least_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
         """How often the best hypothesis of the learner's class errs on these rows, where that can be counted."""

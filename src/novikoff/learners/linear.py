@@ -18,6 +18,8 @@ from novikoff.stream.rows import Rows
 class Linear(Slotted):
     """Abstract."""
 
+    shows_weights = True
+
     @abstractmethod
     def _rule(self) -> Any:
         """The rule, from the settings."""

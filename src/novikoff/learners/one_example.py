@@ -83,8 +83,10 @@ def learn_as_batch(model: Any, x: Any, y: Any) -> None:
             row = row_of(*new_terms(model, state, x))
         codes, state.labels = model._told_one(y, known)
         check_values(model, x, row.values)
+        examples = state.ledger.examples
         if model._pass(state, row, codes, np.zeros(0)) == 0:
             raise why_refused(model, state, x)
+        state.feature_sample.record(row, np.zeros(0), examples, state.ledger.examples, state.features)
     except BaseException:
         state.labels = known
         state.forget(*before)

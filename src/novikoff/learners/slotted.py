@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from novikoff._arrays import NDArray, np
+from novikoff._records import NamedTuple
 from novikoff.errors import InputError
 from novikoff.learners.learner import IN_GIVEN_ORDER, Learner, Orders
 from novikoff.learners.state import State
@@ -16,6 +17,14 @@ from novikoff.stream import door
 from novikoff.stream.gather import gather_blocks, gather_codes
 from novikoff.stream.rows import Rows, Sparse, cut, how_many, narrowed, width
 from novikoff.stream.terms import each
+
+
+class Pass(NamedTuple):
+    """A pass over a batch: the order of its rows, and the number of examples of the run before and after it."""
+
+    order: NDArray[np.int64] | None
+    before: int
+    after: int
 
 
 class Slotted(Learner):
@@ -47,15 +56,21 @@ class Slotted(Learner):
         if kept is None:
             self._check_rows(state, rows)
         before, first = state.ledger.mistakes, -1
+        done = list[Pass]()
         for order in orders:
+            start = state.ledger.examples
             taken = self._pass_in_order(state, rows, signs, weights, order)
+            done.append(Pass(order, start, state.ledger.examples))
             if taken < len(signs):
                 if kept is not None:
                     self._put_back(state, kept)
                     self._check_rows(state, rows)
+                else:
+                    self._record(state, rows, weights, done)
                 row = taken if order is None else int(order[taken])
                 raise self._ran_away(row, nothing_stands=kept is not None or state is not self._state)
             first = state.ledger.mistakes - before if first < 0 else first
+        self._record(state, rows, weights, done)
         return first
 
     def _pass_in_order(
@@ -76,6 +91,11 @@ class Slotted(Learner):
             if taken < len(chosen):
                 return part.start + taken
         return len(order)
+
+    def _record(self, state: State, rows: Rows, weights: NDArray[np.float64], passes: list[Pass]) -> None:
+        """Record the sampled examples of all passes."""
+        for order, before, after in passes:
+            state.feature_sample.record(rows, weights, before, after, state.features, order=order)
 
     def _put_back(self, state: State, kept: State) -> None:
         state.geometry, state.ledger, state.more = kept.geometry, kept.ledger, kept.more

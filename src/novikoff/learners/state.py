@@ -8,6 +8,7 @@ from novikoff._arrays import NDArray
 from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
+from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import APPENDED, arrays, resized
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names
@@ -32,6 +33,9 @@ class State:
     """The permutation of the rows that the run began with (stream/permutation.py); None: they kept their order."""
     more: dict[str, NDArray[Any]] = field(default_factory=dict)
     """What some learners count beside the ledger."""
+    feature_sample: FeatureSample = field(default_factory=FeatureSample.never)
+    """The spread of the features, where the learner has `coef_`. Copies of the state share it: examples are recorded
+    after their batch was learned, so that a refused batch leaves nothing to undo."""
 
     @property
     def room(self) -> int:

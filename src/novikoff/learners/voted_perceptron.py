@@ -226,6 +226,7 @@ class VotedPerceptron(OneByOne):
         return score
 
     _score_terms = OneByOne._score_row
+    shows_weights = False
 
     def _hypothesis(self, state: State) -> NDArray[np.float64]:
         raise AttributeError("A vote has no single weight vector: use Perceptron(average=True) for coef_.")

@@ -10,6 +10,7 @@ from novikoff._machine import unpacked
 from novikoff._records import NamedTuple
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
 from novikoff.parts.additive import Additive, Averaged
+from novikoff.parts.feature_sample import NEXT, Moments, has_room, record_row
 from novikoff.parts.geometry import fits, limit, norm, score, score_two, span, tick, update
 from novikoff.parts.rules import loss, signal
 from novikoff.stream.rows import Dense, Holed, Rows, Sparse, ask_for, first, holes, inside, last, measure, proper
@@ -145,17 +146,24 @@ class Setting(NamedTuple):
     """Features in use, for which there may be more slots than that."""
     spare: Sparse
     """Room for the terms of one example."""
+    moments: Moments
 
 
 @compiled_brief
 def learn_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) -> int:
-    """One example, given as the values of all features; UNUSUAL where they are too many or don't lie side by side;
+    """One example, given as the values of all features; UNUSUAL where they are too many or don't lie side by side, or
+    where the example is to be recorded and there is no room for it;
     ZEROS, and nothing learned, where some are 0: the others are then in `spare`, for `learn_sparse`."""
     s = unpacked(block, like)
     if x.size != s.features or x.strides[0] != x.itemsize:
         return UNUSUAL
     rows = Dense(x, x.size)
+    sampled = s.book.counts[EXAMPLES] + 1 == s.moments.clock[NEXT]
+    if sampled and not has_room(s.moments, x.size, s.features + 1):
+        return UNUSUAL
     taken = step(s.rule, s.geometry, rows, 0, y, 1.0, s.tie, s.book)
+    if sampled and taken >= 0:
+        record_row(s.moments, rows, 0, s.book.counts[EXAMPLES])
     if taken == REFUSED:
         drop_zeros(rows, 1, s.spare)
         if s.spare.starts[1] < x.size:
@@ -178,7 +186,12 @@ def learn_sparse(
     rows = Sparse(starts, indices, values)
     if not inside(rows, 0, s.features + 1):
         return UNUSUAL
+    sampled = s.book.counts[EXAMPLES] + 1 == s.moments.clock[NEXT]
+    if sampled and not has_room(s.moments, starts[1], s.features + 1):
+        return UNUSUAL
     taken = step(s.rule, s.geometry, rows, 0, y, 1.0, s.tie, s.book)
+    if sampled and taken >= 0:
+        record_row(s.moments, rows, 0, s.book.counts[EXAMPLES])
     if taken == REFUSED:
         terms = starts[1]
         drop_zeros(rows, 1, rows)

@@ -16,11 +16,11 @@ from novikoff.certificates.spaces import space_of
 from novikoff.learners.learner import Learner
 from novikoff.report import curves
 from novikoff.report.curves import Errors, Mistakes
-from novikoff.report.weights import Weight, by_column, largest
+from novikoff.report.weights import Weight, by_column, intercept, most_important, sampled_examples
 from novikoff.stream.reading import is_builtin
 
 TOP = 20
-"""Weights that are shown."""
+"""Features that are shown."""
 
 
 class Account(NamedTuple):
@@ -39,11 +39,15 @@ class Account(NamedTuple):
     witness_margins: Histogram | None
     learned_margins: Histogram | None
     weights: tuple[Weight, ...] | None
-    """None where there is no single weight vector."""
+    """Of the most important features; None where there is no single weight vector."""
     hypothesis: str | None
     """What was learned in words, where weights don't say it."""
     outcomes: str = "sides"
     """What examples are to the theorems."""
+    intercept: float | None = None
+    """The weight of the bias, where there is one."""
+    sampled: int | None = None
+    """How many examples the standard deviations of the features come from."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -63,7 +67,7 @@ def account(certificate: Certificate, model: Learner, source: Source, titles: Se
     curve = curves.mistakes(state.ledger, first, passes)
     chosen = _witness(certificate)
     seen, reached = _margins(certificate, chosen, model, source)
-    weights = largest(model, TOP) if model.outcomes in ("sides", "kernel") else by_column(model, TOP)
+    weights = most_important(model, TOP) if model.outcomes in ("sides", "kernel") else by_column(model, TOP)
     return Account(
         certificate=certificate,
         titles=tuple(title if is_builtin(title) else Path(title).name for title in titles),
@@ -77,6 +81,8 @@ def account(certificate: Certificate, model: Learner, source: Source, titles: Se
         weights=None if weights is None else tuple(weights),
         hypothesis=model.describe(),
         outcomes=model.outcomes,
+        intercept=constant if isinstance(constant := intercept(model), float) else None,
+        sampled=sampled_examples(model),
     )
 
 

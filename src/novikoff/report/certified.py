@@ -177,23 +177,35 @@ def _told(histogram: Histogram | None, who: str) -> str:
 
 
 def _weights(account: Account) -> Iterator[str]:
-    title = "What it looks at"
+    title = "What the model looks at"
     if not account.weights:
         why = "All weights are 0." if account.weights is not None else "There is no single weight vector."
         said = f" {_data(account.hypothesis)}" if account.hypothesis else ""
         yield f"<section>\n<h2>{title}</h2>\n<p>{why}{said}</p>\n</section>"
         return
-    note = f"The largest weights of {account.features:,} features and the bias; large values make small weights matter."
-    described = "Bars of the largest weights by feature name; the table below has the same numbers."
+    note = (
+        f"The most important of {account.features:,} features. Importance is |weight| × standard deviation of the"
+        f" feature, estimated from {account.sampled or 0:,} sampled examples: how much the feature moves the score. The"
+        " weight in the table is in the units of the data."
+    )
+    note += "" if account.intercept is None else f" Intercept: {account.intercept:+.6g}.".replace("-", "−")
+    described = "Bars of the importance of features by name; the table below has the same numbers."
     yield from frame.plot(3, title, described, charts.weights(account, "plot-3"), note)
     yield "<details>\n<summary>The same as a table</summary>\n<table>\n<thead><tr>"
     many = account.weights[0].speaks_for is not None
     column = '<th scope="col">of</th>' if many else ""
-    yield f'{column}<th scope="col">feature</th><th scope="col">weight</th></tr></thead>\n<tbody>'
+    heads = ("feature", "importance", "weight", "standard deviation")
+    yield column + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr></thead>\n<tbody>"
     for w in account.weights:
         of = f'<td class="name">{_data(w.speaks_for)}</td>' if many else ""
-        yield f'<tr>{of}<td class="name">{_data(w.feature)}</td><td>{w.weight:+.6g}</td></tr>'
+        cells = (_known(w.importance), f"{w.weight:+.6g}", _known(w.std))
+        row = "".join(f"<td>{cell}</td>" for cell in cells)
+        yield f'<tr>{of}<td class="name">{_data(w.feature)}</td>{row}</tr>'
     yield "</tbody>\n</table>\n</details>"
+
+
+def _known(number: float | None) -> str:
+    return "unknown" if number is None else f"{number:.4g}"
 
 
 def _promised(account: Account) -> Iterator[str]:

@@ -218,7 +218,7 @@ def _bars(histogram: Histogram, edges: tuple[float, float, float], suffix: str, 
 
 
 def weights(account: Account, place: str) -> str:
-    """The largest weights as bars, by name."""
+    """Draw the importance of features as bars, by name, to the side that the weight speaks for."""
     listed = account.weights or ()
     names = [literal(_titled(w), LETTERS) for w in listed]
     full = [literal(_titled(w)) for w in listed]
@@ -233,20 +233,25 @@ def weights(account: Account, place: str) -> str:
                     "type": "bar",
                     "orientation": "h",
                     "y": mine,
-                    "x": [listed[k].weight for k in mine],
+                    "x": [sign * (listed[k].importance or 0.0) for k in mine],
                     "name": label,
                     "marker": _filled(colour, pattern),
-                    "hovertext": [f"{full[k]}: {listed[k].weight:+.4g}" for k in mine],
+                    "hovertext": [f"{full[k]}: {_hovered(listed[k])}" for k in mine],
                     "hoverinfo": "text",
                 }
             )
     y = drawing.axis("", tickmode="array", tickvals=list(range(len(listed))), ticktext=names, autorange="reversed")
     y |= {"tickfont": {"size": 12}, "showgrid": False}
-    x = drawing.axis("weight", zeroline=True, zerolinecolor=INK)
+    x = drawing.axis("weight × standard deviation of the feature", zeroline=True, zerolinecolor=INK)
     layout = drawing.layout(130 + 26 * max(3, len(listed)), xaxis=x, yaxis=y, bargap=0.25)
     layout["legend"] = ABOVE
     layout["margin"] = {**layout["margin"], "t": 40}
     return drawing.as_html(traces, layout, place)
+
+
+def _hovered(weight: Weight) -> str:
+    importance = "unknown" if weight.importance is None else f"{weight.importance:.4g}"
+    return f"importance {importance}, weight {weight.weight:+.4g}"
 
 
 def _titled(weight: Weight) -> str:

@@ -1,11 +1,11 @@
-"""What a model is, in plain values: learner, settings, labels, ledger, and the weights that matter most."""
+"""What a model is, in plain values: learner, settings, labels, ledger, and the features that matter most."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from novikoff import learners
-from novikoff.report.weights import largest
+from novikoff.report.weights import intercept, most_important, sampled_examples
 
 
 def described(model: Any, top: int) -> dict[str, Any]:
@@ -17,15 +17,18 @@ def described(model: Any, top: int) -> dict[str, Any]:
         "features": model.n_features_in_,
         "ledger": model.ledger_.as_dict() if hasattr(model, "ledger_") else None,
         "weights": _weights(model, top),
+        "intercept": intercept(model),
+        "sampled_examples": sampled_examples(model),
         "hypothesis": model.describe(),
     }
 
 
 def _weights(model: Any, top: int) -> list[dict[str, Any]] | None:
-    found = largest(model, top)
+    found = most_important(model, top)
     if found is None:
         return None
-    return [{key: value for key, value in weight._asdict().items() if value is not None} for weight in found]
+    rows = [weight._asdict() for weight in found]
+    return [{key: value for key, value in row.items() if key != "speaks_for" or value is not None} for row in rows]
 
 
 def _labels(model: Any) -> list[Any]:

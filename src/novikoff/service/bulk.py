@@ -115,8 +115,8 @@ class Bulk:
         """Learns from example `start` on, up to one that may be refused, and that one by itself; returns how many are
         done then."""
         state = model._state
-        before = _Before(state.features, len(state.labels), state.geometry)
-        taken = 0
+        before = _Before(state.features, len(state.labels), state.geometry, state.feature_sample.moments)
+        examples, taken = state.ledger.examples, 0
         new = _New([], [])
         try:
             model._goes_on(state)
@@ -124,13 +124,15 @@ class Bulk:
             rows = self._rows(model, state, run, start, start + len(codes), new.names)
             model._make_room(state, len(state.names))
             taken = model._pass(state, rows, codes[: len(rows.starts) - 1], ONCE, known=True)
+            state.feature_sample.record(rows, ONCE, examples, state.ledger.examples, state.features, known=True)
         except InputError:  # said again, in its own words, for the example that it is about
             taken = 0
         finally:
             names = before.names + sum(row < taken for row in new.names)
             labels = before.labels + sum(row < taken for row in new.labels)
             state.forget(names, labels, True)
-            if names > before.names or labels > before.labels or state.geometry is not before.geometry:
+            moved = state.geometry is not before.geometry or state.feature_sample.moments is not before.moments
+            if names > before.names or labels > before.labels or moved:
                 model._adopt(state)
         done = start + taken
         if done < len(run):
@@ -268,6 +270,7 @@ class _Before(NamedTuple):
     names: int
     labels: int
     geometry: Any
+    moments: Any
 
 
 class _New(NamedTuple):

@@ -47,7 +47,7 @@ KEEP = Query("keep", {"type": "boolean", "default": True}, "Whether predictions 
 BAD_LINES = Query(
     "bad_lines", {"enum": ["error", "skip"], "default": "error"}, "What to do about lines that are not right."
 )
-TOP = Query("top", {"type": "integer", "minimum": 0, "maximum": 10_000, "default": 20}, "How many weights.")
+TOP = Query("top", {"type": "integer", "minimum": 0, "maximum": 10_000, "default": 20}, "How many features.")
 UPLOADED = (
     Query("name", {"type": "string", "pattern": protocol.NAME}, "Of the model, where a file is sent."),
     Query("challenges", {"type": "string", "pattern": protocol.NAME}, "Its champion, where a file is sent."),
@@ -99,7 +99,7 @@ ROUTES = (
         problems=(404, 409, 422),
     ),
     Route(
-        "GET", "/v1/models/{name}/inspect", "inspect", PREDICT, "The weights that matter most.", {}, {JSON: None},
+        "GET", "/v1/models/{name}/inspect", "inspect", PREDICT, "The features that matter most.", {}, {JSON: None},
         problems=(404, 409), queries=(TOP,),
     ),
     Route(

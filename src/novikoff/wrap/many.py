@@ -36,6 +36,7 @@ from novikoff.wrap.table import Table
 class Many(Stack, Classed):
     """Abstract: see the schemes beside this file."""
 
+    shows_weights = True
     _lane: OneLane | None = None
     _met = False
     """Whether there was a single example before."""
@@ -134,7 +135,16 @@ class Many(Stack, Classed):
     def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Any) -> Table:
         known = Names(names) if names else None
         geometry = self._geometry(features + 1, kind)
-        state = Table(geometry, Ledger(), labels, features, known, np.dtype(kind), self._run_settings())
+        state = Table(
+            geometry,
+            Ledger(),
+            labels,
+            features,
+            known,
+            np.dtype(kind),
+            self._run_settings(),
+            feature_sample=self._fresh_sample(kind),
+        )
         self._make_columns(state)
         return state
 

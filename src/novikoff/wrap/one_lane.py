@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled
 from novikoff.errors import InputError
 from novikoff.learners.judged import Judged
+from novikoff.ledger import EXAMPLES
 from novikoff.parts import columns as table
 from novikoff.parts.deciding import weigh_all
+from novikoff.parts.feature_sample import NEXT
 from novikoff.parts.geometry import arrays, limit
 from novikoff.parts.many import KNOWN, learn_many
 from novikoff.parts.schemes import One
@@ -146,7 +148,12 @@ class OneLane:
         row, wants = Sparse(np.array([0, len(terms[0])]), *terms), One(np.array([code]))
         slots = self.features + 1
         args = self.scheme, self.rule, self.geometry, row, wants, 1, ALL_ONES, slots, self.across, self.tally
-        return bool(self._call("learn_many", learn_many, *args, self.room, self.book, True))
+        if not self._call("learn_many", learn_many, *args, self.room, self.book, True):
+            return False
+        sample, t = self.state.feature_sample, self.book.counts.item(EXAMPLES)
+        if t == sample.moments.clock.item(NEXT):
+            sample.record(row, ALL_ONES, t - 1, t, self.features, known=True)
+        return True
 
     def columns(self, x: Any) -> NDArray[np.float64] | None:
         """The columns' scores for one example, None where it is not usual."""

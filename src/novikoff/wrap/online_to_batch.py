@@ -238,7 +238,7 @@ class OnlineToBatch(Around):
 
     def _view(self, state: Any) -> State:
         """The learner's own state, with the chosen hypothesis in place of its last one."""
-        names = ("ledger", "labels", "features", "names", "kind", "reading", "slot_names")
+        names = ("ledger", "labels", "features", "names", "kind", "reading", "slot_names", "feature_sample")
         geometry, settings = self._chosen_geometry(state), self.working._run_settings()
         return State(geometry=geometry, settings=settings, **{name: getattr(state, name) for name in names})
 
@@ -246,6 +246,7 @@ class OnlineToBatch(Around):
     def hypothesis_(self) -> Any:
         """The chosen hypothesis as a learner of its own, with the ledger of the run."""
         view = self._view(self._learned("hypothesis_")).copy()
+        view.feature_sample = view.feature_sample.copy()
         learner = self.working
         learner = type(learner)(**learner.get_params())
         learner._adopt(view)

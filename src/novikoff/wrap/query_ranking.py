@@ -39,6 +39,9 @@ __all__ = ["QueryRanking"]
 BOUNDED = "it bounds queries with a preference that is not met, not such preferences, NDCG or MAP"
 
 
+DOCUMENTS = 1  # where they are counted, beside the preferences that were not met
+
+
 class Ranked(NamedTuple):
     """How well queries are ranked, on average."""
 
@@ -212,8 +215,8 @@ class QueryRanking(Stack, Linear):
 
     def _take_queries(self, state: State, rows: Rows, grades: Grades, weights: NDArray[np.float64]) -> int:
         rows = tidied(rows, 0, how_many(rows), state.features)
-        counts = state.more.setdefault("counts", np.zeros(1, np.int64))
-        return learn_queries(
+        counts = state.more.setdefault("counts", np.zeros(2, np.int64))
+        taken = learn_queries(
             UPDATES.index(self.update),
             self._rule(),
             state.geometry,
@@ -226,6 +229,25 @@ class QueryRanking(Stack, Linear):
             state.ledger.book,
             True,
         )
+        if taken == len(grades):
+            self._record_documents(state, rows, grades, weights)
+        return taken
+
+    def _record_documents(self, state: State, rows: Rows, grades: Grades, weights: NDArray[np.float64]) -> None:
+        """Record the sampled documents. They have their own count, for the ledger counts queries."""
+        counts, learned = state.more["counts"], np.zeros(0)
+        before, documents = int(counts[DOCUMENTS]), how_many(rows)
+        if len(weights):
+            learned = np.repeat(weights, np.diff(grades.starts))
+            documents = int(np.count_nonzero(learned))
+        counts[DOCUMENTS] += documents
+        state.feature_sample.record(rows, learned, before, before + documents, state.features, known=True)
+
+    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> State:
+        state = super()._completed(state, tensors)
+        if "counts" in state.more:
+            state.feature_sample.continue_after(int(state.more["counts"][DOCUMENTS]))
+        return state
 
     def _desk(self, state: State, rows: Sparse, grades: Grades) -> Desk:
         documents = int(np.diff(grades.starts).max(initial=0))

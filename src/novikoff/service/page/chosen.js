@@ -200,22 +200,25 @@ function about(model) {
 function weights(told) {
   const found = told.weights ?? [];
   const none = told.weights === null ? told.hypothesis || "There is no single weight vector." : "All weights are 0.";
-  say(at("weights-said"), found.length > 0 ? "" : plain(none, 2000));
+  const meaning = `Importance is |weight| × standard deviation of the feature, from ${count(told.sampled_examples ?? 0, "sampled examples")}.`;
+  say(at("weights-said"), found.length > 0 ? meaning : plain(none, 2000));
   at("weights-table").hidden = found.length === 0;
   const many = found.some((weight) => weight.speaks_for !== undefined);
   at("speaks-for").hidden = !many;
-  const largest = Math.max(...found.map((weight) => Math.abs(weight.weight)));
+  const largest = Math.max(...found.map((weight) => weight.importance ?? 0)) || 1;
   at("weights-body").replaceChildren(
-    ...found.map(({ feature, weight, speaks_for: speaksFor }) => {
+    ...found.map(({ feature, weight, importance, speaks_for: speaksFor }) => {
       const row = make("tr", {}, make("th", { scope: "row" }, make("span", { class: "name" }, plain(feature))));
       if (many) row.append(make("td", { class: "name" }, plain(speaksFor ?? "–")));
-      row.append(make("td", {}, signed(weight)), make("td", { class: "bar" }, bar(weight / largest)));
+      const share = (Math.sign(weight) * (importance ?? 0)) / largest;
+      row.append(make("td", {}, isNumber(importance) ? shown(importance) : "unknown"));
+      row.append(make("td", { class: "bar" }, bar(share)), make("td", {}, signed(weight)));
       return row;
     }),
   );
 }
 
-// A weight as a bar from the middle.
+// An importance as a bar from the middle, to the side that the weight speaks for.
 function bar(share) {
   const look = share < 0 ? "less" : "more";
   const wide = Math.abs(share) * 49;
