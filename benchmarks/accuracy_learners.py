@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from benchmarks import multiclass_vw as vw
 from benchmarks.multiclass_accuracy import LOSSES, peers
 from benchmarks.multiclass_data import Split
+from benchmarks.order import in_given_order
 
 AUTO = "auto"
 RIVER = ("LogisticRegression", "PAClassifier", "ALMAClassifier")
@@ -78,7 +79,7 @@ def river() -> dict[str, Callable[[bool], Any]]:
 
 
 def by_arrays(model: Any, split: Split) -> float:
-    return percent(split.y_test, model.fit(split.X, split.y).predict(split.X_test))
+    return percent(split.y_test, in_given_order(model).fit(split.X, split.y).predict(split.X_test))
 
 
 def by_river(model: Any, split: Split) -> float:

@@ -38,7 +38,7 @@ def novikoff(file: Path, *options: str) -> Run:
     warm(file)
     child = python("-m", "novikoff", "learn", file, *told)
     report = json.loads(child.out)
-    return Run(child.seconds, report["seconds"] - ten["seconds"], report["error"], ten["seconds"])
+    return Run(child.seconds, report["seconds"] - ten["seconds"], report["progressive_error"], ten["seconds"])
 
 
 def vw(file: Path, *options: str, cached: tuple[str, ...] = ()) -> Run:

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from benchmarks import multiclass_data as data
 from benchmarks import multiclass_vw as vw
 from benchmarks.multiclass_scores import accuracy, of_ranking, of_sets
+from benchmarks.order import in_given_order
 
 ORDERS = range(3)
 LOSSES = ("squared", "logistic", "hinge")
@@ -78,7 +79,7 @@ def of_classes(split: data.Split) -> Iterator[tuple[str, dict[str, float]]]:
     for order in _orders(len(split.y)):
         X, y = split.X[order], split.y[order]
         for name, make in {**ours(), **peers()}.items():
-            yield name, accuracy(split.y_test, make().fit(X, y).predict(split.X_test))
+            yield name, accuracy(split.y_test, in_given_order(make()).fit(X, y).predict(split.X_test))
         rows = [train[i] for i in order]
         for name, (reduction, *options) in reductions.items():
             said = vw.classes(rows, y, test, reduction, count, *options, *_bits(split.X))
@@ -89,7 +90,7 @@ def of_passes(split: data.Split, passes: int) -> Iterator[tuple[str, dict[str, f
     for order in _orders(len(split.y)):
         X, y = split.X[order], split.y[order]
         for name, make in {**ours(passes), **peers(passes)}.items():
-            yield name, accuracy(split.y_test, make().fit(X, y).predict(split.X_test))
+            yield name, accuracy(split.y_test, in_given_order(make()).fit(X, y).predict(split.X_test))
 
 
 def of_label_sets(split: data.Split) -> Iterator[tuple[str, dict[str, float]]]:
@@ -99,7 +100,7 @@ def of_label_sets(split: data.Split) -> Iterator[tuple[str, dict[str, float]]]:
     for order in _orders(len(split.y)):
         X, y = split.X[order], split.y[order]
         for name, make in ours_for_sets().items():
-            said = make().fit(X, y).predict(split.X_test)
+            said = in_given_order(make()).fit(X, y).predict(split.X_test)
             yield name, of_sets(split.y_test, _as_rows(said, y.shape[1]))
         for name, make in peers().items():
             yield name, of_sets(split.y_test, OneVsRestClassifier(make()).fit(X, y).predict(split.X_test))
@@ -125,7 +126,7 @@ def _ranked(fold: data.Ranking, seed: int) -> Iterator[tuple[str, Any]]:
     rng = np.random.default_rng(seed)
     order = np.concatenate([np.flatnonzero(fold.groups == query) for query in rng.permutation(np.unique(fold.groups))])
     for name, model in ours_for_queries().items():
-        model.fit(fold.X[order], fold.grades[order], fold.groups[order])
+        in_given_order(model).fit(fold.X[order], fold.grades[order], fold.groups[order])
         yield name, model.predict(fold.X_test)
     X, y = differences(fold, np.random.default_rng(seed))
     for name, make in peers().items():

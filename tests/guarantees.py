@@ -76,7 +76,7 @@ MOST: dict[str, dict[str, Any]] = {
 
 def around(inner: Any, method: str, **settings: Any) -> OnlineToBatch:
     """A new one, around a learner of its own."""
-    learner = None if inner is None else type(inner)(**inner.get_params())
+    learner = Perceptron(shuffle=False) if inner is None else type(inner)(**inner.get_params())
     return OnlineToBatch(learner, method=method, **settings)  # type: ignore[arg-type]
 
 
@@ -93,5 +93,5 @@ def tried(world: World, make: Callable[[int], OnlineToBatch], runs: int, count: 
         X, y = world.stream(rng, count)
         model = make(run).partial_fit(X, y, classes=[-1, 1])
         promised = model.bound_
-        found.append((world.error(model), np.nan if promised is None else promised, model.ledger_.error))
+        found.append((world.error(model), np.nan if promised is None else promised, model.ledger_.progressive_error))
     return np.array(found).T

@@ -9,7 +9,6 @@ import numpy as np
 from novikoff import (
     AROW,
     SGD,
-    Auto,
     BalancedWinnow,
     Elimination,
     Halving,
@@ -21,6 +20,7 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
+from novikoff.learners.auto import BinaryAuto
 
 EVERY: dict[str, Any] = {
     "perceptron": Perceptron(),
@@ -47,7 +47,7 @@ EVERY: dict[str, Any] = {
 """Those that add up examples in some way: they take any numbers, and have a bias."""
 
 OTHERS: dict[str, Any] = {
-    "auto": Auto(),
+    "auto": BinaryAuto(),
     "winnow": Winnow(threshold=3.0),
     "winnow-n": Winnow(),
     "winnow-elimination": Winnow(threshold=4.0, elimination=True, bias=True),
@@ -67,6 +67,8 @@ OTHERS: dict[str, Any] = {
     "kernel-perceptron-budget": KernelPerceptron(kernel="poly:3:1:0.5", average=True, margin=0.5, budget=9),
 }
 ALL = {**EVERY, **OTHERS}
+for _learner in ALL.values():  # the plain protocol: these tests compare fit with other ways to learn the same stream
+    _learner.set_params(shuffle=False)
 VARIANTS = {
     "perceptron-b",
     "perceptron-thick",

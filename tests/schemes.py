@@ -43,6 +43,8 @@ INNER: dict[str, Any] = {
     "sgd-hinge-adagrad-elastic": SGD(loss="hinge", l1=0.01, l2=0.02),
     "sgd-logistic-sqrt-ridge": SGD(schedule="sqrt", l2=0.3),
 }
+for _learner in INNER.values():
+    _learner.set_params(shuffle=False)
 SCHEMES: dict[str, Any] = {
     "one-vs-all": OneVsAll(),
     "all-vs-all": AllVsAll(),
@@ -65,7 +67,7 @@ PATHS = ["a/b/c", "a/b/d", "e", "a/f", "e/g", "h/b/c", "h/i"]
 def scheme(name: str, inner: Any = None, **changes: Any) -> Any:
     """A new one with the settings of that name, around a learner of its own."""
     model = SCHEMES[name]
-    learner = None if inner is None else type(inner)(**inner.get_params())
+    learner = type(inner)(**inner.get_params()) if inner is not None else Perceptron(shuffle=False)
     return type(model)(**{**model.get_params(deep=False), "learner": learner, **changes})
 
 

@@ -13,10 +13,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novikoff import Auto, Hierarchical, Kesler, MultiLabel, OneVsAll, certify, load, save, verify
+from novikoff import Hierarchical, Kesler, MultiLabel, OneVsAll, certify, load, save, verify
 from novikoff.certificates.certificate import Certificate
 from novikoff.cli.main import main
 from novikoff.errors import InputError
+from novikoff.learners.auto import BinaryAuto
 from novikoff.parts.council import PREDICTED, SAID, VOTES, follow
 from novikoff.store import to_bytes
 from novikoff.theory import mistakes
@@ -190,7 +191,7 @@ def test_two_labels_equal_the_twin_to_the_last_bit(form: Any, kind: Any) -> None
     for seed in range(3):
         X, y = real(seed, rows=120)
         X = X.astype(kind)
-        model = Auto(bias=seed != 1, shrink=0.7, share=0.01).fit(form(X), y)
+        model = BinaryAuto(shuffle=False, bias=seed != 1, shrink=0.7, share=0.01).fit(form(X), y)
         twin = TwoLabels(1, X.shape[1], model, kind).run(X, y)
         same(model._state, twin)
         assert model.ledger_.mistakes == twin.mistakes
@@ -203,7 +204,7 @@ def test_many_classes_equal_the_twin_to_the_last_bit(form: Any) -> None:
         X = X.astype(kind)
         y = np.random.default_rng(seed).integers(0, 4, len(X))
         y[:4] = range(4)
-        model = Kesler(Auto()).fit(form(X), y)
+        model = Kesler(BinaryAuto(shuffle=False)).fit(form(X), y)
         twin = Classes(4, X.shape[1], model.learner, kind).run(X, y)
         same(model._state, twin)
         assert model.ledger_.mistakes == twin.mistakes
@@ -221,7 +222,7 @@ def test_many_classes_equal_the_twin_to_the_last_bit(form: Any) -> None:
 def test_no_stream_breaks_the_bound(rows: list[tuple[int, int, str]], shrink: float, share: float) -> None:
     """Labels as drawn, of two and three classes; new classes come as they come."""
     for classes in ("ab", "abc"):
-        learner = Auto(shrink=shrink, share=share)
+        learner = BinaryAuto(shuffle=False, shrink=shrink, share=share)
         model = learner if classes == "ab" else Kesler(learner)
         for a, b, label in rows:
             if label in classes:
@@ -235,7 +236,7 @@ def test_no_stream_breaks_the_bound(rows: list[tuple[int, int, str]], shrink: fl
 @pytest.mark.parametrize("shrink", [0.2, 0.8])
 def test_an_adversary_does_not_break_it_either(shrink: float) -> None:
     """Every label is the opposite of the prediction: the master errs always, so that the best member must err often."""
-    model = Auto(shrink=shrink)
+    model = BinaryAuto(shuffle=False, shrink=shrink)
     draw = np.random.default_rng(5)
     for _ in range(400):
         x = {f"f{j}": float(v) for j, v in enumerate(draw.normal(size=3))}
@@ -249,7 +250,7 @@ def test_an_adversary_does_not_break_it_either(shrink: float) -> None:
 
 def test_a_vote_that_was_lost_comes_back() -> None:
     """Without shares, and with votes that shrink to a hundredth: one that all others have outrun is still there."""
-    model = Auto(shrink=0.01, share=0.0).fit([[1.0], [-1.0]], [1, -1])
+    model = BinaryAuto(shuffle=False, shrink=0.01, share=0.0).fit([[1.0], [-1.0]], [1, -1])
     geometry = model._state.geometry  # type: ignore[union-attr]
     before = geometry.scalars[VOTES : VOTES + 4].copy()
     for _ in range(400):
@@ -278,7 +279,7 @@ def test_the_formula() -> None:
 
 def test_the_certificate_says_it_and_can_be_verified() -> None:
     X, y = real(4, rows=200)
-    model = Auto(passes=2).fit(X, y)
+    model = BinaryAuto(shuffle=False, passes=2).fit(X, y)
     certificate = certify(model, X, y)
     headline = certificate.headline
     assert headline is not None
@@ -290,7 +291,7 @@ def test_the_certificate_says_it_and_can_be_verified() -> None:
     lie["observed"]["members"]["perceptron"] -= 1
     assert verify(Certificate(lie), X, y) != []
     classes = np.arange(len(y)) % 3
-    certificate = certify(Kesler(Auto()).fit(X, classes), X, classes)
+    certificate = certify(Kesler(BinaryAuto(shuffle=False)).fit(X, classes), X, classes)
     assert certificate.headline is not None
     assert verify(certificate, X, classes) == []
 
@@ -302,7 +303,7 @@ def test_no_unit_counts() -> None:
     """Columns times powers of two, which no rounding sees: the same votes to the last bit, and the same predictions."""
     X, y = real(7, rows=300)
     by = 2.0 ** np.random.default_rng(0).integers(-10, 11, X.shape[1])
-    one, other = Auto().fit(X, y), Auto().fit(X * by, y)
+    one, other = BinaryAuto(shuffle=False).fit(X, y), BinaryAuto(shuffle=False).fit(X * by, y)
     assert one.votes_ == other.votes_
     assert one.ledger_.mistakes == other.ledger_.mistakes
     assert one.predict(X).tolist() == other.predict(X * by).tolist()
@@ -312,7 +313,7 @@ def test_no_unit_counts() -> None:
 def test_coefficients_are_those_of_the_two_together() -> None:
     """With all other votes gone, the sign of w·x + b is the prediction."""
     X, y = real(8, rows=300)
-    model = Auto().fit(X, y)
+    model = BinaryAuto(shuffle=False).fit(X, y)
     votes = model._state.geometry.scalars[2:6]  # type: ignore[union-attr]
     votes[:] = [0.0, 0.0, 1.0, 0.0]
     X = X[np.abs(X).max(axis=1) < 2.0]
@@ -324,7 +325,7 @@ def test_coefficients_are_those_of_the_two_together() -> None:
 
 def test_weights_of_all_classes_are_in_the_same_units() -> None:
     """A feature grows a thousandfold, while two of three classes don't move: their weights shrink with it."""
-    model = Kesler(Auto(bias=False))
+    model = Kesler(BinaryAuto(shuffle=False, bias=False))
     for _ in range(3):
         for label in "abc":
             model.learn_one({"x": 1.0 + ord(label) - ord("a"), label: 1.0}, label)
@@ -339,7 +340,7 @@ def test_after_a_change_votes_go_to_who_follows() -> None:
     draw = np.random.default_rng(1)
     X = draw.normal(size=(2000, 2))
     y = np.sign(X[:, 0]) * np.where(np.arange(2000) // 200 % 2, 1, -1)
-    model = Auto().fit(X, y)
+    model = BinaryAuto(shuffle=False).fit(X, y)
     counted = model.observed()["members"]
     assert counted["perceptron"] == min(counted.values())
     assert model.ledger_.mistakes < (counted["arow"] + counted["perceptron"]) / 2
@@ -351,8 +352,8 @@ def test_after_a_change_votes_go_to_who_follows() -> None:
 def test_files_and_pieces_give_the_same_bytes(tmp_path: Path) -> None:
     X, _ = real(9, rows=90)
     y = np.arange(len(X)) % 3
-    whole = Kesler(Auto()).partial_fit(X, y)
-    part = Kesler(Auto()).partial_fit(X[:1], y[:1])
+    whole = Kesler(BinaryAuto(shuffle=False)).partial_fit(X, y)
+    part = Kesler(BinaryAuto(shuffle=False)).partial_fit(X[:1], y[:1])
     for k in range(1, 40):
         part.partial_fit(sp.csr_matrix(X[k : k + 1]), y[k : k + 1])
     save(part, tmp_path / "part.model")
@@ -366,11 +367,15 @@ def test_files_and_pieces_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_other_schemes_say_no() -> None:
     X, y = [[0.0, 1.0], [1.0, 0.0]], [0, 1]
-    for scheme in (OneVsAll(Auto()), Hierarchical(Auto()), Kesler(Auto(), update="uniform")):
+    for scheme in (
+        OneVsAll(BinaryAuto(shuffle=False)),
+        Hierarchical(BinaryAuto(shuffle=False)),
+        Kesler(BinaryAuto(shuffle=False), update="uniform"),
+    ):
         with pytest.raises(InputError, match="takes learners"):
             scheme.fit(X, [str(label) for label in y])
     with pytest.raises(InputError, match="takes learners"):
-        MultiLabel(Auto()).fit(X, [["a"], ["b"]])
+        MultiLabel(BinaryAuto(shuffle=False)).fit(X, [["a"], ["b"]])
 
 
 @pytest.mark.parametrize(

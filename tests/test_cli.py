@@ -194,7 +194,7 @@ def test_one_label_against_the_rest(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = str(tmp_path / "out.txt")
     answer = result(capsys, "predict", model, "digits", "--output", out, "--quiet")
     assert set(Path(out).read_text().split("\n")) == {"3", "not 3", ""}
-    assert answer["error"] < 0.05  # a tenth of the digits are threes: always "not 3" would err on 0.10
+    assert answer["progressive_error"] < 0.05  # a tenth of the digits are threes: always "not 3" would err on 0.10
     assert main(["learn", "digits", "--resume", model, "--save", model, "--quiet"]) == 0
     assert novikoff.load(model).ledger_.examples == 4 * 1797
     assert main(["learn", "digits", "--resume", model, "--positive", "4", "--quiet"]) == 2
@@ -339,7 +339,11 @@ def test_predict_to_a_file_with_json(data: Path, tmp_path: Path, capsys: pytest.
     main(["learn", str(data), "--passes", "5", "--save", model, "--quiet"])
     capsys.readouterr()
     answer = result(capsys, "predict", model, str(data), "--output", str(out), "--quiet")
-    assert answer == {"examples": 4, "labelled": 4, "errors": 0, "error": 0.0}
+    low, high = answer.pop("model_error_interval")
+    assert (low, round(high, 4)) == (0.0, 0.6024)  # 1 − 0.025^(1/4)
+    assert answer == {
+        "examples": 4, "labelled": 4, "errors": 0, "model_error": 0.0, "accuracy": 1.0, "confidence": 0.95,
+    }  # fmt: skip
     assert out.read_text() == "1\n-1\n1\n-1\n"
     assert main(["predict", model, str(data), "--json"]) == 2
     unseen = tmp_path / "unseen.svm"

@@ -38,7 +38,7 @@ def weights(model: Any) -> NDArray[np.float64]:
 def test_kesler_is_one_long_learner(average: bool) -> None:
     """The top preference of each example, built in full and learned by a binary AROW without a bias."""
     X, y = stream(1)
-    model = Kesler(AROW(average=average)).fit(csr(X), y)
+    model = Kesler(AROW(average=average, shuffle=False)).fit(csr(X), y)
     long, last = (AROW(bias=False, average=each) for each in (average, False))
     for x, label in zip(X, y, strict=True):
         w = np.zeros((CLASSES, 10)) if last._state is None else last.coef_.reshape(CLASSES, 10)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from novikoff import Perceptron, save
 from novikoff.report import words
 from novikoff.service import page, tokens
 from novikoff.theory.conversion import progressive
@@ -161,7 +162,8 @@ def test_from_the_first_model_to_a_late_label(server: str, window: Any) -> None:
         assert f"{ledger['mistakes']} after {ledger['examples']} examples" in (
             window.locator("#mistakes-chart").get_attribute("aria-label") or ""
         )
-    said(window, "#error-most", "at most|too few")
+    mistakes, count = ledger["mistakes"], ledger["examples"]
+    said(window, "#error-of", f"^of the run: {mistakes} of {count} predictions made while learning were wrong$")
     said(window, "#learned-rate", r"\d")
     said(window, "#learn-p99", r"within [\d.]+\sms")
     # It predicts, and is told the label later: once.
@@ -209,7 +211,7 @@ def test_a_certificate_in_words_and_as_a_line(server: str, window: Any) -> None:
     most = re.search(r"at most ([\d,]+) mistake", text)
     assert most is not None
     said(window, "#allowed", r"^[\d,]+$")
-    said(window, "#allowed-on", "on the first 20 examples")
+    said(window, "#allowed-on", "^mistakes at most, in the run of the first 20 examples$")
     window.check("#log")
     window.wait_for_function("document.querySelector('#mistakes-chart .line.allowed').getTotalLength() > 100")
     assert window.locator("#bounds-body tr").count() >= 1
@@ -229,6 +231,37 @@ def test_a_certificate_in_words_and_as_a_line(server: str, window: Any) -> None:
     said(window, "#certified", "^$")  # it was not of this one
     window.click("#certify")
     said(window, "#certified", ".", broken=True)
+
+
+def test_the_tile_of_the_bound_after_certifying(server: str, window: Any, tmp_path: Path) -> None:
+    """Of a learner without a theorem, of one whose bound is for this order only, and of a model that was uploaded."""
+    for name in ("arow", "auto"):
+        call(server, "POST", "models", {"name": name, "learner": name, "settings": {}})
+        learn(server, LETTERS * 2, name)
+    X = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]
+    save(Perceptron(passes=3).fit(X, ["up", "right", "right", "up"]), tmp_path / "m.model")
+    request = urllib.request.Request(  # noqa: S310
+        f"{server}/v1/models?name=uploaded",
+        (tmp_path / "m.model").read_bytes(),
+        {"Content-Type": "application/octet-stream"},
+    )
+    urllib.request.urlopen(request, timeout=60).close()  # noqa: S310
+    tiles = {
+        "arow": ("not certified yet", "certified; there is no theorem for this learner", "–"),
+        "auto": ("not certified yet", "mistakes at most, in the run of the first 10 examples", r"[\d,]+"),
+        "uploaded": ("it was uploaded as a file.*novikoff certify", "it was uploaded as a file.*novikoff certify", "–"),
+    }
+    for name, (before, after, number) in tiles.items():
+        window.goto(f"{server}/#model/{name}")
+        said(window, "#chosen-name", f"^{name}$")
+        said(window, "#allowed-on", f"^{before}$")
+        window.click("#certify")
+        said(window, "#certified", ".", broken=name == "uploaded")
+        said(window, "#allowed-on", f"^{after}$")
+        said(window, "#allowed", f"^{number}$")
+    said(window, "#error-of", "of the run: .*; that includes its run before it was uploaded$")
+    text = window.locator("#chosen .tiles").inner_text()
+    assert re.findall(r".*[Ee]rror.*", text)[:2] == ["Progressive error", "Recent progressive error"]
 
 
 def test_champion_and_challenger_side_by_side(server: str, window: Any) -> None:

@@ -52,7 +52,7 @@ def test_certified_and_verified(model: Any) -> None:
     changed[0] ^= 1
     assert verify(certificate, X, changed) != []
     assert "569 examples" in str(certificate)
-    for words in ("bounds", "observed", "new data", "model"):
+    for words in ("bounds", "observed", "new_data", "model"):
         document = json.loads(certificate.as_json())
         document[words] = None if words != "bounds" else [{"name": "x"}]
         if document[words] != certificate.document[words]:
@@ -70,7 +70,7 @@ def test_what_a_certificate_of_boosting_says() -> None:
     assert bound["made"] == round(model.training_error_ * len(y))
     assert bound["made"] <= bound["allowed"] <= 1.001 * model.bound_ * len(y)
     assert bound["numbers"]["product"] == model.bound_
-    assert certificate.document["new data"] is None
+    assert certificate.document["new_data"] is None
     assert certificate.headline == bound
     perfect = certify(AdaBoost().fit([[0.0], [1.0]], [0, 1]), [[0.0], [1.0]], [0, 1])
     assert perfect.bounds[0]["allowed"] == 0.0
@@ -84,12 +84,12 @@ def test_what_a_certificate_of_boosting_says() -> None:
 def test_what_a_certificate_of_bagging_says() -> None:
     X, y = CANCER
     model = RandomForest(trees=40).fit(X, y)
-    new = certify(model, X, y, confidence=0.9).document["new data"]
-    assert new["vote"] == model.error_bound(0.9).value < 0.5
-    assert "estimate" in new["not shown"]
+    new = certify(model, X, y, confidence=0.9).document["new_data"]
+    assert new["model_error_bound"] == model.error_bound(0.9).value < 0.5
+    assert "estimate" in new["not_shown"]
     assert "independently" in new["assumes"]
     averaged = certify(RandomForest(trees=5, combine="average").fit(X, y), X, y)
-    assert averaged.document["new data"] is None
+    assert averaged.document["new_data"] is None
     with pytest.raises(InputError, match="out_of_bag=False"):
         certify(RandomForest(trees=5, out_of_bag=False).fit(X, y), X, y)
     with pytest.raises(InputError, match="no theorem"):
@@ -150,7 +150,7 @@ def test_learners_inside_and_one_label_against_the_rest(
     assert out["classes"] == 2
     assert load(model).classes_.tolist() == ["b", "not b"]
     told = result(capsys, "predict", model, str(data), "--output", str(tmp_path / "p"))
-    assert (told["labelled"], told["error"]) == (150, out["training_error"])
+    assert (told["labelled"], told["model_error"]) == (150, out["training_error"])
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ def wrong_by_a_plain_loop(X: Any, y: Any) -> list[int]:
 def test_mistakes_are_listed_by_the_number_of_the_example() -> None:
     X = np.sign(np.random.default_rng(0).standard_normal((500, 4)))
     y = np.where(X.sum(axis=1) > 1, 1, -1)
-    model = Perceptron(bias=False).fit(X, y)
+    model = Perceptron(bias=False, shuffle=False).fit(X, y)
     assert model.ledger_.mistake_times.tolist() == wrong_by_a_plain_loop(X, y)
     assert model.ledger_.stride == 1
 
@@ -34,7 +34,7 @@ def test_a_long_list_is_thinned_and_stays_true() -> None:
     """Labels by coin: about every second example is a mistake, far more than the list holds."""
     rng = np.random.default_rng(1)
     X, y = np.sign(rng.standard_normal((30_000, 3))), rng.choice([-1, 1], 30_000)
-    ledger = Perceptron(bias=False).fit(X, y).ledger_
+    ledger = Perceptron(bias=False, shuffle=False).fit(X, y).ledger_
     times = wrong_by_a_plain_loop(X, y)
     assert len(times) > 2 * CAPACITY
     assert ledger.mistakes == len(times)
@@ -44,14 +44,14 @@ def test_a_long_list_is_thinned_and_stays_true() -> None:
 
 def test_radius_energy_and_the_rest() -> None:
     X, y = real(0)
-    model = Perceptron().fit(X, y)
+    model = Perceptron(shuffle=False).fit(X, y)
     squares = (X**2).sum(axis=1) + 1
     ledger = model.ledger_
     assert ledger.radius == pytest.approx(np.sqrt(squares.max()))
     assert ledger.energy == pytest.approx(squares[ledger.mistake_times - 1].sum())
-    assert ledger.error == ledger.mistakes / len(X)
-    assert Ledger().error == 0.0
-    assert set(ledger.as_dict()) == {"examples", "mistakes", "updates", "error", "radius"}
+    assert ledger.progressive_error == ledger.mistakes / len(X)
+    assert Ledger().progressive_error == 0.0
+    assert set(ledger.as_dict()) == {"examples", "mistakes", "updates", "progressive_error", "radius"}
 
 
 def test_the_ledger_goes_on_counting() -> None:

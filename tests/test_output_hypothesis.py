@@ -65,7 +65,7 @@ def test_from_learning_to_verifying(
     assert promised["stopped"] == (method in MORE)
     assert (promised["bound"] is None) == (method == "average")
     shown = said(capsys, "learn", data, *how)
-    assert f"output      {method}: {promised['chosen']}" in shown
+    assert f"this model  {promised['chosen']} ({method})" in shown
     assert f"promised    {promised['sentence']}" in shown
     assert ("independently" in shown) == (promised["bound"] is not None)
     assert promised["sentence"] in said(capsys, "inspect", model)
@@ -75,11 +75,11 @@ def test_from_learning_to_verifying(
     document = json.loads(certificate.read_text())
     assert document["hypothesis"] == promised
     assert document["hypothesis"] == out["certificate"]["hypothesis"]
-    assert (document["new data"] is None) == promised["stopped"]  # a run that ends by itself has no typical error
+    assert (document["new_data"] is None) == promised["stopped"]  # a run that ends by itself has no typical error
     assert said(capsys, "verify", certificate, data) == "verified\n"
     assert promised["sentence"] in said(capsys, "certify", model, data, "--budget", "0.01", "--quiet")
     text = page.read_text()
-    assert "The hypothesis that predicts" in text
+    assert "Error of the saved model" in text
     assert promised["chosen"] in text
 
 

@@ -226,7 +226,9 @@ def test_predictions_without_labels(kind: str, tmp_path: Path, capsys: pytest.Ca
     assert out.split() == expected
     assert err.endswith("2 examples, no labels to compare with\n")
     assert main(["predict", model, str(learn)]) == 0
-    assert "6 examples, 0 predicted otherwise than labelled (0.0000)" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "6 examples, accuracy 100.00 % (0 of 6 wrong)\n" in err
+    assert f"error of this model on {learn.name}: 0.00 %, 95 % interval 0.00 to 45.93 % (if {learn.name} is an" in err
 
 
 def test_differences_are_counted_among_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,9 +244,13 @@ def test_differences_are_counted_among_labels(tmp_path: Path, capsys: pytest.Cap
         return json.loads(out), err
 
     told, err = answer(b"1 1:1\n1:1\n-1 1:1\n0.5 1:1\n7 2:1\n2:1\n")
-    assert told == {"examples": 6, "labelled": 4, "errors": 3, "error": 0.75}
-    assert err.endswith("6 examples, 4 with a label, 3 predicted otherwise than labelled (0.7500)\n")
+    low, high = told.pop("model_error_interval")
+    assert (round(low, 4), round(high, 4)) == (0.1941, 0.9937)
+    counted = {"labelled": 4, "errors": 3, "model_error": 0.75, "accuracy": 0.25, "confidence": 0.95}
+    assert told == {"examples": 6, **counted}
+    assert "6 examples, 4 with a label, accuracy 25.00 % (3 of 4 wrong)\n" in err
+    assert "error of this model on new.svm: 75.00 %, 95 % interval 19.41 to 99.37 %" in err
     assert (tmp_path / "out").read_text() == "1\n1\n1\n1\n-1\n-1\n"
     told, err = answer(b"1:1\n")
-    assert told == {"examples": 1, "labelled": 0, "errors": 0, "error": None}
+    assert told == {"examples": 1, "labelled": 0, "errors": 0, "model_error": None}
     assert err.endswith("1 examples, no labels to compare with\n")

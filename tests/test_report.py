@@ -142,7 +142,7 @@ def test_after_the_first_pass_there_is_no_band() -> None:
     assert found.errors.examples[len(found.errors.band) - 1] == 60
     first = dict(zip(found.mistakes.examples, found.mistakes.counts, strict=True))[60]
     assert first == found.document["observed"]["mistakes_of_first_pass"]
-    assert found.errors.band[-1][1] == pytest.approx(found.document["new data"]["progressive"])
+    assert found.errors.band[-1][1] == pytest.approx(found.document["new_data"]["mean_error_bound"])
     assert "gone over 3 times" in page(found)
 
 

@@ -29,7 +29,7 @@ def circle(tmp_path: Path) -> Path:
 def wrong(capsys: pytest.CaptureFixture[str], model: Path, data: Path, out: Path) -> float:
     capsys.readouterr()
     assert main(["predict", str(model), str(data), "--output", str(out), "--json", "--quiet"]) == 0
-    return float(json.loads(capsys.readouterr().out)["error"])
+    return float(json.loads(capsys.readouterr().out)["model_error"])
 
 
 def test_ensembles_remember_their_map(circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

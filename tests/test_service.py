@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import random
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from novikoff import Kesler, Perceptron, load, save, verify
+from novikoff.certificates.certificate import Certificate
 from novikoff.service.proof import gathered
 from novikoff.store import to_bytes
 from tests.service import NDJSON, Nursery, Server, running
@@ -241,6 +244,52 @@ def test_models_come_and_go_as_files(server: Server, nursery: Nursery, tmp_path:
     with running(nursery, server.folder) as again:
         assert to_bytes(downloaded(again, tmp_path, "k")) == to_bytes(learned(stream, Kesler()))
         assert again.ask("GET", "/v1/models/k/certificate")[0] == 422  # its past is not in the journal
+
+
+def test_events_say_how_far_a_model_is_certified(server: Server, tmp_path: Path) -> None:
+    """Not yet, with a bound, without a theorem, not at all: the last for a model that was uploaded."""
+
+    def certificates() -> dict[str, Any]:
+        time.sleep(1.2)  # a picture is kept for a second
+        line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        line.request("GET", "/v1/events")
+        answer = line.getresponse()
+        answer.readline()
+        live = json.loads(answer.readline().removeprefix(b"data: "))
+        answer.close()
+        line.close()
+        return {model["name"]: model["certificate"] for model in live["models"]}
+
+    stream, own = examples(40), {"p": "perceptron", "a": "auto", "none": "arow"}
+    for name, learner in own.items():
+        assert server.ask("POST", "/v1/models", {"name": name, "learner": learner})[0] == 201
+        server.lines(stream, name)
+    save(learned(stream), tmp_path / "up.model")
+    file = {"Content-Type": "application/octet-stream"}
+    assert server.ask("POST", "/v1/models?name=up", (tmp_path / "up.model").read_bytes(), file)[0] == 201
+    before = certificates()
+    assert [before[name] for name in own] == [None, None, None]
+    assert before["up"]["bound"] is None
+    assert "uploaded as a file" in before["up"]["why"]
+    status, problem = server.ask("GET", "/v1/models/up/certificate")
+    assert status == 422
+    assert before["up"]["why"] in problem["error"]
+    documents = {name: server.ask("GET", f"/v1/models/{name}/certificate")[1] for name in own}
+    after = certificates()
+    assert after["up"] == before["up"]
+    for name, document in documents.items():
+        state, best = after[name], Certificate(document).headline
+        assert state["examples"] == 40
+        assert (state["bound"] is None) == (best is None) == (name == "none")
+        assert (state["why"] is None) == (best is not None)
+        if best is not None:
+            assert state["bound"] == {key: best[key] for key in ("allowed", "counts", "any_order", "statement")}
+            assert state["bound"]["any_order"] == (name == "p")
+            history = server.ask("GET", f"/v1/models/{name}/history")[1]["points"]
+            assert {point["bound"] for point in history} == {best["allowed"]}
+    server.ask("DELETE", "/v1/models/p")
+    assert server.ask("POST", "/v1/models", {"name": "p", "learner": "perceptron"})[0] == 201
+    assert certificates()["p"] is None
 
 
 def test_a_certificate_that_can_be_verified(server: Server) -> None:

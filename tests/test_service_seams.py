@@ -132,7 +132,7 @@ def test_nothing_is_claimed_of_what_was_learned_elsewhere(server: Server, tmp_pa
     live = json.loads(answer.readline().removeprefix(b"data: "))
     answer.close()
     line.close()
-    assert [model["error_at_most"] for model in live["models"] if model["name"] == "much"] == [None]
+    assert [model["mean_error_bound"] for model in live["models"] if model["name"] == "much"] == [None]
     assert server.predict({"3": 1.0}, "much")["label"] in ("spam", "ham")
     assert server.learn({"3": 1.0, "7": -1.0}, "spam", "much")[0] == 200
 

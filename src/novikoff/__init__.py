@@ -18,7 +18,7 @@ _HOME = {
     "SGD": "learners.sgd",
     "MultilayerPerceptron": "learners.multilayer_perceptron",
     "AROW": "learners.arow",
-    "Auto": "learners.auto",
+    "Auto": "auto",
     "Winnow": "learners.winnow",
     "BalancedWinnow": "learners.balanced_winnow",
     "Elimination": "learners.elimination",
@@ -64,6 +64,7 @@ __all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604 - the names are th
 if TYPE_CHECKING:
     from novikoff import kernels as kernels
     from novikoff import theory as theory
+    from novikoff.auto import Auto as Auto
     from novikoff.certificates.certificate import certify as certify
     from novikoff.certificates.separability import separable as separable
     from novikoff.certificates.verify import verify as verify
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
     from novikoff.errors import RangeRefused as RangeRefused
     from novikoff.errors import ServiceError as ServiceError
     from novikoff.learners.arow import AROW as AROW
-    from novikoff.learners.auto import Auto as Auto
     from novikoff.learners.balanced_winnow import BalancedWinnow as BalancedWinnow
     from novikoff.learners.elimination import Elimination as Elimination
     from novikoff.learners.halving import Halving as Halving

@@ -80,8 +80,9 @@ class Ledger:
         return int(self.book.counts[WEIGHTED])
 
     @property
-    def error(self) -> float:
-        """M/m, the progressive error."""
+    def progressive_error(self) -> float:
+        """M/m: the share of wrong predictions, each made before its example was learned from. It is about the run, not
+        about the model that the run ends with."""
         return self.mistakes / self.examples if self.examples else 0.0
 
     @property
@@ -117,7 +118,7 @@ class Ledger:
             "examples": self.examples,
             "mistakes": self.mistakes,
             "updates": self.updates,
-            "error": self.error,
+            "progressive_error": self.progressive_error,
             "radius": self.radius,
         }
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff._arrays import NDArray, np
+from novikoff.auto import as_auto, working_model
 from novikoff.errors import ModelFileError
 from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
@@ -50,9 +51,8 @@ def save(model: Learner | Solved, path: str | os.PathLike[str]) -> None:
     write_atomically(Path(path), to_bytes(model))
 
 
-def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
-    """The model in a file; ModelFileError, and the reason, if anything about the file is not right. A kernel with a
-    Python function is not in the file: it is given again as `kernel`."""
+def load_learner(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
+    """Do what `load` does, for commands and servers: an Auto is returned as the learner that does its work."""
     try:
         content = Path(path).read_bytes()
     except OSError as problem:
@@ -61,6 +61,15 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
     if kernel is not None:
         model.with_kernel(kernel)
     return model
+
+
+def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
+    """Return the model in a file.
+
+    ModelFileError, with the reason, where anything about the file is not right. A kernel with a Python function is not
+    in the file: it is given again as `kernel`.
+    """
+    return as_auto(load_learner(path, kernel=kernel))
 
 
 def to_bytes(model: Learner | Solved) -> bytes:
@@ -102,6 +111,7 @@ def described(
     model: Learner | Solved, as_text: Callable[[list[Any]], Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a file holds of a model, and of all models that it is made of."""
+    model = working_model(model)
     about = {"learner": name_of(type(model)), "settings": model.plain_settings()}
     if not isinstance(model, Solved):
         header, tensors = _parts(model, as_text or _as_text)

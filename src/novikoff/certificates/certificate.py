@@ -1,4 +1,4 @@
-"""The certificate: what was run, on which data, what happened, what the theorems allow, what error to expect.
+"""The certificate: what was run, on which data, what happened, and what the theorems allow.
 
 It is made from four things: the data, the learner and its settings, the number of passes, and witnesses. All else
 follows from these by replaying and measuring, and `verify` does just that again. Nothing here knows a learner by name:
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.auto import working_model
 from novikoff.certificates import solved, targets
 from novikoff.certificates.choice import Found, chosen, own_direction
 from novikoff.certificates.document import described, unpacked
@@ -73,9 +74,9 @@ class Certificate:
             if "mixed_mistakes" in seen:  # of a cluster
                 run += f" ({seen['mixed_mistakes']:,.6g} and {seen['mixed_updates']:,.6g} as the mixtures count them)"
         elif "training_errors" in seen:
-            run = f"{seen['training_errors']:,} training errors"
+            run = f"{seen['training_errors']:,} training errors of the saved model"
         else:
-            run = f"{seen['errors']:,} errors out of the bag"
+            run = f"{seen['errors']:,} out-of-bag errors of the saved model"
         lines.append(f"{run} on {seen['examples']:,} examples")
         for b in self.bounds:
             if b["verdict"] == "not applicable":
@@ -84,19 +85,19 @@ class Certificate:
                 lines.append(
                     f"  {b['name']}: at most {b['allowed']:,.1f} {b['counts']} ({b['verdict']}, {b['statement']})"
                 )
-        error = self.document["new data"]
-        if error is not None and "vote" in error:
+        new = self.document["new_data"]
+        if new is not None and "model_error_bound" in new:
             lines.append(
-                f"  on new data: error of the vote at most {error['vote']:.4f} with confidence"
-                f" {error['confidence']:g}, if {error['assumes']}"
+                f"  error of the saved model (the vote) on new data: at most {new['model_error_bound']:.4f} with"
+                f" confidence {new['confidence']:g}, if {new['assumes']}"
             )
-        elif error is not None:
+        elif new is not None:
             lines.append(
-                f"  on new data: mean error of the hypotheses used at most {error['progressive']:.4f}"
-                f" with confidence {error['confidence']:g}, if {IID}"
+                f"  mean error on new data of the hypotheses used while learning (not of the saved model): at most"
+                f" {new['mean_error_bound']:.4f} with confidence {new['confidence']:g}, if {IID}"
             )
         if "hypothesis" in self.document:
-            lines.append(f"  {self.document['hypothesis']['sentence']}")
+            lines.append(f"  the saved model: {self.document['hypothesis']['sentence']}")
         return "\n".join(lines)
 
 
@@ -200,6 +201,7 @@ def certify(
     """
     from novikoff.store import to_bytes
 
+    model = working_model(model)
     fresh = type(model).from_settings(model.plain_settings())
     passes = 1 if isinstance(model, Solved) else int(model.passes)
     certificate, replayed = make(fresh, Arrays(X, y, qid), passes=passes, confidence=confidence, budget=budget)
@@ -231,7 +233,7 @@ def again(document: dict[str, Any], source: Source) -> Certificate:
 
 
 def confidence_of(document: dict[str, Any]) -> float:
-    return float(document["new data"]["confidence"]) if document["new data"] else 0.95
+    return float(document["new_data"]["confidence"]) if document["new_data"] else 0.95
 
 
 def _named(document: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Every learner on the same stream in one go, each with its bound: which kind of learner suits the data?
+"""Several learners on the same stream in one go, each with its bound: which kind of learner suits the data?
 
 The stream is parsed once for all learners, kept in memory as far as it is needed for the search of witnesses, and gone
 through once more to measure them.
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
             "settings": {k: v for k, v in self.model.plain_settings().items() if k != "passes"},
             "mistakes": ledger.mistakes,
             "updates": ledger.updates,
-            "error": ledger.error,
+            "progressive_error": ledger.progressive_error,
             "seconds": self.seconds,
             "bound": None if self.bound is None else self.bound["allowed"],
             "theorem": None if self.bound is None else self.bound["name"],
@@ -98,15 +98,27 @@ class Comparison(NamedTuple):
 def compare(
     titles: list[str], options: Options, *, positive: str | None = None, passes: int = 1, only: Sequence[str] = ()
 ) -> Comparison:
-    """All learners, or only these; where there are more than two labels, in schemes for that. Those in the dual form,
-    whose time grows with the square of the stream, are tried where they are named."""
-    chosen = list(only) or [name for name in names() if not learner_class(name).takes_classes]
+    """Compare the learners that `tried` lists, or only these; where there are more than two labels, in schemes for
+    that."""
+    chosen = list(only) or tried()
     try:
-        return _compared(titles, options, {name: _fresh(name) for name in chosen}, positive, passes)
+        found = _compared(titles, options, {name: _fresh(name) for name in chosen}, positive, passes)
     except TooManyLabels:
         if positive is not None:
             raise
-        return _compared(titles, options, stacked(chosen), None, passes)
+        found = _compared(titles, options, stacked(chosen), None, passes)
+    return found if only else found._replace(left_out={**found.left_out, **not_tried()})
+
+
+def tried() -> list[str]:
+    """Return the learners that are compared where none are named: all with one weight vector, in one pass each."""
+    return [name for name in names() if not learner_class(name).takes_classes]
+
+
+def not_tried() -> dict[str, str]:
+    """Return the learners that are compared only where they are named, and why."""
+    slow = "slow on long streams, so it is tried only where it is named with --learners"
+    return {name: slow for name in names() if learner_class(name).takes_classes}
 
 
 def _compared(

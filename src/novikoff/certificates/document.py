@@ -23,7 +23,9 @@ from novikoff.learners.learner import Learner
 from novikoff.theory import conversion
 from novikoff.theory.promise import IID, nothing
 
-FORMAT = 1
+FORMAT = 2
+MEAN_OF_HYPOTHESES = "mean of the hypotheses used while learning, in the first pass; not the saved model"
+"""Which model `new_data` speaks of where examples were learned one by one."""
 
 
 def described(
@@ -55,7 +57,7 @@ def described(
         "observed": {**ledger.as_dict(), **model.observed(), "mistakes_of_first_pass": first},
         "bounds": [verdict(bound, facts, ledger) for bound in model.bounds()],
         "target": dict(target),
-        "new data": new_data(first, ledger.examples // passes if model.fixed_length else 0, confidence),
+        "new_data": new_data(first, ledger.examples // passes if model.fixed_length else 0, confidence),
         **_promised(model, source, passes, confidence),
         "witnesses": {
             f.name: {**packed_as(f), "measured": numbers_of(m)} for f, m in zip(found, measured, strict=True)
@@ -92,6 +94,10 @@ def _wrong(model: Learner, source: Source) -> int:
 
 
 def new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any] | None:
+    """Return what i.i.d. examples say of the hypotheses used while learning, None for a run without a fixed length.
+
+    Nothing here bounds the error of the saved model.
+    """
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence must be between 0 and 1, but is {confidence}.")
     if examples == 0:
@@ -99,11 +105,13 @@ def new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any] 
     numbers: dict[str, Any] = {"mistakes": mistakes, "examples": examples}
     delta = 1.0 - confidence
     return {
+        "of": MEAN_OF_HYPOTHESES,
         "assumes": IID,
         "confidence": confidence,
-        "progressive": conversion.progressive(**numbers, delta=delta),
-        "random stopping": conversion.random_stopping(**numbers),
-        "penalised": min(1.0, conversion.penalised(**numbers, delta=delta)),
+        **numbers,
+        "mean_error_bound": conversion.progressive(**numbers, delta=delta),
+        "expected_error_of_random_hypothesis": conversion.random_stopping(**numbers),
+        "error_bound_of_penalised_choice": min(1.0, conversion.penalised(**numbers, delta=delta)),
     }
 
 

@@ -36,7 +36,7 @@ def document(model: Solved, source: Source, confidence: float) -> dict[str, Any]
         "observed": observed,
         "bounds": bounds,
         "target": {},
-        "new data": new,
+        "new_data": new,
         "witnesses": {},
     }
     plain: dict[str, Any] = json.loads(

@@ -72,10 +72,15 @@ class Arrays:
 
     def learn(self, model: Learner, passes: int, see: See | None = None) -> int:
         more = {} if self.qid is None else {"qid": self.qid}
-        model.partial_fit(self.X, self.y, **({} if self.arriving else model.beforehand(self.y)), **more)
-        first = model.ledger_.mistakes
-        for _ in range(passes - 1):
+        if self.arriving:
             model.partial_fit(self.X, self.y, **more)
+            first = model.ledger_.mistakes
+            for _ in range(passes - 1):
+                model.partial_fit(self.X, self.y, **more)
+        elif passes != model.passes:
+            raise InputError(f"passes is {passes}, but the learner's settings say {model.passes}")
+        else:
+            first = model.fit_rows(self.X, self.y, **more)
         if see is not None:
             for rows, codes in self.told(model):
                 see(rows, codes)

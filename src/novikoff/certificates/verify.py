@@ -11,7 +11,7 @@ from novikoff.certificates.source import Arrays, Source
 from novikoff.errors import InputError, NovikoffError
 from novikoff.wrap import model_class
 
-NEEDED = ("data", "learner", "settings", "passes", "observed", "bounds", "new data", "witnesses")
+NEEDED = ("data", "learner", "settings", "passes", "observed", "bounds", "new_data", "witnesses")
 
 
 def read(text: str, origin: str) -> dict[str, Any]:

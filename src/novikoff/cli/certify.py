@@ -1,7 +1,8 @@
 """Certifies a model: replays its learning on its data, finds witnesses, and writes what the theorems allow.
 
-The certificate says how many mistakes were made, how many each theorem allows on this very stream, and what error to
-expect on new data. Anyone who has the data can check it with `novikoff verify`.
+The certificate says how many mistakes were made, how many each theorem allows on this very stream, and bounds the mean
+error of the hypotheses used while learning, if examples are i.i.d. Anyone who has the data can check it with `novikoff
+verify`. The error of the saved model is bounded only where a theorem is about that very hypothesis.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def add_certifying(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--confidence", metavar="P", type=float, help="of the error on new data (default: 0.95)")
+    parser.add_argument(
+        "--confidence", metavar="P", type=float, help="of the bounds that assume i.i.d. examples (default: 0.95)"
+    )
     parser.add_argument(
         "--budget",
         metavar="TIMES",
@@ -53,9 +56,9 @@ def add_certifying(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.store import load, to_bytes
+    from novikoff.store import load_learner, to_bytes
 
-    model = load(options.model)
+    model = load_learner(options.model)
     for path in (options.output, options.report):
         if path:
             check_writable(path)

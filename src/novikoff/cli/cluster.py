@@ -18,6 +18,7 @@ from typing import Any
 from novikoff import learners
 from novikoff.cli import interrupt, scheme, settings
 from novikoff.cli.certify import add_certifying, chosen
+from novikoff.cli.figures import progressive_error_lines
 from novikoff.cli.reading import add_reading, options_of
 from novikoff.cli.shuffling import add_random_state, run_settings
 from novikoff.cli.writing import check_writable
@@ -130,13 +131,13 @@ class Rounds:
         if self.quiet:
             return
         if self.heading:
-            print("   round    examples    mistakes      error   examples/s   weights sent", file=sys.stderr)
+            print("   round    examples    mistakes  progressive error   examples/s   weights sent", file=sys.stderr)
         self.heading = False
         now, records = time.perf_counter(), turn.done.records
         examples, mistakes = (sum(getattr(r, name) for r in records) for name in ("examples", "mistakes"))
         rate = examples / max(now - self.before, 1e-9)
         print(
-            f"{number:>8}{examples:>12,}{mistakes:>12,}{mistakes / max(examples, 1):>11.4f}{rate:>13,.0f}"
+            f"{number:>8}{examples:>12,}{mistakes:>12,}{mistakes / max(examples, 1):>19.4f}{rate:>13,.0f}"
             f"{turn.sent / 1e6:>12.2f} MB",
             file=sys.stderr,
         )
@@ -190,11 +191,18 @@ def _summary(learner: Any, seconds: float) -> dict[str, Any]:
         "mistakes": ledger.mistakes,
         "mixed_mistakes": float(ledger.mixed("mistakes")),
         "updates": model.ledger_.updates,
-        "error": ledger.mistakes / max(ledger.examples, 1),
+        "progressive_error": ledger.mistakes / max(ledger.examples, 1),
+        **({"first_pass": _first_round(ledger)} if len(ledger.rounds) > 1 else {}),
         "seconds": seconds,
         "examples_per_second": ledger.examples / seconds,
         "radius": model.ledger_.radius,
     }
+
+
+def _first_round(ledger: Any) -> dict[str, Any]:
+    records = ledger.rounds[0].records
+    examples, mistakes = (sum(getattr(record, name) for record in records) for name in ("examples", "mistakes"))
+    return {"examples": examples, "mistakes": mistakes, "progressive_error": mistakes / max(examples, 1)}
 
 
 def _certified(learner: Any, options: argparse.Namespace) -> dict[str, Any]:
@@ -211,7 +219,7 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
     mixed = f"({report['mixed_mistakes']:,.6g} as the mixtures count them)"
     lines.append(f"mistakes    {report['mistakes']:,}   {mixed}")
     lines.append(f"updates     {report['updates']:,}")
-    lines.append(f"error       {report['error']:.4f}   (mistakes ÷ examples, each predicted before its label was told)")
+    lines += progressive_error_lines(report["mistakes"], report["examples"], report.get("first_pass"))
     lines.append(f"radius      {report['radius']:.6g}")
     lines.append(f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s)")
     if "certificate" in report:

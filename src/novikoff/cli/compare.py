@@ -1,7 +1,9 @@
-"""Compares learners: every one that takes the data, on the same stream in one go, with its bound.
+"""Compares linear learners on the same stream in one go, each with its bound.
 
-Shows mistakes, updates, error, time, what the theorems allow, and whether they favour additive or multiplicative
-updates.
+Tries all learners with one weight vector that take the data, with their default settings; kernel-perceptron and
+multilayer-perceptron only where --learners names them, and no ensembles. Shows mistakes, updates, the progressive error
+of each run, time, what the theorems allow, and whether they favour additive or multiplicative updates. What is left out
+is listed with the reason.
 """
 
 from __future__ import annotations
@@ -73,7 +75,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _as_text(found: Comparison) -> str:
-    titles = f"{'mistakes':>10}{'updates':>10}{'error':>9}{'allowed':>13}{'slack':>8}{'seconds':>10}   theorem"
+    titles = (
+        f"{'mistakes':>10}{'updates':>10}{'progressive error':>19}{'allowed':>13}{'slack':>8}{'seconds':>10}   theorem"
+    )
     wide = max(20, *(len(name) + 2 for name in [*found.left_out, *(entry.name for entry in found.entries)]))
     lines = [f"{'learner':<{wide}}{titles}"]
     for entry in found.entries:
@@ -81,8 +85,9 @@ def _as_text(found: Comparison) -> str:
         allowed = "" if row["bound"] is None else f"{row['bound']:,.0f}"
         slack = "" if row["slack"] is None else f"{row['slack']:.1f}"
         lines.append(
-            f"{row['learner']:<{wide}}{row['mistakes']:>10,}{row['updates']:>10,}{row['error']:>9.4f}{allowed:>13}{slack:>8}"
-            f"{row['seconds']:>10.3f}   {row['theorem'] or 'none shown'}"
+            f"{row['learner']:<{wide}}{row['mistakes']:>10,}{row['updates']:>10,}{row['progressive_error']:>19.4f}"
+            f"{allowed:>13}{slack:>8}{row['seconds']:>10.3f}   {row['theorem'] or 'none shown'}"
         )
     lines += [f"{name:<{wide}}left out: {why}" for name, why in found.left_out.items()]
-    return "\n".join([*lines, "", found.advice])
+    about = "Progressive error: each example was predicted before it was learned from; it is no error of a saved model."
+    return "\n".join([*lines, "", about, found.advice])

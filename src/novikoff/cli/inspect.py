@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from novikoff.cli import output
+from novikoff.cli.figures import progressive_error_lines
 from novikoff.errors import InputError
 
 MOST_LABELS = 20
 EPILOG = """\
-Elimination, Halving and Rectangle tell what a hypothesis without a mistake promises for new data, and with --epsilon
-whether it has seen enough examples for that.
+Elimination, Halving and Rectangle state a bound for the error of this model, if examples are i.i.d. and some hypothesis
+of the class makes no mistake; with --epsilon, whether it has seen enough examples.
 
 examples:
   novikoff inspect spam.model
@@ -34,9 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 def run(options: argparse.Namespace) -> int:
     from novikoff.report.described import described
-    from novikoff.store import load
+    from novikoff.store import load_learner
 
-    model = load(options.model)
+    model = load_learner(options.model)
     description = {**described(model, options.top), **_promised(model, options)}
     print(json.dumps(description, ensure_ascii=False) if options.json else _as_text(description))
     return 0
@@ -67,7 +68,7 @@ def _as_text(description: dict[str, Any]) -> str:
         "settings    " + ", ".join(f"{k}={v}" for k, v in description["settings"].items()),
         *_about_labels(description),
         f"features    {description['features']:,}",
-        *_about_run(ledger),
+        *_about_run(ledger, int(description["settings"].get("passes", 1))),
         *_about_promise(description),
         "",
     ]
@@ -90,12 +91,15 @@ def _about_promise(description: dict[str, Any]) -> list[str]:
     return [f"{title:<12}{text}" for title, text in rows]
 
 
-def _about_run(ledger: dict[str, Any] | None) -> list[str]:
+def _about_run(ledger: dict[str, Any] | None, passes: int) -> list[str]:
     if ledger is None:  # there was none: it has learned all examples at once
         return []
+    errors = progressive_error_lines(ledger["mistakes"], ledger["examples"])
+    if passes > 1:
+        errors.append(f"            (over {passes:,} passes, of which the later ones have seen the labels)")
     return [
         f"examples    {ledger['examples']:,}   mistakes {ledger['mistakes']:,}   updates {ledger['updates']:,}",
-        f"error       {ledger['error']:.4f}",
+        *errors,
         f"radius      {ledger['radius']:.6g}",
     ]
 

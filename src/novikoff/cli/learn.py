@@ -14,6 +14,7 @@ from typing import Any
 from novikoff import _jit, learners
 from novikoff.cli import interrupt, output, representation, scheme, settings
 from novikoff.cli.certify import add_certifying, certified
+from novikoff.cli.figures import progressive_error_lines
 from novikoff.cli.progress import Progress
 from novikoff.cli.reading import DATA, add_reading, is_stream, options_of, reading_for
 from novikoff.cli.reporting import add_report
@@ -37,7 +38,7 @@ Each learner has its own settings: novikoff learn --learner sgd --help shows tho
 The scheme follows from the labels: two of them are told apart by one learner, more by Kesler's construction; sets of
 labels (1,3,7 or a list) are multi-label, labels such as a/b/c hierarchical, data with qid is ranked.
 
-METHOD of --output-hypothesis, and what it promises of new data, if examples are drawn independently and come once:
+METHOD of --output-hypothesis, and what it promises of the saved model, if examples are i.i.d. and come once:
 {output.ABOUT}
 
 examples:
@@ -112,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
     if asked and (options.resume or "-" in options.data):
         raise InputError(f"{asked} is for a run from its beginning on files: not with --resume or standard input.")
     before = learner.ledger_.examples if resumed else 0
-    model, reading = _learned(learner, passes, options)
+    model, reading, first_pass = _learned(learner, passes, options)
     known: list[Any] = model._state.labels.known() if model.two_classes else []
     if model.two_classes and len(known) < 2:
         raise InputError(
@@ -122,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         from novikoff.store import save
 
         save(model, options.save)
-    report = _summary(model, reading, before, time.perf_counter() - began)
+    report = _summary(model, reading, before, time.perf_counter() - began, first_pass)
     compiling = min(_jit.seconds_compiling, report["seconds"])
     if asked:
         report["certificate"] = certified(model, _reading_options(model, options), passes, options)
@@ -130,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any, Reading]:
+def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any, Reading, dict[str, int] | None]:
     """The model after all passes. Where two labels turn out to be more, files are begun anew with a scheme for that."""
     name = "resumed" if options.resume else "binary" if _for_two(options) else scheme.named(options)
     try:
@@ -153,7 +154,10 @@ def _for_two(options: argparse.Namespace) -> bool:
     return bool(options.positive or options.output_hypothesis)
 
 
-def _passes(learner: Any, name: str | None, passes: int, options: argparse.Namespace) -> tuple[Any, Reading]:
+def _passes(
+    learner: Any, name: str | None, passes: int, options: argparse.Namespace
+) -> tuple[Any, Reading, dict[str, int] | None]:
+    """The model, what was read, and the counts of the first pass where there are several."""
     reading = reading_for(options.data, _reading_options(learner, options), learner._state)
     if options.shuffle:
         shuffle_reading(reading, options, ranking=_may_rank(learner, name))
@@ -177,10 +181,12 @@ def _passes(learner: Any, name: str | None, passes: int, options: argparse.Names
     following = model.following(reading, positive=options.positive)
     following.all(chain([first], batches), progress)
     interrupt.check()
+    ledger = model.ledger_
+    first_pass = {"examples": ledger.examples - already, "mistakes": ledger.mistakes - mistakes}
     for _ in range(passes - 1):
         following.once(progress)
         interrupt.check()
-    return model, reading
+    return model, reading, first_pass if passes > 1 else None
 
 
 def _may_rank(learner: Any, name: str | None) -> bool:
@@ -217,9 +223,9 @@ def _model(options: argparse.Namespace) -> tuple[Any, int]:
         kind = learners.learner_class(name)
         model = kind(**{**learners.variant_settings(name), **given}, **run_settings(kind, options))
         return output.wrapped(model, options), model.passes
-    from novikoff.store import load
+    from novikoff.store import load_learner
 
-    model = load(options.resume)
+    model = load_learner(options.resume)
     if not hasattr(model, "ledger_"):
         raise InputError(f"{options.resume}: {type(model).__name__} learns from all examples at once and can't go on.")
     passes = given.pop("passes", 1)
@@ -248,7 +254,13 @@ def _can_be_read(titles: list[str], passes: int) -> None:
         raise InputError(f"{streams[0]}: can be read once only: for --passes, or to name it twice, use a file.")
 
 
-def _summary(model: Any, reading: Reading, before: int, seconds: float) -> dict[str, Any]:
+def _with_error(counts: dict[str, int]) -> dict[str, Any]:
+    return {**counts, "progressive_error": counts["mistakes"] / max(counts["examples"], 1)}
+
+
+def _summary(
+    model: Any, reading: Reading, before: int, seconds: float, first_pass: dict[str, int] | None
+) -> dict[str, Any]:
     ledger = model.ledger_
     return {
         "learner": learners.name_of(type(model.inner)),
@@ -257,7 +269,8 @@ def _summary(model: Any, reading: Reading, before: int, seconds: float) -> dict[
         "features": model.n_features_in_,
         "mistakes": ledger.mistakes,
         "updates": ledger.updates,
-        "error": ledger.error,
+        "progressive_error": ledger.progressive_error,
+        **({} if first_pass is None else {"first_pass": _with_error(first_pass)}),
         "seconds": seconds,
         "examples_per_second": (ledger.examples - before) / seconds,
         "radius": ledger.radius,
@@ -280,6 +293,7 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace, compiling: flo
         more.append(f"saved       {Path(options.save)}")
     saved = "".join(f"\n{line}" for line in more)
     scheme = "".join(f"{key:<12}{value}\n" for key, value in report.items() if key in ("scheme", "classes"))
+    errors = "\n".join(progressive_error_lines(report["mistakes"], report["examples"], report.get("first_pass")))
     # A first run makes its machine code: without a word, its pace would be taken for that of learning.
     once = f"; {compiling:.1f} s of it compiling, once" if compiling >= 0.1 else ""
     return (
@@ -289,7 +303,7 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace, compiling: flo
         f"features    {report['features']:,}\n"
         f"mistakes    {report['mistakes']:,}\n"
         f"updates     {report['updates']:,}\n"
-        f"error       {report['error']:.4f}   (mistakes ÷ examples, each predicted before its label was told)\n"
+        f"{errors}\n"
         f"radius      {report['radius']:.6g}\n"
         f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s{once})"
     ) + saved

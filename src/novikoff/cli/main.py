@@ -28,7 +28,7 @@ COMMANDS = {
     "predict": "predict with a model",
     "inspect": "show what a model has learned",
     "certify": "say how many mistakes the theorems allow on a stream",
-    "compare": "try every learner on the same stream",
+    "compare": "try linear learners side by side on the same stream",
     "verify": "check a certificate against its data",
     "separable": "separable or not, with a proof",
     "generate": "make a stream from a concept class, or the worst one for a learner",

@@ -31,7 +31,7 @@ GIVEN = (
 def add_output(parser: argparse.ArgumentParser) -> None:
     """After the settings of the learner: a learner may have an ε of its own."""
     group = parser.add_argument_group(
-        "a hypothesis with a guarantee for new data, if examples are drawn independently (docs/online_to_batch.md)"
+        "a saved model with a guarantee for its own error, if examples are i.i.d. (docs/online_to_batch.md)"
     )
     group.add_argument("--output-hypothesis", metavar="METHOD", choices=tuple(METHODS), help="which one: see below")
     taken = "--epsilon" in parser._option_string_actions
@@ -77,10 +77,12 @@ def lines(promised: dict[str, Any]) -> list[tuple[str, str]]:
     """What is promised of the hypothesis that predicts, as lines of a summary."""
     rows = []
     if "why" in promised:
-        rows = [("output", f"{promised['method']}: {promised['chosen']}"), ("why", promised["why"])]
-        used = f"{promised['examples_used']:,} examples, and then it stopped" if promised["stopped"] else ""
+        rows = [("this model", f"{promised['chosen']} ({promised['method']})"), ("why", promised["why"])]
+        if promised["stopped"]:
+            rows.append(("used", f"{promised['examples_used']:,} examples; it is frozen since then"))
         if promised.get("later"):
-            used += f"; wrong on {promised['later_mistakes']:,} of {promised['later']:,} that came after"
-        rows += [("used", used)] if used else []
+            wrong, later = promised["later_mistakes"], promised["later"]
+            about = f"(error of this model on the {later:,} examples after it was frozen: {wrong:,} wrong)"
+            rows.append(("later", f"{wrong / later:.4f}   {about}"))
     rows.append(("promised", promised["sentence"]))
     return [*rows, ("assumes", promised["assumes"])] if promised["bound"] is not None else rows

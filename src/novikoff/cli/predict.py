@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,10 +18,13 @@ from novikoff.stream.labels import plain
 from novikoff.stream.reading import Batch, Reading
 from novikoff.stream.rows import Rows
 
+DELTA = 0.05
+"""How often the interval may miss the error of the model."""
 EPILOG = f"""\
 {DATA}
-It is read as what the model was learned from. The labels in it, if there are any, are compared with the predictions,
-and the share of differences shown on stderr.
+It is read as what the model was learned from. Where it has labels, they are compared with the predictions, and the
+error of this model on DATA is shown on stderr with its exact 95 % interval (Clopper and Pearson). The interval holds
+for new examples if DATA is an i.i.d. sample that the model has not learned from.
 Features that the model has never seen weigh nothing (1 for Winnow, where weights start).
 Several labels stand with commas between them; of a ranking the score of each document is shown. With --scores there is
 a score for each class, in the order in which inspect shows them.
@@ -44,13 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.store import load, write_atomically
+    from novikoff.store import load_learner, write_atomically
 
     if options.json and not options.output:
         raise InputError("--json needs --output FILE: stdout can't take both the predictions and the JSON object.")
     if options.output:
         check_writable(Path(options.output))
-    model = load(options.model)
+    model = load_learner(options.model)
     how = options_of(options)
     how.unlabelled = True
     reading = reading_for([options.data], how, model._state)
@@ -134,12 +138,24 @@ class _Compared:
         found = self.ranking()
         if found is not None:
             return found
-        told = {"labelled": self.labelled, "errors": self.wrong, "error": self.share}
-        return told if self.edges is None or not self.labelled else {**told, "tree_loss": self.apart / self.labelled}
+        counts: dict[str, Any] = {"labelled": self.labelled, "errors": self.wrong, "model_error": self.share}
+        if self.share is not None:
+            counts |= {"accuracy": 1.0 - self.share, "model_error_interval": self.interval(), "confidence": 1.0 - DELTA}
+            counts |= {} if self.edges is None else {"tree_loss": self.apart / self.labelled}
+        return counts
 
     @property
     def share(self) -> float | None:
         return self.wrong / self.labelled if self.labelled else None
+
+    def interval(self) -> list[float] | None:
+        """The ends of the exact interval for the error of this model; None where there are too many examples for it."""
+        from novikoff.theory import binomial
+
+        if not 0 < self.labelled <= binomial.MOST:
+            return None
+        counts: dict[str, Any] = {"mistakes": self.wrong, "examples": self.labelled, "delta": DELTA / 2.0}
+        return [binomial.lower(**counts), binomial.upper(**counts)]
 
     def ranking(self) -> dict[str, Any] | None:
         """NDCG and MAP, where documents have grades and queries."""
@@ -154,14 +170,23 @@ class _Compared:
             return None
         return {**ranked(scores, grades, query_starts(queries))._asdict()}
 
-    def __str__(self) -> str:
+    def describe(self, data: str) -> str:
+        """Return what the comparison says of this model on `data`, in one or two lines."""
         found = self.ranking()
         if found is not None:
             return f"{found['queries']:,} queries, NDCG@10 {found['ndcg']:.4f}, MAP {found['map']:.4f}"
         if self.share is None:
             return "no labels to compare with"
-        tree = "" if self.edges is None else f", tree loss {self.apart / self.labelled:.4f}"
-        return f"{self.wrong:,} predicted otherwise than labelled ({self.share:.4f}){tree}"
+        text = (
+            f"accuracy {100.0 * (1.0 - self.share):.2f} % ({self.wrong:,} of {self.labelled:,} wrong)\n"
+            f"error of this model on {data}: {100.0 * self.share:.2f} %"
+        )
+        ends = self.interval()
+        if ends is not None:  # rounded outward
+            low, high = math.floor(1e4 * ends[0]) / 100.0, math.ceil(1e4 * ends[1]) / 100.0
+            text += f", {100.0 * (1.0 - DELTA):g} % interval {low:.2f} to {high:.2f} %"
+            text += f" (if {data} is an i.i.d. sample that the model has not learned from)"
+        return text if self.edges is None else f"{text}; tree loss {self.apart / self.labelled:.4f}"
 
 
 def _lines(spelled: list[str], scores: Any) -> str:
@@ -176,5 +201,6 @@ def _report(examples: int, compared: _Compared, options: argparse.Namespace) -> 
         print(json.dumps({"examples": examples, **compared.as_dict()}))
     if not options.quiet:
         among = "" if compared.labelled in (0, examples) else f"{compared.labelled:,} with a label, "
+        data = "standard input" if options.data == "-" else Path(options.data).name
         with contextlib.suppress(BrokenPipeError):
-            print(f"{examples:,} examples, {among}{compared}", file=sys.stderr)
+            print(f"{examples:,} examples, {among}{compared.describe(data)}", file=sys.stderr)

@@ -1,4 +1,5 @@
-"""Progress on stderr, a line at 1, 2, 4, 8 … examples: mistakes, error so far and since the last line, rate."""
+"""Progress on stderr, a line at 1, 2, 4, 8 … examples: mistakes, progressive error so far and since the last
+line, rate."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ class Progress:
         if self.quiet or ledger.examples < self.next:
             return
         if self.next == self.start + 1:
-            print("    examples    mistakes      error   since last   examples/s", file=sys.stderr)
+            print("    examples    mistakes  progressive error   since last   examples/s", file=sys.stderr)
         since = (ledger.mistakes - self.mistakes) / (ledger.examples - self.examples)
         rate = (ledger.examples - self.start) / max(time.perf_counter() - self.began, 1e-9)
         print(
-            f"{ledger.examples:>12,}{ledger.mistakes:>12,}{ledger.error:>11.4f}{since:>13.4f}{rate:>13,.0f}",
+            f"{ledger.examples:>12,}{ledger.mistakes:>12,}{ledger.progressive_error:>19.4f}{since:>13.4f}{rate:>13,.0f}",
             file=sys.stderr,
         )
         self.examples, self.mistakes = ledger.examples, ledger.mistakes

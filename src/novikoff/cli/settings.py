@@ -45,10 +45,10 @@ def whose(option: str) -> str:
 
 
 def _resumed_learner(path: str) -> str:
-    from novikoff.store import load
+    from novikoff.store import load_learner
 
     try:
-        model = load(path)
+        model = load_learner(path)
         return learners.name_of(type(getattr(model, "inner", model)))
     except NovikoffError:  # to be said when the file is really needed
         return DEFAULT_LEARNER

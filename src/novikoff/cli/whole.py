@@ -92,7 +92,7 @@ def _summary(model: Any, name: str, examples: int, seconds: float, options: argp
     else:
         out = model.out_of_bag_
         found |= {"out_of_bag_error": out.error, "out_of_bag_examples": out.judged}
-        found |= {"error_bound": model.error_bound(options.confidence or 0.95).value}
+        found |= {"model_error_bound": model.error_bound(options.confidence or 0.95).value}
     return {**found, "seconds": seconds, "examples_per_second": examples / seconds}
 
 
@@ -100,11 +100,15 @@ def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
     lines = [f"{key:<12}{report[key]}" for key in ("learner", "scheme", "classes")]
     lines += [f"{key:<12}{report[key]:,}" for key in ("examples", "features", "members")]
     if "bound" in report:
-        lines.append(f"error       {report['training_error']:.4f}   (of the examples that it has learned from)")
-        lines.append(f"allowed     {report['bound']:.4g}   (for these, by the theorem of boosting)")
+        about = "training error: of this model on the examples it learned from"
+        lines.append(f"error       {report['training_error']:.4f}   ({about})")
+        lines.append(f"allowed     {report['bound']:.4g}   (bound of the training error, by the theorem of boosting)")
     else:
-        lines.append(f"error       {report['out_of_bag_error']:.4f}   (out of the bag: an estimate)")
+        lines.append(f"error       {report['out_of_bag_error']:.4f}   (out-of-bag estimate of the error of this model)")
         sure = options.confidence or 0.95
-        lines.append(f"at most     {report['error_bound']:.4f}   (on new data, with confidence {sure:g}, if i.i.d.)")
+        lines.append(
+            f"at most     {report['model_error_bound']:.4f}   (error of this model, the vote, on new data, with"
+            f" confidence {sure:g}, if i.i.d.)"
+        )
     lines.append(f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s)")
     return "\n".join([*lines, *([f"saved       {Path(options.save)}"] if options.save else [])])

@@ -95,7 +95,7 @@ def _document(
         },
         "bounds": [verdict(bound, facts, mixed) for bound in bounds],
         "target": dict(target),
-        "new data": new_data(
+        "new_data": new_data(
             sum(record.mistakes for record in first), sum(record.examples for record in first), confidence
         ),
         "witnesses": {

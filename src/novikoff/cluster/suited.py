@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from novikoff.auto import Auto
 from novikoff.cluster.displacement import MIXED
 from novikoff.errors import InputError
 from novikoff.learners.estimator import whole
@@ -15,7 +16,8 @@ from novikoff.wrap.many import Many
 SCHEMES = ("Kesler", "OneVsAll", "AllVsAll", "OutputCode")
 WHOLE = "what it learns is no vector of weights, and has no mean: use Winnow, BalancedWinnow or Perceptron"
 INSTEAD = {
-    "Auto": "it follows several learners, whose weights are not its own: use AROW, SGD or Perceptron(average=True)",
+    "BinaryAuto": "it follows several learners, whose weights are not its own: use AROW, SGD or"
+    " Perceptron(average=True)",
     "VotedPerceptron": "it predicts by the votes of its hypotheses, which have no mean: use Perceptron(average=True)",
     "KernelPerceptron": "it keeps examples, which would have to go everywhere: use a linear learner on products of the"
     " features (--map poly:2)",
@@ -35,6 +37,7 @@ OTHERS = "only linear learners can, and Kesler, OneVsAll, AllVsAll and OutputCod
 def prepared(learner: Any, rounds: int) -> Any:
     """A fresh model of this kind for so many rounds, which are its passes; InputError where it can't be mixed."""
     whole(rounds=rounds)
+    learner = learner.inner if isinstance(learner, Auto) else learner
     if not isinstance(learner, Learner):
         raise _refused(learner)
     inner, scheme = learner.inner, isinstance(learner, Many)
@@ -48,6 +51,7 @@ def prepared(learner: Any, rounds: int) -> Any:
         )
     model = type(learner).from_settings(learner.plain_settings())
     model.inner.passes = int(rounds)
+    model.inner.shuffle = False  # shards are learned in the order in which they are given
     model._check_all()
     if not isinstance(model._geometry(2, np.float64), MIXED):
         raise _refused(learner)

@@ -47,6 +47,10 @@ class AROW(Weighed):
         Add a feature that is always 1.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -67,6 +71,8 @@ class AROW(Weighed):
         tie: Literal["positive", "negative"] = "positive",
         bias: bool = True,
         passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
     ) -> None:
         self.r = r
         self.average = average
@@ -74,6 +80,8 @@ class AROW(Weighed):
         self.tie = tie
         self.bias = bias
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         within(1e-9, 1e9, r=self.r)

@@ -28,33 +28,35 @@ from novikoff.parts.rules import Told
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
-__all__ = ["Auto"]
+__all__ = ["BinaryAuto"]
 
 NAMES = ("arow", "adagrad", "arow and adagrad", "perceptron")
 
 
 @final
-class Auto(Judged, Weighed):
-    """Four learners that vote, each the heavier the seldomer it has erred: what to use where nothing is known yet.
-
-    The units of features don't count, and after a change in the stream the votes go to those who follow it. Two labels;
-    `Kesler(Auto())` takes more. `coef_` has the weights of AROW and AdaGrad together; the prediction is by vote.
+class BinaryAuto(Judged, Weighed):
+    """Four learners that vote, each with a weight that shrinks when it errs; of two classes. `novikoff.Auto` is for any
+    number of classes.
 
     Parameters
     ----------
     shrink : float
         β, from 0.01 to 0.99: what is left of a vote after a mistake.
     share : float
-        α, from 0 to 0.1: which share of all votes is dealt out evenly after a wrong prediction.
+        α, from 0 to 0.1: which share of all votes is redistributed evenly after a wrong prediction.
     bias : bool
         Add a feature that is always 1.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
-    >>> from novikoff import Auto
-    >>> model = Auto().fit([[0, 1000], [0.1, 0], [0.2, 1000], [0, 3000]], ["up", "right", "right", "up"])
+    >>> from novikoff.learners.auto import BinaryAuto
+    >>> model = BinaryAuto().fit([[0, 1000], [0.1, 0], [0.2, 1000], [0, 3000]], ["up", "right", "right", "up"])
     >>> model.predict([[0.3, 1000], [0, 2000]]).tolist(), model.ledger_.mistakes
     (['right', 'up'], 2)
     >>> [round(vote, 2) for vote in model.votes_.values()]
@@ -64,11 +66,22 @@ class Auto(Judged, Weighed):
     tabular = "rivals"
     spare_columns = SCORES
 
-    def __init__(self, *, shrink: float = 0.8, share: float = 0.001, bias: bool = True, passes: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        shrink: float = 0.8,
+        share: float = 0.001,
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
         self.shrink = shrink
         self.share = share
         self.bias = bias
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         within(0.01, 0.99, shrink=self.shrink)
@@ -91,7 +104,12 @@ class Auto(Judged, Weighed):
     @property
     def votes_(self) -> dict[str, float]:
         """The vote of each member."""
-        return votes(self._learned("votes_"))
+        return self.votes_of(self._learned("votes_"))
+
+    @staticmethod
+    def votes_of(state: State) -> dict[str, float]:
+        """Return the vote of each member in a state of two or more classes."""
+        return dict(zip(NAMES, state.geometry.scalars[VOTES : VOTES + MEMBERS].tolist(), strict=True))
 
     def observed(self) -> dict[str, Any]:
         return {"members": errors(self._fitted())}
@@ -111,10 +129,6 @@ class Auto(Judged, Weighed):
 
         statement = "M ≤ (ln N + M*·ln(1/β))/(ln(2/(1+β)) − ln(1/(1−α))), M* the mistakes of the best of N members"
         return (Bound("weighted majority", "mistakes", statement, majority, any_order=False, by_run=True),)
-
-
-def votes(state: State) -> dict[str, float]:
-    return dict(zip(NAMES, state.geometry.scalars[VOTES : VOTES + MEMBERS].tolist(), strict=True))
 
 
 def errors(state: State) -> dict[str, int]:

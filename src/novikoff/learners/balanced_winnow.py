@@ -47,6 +47,10 @@ class BalancedWinnow(Weighed):
         Add a feature that is always 1.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -67,6 +71,8 @@ class BalancedWinnow(Weighed):
         average: bool = False,
         bias: bool = True,
         passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
     ) -> None:
         self.alpha = alpha
         self.threshold = threshold
@@ -74,6 +80,8 @@ class BalancedWinnow(Weighed):
         self.average = average
         self.bias = bias
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         above_one(alpha=self.alpha)

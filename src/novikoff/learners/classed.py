@@ -40,8 +40,9 @@ class Classed(Slotted):
     # --- Learning ---
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Forgets what was learned, then learns (X, y) row by row, `passes` times."""
-        return self._fit(X, y, sample_weight)
+        """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False."""
+        self.fit_rows(X, y, sample_weight)
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learns these rows once, going on from before. A class that was never seen is welcome at any time; `classes`

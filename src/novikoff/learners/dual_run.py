@@ -22,6 +22,7 @@ from novikoff.learners.dual import DualState
 from novikoff.parts.budget import chosen, drop, projection
 from novikoff.parts.dual import ENTRIES, FRESH, KEPT, Ways
 from novikoff.parts.dual_loop import add_entry, follow
+from novikoff.stream.gather import gather_rows
 from novikoff.stream.rows import Sparse, cut
 
 VALUES = 1 << 20  # kernel values that are computed at once
@@ -35,11 +36,19 @@ class Told(NamedTuple):
     squares: NDArray[np.float64]
     labels: NDArray[np.int64]
     weights: NDArray[np.float64]
+    numbers: NDArray[np.int64]
+    """The number of each row in its batch: in a Gram matrix, its column."""
 
     def part(self, start: int, stop: int) -> Told:
         rows: Any = cut(self.rows, start, stop)
         weights = self.weights[start:stop] if len(self.weights) else self.weights
-        return Told(rows, self.squares[start:stop], self.labels[start:stop], weights)
+        return Told(rows, self.squares[start:stop], self.labels[start:stop], weights, self.numbers[start:stop])
+
+    def gather(self, order: NDArray[np.int64]) -> Told:
+        """Return a copy with the rows in this order."""
+        rows: Any = gather_rows(self.rows, order)
+        weights = self.weights[order] if len(self.weights) else self.weights
+        return Told(rows, self.squares[order], self.labels[order], weights, self.numbers[order])
 
 
 def rows_at_once(kept: int) -> int:
@@ -73,17 +82,15 @@ class Run:
         while start < end:
             kept = int(self.state.dual.counts[KEPT])
             stop = min(end, start + (1 if self.asked else rows_at_once(kept)))
-            taken = self._block(told.part(start, stop), start, kept, scores, example)
+            taken = self._block(told.part(start, stop), kept, scores, example)
             if start + taken < stop:
                 return start + taken
             start = stop
         return end
 
-    def _block(
-        self, told: Told, start: int, kept: int, scores: NDArray[np.float64], example: NDArray[np.float64]
-    ) -> int:
+    def _block(self, told: Told, kept: int, scores: NDArray[np.float64], example: NDArray[np.float64]) -> int:
         state, count = self.state, len(told.labels)
-        stored = _units(start, start + count, state.kind) if isinstance(self.kernel, Precomputed) else told.rows
+        stored = _units(told.numbers, state.kind) if isinstance(self.kernel, Precomputed) else told.rows
         state.reserve(count, int(stored.starts[-1] - stored.starts[0]))
         wide = room(kept + count)
         if self.buffer.size < count * wide:
@@ -92,7 +99,7 @@ class Run:
         given = np.zeros((len(self.asked), wide))
         if self.asked and kept:
             given[:, :kept] = state.answered(self.asked, table_of(told.rows, state.features))
-        own = self._own_values(told, start)
+        own = self._own_values(told)
         compared(state.dual.kept, self.program, told.rows, told.squares, kept, given, block)
         stack, bits = stack_for(self.program, 1)
         done = 0
@@ -122,12 +129,11 @@ class Run:
                 return done
         return count
 
-    def _own_values(self, told: Told, start: int) -> NDArray[np.float64]:
+    def _own_values(self, told: Told) -> NDArray[np.float64]:
         """K(x, x) of each example."""
         count, features = len(told.squares), self.state.features
         if isinstance(self.kernel, Precomputed):
-            numbers = np.arange(count)
-            return table_of(told.rows, features)[numbers, start + numbers].astype(np.float64)
+            return table_of(told.rows, features)[np.arange(count), told.numbers].astype(np.float64)
         own, given = np.empty(count), np.zeros((len(self.asked), count))
         if self.asked:
             x = table_of(told.rows, features)
@@ -161,6 +167,6 @@ class Run:
                 add_entry(dual, i, c, amount * share, state.ledger.examples, False)
 
 
-def _units(start: int, stop: int, kind: Any) -> Sparse:
-    """Examples start … stop − 1 of a Gram matrix, each by its number."""
-    return Sparse(np.arange(stop - start + 1), np.arange(start, stop, dtype=np.uint32), np.ones(stop - start, kind))
+def _units(numbers: NDArray[np.int64], kind: Any) -> Sparse:
+    """Examples of a Gram matrix, each by its number."""
+    return Sparse(np.arange(len(numbers) + 1), numbers.astype(np.uint32), np.ones(len(numbers), kind))

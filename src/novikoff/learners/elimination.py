@@ -47,6 +47,10 @@ class Elimination(Consistent):
         The longest clause.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -58,9 +62,11 @@ class Elimination(Consistent):
 
     bias = False
 
-    def __init__(self, *, k: int = 1, passes: int = 1) -> None:
+    def __init__(self, *, k: int = 1, passes: int = 1, shuffle: bool = True, random_state: int = 0) -> None:
         self.k = k
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         whole(k=self.k)

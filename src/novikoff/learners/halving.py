@@ -59,6 +59,10 @@ class Halving(Consistent):
         How many cuts there are, evenly from low to high.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -84,6 +88,8 @@ class Halving(Consistent):
         high: float = 1.0,
         steps: int = 21,
         passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
     ) -> None:
         self.hypotheses = hypotheses
         self.size = size
@@ -91,6 +97,8 @@ class Halving(Consistent):
         self.high = high
         self.steps = steps
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         whole(size=self.size, steps=self.steps)

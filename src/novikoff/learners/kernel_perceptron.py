@@ -64,6 +64,10 @@ class KernelPerceptron(Kernelised):
         The most megabytes that kept examples may take.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -88,6 +92,8 @@ class KernelPerceptron(Kernelised):
         drop: Literal["oldest", "smallest", "project"] = "oldest",
         memory: float = 2000.0,
         passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
     ) -> None:
         self.kernel = kernel
         self.average = average
@@ -98,6 +104,8 @@ class KernelPerceptron(Kernelised):
         self.drop = drop
         self.memory = memory
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         kernel_of(self.kernel)

@@ -16,7 +16,7 @@ from novikoff.kernels.program import compiled_from
 from novikoff.kernels.spelling import from_plain, kernel_of, plain
 from novikoff.learners.dual import PER_ENTRY, DualState, Filed, blank, filed, nothing, unfiled
 from novikoff.learners.dual_run import Run, Told, rows_at_once
-from novikoff.learners.learner import TIES, Learner
+from novikoff.learners.learner import IN_GIVEN_ORDER, TIES, Learner, Orders
 from novikoff.learners.one_example import learn_as_batch, row_of, terms
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
@@ -110,14 +110,20 @@ class Kernelised(Learner):
 
     # --- Learning ---
 
-    def _learn(self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], passes: int) -> None:
+    def _learn(
+        self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], orders: Orders = IN_GIVEN_ORDER
+    ) -> int:
         """Learns all rows; where one is not good, none of them."""
         self._check_square(rows, state)
         told = self._measured(state, rows, signs, weights)
-        for _ in range(passes):
-            taken = self._run(state).all(told)
+        before, first = state.ledger.mistakes, -1
+        for order in orders:
+            taken = self._run(state).all(told if order is None else told.gather(order))
             if taken < len(signs):
-                raise self._refused(state, taken, stands=state is self._state)
+                row = taken if order is None else int(order[taken])
+                raise self._refused(state, row, stands=state is self._state)
+            first = state.ledger.mistakes - before if first < 0 else first
+        return first
 
     def _pass(self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], *, known: bool = False) -> int:
         if isinstance(kernel_of(self.kernel), Precomputed):
@@ -153,7 +159,7 @@ class Kernelised(Learner):
             kept = blank(state.features, state.kind, panels=in_panels(state.features, how_many(rows), count)).kept
             size = len(kept.begins)
             state.geometry = state.dual._replace(kept=kept, own=np.zeros(size), first=np.zeros(size, np.int64))
-        return Told(terms, squares, np.asarray(codes, np.int64), weights)
+        return Told(terms, squares, np.asarray(codes, np.int64), weights, np.arange(len(codes)))
 
     def _in_terms(self, state: Any, rows: Rows, features: int) -> tuple[Sparse, NDArray[np.float64]]:
         """The rows in terms, and ‖x‖²; InputError where a row is not good."""

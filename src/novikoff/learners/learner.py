@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Self, TypeAlias
 
 from novikoff._arrays import ArrayLike, NDArray, np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
-from novikoff.learners.estimator import truth, whole
+from novikoff.learners.estimator import seeded, truth, whole
 from novikoff.learners.fitted import Fitted
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
@@ -21,11 +21,19 @@ from novikoff.parts.geometry import first_outside
 from novikoff.stream import door
 from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.names import Names
+from novikoff.stream.permutation import describe_shuffle, permutation
 from novikoff.stream.rows import Rows, cut, how_many
 from novikoff.stream.terms import parts
 from novikoff.theory.bounds import Bound
 
 TIES = {"positive": 1.0, "negative": -1.0}
+FIT_SETTINGS = ("passes", "shuffle", "random_state")
+"""Settings that say how fit goes over its rows; a run may go on with others."""
+
+Orders: TypeAlias = Iterable[NDArray[np.int64] | None]
+"""The order of the rows in each pass; None is the given order."""
+IN_GIVEN_ORDER: Orders = (None,)
+"""One pass."""
 
 
 class Learner(Fitted[State], ABC):
@@ -33,6 +41,8 @@ class Learner(Fitted[State], ABC):
 
     bias: bool
     passes: int
+    shuffle: bool
+    random_state: int
     tie: Any = "positive"
     tabular: ClassVar[str] = "no"
     """Whether many columns of its weights can be learned side by side: each as if it stood alone, as one long vector
@@ -58,11 +68,6 @@ class Learner(Fitted[State], ABC):
     def about_scheme(self) -> dict[str, Any]:
         """What there is to say of how outcomes are made, where they are not two labels."""
         return {}
-
-    def beforehand(self, y: Any) -> dict[str, Any]:
-        """What the first partial_fit must be told to be as fit is."""
-        _, labels = self._told(y, y.shape[0] if hasattr(y, "shape") else len(y))
-        return {"classes": labels.known()} if len(labels) else {}
 
     def told_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
         """Rows as they were learned, and what each asks for, as the loop takes it."""
@@ -100,9 +105,10 @@ class Learner(Fitted[State], ABC):
 
     @abstractmethod
     def _learn(
-        self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], passes: int
-    ) -> None:
-        """Learns all rows, or none where one is refused."""
+        self, state: State, rows: Rows, signs: Any, weights: NDArray[np.float64], orders: Orders = IN_GIVEN_ORDER
+    ) -> int:
+        """Learn all rows, one pass for each order, or none where one is refused; return the mistakes of the first
+        pass."""
 
     @abstractmethod
     def _pass(
@@ -177,8 +183,9 @@ class Learner(Fitted[State], ABC):
     # --- Learning ---
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forgets what was learned, then learns (X, y) in the order of the rows, `passes` times."""
-        return self._fit(X, y, None)
+        """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False."""
+        self.fit_rows(X, y)
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learns these rows once, going on from before; `classes` names both labels at the first call.
@@ -187,15 +194,26 @@ class Learner(Fitted[State], ABC):
         """
         return self._partial_fit(X, y, classes, None)
 
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+    def fit_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, classes: Any = None) -> int:
+        """Do what fit does, with all of `classes` known where given; return the mistakes of the first pass."""
         self._check_all()
         batch = door.batch(X)
         weights = door.weight_array(sample_weight, batch.examples)
-        signs, labels = self._told(y, batch.examples)
+        known = None if classes is None else self._no_labels().named(classes)
+        signs, labels = self._told(y, batch.examples, known)
         state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
-        self._learn(state, batch.rows, signs, weights, int(self.passes))
+        orders = self._orders(state, batch.examples)
+        mistakes = self._learn(state, batch.rows, signs, weights, orders)
         self._adopt(state)
-        return self
+        return mistakes
+
+    def _orders(self, state: State, count: int) -> Orders:
+        """Return the order of `count` rows in each pass of fit, and record it in the state."""
+        passes = int(self.passes)
+        if not self.shuffle:
+            return [None] * passes
+        state.shuffle = describe_shuffle(self.random_state, count)
+        return (permutation(int(self.random_state), number, count) for number in range(passes))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None) -> Self:
         self._check_all()
@@ -213,7 +231,7 @@ class Learner(Fitted[State], ABC):
         before, known = state.ledger.examples, state.labels
         state.labels = labels
         try:
-            self._learn(state, batch.rows, signs, weights, 1)
+            self._learn(state, batch.rows, signs, weights)
         except BaseException:
             if state.ledger.examples == before:  # not where a part of the batch was taken
                 state.labels = known
@@ -252,7 +270,8 @@ class Learner(Fitted[State], ABC):
 
     def _check_all(self) -> None:
         whole(passes=self.passes)
-        truth(**{name: value for name, value in self.get_params().items() if name in ("bias", "average")})
+        truth(**{name: value for name, value in self.get_params().items() if name in ("bias", "average", "shuffle")})
+        seeded(random_state=self.random_state)
         self._check_settings()
 
     def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Labels) -> State:
@@ -261,8 +280,8 @@ class Learner(Fitted[State], ABC):
         return State(geometry, Ledger(), labels, features, known, np.dtype(kind), self._run_settings())
 
     def _run_settings(self) -> dict[str, Any]:
-        """The settings that shape a run: all but the number of passes of fit."""
-        return {name: value for name, value in self.get_params().items() if name != "passes"}
+        """Return the settings that shape a run: all but those of fit alone."""
+        return {name: value for name, value in self.get_params().items() if name not in FIT_SETTINGS}
 
     def _run_so_far(self) -> State:
         """What was learned, provided that the settings are still those it was learned with."""
@@ -379,6 +398,27 @@ class Learner(Fitted[State], ABC):
     def ledger_(self) -> Ledger:
         """What happened: examples, mistakes, updates, radius."""
         return self._learned("ledger_").ledger
+
+    @property
+    def mistake_rows_(self) -> NDArray[np.int64]:
+        """The rows of fit's X on which the mistakes fell that `ledger_.mistake_times` lists, in that order.
+
+        With shuffling, a mistake at time t is not one on row t. A row that was mistaken in several passes is listed
+        once for each. AttributeError where the run has other examples than those of fit.
+        """
+        state = self._learned("mistake_rows_")
+        times = state.ledger.mistake_times - 1
+        if state.shuffle is None:
+            return times
+        rows, seed = state.shuffle["rows"], state.shuffle["seed"]
+        if state.ledger.examples % rows:
+            raise AttributeError("mistake_rows_ is known after fit alone, where all rows have a weight above 0.")
+        passes, places = np.divmod(times, rows)
+        found = np.empty(len(times), np.int64)
+        for number in np.unique(passes).tolist():
+            chosen = passes == number
+            found[chosen] = permutation(seed, number, rows)[places[chosen]]
+        return found
 
 
 def _named(state: State, column: int) -> str:

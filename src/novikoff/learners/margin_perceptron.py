@@ -98,6 +98,10 @@ class MarginPerceptron(OneByOne):
         Add a feature that is always 1.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -110,11 +114,22 @@ class MarginPerceptron(OneByOne):
 
     tabular = "whole"
 
-    def __init__(self, *, gamma: float = 0.1, epsilon: float = 0.5, bias: bool = True, passes: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        gamma: float = 0.1,
+        epsilon: float = 0.5,
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
         self.gamma = gamma
         self.epsilon = epsilon
         self.bias = bias
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         positive(gamma=self.gamma, epsilon=self.epsilon)

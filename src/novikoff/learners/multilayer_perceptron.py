@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.learners.classed import Classed
-from novikoff.learners.estimator import one_of, positive, seeded, whole
+from novikoff.learners.estimator import one_of, positive, whole
 from novikoff.learners.learner import Learner
 from novikoff.learners.one_example import known_terms, row_of
 from novikoff.learners.state import State
@@ -43,9 +43,9 @@ class MultilayerPerceptron(Classed):
     """Layers of sigmoid units, trained by back-propagation, one example or mini-batch a step.
 
     There is one output unit for each class; a class that comes later gets one then. First weights are random numbers
-    that depend on the seed and on their place alone. A mini-batch that is not full at the end of the data waits for
-    more: however a stream is cut into batches of rows, the model is the same. Scale the features: units that see large
-    numbers give 0 or 1 for everything, and learn slowly.
+    that depend on `random_state` and on their place alone. A mini-batch that is not full at the end of the data waits
+    for more: however a stream is cut into batches of rows, the model is the same. Scale the features: units that see
+    large numbers give 0 or 1 for everything, and learn slowly.
 
     Parameters
     ----------
@@ -61,10 +61,12 @@ class MultilayerPerceptron(Classed):
         How many examples a step is made from.
     spread : float
         First weights of the inputs are between −spread and spread; those above lie in ±2√(6/(units below + above)).
-    seed : int
-        Of the first weights.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the first weights and of the random order.
 
     Examples
     --------
@@ -88,8 +90,9 @@ class MultilayerPerceptron(Classed):
         rate: float = 0.3,
         batch: int = 1,
         spread: float = 0.5,
-        seed: int = 0,
         passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
     ) -> None:
         self.hidden = hidden
         self.loss = loss
@@ -97,15 +100,16 @@ class MultilayerPerceptron(Classed):
         self.rate = rate
         self.batch = batch
         self.spread = spread
-        self.seed = seed
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Any:
         return cls(**{**settings, "hidden": tuple(settings["hidden"])})
 
     def _run_settings(self) -> dict[str, Any]:
-        return {**super()._run_settings(), "hidden": list(self.hidden)}
+        return {**super()._run_settings(), "hidden": list(self.hidden), "random_state": self.random_state}
 
     def _check_settings(self) -> None:
         if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence) or not self.hidden:
@@ -118,7 +122,6 @@ class MultilayerPerceptron(Classed):
         one_of(("adagrad", "constant", "sqrt"), schedule=self.schedule)
         positive(rate=self.rate, spread=self.spread)
         whole(batch=self.batch)
-        seeded(seed=self.seed)
 
     def bounds(self) -> Sequence[Bound]:
         return ()
@@ -129,7 +132,7 @@ class MultilayerPerceptron(Classed):
         return fresh(
             [int(units) for units in self.hidden],
             slots,
-            seed=int(self.seed),
+            seed=int(self.random_state),
             spread=float(self.spread),
             adagrad=self.schedule == "adagrad",
             rate=float(self.rate),
@@ -143,10 +146,10 @@ class MultilayerPerceptron(Classed):
         super()._make_room(state, features)
         if state.room + 1 > before:
             slots = state.geometry.slots
-            slots[before:] = first_slots(int(self.seed), float(self.spread), before, len(slots), slots.shape[1])
+            slots[before:] = first_slots(int(self.random_state), float(self.spread), before, len(slots), slots.shape[1])
 
     def _make_outputs(self, state: State) -> None:
-        state.geometry = with_outputs(state.geometry, len(state.labels), int(self.seed))
+        state.geometry = with_outputs(state.geometry, len(state.labels), int(self.random_state))
 
     def _compact(self, state: State) -> Network:
         net, classes = resized(state.geometry, state.features + 1), len(state.labels)

@@ -82,6 +82,10 @@ class PNormPerceptron(OneByOne):
         Add a feature that is always 1.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -93,10 +97,14 @@ class PNormPerceptron(OneByOne):
 
     tabular = "each"
 
-    def __init__(self, *, p: float | None = None, bias: bool = True, passes: int = 1) -> None:
+    def __init__(
+        self, *, p: float | None = None, bias: bool = True, passes: int = 1, shuffle: bool = True, random_state: int = 0
+    ) -> None:
         self.p = p
         self.bias = bias
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         if self.p is not None:

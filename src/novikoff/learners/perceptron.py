@@ -58,6 +58,10 @@ class Perceptron(Weighed):
         Add a feature that is always 1.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -79,6 +83,8 @@ class Perceptron(Weighed):
         tie: Literal["positive", "negative"] = "positive",
         bias: bool = True,
         passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
     ) -> None:
         self.rate = rate
         self.margin = margin
@@ -87,6 +93,8 @@ class Perceptron(Weighed):
         self.tie = tie
         self.bias = bias
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         positive(rate=self.rate)

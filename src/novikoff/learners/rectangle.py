@@ -87,6 +87,10 @@ class Rectangle(Consistent):
     ----------
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -98,8 +102,10 @@ class Rectangle(Consistent):
 
     bias = False
 
-    def __init__(self, *, passes: int = 1) -> None:
+    def __init__(self, *, passes: int = 1, shuffle: bool = True, random_state: int = 0) -> None:
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _rule(self) -> Missed:
         return Missed()

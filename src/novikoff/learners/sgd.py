@@ -59,7 +59,8 @@ class SGD(Weighed):
     rate : float
         r, the length of the first step.
     l1 : float
-        Strength of the L1 penalty, per example: many weights become exactly 0.
+        Strength of the L1 penalty, per example. It shrinks weights towards 0; how many become exactly 0 depends
+        on the stream, and where features are frequent it may be few.
     l2 : float
         Strength of the L2 penalty, per example.
     average : bool
@@ -73,6 +74,10 @@ class SGD(Weighed):
         Add a feature that is always 1.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -97,6 +102,8 @@ class SGD(Weighed):
         tie: Literal["positive", "negative"] = "positive",
         bias: bool = True,
         passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
     ) -> None:
         self.loss = loss
         self.schedule = schedule
@@ -108,6 +115,8 @@ class SGD(Weighed):
         self.tie = tie
         self.bias = bias
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         one_of(tuple(LOSSES), loss=self.loss)

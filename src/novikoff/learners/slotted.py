@@ -8,11 +8,12 @@ from typing import Any
 
 from novikoff._arrays import NDArray, np
 from novikoff.errors import InputError
-from novikoff.learners.learner import Learner
+from novikoff.learners.learner import IN_GIVEN_ORDER, Learner, Orders
 from novikoff.learners.state import State
 from novikoff.parts import loop
 from novikoff.parts.geometry import resized
 from novikoff.stream import door
+from novikoff.stream.gather import gather_blocks, gather_codes
 from novikoff.stream.rows import Rows, Sparse, cut, how_many, narrowed, width
 from novikoff.stream.terms import each
 
@@ -38,20 +39,43 @@ class Slotted(Learner):
     # --- Learning ---
 
     def _learn(
-        self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], passes: int
-    ) -> None:
+        self, state: State, rows: Rows, signs: Any, weights: NDArray[np.float64], orders: Orders = IN_GIVEN_ORDER
+    ) -> int:
         """A batch smaller than the model is looked through first. A larger one is learned at once, and the model put
         back as it was if that fails: copying the model is then cheaper than reading the batch twice."""
         kept = state.copy() if len(rows.values) >= state.geometry.slots.size else None
         if kept is None:
             self._check_rows(state, rows)
-        for _ in range(passes):
-            taken = self._pass(state, rows, signs, weights)
+        before, first = state.ledger.mistakes, -1
+        for order in orders:
+            taken = self._pass_in_order(state, rows, signs, weights, order)
             if taken < len(signs):
                 if kept is not None:
                     self._put_back(state, kept)
                     self._check_rows(state, rows)
-                raise self._ran_away(taken, nothing_stands=kept is not None or state is not self._state)
+                row = taken if order is None else int(order[taken])
+                raise self._ran_away(row, nothing_stands=kept is not None or state is not self._state)
+            first = state.ledger.mistakes - before if first < 0 else first
+        return first
+
+    def _pass_in_order(
+        self,
+        state: State,
+        rows: Rows,
+        signs: Any,
+        weights: NDArray[np.float64],
+        order: NDArray[np.int64] | None,
+    ) -> int:
+        """Learn all rows once in this order; return how many were taken."""
+        if order is None:
+            return self._pass(state, rows, signs, weights)
+        for part, block in gather_blocks(rows, order):
+            chosen = order[part]
+            mine = weights[chosen] if len(weights) else weights
+            taken = self._pass(state, block, gather_codes(signs, chosen), mine)
+            if taken < len(chosen):
+                return part.start + taken
+        return len(order)
 
     def _put_back(self, state: State, kept: State) -> None:
         state.geometry, state.ledger, state.more = kept.geometry, kept.ledger, kept.more

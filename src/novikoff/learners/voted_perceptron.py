@@ -126,6 +126,10 @@ class VotedPerceptron(OneByOne):
         Add a feature that is always 1.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -136,11 +140,19 @@ class VotedPerceptron(OneByOne):
     """
 
     def __init__(
-        self, *, tie: Literal["positive", "negative"] = "positive", bias: bool = True, passes: int = 1
+        self,
+        *,
+        tie: Literal["positive", "negative"] = "positive",
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
     ) -> None:
         self.tie = tie
         self.bias = bias
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         one_of(("positive", "negative"), tie=self.tie)

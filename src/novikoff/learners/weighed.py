@@ -12,8 +12,12 @@ class Weighed(OneByOne):
     """Abstract. An example of weight c makes one step c times as long (for multiplicative learners, of exponents)."""
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Forgets, then learns (X, y), `passes` times. An example of weight c makes one step c times as long."""
-        return self._fit(X, y, sample_weight)
+        """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False.
+
+        An example of weight c makes one step c times as long.
+        """
+        self.fit_rows(X, y, sample_weight)
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learns these rows once, going on from before; `classes` names both labels at the first call."""

@@ -61,6 +61,10 @@ class Winnow(Weighed):
         Add a feature that is always 1.
     passes : int
         How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
 
     Examples
     --------
@@ -84,6 +88,8 @@ class Winnow(Weighed):
         negations: bool = False,
         bias: bool = False,
         passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
     ) -> None:
         self.alpha = alpha
         self.threshold = threshold
@@ -94,6 +100,8 @@ class Winnow(Weighed):
         self.negations = negations
         self.bias = bias
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         above_one(alpha=self.alpha)

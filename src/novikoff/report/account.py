@@ -81,12 +81,12 @@ def account(certificate: Certificate, model: Learner, source: Source, titles: Se
 
 
 def _errors(found: Errors, document: dict[str, Any]) -> Errors:
-    """Without a band where nothing is said of new data: a run that ended by itself has no error that is typical."""
-    return found if document["new data"] else found._replace(band=())
+    """Without a band where the run has no fixed length: a run that ended by itself has no error that is typical."""
+    return found if document["new_data"] else found._replace(band=())
 
 
 def _confidence(document: dict[str, Any]) -> float:
-    return float(document["new data"]["confidence"]) if document["new data"] else 0.95
+    return float(document["new_data"]["confidence"]) if document["new_data"] else 0.95
 
 
 def _witness(certificate: Certificate) -> str | None:

@@ -44,33 +44,34 @@ def _head(account: Account) -> Iterator[str]:
     yield from frame.head(f"{learner} on {named} – novikoff certificate")
     yield f'<header>\n<p class="lab">novikoff {escape(document["novikoff"])} certificate</p>'
     yield f"<h1>{escape(learner)} on {_data(named)}</h1>"
-    for text in (words.made(account), words.allowed(account), words.promised(account), words.new_data(account)):
+    for text in (words.made(account), words.allowed(account), words.promised(account), words.saved_model(account)):
         if text:
             yield f'<p class="question">{escape(text)}</p>'
     yield f"</header>\n{frame.NO_SCRIPT}"
 
 
 def _tiles(account: Account) -> Iterator[str]:
-    """The numbers to take away."""
-    seen, new, best = account.document["observed"], account.document["new data"], words.best_bound(account)
-    share = f"{percent(seen['error'])} of {seen['examples']:,} predictions"
-    tiles = [("Mistakes made", shown(seen["mistakes"]), share)]
-    if best is not None:
-        what = f"{str(best['counts']).capitalize()} allowed at most"
-        tiles.append((what, shown(math.floor(float(best["allowed"]))), f"by {best['name']}, nothing assumed"))
-        slack = "–" if best["slack"] is None else f"{words.times(best['slack'])} ×"
-        tiles.append(("Slack", slack, f"allowed ÷ {_count_made(best)}"))
-    if new is not None and new["progressive"] < 1.0:
-        sure = f"confidence {percent(new['confidence'])}, assuming i.i.d."
-        tiles.append(("Error on new data", f"≤ {words.at_most(new['progressive'])}", sure))
-    promised = account.document.get("hypothesis")
-    if promised is not None and promised["delta"] is not None and promised["bound"] < 1.0:
-        sure = f"confidence {percent(1.0 - promised['delta'])}, assuming i.i.d."
-        tiles.append(("Error of the hypothesis", f"≤ {words.at_most(promised['bound'])}", sure))
+    """The numbers to take away: of the run, and of the saved model only where a theorem is about that hypothesis."""
     yield '<dl class="tiles">'
-    for title, number, note in tiles:
+    for title, number, note in tiles(account):
         yield f"<div><dt>{escape(title)}</dt><dd><b>{escape(number)}</b><span>{escape(note)}</span></dd></div>"
     yield "</dl>"
+
+
+def tiles(account: Account) -> Iterator[tuple[str, str, str]]:
+    """Title, number and note of each tile; title and note say which run or which model the number is about."""
+    seen, best = account.document["observed"], words.best_bound(account)
+    share = f"progressive error of the run: {percent(seen['progressive_error'])} of {seen['examples']:,} predictions."
+    yield "Mistakes made while learning", shown(seen["mistakes"]), share + words.first_pass(account)
+    if best is not None:
+        what = f"{str(best['counts']).capitalize()} allowed in this run, at most"
+        yield what, shown(math.floor(float(best["allowed"]))), f"by {best['name']}, nothing assumed"
+        slack = "–" if best["slack"] is None else f"{words.times(best['slack'])} ×"
+        yield "Slack of this run", slack, f"allowed ÷ {_count_made(best)}"
+    promised = account.document.get("hypothesis")
+    if promised is not None and promised["delta"] is not None and promised["bound"] < 1.0:
+        sure = f"{promised['about'].rstrip(',')}: on new data, with confidence {percent(1.0 - promised['delta'])},"
+        yield "Error of the saved model", f"≤ {words.at_most(promised['bound'])}", f"{sure} assuming i.i.d."
 
 
 def _count_made(bound: dict[str, Any]) -> str:
@@ -99,9 +100,9 @@ def _mistakes(account: Account) -> Iterator[str]:
 def _errors(account: Account) -> Iterator[str]:
     if not account.errors.examples:
         return
-    described = "Plot of running mistakes per example, with a confidence band."
+    described = "Plot of the progressive error, with a confidence band for the mean of the hypotheses used."
     drawn = charts.errors(account, "plot-1")
-    yield from frame.plot(1, "Running error", described, drawn, words.errors_note(account))
+    yield from frame.plot(1, "Progressive error of the run", described, drawn, words.errors_note(account))
 
 
 def _bounds(account: Account) -> Iterator[str]:
@@ -196,11 +197,11 @@ def _weights(account: Account) -> Iterator[str]:
 
 
 def _promised(account: Account) -> Iterator[str]:
-    """What is guaranteed of the hypothesis that predicts, where a theorem speaks of that one."""
+    """What is guaranteed of the saved model, where a theorem speaks of that very hypothesis."""
     promised = account.document.get("hypothesis")
     if promised is None:
         return
-    yield f"<section>\n<h2>The hypothesis that predicts</h2>\n<p>{escape(promised['sentence'])}</p>"
+    yield f"<section>\n<h2>Error of the saved model</h2>\n<p>{escape(promised['sentence'])}</p>"
     facts = {"method": promised["method"], "chosen": promised.get("chosen"), "why": promised.get("why")}
     if promised["bound"] is not None:
         facts |= {"error at most": words.at_most(promised["bound"]) if promised["bound"] < 1.0 else "says nothing"}
@@ -208,7 +209,8 @@ def _promised(account: Account) -> Iterator[str]:
         facts |= {"formula": promised["statement"], "assumes": promised["assumes"]}
     facts |= {"examples used": shown(promised["examples_used"])}
     if promised.get("later"):
-        facts["wrong after it stopped"] = f"{promised['later_mistakes']:,} of {promised['later']:,}"
+        later, wrong = promised["later"], promised["later_mistakes"]
+        facts["wrong on examples after it was frozen"] = f"{wrong:,} of {later:,} ({percent(wrong / later)})"
     yield '<table class="facts">\n<tbody>'
     for name, value in {**facts, **promised["numbers"]}.items():
         if value is not None:
@@ -218,17 +220,14 @@ def _promised(account: Account) -> Iterator[str]:
 
 
 def _new_data(account: Account) -> Iterator[str]:
-    new = account.document["new data"]
+    new = account.document["new_data"]
     if new is None:
         return
-    yield f"<section>\n<h2>Error on new data, if i.i.d.</h2>\n<p>This part assumes that {escape(new['assumes'])}."
-    sure = percent(new["confidence"])
-    yield f" It uses the first pass only. Where it says “at most”, confidence is {sure}.</p>\n<table>\n<tbody>"
-    for name, value in new.items():
-        if isinstance(value, int | float) and name != "confidence":
-            title = words.NEW_DATA.get(name, name)
-            number = words.at_most(value) if value < 1.0 else "says nothing"
-            yield f'<tr><th scope="row">{escape(title)}</th><td>{number}</td></tr>'
+    yield "<section>\n<h2>Mean error of the hypotheses used while learning, if i.i.d.</h2>"
+    yield f"<p>{escape(words.new_data(account))}</p>\n<table>\n<tbody>"
+    for name, title in words.NEW_DATA.items():
+        number = words.at_most(new[name]) if new[name] < 1.0 else "says nothing"
+        yield f'<tr><th scope="row">{escape(title)}</th><td>{number}</td></tr>'
     yield "</tbody>\n</table>\n</section>"
 
 

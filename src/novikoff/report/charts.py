@@ -74,19 +74,25 @@ def _bound(bound: dict[str, Any], shift: float, number: int, last: int) -> dict[
 
 
 def errors(account: Account, place: str) -> str:
-    """The running error, with its confidence band in the first pass."""
+    """The progressive error, with its confidence band in the first pass."""
     found = account.errors
-    new = account.document["new data"]
+    new = account.document["new_data"]
     at = list(found.examples[: len(found.band)])
     low, high = [ends[0] for ends in found.band], [ends[1] for ends in found.band]
     thin = {"color": BLUE, "width": 1.5}
     sure = f"{new['confidence']:g}" if new else ""
     traces = [
-        _points(at, low, f"lower end, confidence {sure}, if i.i.d.", line={**thin, "dash": "3px 3px"}, legendrank=3),
+        _points(
+            at,
+            low,
+            f"lower end for the mean of the hypotheses used, confidence {sure}, if i.i.d.",
+            line={**thin, "dash": "3px 3px"},
+            legendrank=3,
+        ),
         _points(
             at,
             high,
-            f"upper end, confidence {sure}, if i.i.d.",
+            f"upper end for the mean of the hypotheses used, confidence {sure}, if i.i.d.",
             line={**thin, "dash": "10px 4px"},
             fill="tonexty",
             fillcolor=PALE,
@@ -95,7 +101,7 @@ def errors(account: Account, place: str) -> str:
         _points(
             found.examples,
             found.errors,
-            "mistakes per example",
+            "progressive error of the run",
             mode="lines+markers" if len(found.examples) <= 30 else "lines",
             line={"color": RED, "width": 2.5},
             marker={"symbol": LOOKS[0].mark, "size": 6},
@@ -105,7 +111,7 @@ def errors(account: Account, place: str) -> str:
     traces = traces if found.band else traces[2:]
     log = found.examples[-1] >= 100
     x = drawing.log_axis("examples") if log else drawing.axis("examples", **_whole(found.examples[-1]))
-    y = drawing.axis("error", range=[0, _top(account)], tickformat=".0%" if _top(account) > 0.1 else ".1%")
+    y = drawing.axis("progressive error", range=[0, _top(account)], tickformat=".0%" if _top(account) > 0.1 else ".1%")
     return drawing.as_html(traces, _layout(account, x, y, height=440), place)
 
 

@@ -16,7 +16,7 @@ from novikoff.report.drawing import INK, LOOKS
 from novikoff.report.numbers import shown
 
 FILE = "comparison.json"
-COLUMNS = ("learner", "mistakes", "updates", "error", "seconds", "allowed", "slack", "theorem")
+COLUMNS = ("learner", "mistakes", "updates", "progressive error", "seconds", "allowed", "slack", "theorem")
 ROW = 34  # pixels that a learner takes in the plot
 
 
@@ -67,13 +67,19 @@ def _drawn(rows: list[dict[str, Any]]) -> str:
 
 
 def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    yield "<p>The progressive error is about the run: each example was predicted before it was learned from.</p>"
     yield '<div class="table">\n<table>\n<thead><tr>'
     yield "".join(f'<th scope="col">{title}</th>' for title in COLUMNS)
     yield "</tr></thead>\n<tbody>"
     for row in rows:
         allowed = "–" if row["bound"] is None else shown(row["bound"])
         slack = "–" if row["slack"] is None else f"{row['slack']:.1f}"
-        cells = (shown(row["mistakes"]), shown(row["updates"]), f"{row['error']:.4f}", f"{row['seconds']:.3f}")
+        cells = (
+            shown(row["mistakes"]),
+            shown(row["updates"]),
+            f"{row['progressive_error']:.4f}",
+            f"{row['seconds']:.3f}",
+        )
         texts = (*cells, allowed, slack, escape(row["theorem"] or "none was shown"))
         yield f'<tr><th scope="row">{escape(row["learner"])}</th>' + "".join(f"<td>{t}</td>" for t in texts) + "</tr>"
     yield "</tbody>\n</table>\n</div>"
@@ -81,7 +87,7 @@ def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def _left_out(found: Comparison) -> Iterator[str]:
     if found.left_out:
-        yield "<section>\n<h2>Learners that don't take this stream</h2>\n<ul>"
+        yield "<section>\n<h2>Learners that were left out</h2>\n<ul>"
         for name, why in found.left_out.items():
             yield f"<li>{escape(name)}: <bdi>{escape(why)}</bdi></li>"
         yield "</ul>\n</section>"

@@ -42,7 +42,7 @@ def _bounds(certificate: Certificate) -> Iterator[str]:
         rows = {"made": shown(bound["made"]), "allowed at most": shown(bound["allowed"]), "verdict": bound["verdict"]}
         yield from _table({**rows, **{name: f"{value:.6g}" for name, value in bound["numbers"].items()}})
     if not certificate.bounds:
-        yield "<p>There is no theorem for what was seen; what is shown of new data is below, if anything is.</p>"
+        yield "<p>No theorem bounds the training error; a bound for new examples is below, if there is one.</p>"
     yield "</section>"
 
 
@@ -66,15 +66,17 @@ def _margins(model: Any) -> Iterator[str]:
 
 
 def _new_data(certificate: Certificate) -> Iterator[str]:
-    new = certificate.document["new data"]
-    yield "<section>\n<h2>Error on new data</h2>"
+    new = certificate.document["new_data"]
+    yield "<section>\n<h2>Error of the saved model on new data</h2>"
     if new is None:
-        yield "<p>Nothing is shown of the error on new data.</p>\n</section>"
+        yield "<p>No bound for the error of the saved model on new data is known.</p>\n</section>"
         return
-    value = words.at_most(new["vote"]) if new["vote"] < 1.0 else "says nothing"
+    value = words.at_most(new["model_error_bound"]) if new["model_error_bound"] < 1.0 else "says nothing"
     yield f"<p>{escape(new['statement'])}. It assumes that {escape(new['assumes'])}.</p>"
-    yield from _table({"error of the vote, at most": value, "confidence": words.percent(new["confidence"])})
-    yield f"<p>Not shown: {escape(new['not shown'])}.</p>\n</section>"
+    yield from _table(
+        {"error of the saved model (the vote), at most": value, "confidence": words.percent(new["confidence"])}
+    )
+    yield f"<p>Not shown: {escape(new['not_shown'])}.</p>\n</section>"
 
 
 def _facts(certificate: Certificate) -> Iterator[str]:

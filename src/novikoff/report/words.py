@@ -9,10 +9,13 @@ from novikoff.report.account import Account
 from novikoff.report.numbers import shown
 
 NEW_DATA = {
-    "progressive": "mean error of the hypotheses used while learning, at most",
-    "random stopping": "expected error of one of these hypotheses, drawn at random, in the mean over all streams",
-    "penalised": "error of the hypothesis that the penalised choice picks among them, at most",
+    "mean_error_bound": "mean error of the hypotheses used while learning, at most",
+    "expected_error_of_random_hypothesis": (
+        "expected error of one of these hypotheses, drawn at random, in the mean over all streams"
+    ),
+    "error_bound_of_penalised_choice": "error of the hypothesis that the penalised choice picks among them, at most",
 }
+"""The figures of `new_data`, none of which is about the saved model."""
 NUMBERS = {"radius": "R", "norm": "‖u‖", "margin": "γ", "hinge": "L"}
 LEGEND = (
     "Every vector u gives a true bound; the witness is one that makes it small. The certificate holds it, so that"
@@ -67,9 +70,18 @@ def made(account: Account) -> str:
     mistakes = "no mistake" if seen["mistakes"] == 0 else count(seen["mistakes"], "mistakes")
     again = f", gone over {passes:,} times" if passes > 1 else ""
     run = f"{count(account.first_pass, 'examples')}{again}"
-    return (
-        f"{capital(account.document['learner'])} made {mistakes} on {run}, each predicted before it was learned from."
-    )
+    text = f"{capital(account.document['learner'])} made {mistakes} on {run}, each predicted before it was learned from"
+    return f"{text} (progressive validation).{first_pass(account)}"
+
+
+def first_pass(account: Account) -> str:
+    """The progressive error of the first pass, as a sentence; empty where there is one pass only."""
+    seen, passes = account.document["observed"], int(account.document["passes"])
+    if passes == 1:
+        return ""
+    wrong = int(seen["mistakes_of_first_pass"])
+    share = percent(wrong / max(account.first_pass, 1))
+    return f" In the first pass {wrong:,} were wrong ({share}); later passes have seen the labels."
 
 
 def allowed(account: Account) -> str:
@@ -105,16 +117,28 @@ def promised(account: Account) -> str:
     return f"{said['sentence']} That is if {said['assumes']}." if said and said["bound"] is not None else ""
 
 
+def saved_model(account: Account) -> str:
+    """What is known of the error of the saved model."""
+    said = account.document.get("hypothesis")
+    if said and said["bound"] is not None:
+        return ""  # `promised` has it
+    return (
+        "These numbers are about the run, not about the saved model. For the error of the saved model, compare its"
+        " predictions with the labels of examples that it has not seen (novikoff predict)."
+    )
+
+
 def new_data(account: Account) -> str:
-    new = account.document["new data"]
+    """Which hypotheses the bounds for i.i.d. examples are about; empty where there are none."""
+    new = account.document["new_data"]
     if new is None:
         return ""
-    sure, most = percent(new["confidence"]), float(new["progressive"])
-    if most >= 1.0:
-        return "There are too few examples to say anything about the error on new data."
+    if float(new["mean_error_bound"]) >= 1.0:
+        return "There are too few examples to bound the mean error of the hypotheses used while learning."
     return (
-        f"On new data expect an error of at most {at_most(most)}, with confidence {sure}, if {new['assumes']} (i.i.d.)."
-        " It is the mean error of the hypotheses that were used while learning."
+        f"These bounds are about the {new['of'].split(';')[0]}, on {count(new['examples'], 'examples')}."
+        f" None of them is the error of the saved model. They assume that {new['assumes']} (i.i.d.);"
+        f" where it says “at most”, confidence is {percent(new['confidence'])}."
     )
 
 
@@ -138,12 +162,13 @@ def mistakes_note(account: Account) -> str:
 
 
 def errors_note(account: Account) -> str:
-    new = account.document["new data"]
+    new = account.document["new_data"]
+    about = "The progressive error of the run: mistakes per example so far. It is not the error of the saved model."
     if new is None:
-        return "Mistakes per example so far."
+        return about
     sure = f"{new['confidence']:g}"
     text = (
-        "Mistakes per example so far. The band is where the mean error on new data of the hypotheses used so far lies,"
+        f"{about} The band is where the mean error on new data of the hypotheses used so far lies,"
         f" if examples are i.i.d.: each end, at each point taken by itself, with confidence {sure}"
         " (progressive validation). The bounds on mistakes need no such assumption."
     )

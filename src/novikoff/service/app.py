@@ -188,7 +188,7 @@ class App:
         served = self._served(request)
         await self.house.delete(served)
         self._certificates.pop(served.name, None)
-        self.events_of.bounds.pop(served.name, None)
+        self.events_of.certificates.pop(served.name, None)
 
     async def promote(self, request: Request) -> Any:
         return self._described(await self.house.promote(self._served(request)))
@@ -200,7 +200,7 @@ class App:
             counts.examples,
             counts.mistakes,
             counts.updates,
-            counts.error,
+            counts.progressive_error,
             counts.radius,
             stream.waiting.counted(),
             stream.side_by_side(),
@@ -213,22 +213,19 @@ class App:
             if known is None or known[0] is not served or known[1] != served.version:
                 claim, version = proof.claim_of(served, name_of(type(served.learner))), served.version
                 examples = served.ledger.examples
-                made_now = await asyncio.to_thread(proof.certified, self.house.folder, claim, self.limits)
+                try:
+                    made_now = await asyncio.to_thread(proof.certified, self.house.folder, claim, self.limits)
+                except Refused as problem:
+                    if served.name not in self.events_of.certificates:  # an earlier bound stays true
+                        self._note_certificate(served, {"examples": examples, "bound": None, "why": str(problem)})
+                    raise
                 self._certificates[served.name] = known = served, version, made_now
-                self._note_bound(served, made_now, examples)
+                self._note_certificate(served, proof.state_of(made_now, examples))
         return Response(encode(known[2]), media_type=JSON)
 
-    def _note_bound(self, served: Served, certificate: dict[str, Any], examples: int) -> None:
-        if self.house.models.get(served.name) is not served:  # it was removed meanwhile
-            return
-        shown = [b for b in certificate["bounds"] if "allowed" in b and b["any_order"] and b["counts"] == "mistakes"]
-        if shown:
-            best = min(shown, key=lambda b: float(b["allowed"]))
-            self.events_of.bounds[served.name] = {
-                "allowed": best["allowed"],
-                "statement": best["statement"],
-                "examples": examples,
-            }
+    def _note_certificate(self, served: Served, state: dict[str, Any]) -> None:
+        if self.house.models.get(served.name) is served:  # it was not removed meanwhile
+            self.events_of.certificates[served.name] = state
 
     async def inspect(self, request: Request) -> Any:
         served, top = self._served(request), _whole(request, "top", 20, 10_000)
@@ -241,10 +238,12 @@ class App:
 
     async def history(self, request: Request) -> History:
         served = self._served(request)
-        ledger, bound = served.ledger, self.events_of.bounds.get(served.name)
+        ledger, certificate = served.ledger, self.events_of.certificate_of(served)
 
         def allowed(examples: int) -> float | None:
-            return None if bound is None or examples > bound["examples"] else float(bound["allowed"])
+            if certificate is None or certificate["bound"] is None or examples > certificate["examples"]:
+                return None
+            return float(certificate["bound"]["allowed"])
 
         times, stride = ledger.mistake_times.tolist(), ledger.stride
         every = max(1, len(times) // POINTS + 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff.errors import ModelFileError
-from novikoff.store import load, write_atomically
+from novikoff.store import load_learner, write_atomically
 
 FOLDER = "models"
 
@@ -50,7 +50,7 @@ def latest(folder: Path, model: int, upto: int) -> tuple[Any, int, list[str]]:
     for position in positions(folder, model):
         if position <= upto:
             try:
-                return load(path_of(folder, model, position)), position, problems
+                return load_learner(path_of(folder, model, position)), position, problems
             except ModelFileError as problem:
                 problems.append(str(problem))
     return None, 0, problems

@@ -13,6 +13,7 @@ import msgspec
 from novikoff.learners import name_of
 from novikoff.service.house import House
 from novikoff.service.metrics import Metrics
+from novikoff.service.proof import UPLOADED
 from novikoff.service.served import Served
 from novikoff.theory.conversion import progressive
 
@@ -26,8 +27,8 @@ class Events:
         self.house, self.metrics = house, metrics
         self.ended: Callable[[], bool] = lambda: not house.open
         """Whether everybody is to be sent home."""
-        self.bounds: dict[str, dict[str, Any]] = {}
-        """The latest certificate's bound of each model."""
+        self.certificates: dict[str, dict[str, Any]] = {}
+        """What the latest certificate of each model says: on how many examples, the bound, or why there is none."""
         self.watching = 0
         self._picture = b""
         self._taken = 0.0
@@ -55,7 +56,7 @@ class Events:
         now = time.monotonic()
         if self._picture and now - self._taken < EVERY:
             return self._picture
-        seen = [(s.name, s.version, s.role, id(self.bounds.get(s.name))) for s in self.house.models.values()]
+        seen = [(s.name, s.version, s.role, id(self.certificates.get(s.name))) for s in self.house.models.values()]
         state = seen, self.metrics.predicted, self.house.disk_is_full
         if not self._picture or state != self._seen:
             self._picture = msgspec.json.encode(self.picture())
@@ -70,10 +71,10 @@ class Events:
         counts = served.counts()
         examples, mistakes = (sum(pair[k] for pair in served.recent) for k in (0, 1))
         late = self.house.streams[served.stream].waiting.counted()
-        at_most = None
+        mean_error_bound = None
         if counts.examples and served.own:  # of what was learned elsewhere it is not known whether it came once
             with contextlib.suppress(ValueError):
-                at_most = progressive(mistakes=counts.mistakes, examples=counts.examples, delta=1 - CONFIDENCE)
+                mean_error_bound = progressive(mistakes=counts.mistakes, examples=counts.examples, delta=1 - CONFIDENCE)
         return {
             "name": served.name,
             "role": served.role,
@@ -81,12 +82,23 @@ class Events:
             "examples": counts.examples,
             "mistakes": counts.mistakes,
             "updates": counts.updates,
-            "error": counts.error,
-            "recent": {"examples": examples, "mistakes": mistakes, "error": mistakes / examples if examples else 0.0},
-            "error_at_most": at_most,
-            "bound": self.bounds.get(served.name),
+            "progressive_error": counts.progressive_error,
+            "recent": {
+                "examples": examples,
+                "mistakes": mistakes,
+                "progressive_error": mistakes / examples if examples else 0.0,
+            },
+            "mean_error_bound": mean_error_bound,
+            "uploaded": not served.own,
+            "certificate": self.certificate_of(served),
             "pending": late.waiting,
             "labelled_late": late.labelled,
             "expired": late.expired,
             "refused": served.refused,
         }
+
+    def certificate_of(self, served: Served) -> dict[str, Any] | None:
+        """Return the state of the certificate; None where the model was not certified since the server started."""
+        if not served.own:
+            return {"examples": 0, "bound": None, "why": UPLOADED}
+        return self.certificates.get(served.name)

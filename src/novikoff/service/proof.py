@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from novikoff.certificates.certificate import make
+from novikoff.certificates.certificate import Certificate, make
 from novikoff.certificates.source import Arrays
 from novikoff.errors import NovikoffError
 from novikoff.service.journal import entries, reader
@@ -19,6 +19,10 @@ from novikoff.service.limits import Limits
 from novikoff.service.served import Served, made
 
 MOST_TERMS = 20_000_000
+UPLOADED = (
+    "it was uploaded as a file, and the journal does not have what it learned before: certify it where its data is,"
+    " with novikoff certify"
+)
 
 
 class Claim(NamedTuple):
@@ -36,8 +40,7 @@ class Claim(NamedTuple):
 def claim_of(served: Served, learner: str) -> Claim:
     if not served.own:
         raise Refused(
-            f"{served.name!r} came as a file: the journal does not have what it learned before, so that nothing can be"
-            " shown of it here.",
+            f"{served.name!r} can't be certified here: {UPLOADED}.",
             "not-shown",
         )
     if not served.has_learned:
@@ -57,6 +60,17 @@ def certified(folder: Path, claim: Claim, limits: Limits) -> dict[str, Any]:
     if replayed.ledger_.mistakes != claim.mistakes:
         raise Refused("The journal gives another number of mistakes than the model has made.", "not-shown")
     return certificate.document
+
+
+def state_of(document: dict[str, Any], examples: int) -> dict[str, Any]:
+    """Return what a certificate says in short: on how many examples, and its bound, or why it has none."""
+    certificate = Certificate(document)
+    best = certificate.headline
+    if best is None:
+        why = "no theorem gives a number for this run" if certificate.bounds else "there is no theorem for this learner"
+        return {"examples": examples, "bound": None, "why": f"certified; {why}"}
+    kept = ("allowed", "counts", "any_order", "statement")
+    return {"examples": examples, "bound": {name: best[name] for name in kept}, "why": None}
 
 
 def arrays(folder: Path, claim: Claim, limits: Limits) -> tuple[Any, list[Any]]:

@@ -65,7 +65,8 @@ class Counts(Struct):
     examples: int
     mistakes: int
     updates: int
-    error: float
+    progressive_error: float
+    """Of the run: each example was predicted before it was learned from."""
     radius: float
 
 
@@ -129,7 +130,7 @@ class Member(Struct):
     examples: int
     mistakes: int
     updates: int
-    error: float
+    progressive_error: float
     refused: int
     since_joined: Together | None
 
@@ -138,7 +139,7 @@ class LedgerPage(Struct):
     examples: int
     mistakes: int
     updates: int
-    error: float
+    progressive_error: float
     radius: float
     pending: Pending
     stream: list[Member]

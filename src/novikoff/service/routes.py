@@ -95,7 +95,7 @@ ROUTES = (
     ),
     Route(
         "GET", "/v1/models/{name}/certificate", "certificate", PREDICT,
-        "What the theorems allow on the stream so far, and the error to expect on new data.", {}, {JSON: None},
+        "What the theorems allow on the stream so far; bounds the mean error of the hypotheses used.", {}, {JSON: None},
         problems=(404, 409, 422),
     ),
     Route(

@@ -195,7 +195,7 @@ class Served:
 
     def counts(self) -> Counts:
         ledger = self.ledger
-        return Counts(ledger.examples, ledger.mistakes, ledger.updates, ledger.error, ledger.radius)
+        return Counts(ledger.examples, ledger.mistakes, ledger.updates, ledger.progressive_error, ledger.radius)
 
     def described(self, champion: str | None) -> Model:
         return Model(

@@ -125,7 +125,7 @@ def _member(served: Served, champion: Served) -> Member:
         counts.examples,
         counts.mistakes,
         counts.updates,
-        counts.error,
+        counts.progressive_error,
         served.refused,
         together,
     )

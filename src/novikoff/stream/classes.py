@@ -103,6 +103,13 @@ class LabelSets:
             self.starts[start : stop + 1], self.members, None if self.absent is None else self.absent[start:stop]
         )
 
+    def gather(self, chosen: NDArray[np.int64]) -> LabelSets:
+        """Return a copy with the chosen examples, in this order."""
+        lengths = np.diff(self.starts)[chosen]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], lengths)
+        return LabelSets(starts, self.members[places], None if self.absent is None else self.absent[chosen])
+
 
 def coded(y: NDArray[Any], known: K) -> tuple[NDArray[np.int64], K]:
     """The number of each label, new ones being added to those that are known, in the order of arrival."""

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff._jit import compiled
+
 ALGORITHM = "splitmix64-keys"
 """The name that models and certificates store; another way to make keys must get another name."""
 
@@ -47,4 +49,35 @@ def permutation(seed: int, pass_number: int, rows: int) -> NDArray[np.int64]:
     >>> permutation(0, 0, 8).tolist(), permutation(0, 1, 8).tolist()
     ([1, 0, 4, 7, 3, 5, 2, 6], [7, 0, 6, 5, 3, 2, 1, 4])
     """
-    return np.argsort(sort_keys(seed, pass_number, 0, rows)).astype(np.int64, copy=False)
+    keys, order = sort_keys(seed, pass_number, 0, rows), np.empty(rows, np.int64)
+    bits = max(1, rows.bit_length() - 2)  # so that a bucket has some four keys
+    _sort_by_buckets(keys, np.uint64(64 - bits), np.zeros(1 << bits, np.int64), order)
+    return order
+
+
+@compiled
+def _sort_by_buckets(keys: NDArray[np.uint64], shift: Any, ends: NDArray[np.int64], order: NDArray[np.int64]) -> None:
+    """Write the places of the keys in ascending order: a bucket for each value of the high bits, then insertion sort.
+
+    Keys are uniform, so buckets are short: a third of the time of a general sort.
+    """
+    for i in range(len(keys)):
+        ends[np.int64(keys[i] >> shift)] += 1
+    total = 0
+    for b in range(len(ends)):
+        count = ends[b]
+        ends[b] = total
+        total += count
+    for i in range(len(keys)):
+        bucket = np.int64(keys[i] >> shift)
+        order[ends[bucket]] = i
+        ends[bucket] += 1
+    start = 0
+    for b in range(len(ends)):
+        for k in range(start + 1, ends[b]):
+            row, at = order[k], k
+            while at > start and keys[order[at - 1]] > keys[row]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = row
+        start = ends[b]

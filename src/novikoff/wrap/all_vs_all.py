@@ -30,7 +30,7 @@ class AllVsAll(Reduction):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
     decision : str
         majority (the class that wins most pairs) or tournament (the winner so far meets the next class).
 

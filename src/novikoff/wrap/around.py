@@ -25,6 +25,14 @@ class Around(Stack, OneByOne):
         return int(self.inner.passes)
 
     @property
+    def shuffle(self) -> bool:  # type: ignore[override]
+        return bool(self.inner.shuffle)
+
+    @property
+    def random_state(self) -> int:  # type: ignore[override]
+        return int(self.inner.random_state)
+
+    @property
     def tie(self) -> Any:
         return self.inner.tie
 

@@ -41,7 +41,7 @@ class Hierarchical(Many):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
     separator : str
         What separates the levels of a label.
     update : str

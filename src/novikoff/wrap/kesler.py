@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, final
 
+from novikoff.learners.auto import BinaryAuto
 from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import Learner
 from novikoff.parts.blame import UPDATES
@@ -39,7 +40,8 @@ class Kesler(Many):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+        The binary learner. Where none is given, Auto() for `update="top"`, otherwise AROW(). Its settings are those of
+        the whole.
     update : str
         Which of the preferences that are not met are learned from: top, uniform or proportional.
 
@@ -61,6 +63,9 @@ class Kesler(Many):
     ) -> None:
         self.learner = learner
         self.update = update
+
+    def _default_learner(self) -> Learner:
+        return BinaryAuto() if self.update == "top" else super()._default_learner()
 
     def _check_settings(self) -> None:
         one_of(UPDATES, update=self.update)

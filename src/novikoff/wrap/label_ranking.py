@@ -46,7 +46,7 @@ class LabelRanking(Many):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
     update : str
         Which of the preferences that are not met are learned from: top, uniform or proportional.
 

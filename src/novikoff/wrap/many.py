@@ -61,6 +61,14 @@ class Many(Stack, Classed):
     def passes(self) -> int:  # type: ignore[override]
         return int(self.inner.passes)
 
+    @property
+    def shuffle(self) -> bool:  # type: ignore[override]
+        return bool(self.inner.shuffle)
+
+    @property
+    def random_state(self) -> int:  # type: ignore[override]
+        return int(self.inner.random_state)
+
     def _check_all(self) -> None:
         binary(self.learner, type(self).__name__)
         self.inner._check_all()

@@ -101,11 +101,9 @@ class Teacher:
     def _taught(self, matrix: Any, codes: NDArray[np.int64], weights: Any, seed: int) -> Any:
         member = fresh(self.learner)
         more = {} if weights is None else {"sample_weight": weights}
-        if isinstance(member, Learner):
-            # As fit does, but with all classes known, which need not all be in a sample.
-            for turn in range(int(member.passes)):
-                known = {"classes": np.arange(self.classes)} if turn == 0 else {}
-                member.partial_fit(matrix, codes, **known, **more)
+        if hasattr(member, "fit_rows"):
+            # A sample need not have examples of all classes.
+            member.fit_rows(matrix, codes, weights, classes=np.arange(self.classes))
             return member
         if not isinstance(member, Estimator):
             _give_seed(member, seed)

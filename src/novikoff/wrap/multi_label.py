@@ -46,7 +46,7 @@ class MultiLabel(Reduction):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
     update : str
         each (every label by itself), or which of the preferences that are not met are learned from: top, uniform or
         proportional.

@@ -27,7 +27,7 @@ class OneVsAll(Reduction):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
 
     Examples
     --------

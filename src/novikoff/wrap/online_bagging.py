@@ -34,7 +34,7 @@ class OnlineBagging(Resampling):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
     members : int
         How many members there are.
     seed : int

@@ -31,12 +31,12 @@ class OnlineBoosting(Resampling):
     """Boosting for streams: each member learns an example the more often, the more those before it got it wrong.
 
     The theorem of AdaBoost is not shown for it: it bounds the error on examples whose weights are all known, and a
-    stream's are not. What is known of new data is the ledger's, as for every online learner.
+    stream's are not. The ledger has the progressive error of the run, as for every online learner.
 
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
     members : int
         How many members there are.
     seed : int

@@ -29,6 +29,7 @@ from novikoff.errors import InputError
 from novikoff.learners.estimator import one_of
 from novikoff.learners.halving import Halving
 from novikoff.learners.learner import Learner
+from novikoff.learners.perceptron import Perceptron
 from novikoff.learners.state import State
 from novikoff.learners.voted_perceptron import VotedPerceptron
 from novikoff.parts import loop
@@ -125,6 +126,9 @@ class OnlineToBatch(Around):
         self.seed = seed
 
     # --- What the learner inside provides ---
+
+    def _default_learner(self) -> Learner:
+        return Perceptron()  # one that changes with every example has no hypothesis that lasts
 
     @property
     def working(self) -> Any:

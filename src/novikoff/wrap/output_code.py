@@ -38,7 +38,7 @@ class OutputCode(Reduction):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole.
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
     code : str
         dense (random bits), sparse (random bits, half of them 0: not asked), exhaustive (all ways to divide up to 11
         classes into two), or a matrix of −1, 0 and 1 with a row for each class in the order of classes_.

@@ -26,6 +26,7 @@ from novikoff.learners.state import State
 from novikoff.parts.blame import UPDATES
 from novikoff.parts.queries import Desk, Queries, learn_queries
 from novikoff.stream import door
+from novikoff.stream.gather import gather_rows
 from novikoff.stream.queries import Documents, whole_queries
 from novikoff.stream.rows import Rows, Sparse, how_many
 from novikoff.stream.terms import tidied
@@ -57,6 +58,17 @@ class Grades:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def rows_in_order(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of these queries, in this order of queries."""
+        lengths = np.diff(self.starts)[order]
+        ends = np.cumsum(lengths)
+        return np.arange(int(lengths.sum())) + np.repeat(self.starts[order] - (ends - lengths), lengths)
+
+    def gather(self, order: NDArray[np.int64], rows: NDArray[np.int64]) -> Grades:
+        """Return the queries in this order; `rows` are their rows."""
+        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[order])]).astype(np.int64)
+        return Grades(starts, self.grades[rows])
+
 
 @final
 class QueryRanking(Stack, Linear):
@@ -65,7 +77,7 @@ class QueryRanking(Stack, Linear):
     Parameters
     ----------
     learner : Learner
-        The binary learner; Perceptron() where none is given. Its settings are those of the whole, but for the bias,
+        The binary learner, AROW() where none is given. Its settings are those of the whole, but for the bias,
         which is the same for all documents and left out.
     update : str
         Which of the preferences that are not met are learned from: top, uniform or proportional.
@@ -95,6 +107,14 @@ class QueryRanking(Stack, Linear):
     def passes(self) -> int:  # type: ignore[override]
         return int(self.inner.passes)
 
+    @property
+    def shuffle(self) -> bool:  # type: ignore[override]
+        return bool(self.inner.shuffle)
+
+    @property
+    def random_state(self) -> int:  # type: ignore[override]
+        return int(self.inner.random_state)
+
     def _check_all(self) -> None:
         binary(self.learner, type(self).__name__)
         self.inner._check_all()
@@ -121,18 +141,30 @@ class QueryRanking(Stack, Linear):
     # --- Learning ---
 
     def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Forgets, then learns the queries in their order, as often as the learner inside says.
+        """Forget what was learned, then learn the queries, as often and in such an order as the learner inside says.
 
         `qid` names the query of each row; rows of a query stand together. `sample_weight` is for queries.
         """
+        self.fit_rows(X, y, sample_weight, qid=qid)
+        return self
+
+    def fit_rows(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, qid: Any = None
+    ) -> int:
         self._check_all()
         batch = door.batch(X)
         grades, weights = self._graded(y, qid, batch.examples, sample_weight)
         state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, self._no_labels())
-        for _ in range(self.passes):
-            self._learn_queries(state, batch.rows, grades, weights)
+        first = -1
+        for order in self._orders(state, len(grades)):
+            if order is None:
+                self._learn_queries(state, batch.rows, grades, weights)
+            else:
+                rows, mine = grades.rows_in_order(order), weights[order] if len(weights) else weights
+                self._learn_queries(state, gather_rows(batch.rows, rows), grades.gather(order, rows), mine, order)
+            first = state.ledger.mistakes if first < 0 else first
         self._adopt(state)
-        return self
+        return first
 
     def partial_fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learns these queries once, going on from before; queries must be whole."""
@@ -158,15 +190,23 @@ class QueryRanking(Stack, Linear):
         grades = Grades(query_starts(door.label_array(qid, examples)), grade_array(y, examples))
         return grades, door.weight_array(sample_weight, len(grades))
 
-    def _learn_queries(self, state: State, rows: Rows, grades: Grades, weights: NDArray[np.float64]) -> None:
-        """All queries, or none where one is refused."""
+    def _learn_queries(
+        self,
+        state: State,
+        rows: Rows,
+        grades: Grades,
+        weights: NDArray[np.float64],
+        order: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Learn all queries, or none where one is refused; `order` has their numbers, where they were shuffled."""
         self._check_rows(state, rows)
         kept = state.copy()
         taken = self._take_queries(state, rows, grades, weights)
         if taken < len(grades):
             self._put_back(state, kept)
+            query = taken if order is None else int(order[taken])
             raise OverflowRefused(
-                f"The weights grew out of range before query {taken}; nothing of this batch was learned. Scale the"
+                f"The weights grew out of range before query {query}; nothing of this batch was learned. Scale the"
                 " features, lower the rate, or choose a schedule whose steps shrink."
             )
 
@@ -229,9 +269,6 @@ class QueryRanking(Stack, Linear):
         return tuple(with_new(bound, 0, BOUNDED) for bound in inner)
 
     # --- What was learned from, for certificates ---
-
-    def beforehand(self, y: Any) -> dict[str, Any]:
-        return {}
 
     def told_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
         batch = door.batch(X)

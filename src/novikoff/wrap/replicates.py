@@ -115,12 +115,21 @@ class Replicates(Ensemble, Voting):
         if self.soft:
             return Shown(observed, [], None)
         bound = bounded(found, confidence)
-        new = {"assumes": bound.assumes, "confidence": confidence, "vote": bound.value, "statement": bound.statement}
-        return Shown(observed, [], {**new, "not shown": NOT_SHOWN})
+        new = {
+            "of": "the saved model, the majority vote of its members",
+            "assumes": bound.assumes,
+            "confidence": confidence,
+            "model_error_bound": bound.value,
+            "statement": bound.statement,
+            "not_shown": NOT_SHOWN,
+        }
+        return Shown(observed, [], new)
 
     def describe(self) -> str:
         text = f"{len(self._fitted().weights):,} members vote."
         if self.out_of_bag:
             found = self.out_of_bag_
-            text += f" Out of the bag {found.errors:,} of {found.judged:,} examples are not predicted."
+            text += (
+                f" Out-of-bag estimate of the error of this model: {found.errors:,} of {found.judged:,} examples wrong."
+            )
         return text

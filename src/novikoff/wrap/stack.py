@@ -8,21 +8,25 @@ import numpy as np
 
 from novikoff.errors import InputError
 from novikoff.learners import learner_class, name_of
+from novikoff.learners.arow import AROW
 from novikoff.learners.estimator import Estimator
 from novikoff.learners.learner import Learner
-from novikoff.learners.perceptron import Perceptron
 from novikoff.parts.blame import asked
 
 
 class Stack(Estimator):
-    """Abstract. `learner` is the binary learner inside; None stands for `Perceptron()`."""
+    """Abstract. `learner` is the binary learner inside; None stands for the default."""
 
     learner: Any
 
     @property
     def inner(self) -> Any:
         """The learner inside, whose settings count; it learns nothing itself."""
-        return Perceptron() if self.learner is None else self.learner
+        return self._default_learner() if self.learner is None else self.learner.inner
+
+    def _default_learner(self) -> Learner:
+        """Return the learner that is used where none is given."""
+        return AROW()
 
     def about_scheme(self) -> dict[str, Any]:
         return {"scheme": name_of(type(self))}
@@ -63,7 +67,7 @@ class Stack(Estimator):
 
 def binary(learner: Any, scheme: str) -> Any:
     """The learner, as it is; InputError for anything but a binary learner of this package, or None."""
-    if learner is not None and not (isinstance(learner, Learner) and not isinstance(learner, Stack)):
+    if learner is not None and (isinstance(learner, Stack) or not isinstance(getattr(learner, "inner", None), Learner)):
         raise InputError(
             f"{scheme} is made of a binary learner of this package, such as Perceptron(), but {learner!r} came."
         )

@@ -62,8 +62,9 @@ export class Chosen {
   tell(model) {
     this.#model = model;
     if (this.#curve.last !== null && model.examples < this.#curve.last.examples) this.#curve = new Curve();
-    this.#curve.add({ ...model, most: model.error_at_most, recent: model.recent?.error });
-    if (model.bound) this.#curve.allow(model.bound);
+    this.#curve.add({ ...model, most: model.mean_error_bound, recent: model.recent?.progressive_error });
+    const certificate = model.certificate;
+    if (certificate?.bound) this.#curve.allow({ allowed: certificate.bound.allowed, examples: certificate.examples });
     this.#numbers();
     this.#draw();
   }
@@ -74,15 +75,15 @@ export class Chosen {
     put(at("chosen-what"), about(model));
     put(at("made"), shown(model.mistakes));
     put(at("made-of"), `of ${count(model.examples, "examples")}; ${count(model.updates, "updates")}`);
-    const bound = model.bound;
+    const bound = model.certificate?.bound;
     put(at("allowed"), bound ? shown(Math.floor(bound.allowed)) : "–");
-    put(at("allowed-on"), bound ? `at most, on the first ${count(bound.examples, "examples")}` : "not certified yet");
+    put(at("allowed-on"), certified(model.certificate));
     put(at("statement"), bound?.statement ? `The newest one: ${plain(bound.statement)}.` : "");
-    put(at("error"), model.examples > 0 ? percent(model.error) : "–");
-    const most = model.error_at_most;
-    put(at("error-most"), isNumber(most) && most < 1 ? `at most ${atMost(most)}, with 95\u00a0% confidence` : "too few examples for more");
-    put(at("recent"), model.recent?.examples > 0 ? percent(model.recent.error) : "–");
-    put(at("recent-of"), model.recent ? `of the last ${count(model.recent.examples, "examples")}` : "");
+    put(at("error"), model.examples > 0 ? percent(model.progressive_error) : "–");
+    const before = model.uploaded ? "; that includes its run before it was uploaded" : "";
+    put(at("error-of"), `of the run: ${shown(model.mistakes)} of ${count(model.examples, "predictions")} made while learning were wrong${before}`);
+    put(at("recent"), model.recent?.examples > 0 ? percent(model.recent.progressive_error) : "–");
+    put(at("recent-of"), model.recent ? `of the run, on its last ${count(model.recent.examples, "examples")}` : "");
     put(at("pending"), shown(model.pending));
     const late = isNumber(model.labelled_late) ? model : { labelled_late: 0, expired: 0, refused: 0 };
     put(at("late"), `${shown(late.labelled_late)} labelled late, ${shown(late.expired)} expired, ${shown(late.refused)} refused`);
@@ -127,13 +128,14 @@ export class Chosen {
       lines,
       right: examples,
       top: Math.min(1, Math.max(0.01, 1.15 * Math.max(0, ...later))),
-      titles: { x: "examples", y: "error" },
+      titles: { x: "examples", y: "progressive error" },
       read: (x, y) => `${percent(y)} after ${count(x, "examples")}`,
       written: (value) => percent(value),
       described:
         error === null
-          ? "Error over examples: nothing has been learned yet."
-          : `Error over examples: ${percent(error)} so far, ${percent(last.recent)} recently, at most ${atMost(last.most)}.`,
+          ? "Progressive error over examples: nothing has been learned yet."
+          : `Progressive error over examples: ${percent(error)} so far, ${percent(last.recent)} recently;` +
+            ` mean error of the hypotheses used at most ${atMost(last.most)}.`,
     });
   }
 
@@ -171,6 +173,14 @@ export class Chosen {
       if (this.#model?.name === name) say(at("weights-said"), problem.message, true);
     }
   }
+}
+
+// What the tile of the bound speaks of, or why there is no bound.
+function certified(certificate) {
+  if (!certificate) return "not certified yet";
+  const { bound, examples, why } = certificate;
+  if (!bound) return plain(why, 300);
+  return `${plain(bound.counts)} at most, in the run of the first ${count(examples, "examples")}`;
 }
 
 function about(model) {
@@ -225,7 +235,7 @@ function rivals(stream) {
       const joined = since
         ? `${count(since.mistakes, "mistakes")} on ${count(since.examples, "examples")}; the champion ${shown(since.champion_mistakes)}`
         : "–";
-      const texts = [one.role, shown(one.examples), shown(one.mistakes), shown(one.updates), percent(one.error), joined];
+      const texts = [one.role, shown(one.examples), shown(one.mistakes), shown(one.updates), percent(one.progressive_error), joined];
       const name = make("th", { scope: "row" }, make("span", { class: "name" }, plain(one.name)));
       return make("tr", {}, name, ...texts.map((text, k) => make("td", k % 5 === 0 ? { class: "words" } : {}, plain(text))));
     }),

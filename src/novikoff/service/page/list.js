@@ -1,9 +1,9 @@
 // All models, each champion with its challengers beneath it; the chosen one is in the address: #model/NAME.
 
 import { at, make, plain, put } from "./elements.js";
-import { atMost, percent, shown } from "./words.js";
+import { percent, shown } from "./words.js";
 
-const COLUMNS = ["Role", "Learner", "Examples", "Mistakes", "Updates", "Error", "Recent error", "Error at most", "Pending"];
+const COLUMNS = ["Role", "Learner", "Examples", "Mistakes", "Updates", "Progressive error", "Recent progressive error", "Pending"];
 
 const CHOSEN = "#model/";
 
@@ -37,9 +37,8 @@ function cells(model) {
     shown(model.examples),
     shown(model.mistakes),
     shown(model.updates),
-    model.examples > 0 ? percent(model.error) : "–",
-    model.recent?.examples > 0 ? percent(model.recent.error) : "–",
-    model.error_at_most < 1 ? atMost(model.error_at_most) : "–",
+    model.examples > 0 ? percent(model.progressive_error) : "–",
+    model.recent?.examples > 0 ? percent(model.recent.progressive_error) : "–",
     shown(model.pending),
   ];
 }

@@ -70,12 +70,12 @@ export function certificateInWords(document) {
     const mistakes = seen.mistakes === 0 ? "no mistake" : count(seen.mistakes, "mistakes");
     said.push(
       `${capital(String(document.learner ?? "the learner"))} made ${mistakes} on ${count(seen.examples, "examples")},` +
-        " each predicted before it was learned from.",
+        " each predicted before it was learned from (progressive validation).",
     );
   }
-  said.push(...allowedInWords(document.bounds ?? [], seen), ...newDataInWords(document["new data"]));
+  said.push(...allowedInWords(document.bounds ?? [], seen), ...newDataInWords(document.new_data));
   const promised = document.hypothesis;
-  if (promised?.sentence && isNumber(promised.bound)) said.push(`${promised.sentence} That is if ${promised.assumes}.`);
+  if (promised?.sentence && isNumber(promised.bound)) said.push(`The model as it is now: ${promised.sentence} That is if ${promised.assumes}.`);
   return said;
 }
 
@@ -94,10 +94,10 @@ function allowedInWords(bounds, seen) {
 }
 
 function newDataInWords(said) {
-  if (!said || !isNumber(said.progressive)) return [];
-  if (said.progressive >= 1) return ["There are too few examples to say anything about the error on new data."];
+  if (!said || !isNumber(said.mean_error_bound)) return [];
+  if (said.mean_error_bound >= 1) return ["There are too few examples to bound the mean error of the hypotheses used while learning."];
   return [
-    `On new data expect an error of at most ${atMost(said.progressive)}, with confidence ${percent(said.confidence)},` +
-      ` if ${said.assumes} (i.i.d.). It is the mean error of the hypotheses that were used while learning.`,
+    `The mean error on new data of the hypotheses used while learning is at most ${atMost(said.mean_error_bound)}, with` +
+      ` confidence ${percent(said.confidence)}, if ${said.assumes} (i.i.d.). It is not the error of the model as it is now.`,
   ];
 }

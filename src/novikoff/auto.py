@@ -1,0 +1,284 @@
+"""Auto for any number of classes: the default learner.
+
+Two classes are learned by `BinaryAuto` (learners/auto.py), more by Kesler's construction of it. A stream need not say
+how many classes there will be: it is learned as one of two classes until a third label arrives. The state is then
+converted so that every prediction stays what it was (`to_multiclass`), and learning goes on with a column of weights
+for each class.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from novikoff.errors import TooManyLabels, not_fitted
+from novikoff.learners.auto import BinaryAuto
+from novikoff.learners.estimator import Estimator
+from novikoff.parts.council import (
+    ADAGRAD_WEIGHT,
+    AROW_WEIGHT,
+    MEMBERS,
+    PERCEPTRON_WEIGHT,
+    SPREADS,
+)
+from novikoff.parts.many import KNOWN, UNMET
+from novikoff.stream import door
+from novikoff.stream.classes import Classes
+from novikoff.theory.bounds import Bound
+from novikoff.wrap.kesler import Kesler
+from novikoff.wrap.table import Table
+
+__all__ = ["Auto"]
+
+
+@final
+class Auto(Estimator):
+    """Four learners that vote, each with a weight that shrinks when it errs: the learner for data nothing is known of.
+
+    The units of features don't matter, so no scaler is needed. After a change in the stream the votes move to the
+    learners that follow it. Two or more classes; in a stream, new classes may arrive at any time.
+
+    Parameters
+    ----------
+    shrink : float
+        β, from 0.01 to 0.99: what is left of a vote after a mistake.
+    share : float
+        α, from 0 to 0.1: which share of all votes is redistributed evenly after a wrong prediction.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+    coef_, intercept_
+        The weights of AROW and AdaGrad together, in the units of the data; the prediction is by vote.
+    votes_ : dict
+        The vote of each of the four learners.
+    ledger_ : Ledger
+        Examples, mistakes, updates and radius of the run.
+
+    Examples
+    --------
+    >>> from novikoff import Auto
+    >>> X, y = [[0, 1000], [0.1, 0], [0.2, 1000], [0, 3000]], ["up", "right", "right", "up"]
+    >>> Auto(passes=3).fit(X, y).predict([[0.3, 1000], [0, 2000]]).tolist()
+    ['right', 'up']
+    >>> stream = Auto()
+    >>> for words, label in [("win money", "spam"), ("see you", "private"), ("your invoice", "work")] * 3:
+    ...     _ = stream.learn_one(words.split(), label)
+    >>> stream.predict_one(["money"]), stream.predict_one(["invoice"])
+    ('spam', 'work')
+    """
+
+    multi_class = True
+    tie = "positive"
+    _model: Any = None
+    """The learner that does the work, once something was learned: BinaryAuto, or Kesler around it."""
+
+    def __init__(
+        self,
+        *,
+        shrink: float = 0.8,
+        share: float = 0.001,
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.shrink = shrink
+        self.share = share
+        self.bias = bias
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    @classmethod
+    def around(cls, model: Any) -> Any:
+        """Return a fitted Auto that a BinaryAuto, or Kesler's construction of it, works for."""
+        auto = cls(**model.inner.get_params())
+        auto._model = model
+        return auto
+
+    @property
+    def inner(self) -> BinaryAuto:
+        """The learner of two classes with these settings; it has learned nothing."""
+        return BinaryAuto(**self.get_params())
+
+    def set_params(self, **params: Any) -> Self:
+        super().set_params(**params)
+        if self._model is not None:
+            self._model.inner.set_params(**params)
+        return self
+
+    # --- Learning ---
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False."""
+        self.fit_rows(X, y, sample_weight)
+        return self
+
+    def fit_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, classes: Any = None) -> int:
+        """Do what fit does, with all of `classes` known where given; return the mistakes of the first pass."""
+        model: Any = self.inner
+        try:
+            mistakes: int = model.fit_rows(X, y, sample_weight, classes=classes)
+        except TooManyLabels:
+            model = Kesler(model)
+            mistakes = model.fit_rows(X, y, sample_weight, classes=classes)
+        self._model = model
+        return mistakes
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn these rows once, in their order, going on from before.
+
+        `classes` names all classes at the first call, where they are known. Otherwise new ones may arrive at any time.
+        """
+        model = self.inner if self._model is None else self._model
+        try:
+            model.partial_fit(X, y, classes, sample_weight)
+        except TooManyLabels:
+            model = self._partial_fit_with_third_label(model, X, y, classes, sample_weight)
+        self._model = model
+        return self
+
+    def _partial_fit_with_third_label(self, model: Any, X: Any, y: Any, classes: Any, weights: Any) -> Any:
+        """Learn rows among which a third label arrives; return the model of many classes."""
+        if classes is not None and model._state is None:
+            return Kesler(model).partial_fit(X, y, classes, weights)
+        y = door.label_array(y)
+        start = 0 if classes is not None else first_of_third_label(y, model)
+        if start:
+            model = copy.deepcopy(model)  # where a later row is refused, nothing is learned
+            model.partial_fit(rows_between(X, 0, start), y[:start], None, rows_between(weights, 0, start))
+        many = to_multiclass(model)
+        return many.partial_fit(rows_between(X, start, None), y[start:], classes, rows_between(weights, start, None))
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
+
+        Features are names (a new one is a new feature) or column numbers. A refused example changes nothing.
+        """
+        model = self.inner if self._model is None else self._model
+        try:
+            model.learn_one(x, y)
+        except TooManyLabels:
+            model = to_multiclass(model).learn_one(x, y)
+        self._model = model
+        return self
+
+    # --- Predicting ---
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row."""
+        return np.asarray(self._working().predict(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return a score for each row, positive for classes_[1]; for more than two classes the votes for each."""
+        return np.asarray(self._working().decision_function(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on (X, y)."""
+        return float(self._working().score(X, y, sample_weight))
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the label of one example; None before anything was learned."""
+        return None if self._model is None else self._model.predict_one(x)
+
+    def score_one(self, x: Any) -> Any:
+        """Return the score of one example; for more than two classes a dict of class → votes."""
+        return self._working().score_one(x)
+
+    def bounds(self) -> Sequence[Bound]:
+        """Return the theorems that hold for the run so far."""
+        found: Sequence[Bound] = self._working().bounds()
+        return found
+
+    # --- What was learned ---
+
+    @property
+    def votes_(self) -> dict[str, float]:
+        """The vote of each member."""
+        return self.inner.votes_of(self._attributes("votes_")._state)
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes that end with an underscore are those of the learner that does the work."""
+        if name.endswith("_") and not name.startswith("_"):
+            return getattr(self._attributes(name), name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _attributes(self, name: str) -> Any:
+        if self._model is None:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
+        return self._model
+
+    def _working(self) -> Any:
+        if self._model is None:
+            raise not_fitted(type(self).__name__)
+        return self._model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._model is not None
+
+
+def working_model(model: Any) -> Any:
+    """Return the learner that does the work: that inside an Auto, any other model itself."""
+    return model._working() if isinstance(model, Auto) else model
+
+
+def as_auto(model: Any) -> Any:
+    """Return an Auto where that is what learned this model, any other model itself."""
+    binary = isinstance(model, BinaryAuto)
+    many = isinstance(model, Kesler) and isinstance(model.inner, BinaryAuto) and model.update == "top"
+    return Auto.around(model) if binary or many else model
+
+
+def to_multiclass(model: BinaryAuto) -> Kesler:
+    """Return Kesler's construction in the state of a learner of two classes, which is left as it is.
+
+    A weight w becomes w/2 in the column of the positive class and −w/2 in that of the negative one, so that the
+    difference of the members' two scores is what their score was. Variances and sums of squares are those of both
+    columns. What is noted of the size of scores is their variance over the columns: (z/2)² where it was z².
+    """
+    many = Kesler(BinaryAuto(**model.get_params()))
+    old = model._fitted().copy()
+    state: Any = Table(**{**vars(old), "labels": Classes(old.labels.known()), "settings": many._run_settings()})
+    state.make_columns(2)
+    council, signed = state.geometry, [AROW_WEIGHT, ADAGRAD_WEIGHT, PERCEPTRON_WEIGHT]
+    slots, sums = (array.reshape(-1, state.across, array.shape[1]) for array in (council.slots, council.sums))
+    slots[:, 1], sums[:, 1] = slots[:, 0], sums[:, 0]
+    for column, sign in ((0, -0.5), (1, 0.5)):
+        slots[:, column, signed] *= sign
+        sums[:, column] *= sign
+    council.scalars[SPREADS : SPREADS + MEMBERS] /= 4.0
+    state.tally.counts[KNOWN], state.tally.counts[UNMET] = 2, state.ledger.mistakes
+    state.tally.times[:2] = state.ledger.examples
+    many._adopt(state)
+    return many
+
+
+def first_of_third_label(y: NDArray[Any], model: Any) -> int:
+    """Return the first row whose label makes a third one, after those that the model knows."""
+    known = [] if model._state is None else model._state.labels.known()
+    values, first = np.unique(y, return_index=True)
+    new = sorted(int(at) for value, at in zip(values.tolist(), first, strict=True) if value not in known)
+    return new[2 - len(known)]
+
+
+def rows_between(rows: Any, start: int, stop: int | None) -> Any:
+    """Return the rows start … stop − 1 of an array, a sparse matrix, a data frame or a list; None stays None."""
+    if rows is None or (np.ndim(rows) == 0 and not hasattr(rows, "shape")):
+        return rows
+    if hasattr(rows, "tocsr"):
+        rows = rows.tocsr()
+    return rows.iloc[start:stop] if hasattr(rows, "iloc") else rows[start:stop]
