@@ -139,7 +139,7 @@ class Slotted(Learner):
 
         def of(rows: Rows) -> NDArray[np.float64]:
             nonlocal state, score, spare
-            out = np.empty((how_many(rows), *shape))
+            out = np.zeros((how_many(rows), *shape))  # columns that are not in use stay 0
             if known and self._unseen_weight(state) == 0.0:
                 rows = narrowed(rows, state.features)
             elif known and isinstance(rows, Sparse) and width(rows) > state.features:
