@@ -46,7 +46,7 @@ def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 def test_learn_gives_the_promised_keys(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = result(capsys, "learn", str(data), "--quiet")
-    keys = "learner examples features mistakes updates error seconds examples_per_second radius"
+    keys = "learner examples features mistakes updates progressive_error seconds examples_per_second radius"
     assert list(out) == keys.split()
     assert (out["examples"], out["features"], out["learner"]) == (4, 10, "auto")
 
@@ -194,7 +194,7 @@ def test_one_label_against_the_rest(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = str(tmp_path / "out.txt")
     answer = result(capsys, "predict", model, "digits", "--output", out, "--quiet")
     assert set(Path(out).read_text().split("\n")) == {"3", "not 3", ""}
-    assert answer["progressive_error"] < 0.05  # a tenth of the digits are threes: always "not 3" would err on 0.10
+    assert answer["model_error"] < 0.05  # a tenth of the digits are threes: always "not 3" would err on 0.10
     assert main(["learn", "digits", "--resume", model, "--save", model, "--quiet"]) == 0
     assert novikoff.load(model).ledger_.examples == 4 * 1797
     assert main(["learn", "digits", "--resume", model, "--positive", "4", "--quiet"]) == 2
