@@ -131,8 +131,8 @@ def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[st
         "precision": state.kind.name,
         "ledger": state.ledger.as_dict(),
     }
-    if getattr(state.labels, "rest", False):
-        header["rest"] = True
+    if getattr(state.labels, "rest", ""):
+        header["rest"] = state.labels.rest
     if state.reading is not None:
         header["reading"] = state.reading
     if state.shuffle is not None:
@@ -180,7 +180,7 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
     kind = np.dtype(header["precision"])
     features = header["features"]
     fresh = model._geometry(features + 1, kind)
-    labels = model._labels_from(header["labels"], rest=header.get("rest", False))
+    labels = model._labels_from(header["labels"], rest=header.get("rest", ""))
     counts = np.zeros(LISTED + CAPACITY, np.int64)
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     state = State(

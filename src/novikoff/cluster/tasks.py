@@ -100,36 +100,41 @@ def gathered(start: bytes, ends: Sequence[Learned], shares: Sequence[float]) -> 
     """How far some shards together have moved the weights, and their ledgers, in their order."""
     base, total, books, tallies, features = unpacked(start)[1], None, [], [], 0
     first = received(start)
+    others = []
     for end, share in zip(ends, shares, strict=True):
         model = _received(end.model, base)
         features = max(features, model._state.features)
         books.append(model._state.ledger)
         tallies.append(_tally(model))
+        others += _others(model)
         if share != 0.0:
             _grow(first, features)
             _grow(model, features)
             (begin, before), (done, after) = _frame(first), _frame(model)
             total = _sum(total, _weighed(displacement(begin, done, before, after), share))
-    return _partial(total, books, _added(tallies, first), features)
+    return _partial(total, books, _added(tallies, first), features, others)
 
 
 def added(parts: Sequence[bytes]) -> bytes:
     """The same for all of these together."""
-    total, books, tallies, features = None, [], None, 0
+    total, books, tallies, features, others = None, [], None, 0, []
     for part in parts:
-        by, own, tally, wide = _whole(part)
+        by, own, tally, wide, seen = _whole(part)
         total, features = _sum(total, by), max(features, wide)
         books += own
+        others += seen
         tallies = tally if tallies is None else [a + b for a, b in zip(tallies, tally, strict=True)]
-    return _partial(total, books, tallies or [], features)
+    return _partial(total, books, tallies or [], features, others)
 
 
 def mixed(start: bytes, part: bytes) -> bytes:
     """The model after the round, packed against its start."""
     model = received(start)
-    total, books, tally, features = _whole(part)
+    total, books, tally, features, others = _whole(part)
     _grow(model, features)
     state: Any = model._state
+    for rest, negative in others:
+        state.labels.add_others(rest, negative)
     steps = sum(ledger.examples - state.ledger.examples for ledger in books)
     geometry, before = _frame(model)
     after = before + (tally[1] if tally else np.array([steps]))
@@ -182,6 +187,12 @@ def _tally(model: Any) -> list[NDArray[np.int64]]:
         return []
     columns = max(1, model._in_use(state))
     return [state.tally.counts, state.tally.times[:columns], state.tally.mistakes[:columns]]
+
+
+def _others(model: Any) -> list[list[str]]:
+    """What a shard has seen of the labels that one label is learned against; nothing if it learns all labels."""
+    labels = model._state.labels
+    return [[labels.rest, labels.negative]] if getattr(labels, "rest", "") else []
 
 
 def _added(tallies: Sequence[list[NDArray[np.int64]]], start: Any) -> list[NDArray[np.int64]]:
@@ -237,8 +248,15 @@ def _padded(by: Moved, geometry: Any) -> Moved:
     )
 
 
-def _partial(total: Moved | None, books: Sequence[Ledger], tally: Sequence[NDArray[np.int64]], features: int) -> bytes:
-    header = {"features": features, "ledgers": len(books), "tally": len(tally), "moved": total is not None}
+def _partial(
+    total: Moved | None,
+    books: Sequence[Ledger],
+    tally: Sequence[NDArray[np.int64]],
+    features: int,
+    others: list[list[str]],
+) -> bytes:
+    header: dict[str, Any] = {"features": features, "ledgers": len(books), "tally": len(tally)}
+    header |= {"moved": total is not None, "others": others}
     tensors: dict[str, NDArray[Any]] = {f"tally.{k}": array for k, array in enumerate(tally)}
     for k, ledger in enumerate(books):
         tensors |= {f"counts.{k}": ledger.book.counts, f"sums.{k}": ledger.book.sums}
@@ -248,7 +266,7 @@ def _partial(total: Moved | None, books: Sequence[Ledger], tally: Sequence[NDArr
     return packed(header, tensors)
 
 
-def _whole(part: bytes) -> tuple[Moved | None, list[Ledger], list[NDArray[np.int64]], int]:
+def _whole(part: bytes) -> tuple[Moved | None, list[Ledger], list[NDArray[np.int64]], int, list[list[str]]]:
     """The inverse of `_partial`."""
     header, tensors = unpacked(part)
     books = [Ledger(Book(tensors[f"counts.{k}"], tensors[f"sums.{k}"])) for k in range(header["ledgers"])]
@@ -258,4 +276,5 @@ def _whole(part: bytes) -> tuple[Moved | None, list[Ledger], list[NDArray[np.int
         if group in groups:
             groups[group][own] = array
     tally = [tensors[f"tally.{k}"] for k in range(header["tally"])]
-    return Moved(**groups) if header["moved"] else None, books, tally, header["features"]
+    total = Moved(**groups) if header["moved"] else None
+    return total, books, tally, header["features"], header["others"]

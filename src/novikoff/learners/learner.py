@@ -170,7 +170,7 @@ class Learner(Fitted[State], ABC):
         state.more = {name.removeprefix("more."): a.copy() for name, a in tensors.items() if name.startswith("more.")}
         return state
 
-    def _labels_from(self, listed: list[Any], *, rest: bool) -> Any:
+    def _labels_from(self, listed: list[Any], *, rest: str) -> Any:
         """Labels from a file."""
         return Labels(*listed, rest=rest)
 
