@@ -10,14 +10,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from novikoff import learners
 from novikoff.cli.help import Formatter
 from novikoff.errors import NovikoffError
-
-DEFAULT_LEARNER = "auto"
-CHANGES_SELDOM = "perceptron"
-"""The default where hypotheses are chosen from: those of a learner that changes with each example never last."""
+from novikoff.wrap.default_learner import CHANGES_SELDOM, DEFAULT
 
 
 def default_learner(*, chosen_from: bool) -> str:
-    return CHANGES_SELDOM if chosen_from else DEFAULT_LEARNER
+    return CHANGES_SELDOM if chosen_from else DEFAULT
 
 
 def chosen_learner(arguments: Sequence[str], default: str | None = None) -> str:
@@ -50,7 +47,7 @@ def _resumed_learner(path: str) -> str:
         model = load(path)
         return learners.name_of(type(getattr(model, "inner", model)))
     except NovikoffError:  # to be said when the file is really needed
-        return DEFAULT_LEARNER
+        return DEFAULT
 
 
 def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
@@ -113,7 +110,7 @@ def given(options: argparse.Namespace) -> dict[str, Any]:
     prefix = "setting_"
     found = {k.removeprefix(prefix): v for k, v in vars(options).items() if k.startswith(prefix) and v is not None}
     seed = getattr(options, "seed", None)  # an option of schemes too, so that it is there for all
-    takes_seed = seed is not None and "seed" in learners.learner_class(options.learner or DEFAULT_LEARNER).settings()
+    takes_seed = seed is not None and "seed" in learners.learner_class(options.learner or DEFAULT).settings()
     return {**found, "seed": seed} if takes_seed else found
 
 

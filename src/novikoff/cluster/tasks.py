@@ -36,6 +36,8 @@ class Learned(NamedTuple):
     """Of the same without packing."""
     met: bool
     """Whether the label that is learned against all others was there, where there is one."""
+    sorted_labels: str | None
+    """What is to be said if the shard looks sorted by label."""
 
 
 class Told(NamedTuple):
@@ -46,6 +48,7 @@ class Told(NamedTuple):
     """Bytes of the model as it was packed."""
     size: int
     met: bool
+    sorted_labels: str | None
 
 
 def sent(model: Learner, base: bytes | None = None) -> bytes:
@@ -88,12 +91,14 @@ def learn(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> Learne
         new = model._state.labels.known()[classes:]
         raise InputError(f"{shard.name}: the classes must be known beforehand, but {new[0]!r} is new: name it, too.")
     size = sum(array.nbytes for array in described(model)[1].values())
-    return Learned(record_of(model._state.ledger, before), sent(model, start), size, met)
+    order = model._state.label_order
+    sorted_labels = order.describe(shard.name) if order is not None and order.is_sorted else None
+    return Learned(record_of(model._state.ledger, before), sent(model, start), size, met, sorted_labels)
 
 
 def told(ends: Sequence[Learned]) -> list[Told]:
     """What the loop must know of some shards, without their weights."""
-    return [Told(end.record, len(end.model), end.size, end.met) for end in ends]
+    return [Told(end.record, len(end.model), end.size, end.met, end.sorted_labels) for end in ends]
 
 
 def gathered(start: bytes, ends: Sequence[Learned], shares: Sequence[float]) -> bytes:

@@ -19,6 +19,7 @@ from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts.geometry import first_outside
 from novikoff.stream import door
+from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Rows, cut, how_many
@@ -195,6 +196,7 @@ class Learner(Fitted[State], ABC):
         state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
         self._learn(state, batch.rows, signs, weights, int(self.passes))
         self._adopt(state)
+        self._check_label_order(state, signs, "Shuffle the rows first.")
         return self
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None) -> Self:
@@ -219,7 +221,15 @@ class Learner(Fitted[State], ABC):
                 state.labels = known
             raise
         self._adopt(state)
+        self._check_label_order(state, signs, "Shuffle the rows first.")
         return self
+
+    def _check_label_order(self, state: State, codes: Any, advice: str) -> None:
+        """Warn if the labels of this run, in the order in which they are learned, come in long runs."""
+        if state.label_order is None:
+            state.label_order = LabelOrder()
+        state.label_order.add(codes, len(state.labels))
+        state.label_order.warn(advice, stacklevel=4)
 
     def _no_labels(self) -> Any:
         """The labels that are known before any came."""

@@ -89,4 +89,5 @@ class Events:
             "labelled_late": late.labelled,
             "expired": late.expired,
             "refused": served.refused,
+            "warnings": served.warnings(),
         }
