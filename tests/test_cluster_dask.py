@@ -18,7 +18,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import novikoff
-from novikoff import SGD, InputError, Kesler, Perceptron
+from novikoff import AROW, SGD, InputError, Kesler, Perceptron
 from novikoff.cli.main import main
 from novikoff.cluster import DistributedLearner, on_dask
 from novikoff.cluster.certificate import verify
@@ -325,8 +325,10 @@ def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys:
     report = json.loads(told.out)
     assert (report["shards"], report["rounds"], report["examples"]) == (5, 2, 4000)
     assert "dashboard" in told.err
-    assert [line.split()[0] for line in told.err.splitlines()[3:5]] == ["1", "2"]
-    same = DistributedLearner(Perceptron(average=True), rounds=2, client=client).fit(names)
+    assert told.err.splitlines()[0] == "auto can't be mixed across shards: using arow"
+    assert [line.split()[0] for line in told.err.splitlines()[4:6]] == ["1", "2"]
+    assert report["learner"] == "arow"
+    same = DistributedLearner(rounds=2, client=client).fit(names)
     assert model.read_bytes() == to_bytes(same.model_)
     assert report["mixed_mistakes"] == float(same.ledger_.mixed("mistakes"))
     assert main(["verify", certificate, *names]) == 0
@@ -370,7 +372,7 @@ def test_a_cluster_of_its_own(names: list[str], tmp_path: Path) -> None:
     assert (failed.returncode, failed.stdout) == (2, "")
     (sentence,) = failed.stderr.splitlines()  # nothing of what Dask has to say of it
     assert "lost.svm: there is no such file on this worker" in sentence
-    message, ledger = run(InThisProcess(), _files(names), Plan(prepared(Perceptron(average=True), 2), 2, "uniform"))
+    message, ledger = run(InThisProcess(), _files(names), Plan(prepared(AROW(), 2), 2, "uniform"))
     from novikoff.cluster.tasks import received
 
     assert out.read_bytes() == to_bytes(received(message))

@@ -456,6 +456,7 @@ def test_what_is_not_shown_is_said() -> None:
 # --- Files ---
 
 
+@pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
 @pytest.mark.parametrize(
     "model",
     [

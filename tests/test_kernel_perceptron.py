@@ -256,6 +256,7 @@ def test_several_threads_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) 
 # --- Classes that come later ---
 
 
+@pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
 def test_a_third_class_in_the_middle_of_a_stream() -> None:
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(center, 0.3, (40, 2)) for center in ((0, 0), (2, 0), (0, 2), (2, 2))])

@@ -341,6 +341,7 @@ def test_absurd_settings_are_refused_with_a_sentence(model: Any, message: str) -
         model.fit([[0.0], [1.0]], [0, 1])
 
 
+@pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
 def test_nothing_is_promised_where_nothing_is_known() -> None:
     X, y = real(1, rows=20, columns=3)
     open_ = made("controlled-testing", epsilon=0.01, delta=0.01).fit(X, y)

@@ -61,6 +61,7 @@ def test_settings_of_the_learner_inside() -> None:
         Kesler().set_params(learner__rate=1)
 
 
+@pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
 def test_pipeline_and_grid_search() -> None:
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(

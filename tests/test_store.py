@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import novikoff
-from novikoff import ModelFileError
+from novikoff import ModelFileError, Perceptron
 from novikoff.store import FORMAT, from_bytes, to_bytes, write_atomically
 from tests.learners import ALL, fresh, suited
 from tests.streams import real
@@ -164,3 +165,56 @@ def test_kill_minus_nine_while_saving_leaves_a_whole_file(tmp_path: Path) -> Non
         if in_the_middle == 6:
             break
     assert in_the_middle == 6, "too few kills fell into the middle of a save: the test has lost its point"
+
+
+def pipelines() -> list[Any]:
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = [[0.0, 1.0], [1.0, 0.0]], ["up", "right"]
+    return [
+        make_pipeline(StandardScaler(), Perceptron()).fit(X, y),
+        make_pipeline(StandardScaler(), Perceptron()),
+        SGDClassifier().fit(X, y),
+        StandardScaler(),
+    ]
+
+
+@pytest.mark.parametrize("model", pipelines(), ids=lambda model: type(model).__name__)
+def test_what_scikit_learn_made_is_refused_with_advice(tmp_path: Path, model: Any) -> None:
+    with pytest.raises(novikoff.InputError, match=r"Only models of novikoff can be saved.*skops or joblib") as problem:
+        novikoff.save(model, tmp_path / "m")
+    assert ("last step" in str(problem.value) and "use Auto" in str(problem.value)) == hasattr(model, "steps")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (None, "this is a NoneType"),
+        ({}, "this is a dict"),
+        ("model.bin", r"save\(model, path\)"),
+        (Path("model.bin"), r"save\(model, path\)"),
+        (Perceptron, r"the class Perceptron. Save an object of it"),
+        (Perceptron(), "This Perceptron has learned nothing yet"),
+        (novikoff.Kesler(), "This Kesler has learned nothing yet"),
+        (novikoff.RandomForest(), "This RandomForest has learned nothing yet"),
+        (novikoff.KernelPerceptron(), "This KernelPerceptron has learned nothing yet"),
+        (novikoff.FeatureMap(), "this is a FeatureMap"),
+    ],
+)
+def test_what_is_not_a_fitted_model_is_refused(tmp_path: Path, model: Any, message: str) -> None:
+    with pytest.raises(novikoff.NovikoffError, match=message):
+        novikoff.save(model, tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_model_of_a_distributed_learner_can_be_saved(tmp_path: Path) -> None:
+    from novikoff.cluster import DistributedLearner
+
+    learner = DistributedLearner(Perceptron(), rounds=2).fit([([[0, 1], [1, 0]], ["up", "right"])])
+    with pytest.raises(novikoff.InputError, match="Save its model_ instead"):
+        novikoff.save(learner, tmp_path / "m")
+    novikoff.save(learner.model_, tmp_path / "m")
+    assert novikoff.load(tmp_path / "m").classes_.tolist() == ["right", "up"]

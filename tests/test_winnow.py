@@ -332,6 +332,7 @@ def test_irrelevant_attributes_cost_their_logarithm() -> None:
     assert np.polyfit(logs, np.log2(perceptron_made), 1)[0] > 0.95
 
 
+@pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
 def test_weights_survive_ten_million_updates() -> None:
     """Demoted without end, then promoted as often: each weight is where it was, to the last bit."""
     count, columns = (300, 3) if DISABLED else (5_000_000, 3)

@@ -76,7 +76,7 @@ class Client:
     def create(
         self,
         name: str,
-        learner: str = "perceptron",
+        learner: str = "auto",
         settings: Mapping[str, Any] | None = None,
         challenges: str | None = None,
     ) -> dict[str, Any]:

@@ -106,6 +106,19 @@ class ServiceError(NovikoffError):
         return type(self), (self.status, self.code, self.sentence, self.learned)
 
 
+class SortedLabelsWarning(UserWarning):
+    """The data looks sorted by label: a model that learns one example at a time forgets early classes.
+
+    >>> import warnings
+    >>> from novikoff import Perceptron, SortedLabelsWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = Perceptron().partial_fit([[1.0], [2.0]] * 50, ["first"] * 50 + ["second"] * 50)
+    >>> [warning.category is SortedLabelsWarning for warning in caught]
+    [True]
+    """
+
+
 def not_fitted(subject: str) -> Exception:
     """Scikit-learn's own exception, for its tools look for that type; imported only when there is an error to tell."""
     from sklearn.exceptions import NotFittedError

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from novikoff._arrays import NDArray, np
-from novikoff.auto import as_auto, working_model
-from novikoff.errors import ModelFileError
+from novikoff.auto import Auto, as_auto, working_model
+from novikoff.errors import InputError, ModelFileError
 from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.learners.state import State
@@ -40,7 +40,10 @@ PIECE = 1 << 12  # names that are written at once
 
 
 def save(model: Learner | Solved, path: str | os.PathLike[str]) -> None:
-    """Writes the model to a file; a file that was there is replaced only when the new one is safe on the disk.
+    """Write the model to a file; an existing file is replaced only when the new one is safe on the disk.
+
+    Models of novikoff that have learned something can be saved; InputError for anything else, such as a pipeline of
+    scikit-learn.
 
     >>> import tempfile, os
     >>> from novikoff import Perceptron, load, save
@@ -74,7 +77,40 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
 
 
 def to_bytes(model: Learner | Solved) -> bytes:
+    check_savable(model)
     return _content(*described(model))
+
+
+def check_savable(model: Any) -> None:
+    """Raise InputError, with advice, for anything but a model of novikoff that has learned something."""
+    if isinstance(model, Learner | Solved | Auto):
+        if not model.__sklearn_is_fitted__():
+            raise InputError(
+                f"This {type(model).__name__} has learned nothing yet, so there is nothing to save: call fit,"
+                " partial_fit or learn_one first."
+            )
+        return
+    found = f"the class {model.__name__}" if isinstance(model, type) else _a(type(model).__name__)
+    raise InputError(f"Only models of novikoff can be saved, but this is {found}. {_advice(model)}")
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def _advice(model: Any) -> str:
+    if isinstance(model, type):
+        return f"Save an object of it that has learned something: save({model.__name__}().fit(X, y), path)."
+    if isinstance(getattr(model, "model_", None), Learner):
+        return "Save its model_ instead."
+    if isinstance(model, str | os.PathLike):
+        return "The model comes first, then the path: save(model, path)."
+    if hasattr(model, "steps"):
+        return (
+            "Save its last step and keep the steps before it yourself, or use Auto, which needs no scaler."
+            " To store the whole pipeline use skops or joblib."
+        )
+    return "To store other objects use skops or joblib."
 
 
 def frozen(model: Learner | Solved) -> Callable[[], bytes]:
@@ -142,8 +178,8 @@ def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[st
         "precision": state.kind.name,
         "ledger": state.ledger.as_dict(),
     }
-    if getattr(state.labels, "rest", False):
-        header["rest"] = True
+    if getattr(state.labels, "rest", ""):
+        header["rest"] = state.labels.rest
     if state.reading is not None:
         header["reading"] = state.reading
     if state.shuffle is not None:
@@ -191,7 +227,7 @@ def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[An
     kind = np.dtype(header["precision"])
     features = header["features"]
     fresh = model._geometry(features + 1, kind)
-    labels = model._labels_from(header["labels"], rest=header.get("rest", False))
+    labels = model._labels_from(header["labels"], rest=header.get("rest", ""))
     counts = np.zeros(LISTED + CAPACITY, np.int64)
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     ledger = Ledger(Book(counts, tensors["ledger.sums"]))

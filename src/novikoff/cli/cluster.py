@@ -11,6 +11,7 @@ import json
 import math
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,10 @@ from novikoff.cli.figures import progressive_error_lines
 from novikoff.cli.reading import add_reading, options_of
 from novikoff.cli.shuffling import add_random_state, run_settings
 from novikoff.cli.writing import check_writable
-from novikoff.errors import InputError
+from novikoff.errors import InputError, SortedLabelsWarning
+from novikoff.wrap.default_learner import DEFAULT, FALLBACK
 
-DEFAULT_LEARNER = "averaged-perceptron"
-"""Mixtures of its hypotheses are as good as what one machine learns; those of single hypotheses swing by a point."""
+USED_INSTEAD = f"{DEFAULT} can't be mixed across shards: using {FALLBACK}"
 SCHEMES = ("binary", "kesler", "one-vs-all", "all-vs-all", "output-code", "ova", "ava", "ecoc")
 EPILOG = """\
 A shard is a file that every worker finds under the same name; a pattern stands for all files that match. Without
@@ -61,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         default="uniform",
         help="how much each shard counts in the mixture (default: all alike)",
     )
-    learn.add_argument("--learner", choices=learners.names(), help=f"the algorithm (default: {DEFAULT_LEARNER})")
+    learn.add_argument(
+        "--learner", choices=learners.names(), help=f"the algorithm (default: {FALLBACK}, for {DEFAULT} can't be mixed)"
+    )
     learn.add_argument(
         "--scheme", choices=SCHEMES, help="how classes are made of weights (default: kesler for more than two)"
     )
@@ -77,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     learn.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_random_state(learn, "of a code of --scheme ecoc, of the first weights of a network")
     add_reading(learn)
-    for name in learners.names() if arguments is None else [settings.chosen_learner(arguments, DEFAULT_LEARNER)]:
+    for name in learners.names() if arguments is None else [settings.chosen_learner(arguments, FALLBACK)]:
         settings.add_settings(learn, name)
 
 
@@ -107,7 +110,9 @@ def run(options: argparse.Namespace) -> int:
         learner = DistributedLearner(
             model, rounds=options.rounds, mixing=options.mixing, client=client, checkpoint=options.checkpoint
         )
-        learner.fit(options.data, options=ways, positive=options.positive, classes=told, onlooker=shown)
+        with warnings.catch_warnings():  # printed below, in the way of the command line
+            warnings.simplefilter("ignore", SortedLabelsWarning)
+            learner.fit(options.data, options=ways, positive=options.positive, classes=told, onlooker=shown)
         interrupt.check()
         report = _summary(learner, time.perf_counter() - began)
         if options.save:
@@ -117,6 +122,8 @@ def run(options: argparse.Namespace) -> int:
         if options.certificate:
             report["certificate"] = _certified(learner, options)
     print(json.dumps(report) if options.json else _as_text(report, options))
+    for warning in report["warnings"]:
+        print(f"warning: {warning}", file=sys.stderr)
     return 0
 
 
@@ -157,7 +164,9 @@ def _learner(options: argparse.Namespace) -> Any:
     given = settings.given(options)
     if "passes" in given:
         raise InputError("--passes: a cluster goes over the data once in each round: say --rounds.")
-    name = options.learner or DEFAULT_LEARNER
+    if options.learner is None:
+        _tell(options, USED_INSTEAD)
+    name = options.learner or FALLBACK
     kind = learners.learner_class(name)
     return kind(**{**learners.variant_settings(name), **given}, **run_settings(kind, options))
 
@@ -196,6 +205,7 @@ def _summary(learner: Any, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "examples_per_second": ledger.examples / seconds,
         "radius": model.ledger_.radius,
+        "warnings": learner.warnings_,
     }
 
 

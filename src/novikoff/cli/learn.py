@@ -31,6 +31,7 @@ from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, TooManyLabels
 from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading
+from novikoff.wrap.default_learner import CHANGES_SELDOM, DEFAULT, FALLBACK
 
 EPILOG = f"""\
 {DATA}
@@ -62,7 +63,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="what to learn from, in this order")
-    default = f"{settings.DEFAULT_LEARNER}, which follows several; {settings.CHANGES_SELDOM} with --output-hypothesis"
+    default = f"{DEFAULT}, which follows several; {CHANGES_SELDOM} with --output-hypothesis"
     parser.add_argument("--learner", choices=learners.names(), help=f"the algorithm (default: {default})")
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
     parser.add_argument("--resume", metavar="MODEL", help="go on from the model in this file")
@@ -124,11 +125,26 @@ def run(options: argparse.Namespace) -> int:
 
         save(model, options.save)
     report = _summary(model, reading, before, time.perf_counter() - began, first_pass)
+    report["warnings"] = _warnings(model, options)
     compiling = min(_jit.seconds_compiling, report["seconds"])
     if asked:
         report["certificate"] = certified(model, _reading_options(model, options), passes, options)
     print(_as_json(report) if options.json else _as_text(report, options, compiling))
+    for warning in report["warnings"]:
+        print(f"warning: {warning}", file=sys.stderr)
     return 0
+
+
+def _warnings(model: Any, options: argparse.Namespace) -> list[str]:
+    """What makes the result doubtful: labels in long runs."""
+    order = model._state.label_order
+    if order is None or not order.is_sorted:
+        return []
+    first, *others = ("standard input" if title == "-" else title for title in options.data)
+    subject = f"{first} with {len(others)} more" if others else first
+    streams = any(is_stream(title) for title in options.data)
+    advice = "Shuffle the lines first, for example with shuf." if streams else "Use --shuffle."
+    return [f"{order.describe(subject)} {advice}"]
 
 
 def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any, Reading, dict[str, int] | None]:
@@ -203,7 +219,9 @@ def _inside(learner: Any, name: str, options: argparse.Namespace) -> Any:
     own = sorted(settings.given(options).keys() - {"bias", "passes"})
     if own:
         raise InputError(f"--{own[0]} is for --learner auto, which is for one label each: leave it out, or --scheme.")
-    kind = learners.learner_class("arow")
+    if not options.quiet:
+        print(f"auto can't be used with --scheme {name}: using {FALLBACK}", file=sys.stderr)
+    kind = learners.learner_class(FALLBACK)
     return kind(bias=learner.bias, passes=learner.passes, **run_settings(kind, options))
 
 

@@ -68,9 +68,12 @@ def run(options: argparse.Namespace) -> int:
     if told is not None:
         return _check(told, X, y, options)
     from novikoff.certificates.separability import decide
-    from novikoff.stream.labels import one_against_the_rest
+    from novikoff.stream.labels import Labels
 
-    labels = one_against_the_rest(options.positive) if options.positive is not None else None
+    labels = None
+    if options.positive is not None:
+        others = [str(label) for label in np.unique(y) if label != options.positive]
+        labels = Labels(others[0] if others else f"not {options.positive}", options.positive)
     how = {"bias": options.bias, "passes": options.passes, "seconds": options.seconds}
     proof = decide(X, y, labels, **how, tell=tell)
     if options.proof:
@@ -96,15 +99,10 @@ def _read(options: argparse.Namespace) -> tuple[Any, NDArray[Any], dict[str, Any
         parts.add(batch)
     y = np.concatenate(parts.labels)
     if options.positive is not None:
-        y = _against_the_rest(y, options.positive)
+        from novikoff.stream.labels import merge_others
+
+        y = merge_others(y, options.positive)
     return parts.matrix(parts.features), y, reading.report()
-
-
-def _against_the_rest(y: NDArray[Any], positive: str) -> NDArray[Any]:
-    mine = np.array([str(label) == positive for label in y.tolist()])
-    if not mine.any():
-        raise InputError(f"--positive {positive}: no example has that label; there are others only.")
-    return np.where(mine, positive, f"not {positive}")
 
 
 def _read_proof(name: str) -> Any:

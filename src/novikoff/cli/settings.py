@@ -11,14 +11,11 @@ from novikoff import learners
 from novikoff.cli.help import Formatter
 from novikoff.cli.shuffling import RUN_SETTINGS
 from novikoff.errors import NovikoffError
-
-DEFAULT_LEARNER = "auto"
-CHANGES_SELDOM = "perceptron"
-"""The default where hypotheses are chosen from: those of a learner that changes with each example never last."""
+from novikoff.wrap.default_learner import CHANGES_SELDOM, DEFAULT
 
 
 def default_learner(*, chosen_from: bool) -> str:
-    return CHANGES_SELDOM if chosen_from else DEFAULT_LEARNER
+    return CHANGES_SELDOM if chosen_from else DEFAULT
 
 
 def chosen_learner(arguments: Sequence[str], default: str | None = None) -> str:
@@ -51,7 +48,7 @@ def _resumed_learner(path: str) -> str:
         model = load_learner(path)
         return learners.name_of(type(getattr(model, "inner", model)))
     except NovikoffError:  # to be said when the file is really needed
-        return DEFAULT_LEARNER
+        return DEFAULT
 
 
 def add_settings(parser: argparse.ArgumentParser, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Self, final
 
@@ -16,10 +17,10 @@ from novikoff.cluster.rounds import Plan, Turn, marks, run
 from novikoff.cluster.shards import File, ways_of
 from novikoff.cluster.suited import prepared
 from novikoff.cluster.weights import MIXINGS
-from novikoff.errors import not_fitted
+from novikoff.errors import SortedLabelsWarning, not_fitted
 from novikoff.learners import name_of
+from novikoff.learners.arow import AROW
 from novikoff.learners.estimator import Estimator, one_of
-from novikoff.learners.perceptron import Perceptron
 from novikoff.stream.options import Options
 
 __all__ = ["DistributedLearner"]
@@ -38,8 +39,8 @@ class DistributedLearner(Estimator):
     Parameters
     ----------
     learner : Learner
-        What is learned; Perceptron() where none is given. Linear learners, and Kesler, OneVsAll, AllVsAll and
-        OutputCode around them.
+        What is learned: linear learners, and Kesler, OneVsAll, AllVsAll and OutputCode around them. AROW() if None:
+        the usual default, Auto, can't be mixed across shards. `learner_` is the learner that was used.
     rounds : int
         How often all shards are learned and mixed.
     mixing : str
@@ -91,9 +92,11 @@ class DistributedLearner(Estimator):
         frame with y, whose blocks of rows are the shards; a bag of batches (X, y), whose parts are; or a list of
         batches, as they are or delayed. `classes` names all labels beforehand, which spares a look at every file where
         there are more than two. `positive` learns one label against all others. `onlooker` sees the end of each round.
+        SortedLabelsWarning, also kept in `warnings_`, is issued if shards look sorted by label.
         """
         one_of(tuple(MIXINGS), mixing=self.mixing)
-        model = prepared(Perceptron() if self.learner is None else self.learner, self.rounds)
+        self.learner_ = self._learner_used()
+        model = prepared(self.learner_, self.rounds)
         given = shards_of(data, y, options, positive)
         plan = Plan(model, int(self.rounds), self.mixing, positive, classes)
         engine = self._engine(given)
@@ -102,7 +105,11 @@ class DistributedLearner(Estimator):
             kept = Checkpoint(self.checkpoint, {**_about(plan, given), "content": marks(engine, given.shards)})
         done = None if kept is None else kept.read(self.rounds)
 
+        self.warnings_: list[str] = []
+
         def look(number: int, now: Turn, ledger: DistributedLedger) -> None:
+            if number == 1:
+                self.warnings_ = _about_order(now.sorted_labels)
             if kept is not None:
                 kept.write(ledger, now.message)
             if onlooker is not None:
@@ -111,7 +118,18 @@ class DistributedLearner(Estimator):
         message, self.ledger_ = run(engine, given.shards, plan, done, look)
         self.model_ = tasks.received(message)
         self._run = engine, given.shards, plan
+        for warning in self.warnings_:
+            warnings.warn(warning, SortedLabelsWarning, stacklevel=2)
         return self
+
+    def _learner_used(self) -> Any:
+        return AROW() if self.learner is None else self.learner
+
+    def __repr__(self) -> str:
+        """Show the learner that is used, also where it is the default."""
+        if self.learner is not None:
+            return super().__repr__()
+        return repr(type(self)(**{**self.get_params(), "learner": self._learner_used()}))
 
     def certify(self, *, confidence: float = 0.95, budget: float = 1.0) -> Certificate:
         """What the theorems say of this run, with witnesses looked for and measured on the shards; `verify` in
@@ -148,6 +166,14 @@ class DistributedLearner(Estimator):
     @property
     def classes_(self) -> Any:
         return self._fitted().classes_
+
+
+def _about_order(sorted_labels: list[str]) -> list[str]:
+    """Return one warning for all shards that look sorted by label."""
+    if not sorted_labels:
+        return []
+    more = f" {len(sorted_labels) - 1:,} more shards look so." if len(sorted_labels) > 1 else ""
+    return [f"{sorted_labels[0]}{more} Shuffle the examples before they are cut into shards."]
 
 
 def _about(plan: Plan, given: Input) -> dict[str, Any]:

@@ -50,6 +50,8 @@ class Turn(NamedTuple):
     """Bytes that the shards' weights took."""
     size: int
     """… and would have taken without packing."""
+    sorted_labels: list[str]
+    """What is to be said of shards that look sorted by label."""
 
 
 class Begun(NamedTuple):
@@ -93,7 +95,8 @@ def finish(engine: Engine, shards: Sequence[Shard], begun: Begun, mixing: str) -
         shares = mixture(mixing, records)
         found = engine.results([_mixed(engine, begun.start, begun.ends, shares)])
     done = Round(tuple(records), tuple(shares))
-    return Turn(found[-1], done, sum(one.sent for one in told), sum(one.size for one in told))
+    sorted_labels = [one.sorted_labels for one in told if one.sorted_labels is not None]
+    return Turn(found[-1], done, sum(one.sent for one in told), sum(one.size for one in told), sorted_labels)
 
 
 def _mixed(engine: Engine, start: Any, ends: Sequence[Any], shares: Sequence[Fraction]) -> Any:

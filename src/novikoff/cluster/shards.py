@@ -17,6 +17,7 @@ from novikoff._records import asdict, replace
 from novikoff.errors import InputError, NovikoffError
 from novikoff.learners.learner import Learner
 from novikoff.stream import door, formats
+from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import distinct
 from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading, is_builtin
@@ -172,6 +173,8 @@ class Batches:
         )
 
     def learn(self, model: Learner, data: Pairs | None) -> bool:
+        if model._state is not None:
+            model._state.label_order = LabelOrder(warns=False)  # the caller warns, for all shards
         with self._naming():
             for X, y in self._pairs(data):
                 model.partial_fit(X, y)

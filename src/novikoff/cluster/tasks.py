@@ -37,6 +37,8 @@ class Learned(NamedTuple):
     """Of the same without packing."""
     met: bool
     """Whether the label that is learned against all others was there, where there is one."""
+    sorted_labels: str | None
+    """What is to be said if the shard looks sorted by label."""
 
 
 class Told(NamedTuple):
@@ -47,6 +49,7 @@ class Told(NamedTuple):
     """Bytes of the model as it was packed."""
     size: int
     met: bool
+    sorted_labels: str | None
 
 
 def sent(model: Learner, base: bytes | None = None) -> bytes:
@@ -91,51 +94,57 @@ def learn(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> Learne
         new = model._state.labels.known()[classes:]
         raise InputError(f"{shard.name}: the classes must be known beforehand, but {new[0]!r} is new: name it, too.")
     size = sum(array.nbytes for array in described(model)[1].values())
-    return Learned(record_of(model._state.ledger, before), sent(model, start), size, met)
+    order = model._state.label_order
+    sorted_labels = order.describe(shard.name) if order is not None and order.is_sorted else None
+    return Learned(record_of(model._state.ledger, before), sent(model, start), size, met, sorted_labels)
 
 
 def told(ends: Sequence[Learned]) -> list[Told]:
     """What the loop must know of some shards, without their weights."""
-    return [Told(end.record, len(end.model), end.size, end.met) for end in ends]
+    return [Told(end.record, len(end.model), end.size, end.met, end.sorted_labels) for end in ends]
 
 
 def gathered(start: bytes, ends: Sequence[Learned], shares: Sequence[float]) -> bytes:
     """How far some shards together have moved the weights, and their ledgers, in their order."""
     base, total, books, tallies, features = unpacked(start)[1], None, [], [], 0
     first = received(start)
-    sample = FeatureSample(first._state.kind)
+    sample, others = FeatureSample(first._state.kind), []
     for end, share in zip(ends, shares, strict=True):
         model = _received(end.model, base)
         sample.merge(model._state.feature_sample)
         features = max(features, model._state.features)
         books.append(model._state.ledger)
         tallies.append(_tally(model))
+        others += _others(model)
         if share != 0.0:
             _grow(first, features)
             _grow(model, features)
             (begin, before), (done, after) = _frame(first), _frame(model)
             total = _sum(total, _weighed(displacement(begin, done, before, after), share))
-    return _partial(total, books, _added(tallies, first), features, sample)
+    return _partial(total, books, _added(tallies, first), features, sample, others)
 
 
 def added(parts: Sequence[bytes]) -> bytes:
     """The same for all of these together."""
-    total, books, tallies, features, sample = None, [], None, 0, None
+    total, books, tallies, features, sample, others = None, [], None, 0, None, []
     for part in parts:
-        by, own, tally, wide, more = _whole(part)
+        by, own, tally, wide, more, seen = _whole(part)
         sample = more if sample is None else _merged(sample, more)
         total, features = _sum(total, by), max(features, wide)
         books += own
+        others += seen
         tallies = tally if tallies is None else [a + b for a, b in zip(tallies, tally, strict=True)]
-    return _partial(total, books, tallies or [], features, sample or FeatureSample())
+    return _partial(total, books, tallies or [], features, sample or FeatureSample(), others)
 
 
 def mixed(start: bytes, part: bytes) -> bytes:
     """The model after the round, packed against its start."""
     model = received(start)
-    total, books, tally, features, sample = _whole(part)
+    total, books, tally, features, sample, others = _whole(part)
     _grow(model, features)
     state: Any = model._state
+    for rest, negative in others:
+        state.labels.add_others(rest, negative)
     steps = sum(ledger.examples - state.ledger.examples for ledger in books)
     geometry, before = _frame(model)
     after = before + (tally[1] if tally else np.array([steps]))
@@ -190,6 +199,12 @@ def _tally(model: Any) -> list[NDArray[np.int64]]:
         return []
     columns = max(1, model._in_use(state))
     return [state.tally.counts, state.tally.times[:columns], state.tally.mistakes[:columns]]
+
+
+def _others(model: Any) -> list[list[str]]:
+    """What a shard has seen of the labels that one label is learned against; nothing if it learns all labels."""
+    labels = model._state.labels
+    return [[labels.rest, labels.negative]] if getattr(labels, "rest", "") else []
 
 
 def _added(tallies: Sequence[list[NDArray[np.int64]]], start: Any) -> list[NDArray[np.int64]]:
@@ -257,8 +272,10 @@ def _partial(
     tally: Sequence[NDArray[np.int64]],
     features: int,
     sample: FeatureSample,
+    others: list[list[str]],
 ) -> bytes:
-    header = {"features": features, "ledgers": len(books), "tally": len(tally), "moved": total is not None}
+    header: dict[str, Any] = {"features": features, "ledgers": len(books), "tally": len(tally)}
+    header |= {"moved": total is not None, "others": others}
     tensors: dict[str, NDArray[Any]] = {f"tally.{k}": array for k, array in enumerate(tally)} | sample.tensors()
     for k, ledger in enumerate(books):
         tensors |= {f"counts.{k}": ledger.book.counts, f"sums.{k}": ledger.book.sums}
@@ -268,7 +285,9 @@ def _partial(
     return packed(header, tensors)
 
 
-def _whole(part: bytes) -> tuple[Moved | None, list[Ledger], list[NDArray[np.int64]], int, FeatureSample]:
+def _whole(
+    part: bytes,
+) -> tuple[Moved | None, list[Ledger], list[NDArray[np.int64]], int, FeatureSample, list[list[str]]]:
     """The inverse of `_partial`."""
     header, tensors = unpacked(part)
     books = [Ledger(Book(tensors[f"counts.{k}"], tensors[f"sums.{k}"])) for k in range(header["ledgers"])]
@@ -279,4 +298,5 @@ def _whole(part: bytes) -> tuple[Moved | None, list[Ledger], list[NDArray[np.int
             groups[group][own] = array
     tally = [tensors[f"tally.{k}"] for k in range(header["tally"])]
     sample = FeatureSample.from_tensors(tensors, tensors["sample.moments"].dtype, 0, header["features"])
-    return Moved(**groups) if header["moved"] else None, books, tally, header["features"], sample
+    total = Moved(**groups) if header["moved"] else None
+    return total, books, tally, header["features"], sample, header["others"]

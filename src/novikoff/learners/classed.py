@@ -29,7 +29,7 @@ class Classed(Slotted):
         y = door.label_array(y, examples)
         return (Classes(distinct(y)) if known is None else known).coded(y)
 
-    def _labels_from(self, listed: list[Any], *, rest: bool) -> Classes:
+    def _labels_from(self, listed: list[Any], *, rest: str) -> Classes:
         return Classes(listed)
 
     def label_reader(self, labels: Any, left_out: Any) -> Any:

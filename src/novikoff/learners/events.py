@@ -168,8 +168,8 @@ class OneByOne(Linear):
         return float(out[0])
 
     def predict_one(self, x: Any) -> Any:
-        """The label of one example."""
-        return self.label_of(self.score_one(x))
+        """Return the label of one example, or None before the first example was learned."""
+        return None if self._state is None else self.label_of(self.score_one(x))
 
     def label_of(self, score: float) -> Any:
         """The label for a score."""

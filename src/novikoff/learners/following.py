@@ -10,6 +10,7 @@ from novikoff._arrays import np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
+from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import one_against_the_rest
 from novikoff.stream.names import Names
 from novikoff.stream.reading import Batch, Reading
@@ -40,6 +41,8 @@ class Following:
         self.state: State | None = model._state
         self.sides: Any = None
         self.went_on = self.state is not None
+        self.label_order: LabelOrder | None = LabelOrder()
+        """Counts label changes in the first pass; None in later ones."""
 
     def once(self, onlooker: Onlooker | None = None) -> None:
         """All examples, in order."""
@@ -67,6 +70,7 @@ class Following:
     def end(self) -> None:
         """After the last of them."""
         state = self._begun()
+        self.label_order = None
         if self.reading.kept:
             state.slot_names = dict(self.reading.kept)
         if self.positive is not None and state.ledger.examples and not self.went_on and not self._met_positive():
@@ -91,6 +95,7 @@ class Following:
             self.state.shuffle = self.reading.shuffle_record()
         state = self.state
         if self.sides is None:
+            state.label_order = self.label_order
             skips = self.reading.options.bad_lines == "skip"
             self.sides = self.model.label_reader(state.labels, self.reading.left_out if skips else None)
         if self.reading.names is not None:
@@ -116,6 +121,8 @@ class Following:
     def _learn(self, state: State, batch: Batch, onlooker: Onlooker) -> Any:
         """In pieces that end where the onlooker wants to look."""
         signs, weights = self.sides.of(batch), batch.parsed.weights
+        if self.label_order is not None:
+            self.label_order.add(signs, len(state.labels))
         absent = self.sides.left_out(signs)
         if absent is not None:
             weights = (weights if len(weights) else np.ones(len(batch))) * ~absent

@@ -61,7 +61,7 @@ class Kernelised(Learner):
         y = door.label_array(y, examples)
         return (Growing.of(distinct(y)) if known is None else known).coded(y)
 
-    def _labels_from(self, listed: list[Any], *, rest: bool) -> Growing:
+    def _labels_from(self, listed: list[Any], *, rest: str) -> Growing:
         return Growing(Labels(*listed, rest=rest)) if len(listed) == 2 else Growing.of(listed)
 
     def label_reader(self, labels: Any, left_out: Any) -> Any:
@@ -246,7 +246,9 @@ class Kernelised(Learner):
         return dict(zip(self._fitted().labels.known(), scores[0].tolist(), strict=True))
 
     def predict_one(self, x: Any) -> Any:
-        """The label of one example."""
+        """Return the label of one example, or None before the first example was learned."""
+        if self._state is None:
+            return None
         chosen = self.choose(self._scores_of_one(x))[0]
         return chosen.item() if hasattr(chosen, "item") else chosen
 

@@ -20,6 +20,7 @@ from novikoff.ledger import Ledger
 from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import first_outside
 from novikoff.stream import door
+from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.names import Names
 from novikoff.stream.permutation import describe_shuffle, permutation
@@ -179,7 +180,7 @@ class Learner(Fitted[State], ABC):
         state.more = {name.removeprefix("more."): a.copy() for name, a in tensors.items() if name.startswith("more.")}
         return state
 
-    def _labels_from(self, listed: list[Any], *, rest: bool) -> Any:
+    def _labels_from(self, listed: list[Any], *, rest: str) -> Any:
         """Labels from a file."""
         return Labels(*listed, rest=rest)
 
@@ -208,6 +209,8 @@ class Learner(Fitted[State], ABC):
         orders = self._orders(state, batch.examples)
         mistakes = self._learn(state, batch.rows, signs, weights, orders)
         self._adopt(state)
+        if not self.shuffle:
+            self._check_label_order(state, signs, "Leave shuffle=True, or shuffle the rows first.")
         return mistakes
 
     def _orders(self, state: State, count: int) -> Orders:
@@ -240,7 +243,15 @@ class Learner(Fitted[State], ABC):
                 state.labels = known
             raise
         self._adopt(state)
+        self._check_label_order(state, signs, "Shuffle the rows first.")
         return self
+
+    def _check_label_order(self, state: State, codes: Any, advice: str) -> None:
+        """Warn if the labels of this run, in the order in which they are learned, come in long runs."""
+        if state.label_order is None:
+            state.label_order = LabelOrder()
+        state.label_order.add(codes, len(state.labels))
+        state.label_order.warn(advice, stacklevel=4)
 
     def _no_labels(self) -> Any:
         """The labels that are known before any came."""

@@ -170,8 +170,8 @@ class MultilayerPerceptron(Classed):
             else super().label_reader(labels, left_out)
         )
 
-    def _labels_from(self, listed: list[Any], *, rest: bool) -> Any:
-        return Labels(*listed, rest=True) if rest else Classes(listed)
+    def _labels_from(self, listed: list[Any], *, rest: str) -> Any:
+        return Labels(*listed, rest=rest) if rest else Classes(listed)
 
     def spelled(self, label: Any) -> str:
         return Learner.spelled(self, label) if isinstance(self._fitted().labels, Labels) else str(label)
@@ -232,8 +232,8 @@ class MultilayerPerceptron(Classed):
         return dict(zip(self._fitted().labels.known(), self._one(x)[0].tolist(), strict=True))
 
     def predict_one(self, x: Any) -> Any:
-        """The label of one example."""
-        return self.choose(self._one(x))[0].item()
+        """Return the label of one example, or None before the first example was learned."""
+        return None if self._state is None else self.choose(self._one(x))[0].item()
 
     def _one(self, x: Any) -> NDArray[np.float64]:
         state = self._fitted()

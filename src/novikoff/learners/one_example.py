@@ -110,11 +110,14 @@ def why_refused(model: Any, state: Any, x: Any) -> Exception:
 
 def terms(model: Any, state: Any, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
     """Columns and values, zeros and features that were never learned included."""
+    only_empty = state.names is None and state.features == 0  # no example so far says how features are named
     if isinstance(x, np.ndarray):
-        values = _as_wide(model, state, one_array(x, state.kind))
+        values = one_array(x, state.kind)
+        values = values if only_empty else _as_wide(model, state, values)
         return np.arange(values.size, dtype=np.uint32), values
     keys, given = door.one(x)
-    return numbers(keys) if state.names is None else state.names.find(keys), door.numeric(given, state.kind)
+    names = Names() if only_empty and keys and isinstance(keys[0], str) else state.names
+    return numbers(keys) if names is None else names.find(keys), door.numeric(given, state.kind)
 
 
 def known_terms(model: Any, state: Any, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:

@@ -10,6 +10,7 @@ from novikoff.errors import InputError
 from novikoff.ledger import Ledger
 from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import APPENDED, arrays, resized
+from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names
 
@@ -31,6 +32,8 @@ class State:
     """Names of hashed features, as far as they were kept."""
     shuffle: dict[str, Any] | None = None
     """The permutation of the rows that the run began with (stream/permutation.py); None: they kept their order."""
+    label_order: LabelOrder | None = None
+    """How often the label has changed in this run, since it was begun or loaded; not saved."""
     more: dict[str, NDArray[Any]] = field(default_factory=dict)
     """What some learners count beside the ledger."""
     feature_sample: FeatureSample = field(default_factory=FeatureSample.never)

@@ -23,6 +23,7 @@ from novikoff.service.runs import Odd, Refused, Run
 from novikoff.stream.classes import Classes
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.formats.events import ABSENT, ODD, Found, Limits, Terms, read_events
+from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels
 from novikoff.stream.rows import Sparse
 from novikoff.stream.spellings import LONGEST, SEED, Spellings
@@ -33,6 +34,7 @@ ROWS, TERMS = 4096, 1 << 17  # of one run at most
 FEW = 8  # examples that are learned one by one: to make a batch of them would take longer
 LABELS_KEPT = 100_000
 ONCE = np.zeros(0)  # weights of examples
+NO_CODES: NDArray[Any] = np.zeros(0, np.int8)
 
 
 class Bulk:
@@ -91,32 +93,34 @@ class Bulk:
 
     # --- Learning ---
 
-    def learn(self, model: Any, run: Run) -> int:
+    def learn(self, model: Any, run: Run, order: LabelOrder | None = None) -> int:
         """Learns all examples of a run, as learn_one would one after another; how many there were. Raises Refused
-        where one can't be taken."""
-        done = 0
+        where one can't be taken. `order` counts the changes of the label."""
+        done, order = 0, LabelOrder(warns=False) if order is None else order
         while done < len(run):
             if len(run) - done > FEW and _learns_batches(model):
-                done = self._learn_batch(model, run, done)
+                done = self._learn_batch(model, run, done, order)
             else:
-                self._learn_one(model, run, done)
+                self._learn_one(model, run, done, order)
                 done += 1
         return done
 
-    def _learn_one(self, model: Any, run: Run, i: int) -> None:
+    def _learn_one(self, model: Any, run: Run, i: int, order: LabelOrder) -> None:
         try:
             if not run.has_label(i):
                 raise InputError("There is no label: every example to learn from needs one.")
-            model.learn_one(encoder(model)(run.features(i)), run.label(i))
+            label = run.label(i)
+            model.learn_one(encoder(model)(run.features(i)), label)
         except NovikoffError as problem:
             raise Refused(i, problem) from problem
+        note_label(order, model, label)
 
-    def _learn_batch(self, model: Any, run: Run, start: int) -> int:
+    def _learn_batch(self, model: Any, run: Run, start: int, order: LabelOrder) -> int:
         """Learns from example `start` on, up to one that may be refused, and that one by itself; returns how many are
         done then."""
         state = model._state
         before = _Before(state.features, len(state.labels), state.geometry, state.feature_sample.moments)
-        examples, taken = state.ledger.examples, 0
+        examples, taken, codes = state.ledger.examples, 0, NO_CODES
         new = _New([], [])
         try:
             model._goes_on(state)
@@ -134,9 +138,10 @@ class Bulk:
             moved = state.geometry is not before.geometry or state.feature_sample.moments is not before.moments
             if names > before.names or labels > before.labels or moved:
                 model._adopt(state)
+        order.add(codes[:taken], len(state.labels))
         done = start + taken
         if done < len(run):
-            self._learn_one(model, run, done)
+            self._learn_one(model, run, done, order)
             done += 1
         return done
 
@@ -264,6 +269,13 @@ class Bulk:
         shown, winners = model.weighed(columns)
         known = np.array(state.labels.known()).tolist()
         return [known[c] for c in winners.tolist()], shown[np.arange(len(run)), winners].tolist()
+
+
+def note_label(order: LabelOrder, model: Any, label: Any) -> None:
+    """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
+    labels = model._state.labels
+    if not isinstance(label, list | dict):
+        order.add_one(int(labels.sign(label)) if isinstance(labels, Labels) else labels.number(label))
 
 
 class _Before(NamedTuple):

@@ -95,6 +95,7 @@ class Events:
             "labelled_late": late.labelled,
             "expired": late.expired,
             "refused": served.refused,
+            "warnings": served.warnings(),
         }
 
     def certificate_of(self, served: Served) -> dict[str, Any] | None:

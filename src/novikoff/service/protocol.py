@@ -21,10 +21,13 @@ class Request(Struct, forbid_unknown_fields=True):
 
 
 class Creation(Request):
-    """A new model. `learner` is a name as on the command line, `settings` are those of its class."""
+    """A new model. `learner` is a name as on the command line, `settings` are those of its class.
+
+    The learner inside a scheme is auto where the scheme takes it, else arow; the answer shows which.
+    """
 
     name: ModelName
-    learner: str = "perceptron"
+    learner: str = "auto"
     settings: dict[str, Any] = {}
     challenges: ModelName | None = None
 
@@ -80,6 +83,8 @@ class Model(Struct):
     labels: list[Label]
     features: int
     ledger: Counts
+    warnings: list[str]
+    """What makes the model doubtful, such as labels that have arrived in long runs since the server was started."""
 
 
 class Models(Struct):

@@ -15,7 +15,7 @@ from novikoff.errors import InputError, LabelError, ModelFileError, NovikoffErro
 from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
 from novikoff.ledger import Ledger
-from novikoff.service.bulk import Bulk
+from novikoff.service.bulk import Bulk, note_label
 from novikoff.service.encoding import answer, encoder
 from novikoff.service.lessons import LESSON, Refused
 from novikoff.service.limits import Limits
@@ -23,6 +23,8 @@ from novikoff.service.protocol import Counts, Model
 from novikoff.service.runs import Odd, Run
 from novikoff.service.runs import Refused as NotTaken
 from novikoff.store import from_bytes
+from novikoff.stream.label_order import LabelOrder
+from novikoff.wrap.default_learner import DEFAULT, default_inside
 
 RECENT = 1_000
 MOST_FEATURES = 4_096  # of an example of a run: longer ones are learned by themselves
@@ -80,6 +82,8 @@ class Served:
         """Changes when it learns."""
         self.since_file = 0
         """Examples that its file does not hold."""
+        self.label_order = LabelOrder(warns=False)
+        """How often the label has changed since this process serves the model."""
 
     @property
     def ledger(self) -> Ledger:
@@ -139,7 +143,7 @@ class Served:
         """`done`: how many examples there are before it."""
         while len(run):
             try:
-                self.bulk.learn(self.learner, run)
+                self.bulk.learn(self.learner, run, self.label_order)
                 return
             except NotTaken as problem:
                 outcome.leave_out(done + problem.taken, NOT_LEARNED, problem)
@@ -156,6 +160,8 @@ class Served:
             self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
         except (NovikoffError, Refused) as problem:
             outcome.leave_out(done, getattr(problem, "code", NOT_LEARNED), problem)
+        else:
+            note_label(self.label_order, self.learner, lesson.label)
 
     def is_near_a_bound(self, terms: int, labels: int) -> bool:
         """Whether so many more features and labels might be more than a model may know."""
@@ -208,7 +214,14 @@ class Served:
             labels=self.labels(),
             features=self.learner.n_features_in_ if self.has_learned else 0,
             ledger=self.counts(),
+            warnings=self.warnings(),
         )
+
+    def warnings(self) -> list[str]:
+        """Return what makes the model doubtful: labels that arrive in long runs."""
+        if not self.label_order.is_sorted:
+            return []
+        return [f"{self.label_order.describe('The stream')} If the examples come from a sorted file, shuffle it."]
 
     def labels(self) -> list[Any]:
         try:
@@ -244,15 +257,21 @@ def made(name: str, settings: dict[str, Any]) -> Any:
         )
     try:
         complete = {**learners.variant_settings(name), **settings}
-        if isinstance(complete.get("learner"), dict):
-            complete["learner"] = made(
-                complete["learner"].get("name", "perceptron"), complete["learner"].get("settings", {})
-            )
+        if "learner" in allowed:
+            complete["learner"] = _made_inside(kind, complete.pop("learner", None), complete)
         learner = kind(**complete)
         learner._check_all()
     except (NovikoffError, TypeError, ValueError, AttributeError) as problem:
         raise Refused(f"{name} can't be made with these settings: {problem}", "bad-settings") from None
     return learner
+
+
+def _made_inside(scheme: Any, asked: Any, settings: dict[str, Any]) -> Any:
+    """Return the learner inside a scheme: as asked for by name and settings, else the default for that scheme."""
+    if asked is not None and not isinstance(asked, dict):
+        return asked  # which the scheme refuses
+    asked = asked or {}
+    return made(asked.get("name", default_inside(scheme, settings)), asked.get("settings", {}))
 
 
 def warmed(learner: Any) -> None:
@@ -270,7 +289,7 @@ def warmed(learner: Any) -> None:
 
 def compile_lines() -> None:
     """What streams of lines need, likewise; in a thread, when the server starts."""
-    trial = Served("", made("perceptron", {}), Limits(), created=0.0)
+    trial = Served("", made(DEFAULT, {}), Limits(), created=0.0)
     trial.learn(b'{"features":{"a":1},"label":"x"}\n{"features":{"b":1},"label":"y"}\n' * 10)
     for run in trial.bulk.runs(b'{"features":{"a":1}}\n' * 10):
         if isinstance(run, Run):

@@ -32,8 +32,8 @@ class Growing:
         return cls(Labels(*known[:2]), Classes(known))
 
     @property
-    def rest(self) -> bool:
-        """Whether the negative label stands for all labels that are not the positive one."""
+    def rest(self) -> str:
+        """Set if the negative label stands for all labels other than the positive one (see `Labels.rest`)."""
         return self.two.rest
 
     @property
@@ -60,6 +60,7 @@ class Growing:
     def number(self, label: Any) -> int:
         """The number of a label, which becomes known if it was not."""
         if self.two.rest:
+            self.two.note_other(label)
             label = merged_label(label, self.two)
         if self.more is None:
             label = plain(label)

@@ -11,19 +11,21 @@ import math
 from typing import Any
 
 from novikoff._arrays import NDArray, np
-from novikoff.errors import LabelError, TooManyLabels
+from novikoff.errors import InputError, LabelError, TooManyLabels
 
 NEAR = 1 << 16  # labels
+UNSEEN, ONE, SEVERAL = "unseen", "one", "several"
 
 
 class Labels:
     """The two labels of a binary learner, as they become known: `negative` or `positive` may still be missing."""
 
-    def __init__(self, negative: Any = None, positive: Any = None, *, rest: bool = False) -> None:
+    def __init__(self, negative: Any = None, positive: Any = None, *, rest: str = "") -> None:
         self.negative = negative
         self.positive = positive
         self.rest = rest
-        """Whether the negative label stands for all labels that are not the positive one."""
+        """Set if the negative label stands for all labels other than the positive one: how many of these have been
+        seen, as "unseen", "one" or "several"."""
         self.sides: dict[Any, float] = {}
         """−1 or +1 for each label known so far, in the order in which they came."""
         for label, sign in ((negative, -1.0), (positive, 1.0)):
@@ -99,6 +101,32 @@ class Labels:
         self.sides[label] = sign
         return sign
 
+    def note_other(self, label: Any) -> None:
+        """Take note of a label that is learned in one against the rest.
+
+        The only other label names the negative side. From the second one on the negative side is "not …". The result
+        depends on the set of labels alone, so resuming a run gives the same model as one run.
+        """
+        name = str(label)
+        if name == self.positive or self.rest in ("", SEVERAL):
+            return
+        if self.rest == UNSEEN:
+            self._name_rest(ONE, name)
+        elif name != self.negative:
+            self._name_rest(SEVERAL, f"not {self.positive}")
+
+    def add_others(self, rest: str, negative: str) -> None:
+        """Take note of the other labels that another run of one against the rest has seen."""
+        if rest == ONE:
+            self.note_other(negative)
+        elif rest == SEVERAL:
+            self._name_rest(SEVERAL, negative)
+
+    def _name_rest(self, rest: str, negative: str) -> None:
+        self.rest, self.negative = rest, negative
+        self.sides.clear()  # in place: the fast path for single examples refers to this dict
+        self.sides.update({self.negative: -1.0, self.positive: 1.0})
+
     def forget(self, count: int) -> None:
         """Back to the first `count` labels."""
         for label in list(self.sides)[count:]:
@@ -124,8 +152,19 @@ class Labels:
 
 
 def one_against_the_rest(positive: str) -> Labels:
-    """One label against all others, which are told apart no further."""
-    return Labels(f"not {positive}", positive, rest=True)
+    """Return the labels of a run that learns one label against all others."""
+    return Labels(f"not {positive}", positive, rest=UNSEEN)
+
+
+def merge_others(y: NDArray[Any], positive: str) -> NDArray[Any]:
+    """Replace all labels but one by the name of the rest: the other label if there is only one, else "not …"."""
+    is_positive = np.array([str(label) == positive for label in y.tolist()], np.bool_)
+    if not is_positive.any():
+        raise InputError(f"--positive {positive}: no example has that label; there are others only.")
+    labels = one_against_the_rest(positive)
+    for label in distinct(y[~is_positive]):
+        labels.note_other(label)
+    return np.where(is_positive, positive, labels.negative)
 
 
 def merged_label(label: Any, labels: Labels) -> Any:

@@ -102,6 +102,8 @@ class Sides(_Told[Labels]):
         self.codes = np.zeros(0, np.int8)
 
     def _number(self, label: Any) -> int:
+        if self.labels.rest:
+            self.labels.note_other(label)
         return int(self.labels.sign(merged_label(label, self.labels)))
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.stream.batches import Gathered
+from novikoff.stream.labels import merge_others
 from novikoff.stream.names import Names
 from novikoff.stream.reading import Batch, Reading
 
@@ -50,10 +51,7 @@ def gathered(reading: Reading, *, positive: str | None = None) -> Whole:
         weights.append(given.copy() if len(given) else np.ones(len(batch)))
     y, weight = np.concatenate(parts.labels), np.concatenate(weights)
     if positive is not None:
-        mine = y.astype(str) == positive
-        if not mine.any():
-            raise InputError(f"--positive {positive}: no example has that label; there are others only.")
-        y = np.where(mine, positive, f"not {positive}")
+        y = merge_others(y, positive)
     columns = reading.columns(title)
     names = reading.names if reading.names is not None else None if columns is None else Names(columns)
     return Whole(

@@ -11,6 +11,7 @@ from novikoff import learners
 COMMON = (
     "around",
     "choosing",
+    "default_learner",
     "growing",
     "many",
     "members",

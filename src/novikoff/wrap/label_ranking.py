@@ -111,8 +111,8 @@ class LabelRanking(Many):
         return self.choose(Learner.decision_function(self, X))
 
     def predict_one(self, x: Any) -> Any:
-        """All labels, the highest first."""
-        return self.choose(self._columns_of_one(x))[0]
+        """Return all labels, the highest first, or None before the first example was learned."""
+        return None if self._state is None else self.choose(self._columns_of_one(x))[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The mean share of preferences that are met, over the rows that have any."""

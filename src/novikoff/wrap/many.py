@@ -264,7 +264,9 @@ class Many(Stack, Classed):
         return dict(zip(self._fitted().labels.known(), shown[0].tolist(), strict=True))
 
     def predict_one(self, x: Any) -> Any:
-        """The label of one example."""
+        """Return the label of one example, or None before the first example was learned."""
+        if self._state is None:
+            return None
         columns = self._columns_of_one(x)
         lane = self._fresh_lane()
         if lane is None:

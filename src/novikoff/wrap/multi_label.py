@@ -116,8 +116,8 @@ class MultiLabel(Reduction):
         return self.choose(Learner.decision_function(self, X))
 
     def predict_one(self, x: Any) -> Any:
-        """The labels of one example."""
-        return self.choose(self._columns_of_one(x))[0]
+        """Return the labels of one example, or None before the first example was learned."""
+        return None if self._state is None else self.choose(self._columns_of_one(x))[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose set of labels is predicted exactly."""

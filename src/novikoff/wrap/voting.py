@@ -108,8 +108,10 @@ class Voting(Solved):
         return scores / np.where(total > 0.0, total, 1.0)
 
     def spelled(self, label: Any) -> str:
-        positive = self._fitted().positive
-        return str(label) if positive is None or str(label) == positive else f"not {positive}"
+        state = self._fitted()
+        if state.positive is None or str(label) == state.positive:
+            return str(label)
+        return next((str(other) for other in state.labels if other != state.positive), f"not {state.positive}")
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: that with the most votes, the first of equals."""

@@ -73,6 +73,7 @@ export class Chosen {
     const model = this.#model;
     put(at("chosen-name"), plain(model.name));
     put(at("chosen-what"), about(model));
+    say(at("chosen-warnings"), (model.warnings ?? []).map((warning) => plain(warning, 2000)).join(" "), true);
     put(at("made"), shown(model.mistakes));
     put(at("made-of"), `of ${count(model.examples, "examples")}; ${count(model.updates, "updates")}`);
     const bound = model.certificate?.bound;
