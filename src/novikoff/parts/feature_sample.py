@@ -309,6 +309,7 @@ class FeatureSample:
         clock = np.zeros(4, np.int64)
         clock[NEXT] = 1
         self.moments = Moments(np.zeros(0, np.uint32), np.zeros((1, PARTS), self.kind), clock)
+        self.direct = 1  # rows of a table that has one for each slot; 0 for a hash table
 
     @classmethod
     def never(cls) -> FeatureSample:
@@ -389,29 +390,30 @@ class FeatureSample:
 
     def reserve(self, terms: int, features: int) -> None:
         """Make room for one more example with this number of terms."""
-        now, slots = self.moments, features + 1
-        if len(now.keys) == 0:
-            enough = slots <= len(now.table)
-        else:
-            enough = 4 * min(int(now.clock[MET]) + terms, MOST_MET) <= 3 * len(now.table)
-        if not enough:
-            self.moments = self._table_for(min(int(now.clock[MET]) + terms, MOST_MET), slots)
+        if features < self.direct:
+            return
+        now = self.moments
+        needed = min(int(now.clock[MET]) + terms, MOST_MET)
+        if self.direct or 4 * needed > 3 * len(now.table):
+            self._make_table(needed, features + 1)
             if now.clock[MET]:
                 move_to(self.moments, now)
 
-    def _table_for(self, needed: int, slots: int) -> Moments:
-        """Return an empty table with room for `needed` features. Sizes at least double: a stream of new features costs
+    def _make_table(self, needed: int, slots: int) -> None:
+        """Begin an empty table with room for `needed` features. Sizes at least double: a stream of new features costs
         little."""
-        if slots <= MOST_DIRECT and len(self.moments.keys) == 0:
-            size = max(slots, min(2 * len(self.moments.table), MOST_DIRECT))
-            return self.moments._replace(table=np.zeros((size, PARTS), self.kind))
-        size = SMALLEST_TABLE
+        if self.direct and slots <= MOST_DIRECT:
+            self.direct = size = max(slots, min(2 * self.direct, MOST_DIRECT))
+            self.moments = self.moments._replace(table=np.zeros((size, PARTS), self.kind))
+            return
+        self.direct, size = 0, SMALLEST_TABLE
         while 4 * needed > 3 * size:
             size *= 2
-        return self.moments._replace(keys=np.zeros(size, np.uint32), table=np.zeros((size, PARTS), self.kind))
+        self.moments = self.moments._replace(keys=np.zeros(size, np.uint32), table=np.zeros((size, PARTS), self.kind))
 
     def copy(self) -> FeatureSample:
         made = FeatureSample(self.kind)
+        made.direct = self.direct
         made.moments = Moments(self.moments.keys.copy(), self.moments.table.copy(), self.moments.clock.copy())
         return made
 
@@ -477,7 +479,7 @@ class FeatureSample:
         return made
 
     def _load(self, sampled: int, weight: int, columns: Any, found: Any, features: int) -> None:
-        self.moments = self._table_for(len(columns), features + 1)
+        self._make_table(len(columns), features + 1)
         fill(self.moments, np.ascontiguousarray(columns), np.ascontiguousarray(found))
         self.moments.clock[SAMPLED], self.moments.clock[WEIGHT] = sampled, weight
 
@@ -501,4 +503,4 @@ class FeatureSample:
             columns, found = columns[most], found[most]
         features = int(columns[-1]) + 1 if len(columns) else 0
         sampled, weight = self.sampled + other.sampled, self.weight + other.weight
-        self._load(sampled, weight, columns, found.astype(self.kind), max(features, len(self.moments.table) - 1))
+        self._load(sampled, weight, columns, found.astype(self.kind), max(features, self.direct - 1))

@@ -20,7 +20,7 @@ from novikoff.learners.judged import Judged
 from novikoff.ledger import EXAMPLES
 from novikoff.parts import columns as table
 from novikoff.parts.deciding import weigh_all
-from novikoff.parts.feature_sample import NEXT
+from novikoff.parts.feature_sample import NEXT, record_row
 from novikoff.parts.geometry import arrays, limit
 from novikoff.parts.many import KNOWN, learn_many
 from novikoff.parts.schemes import One
@@ -76,6 +76,7 @@ class OneLane:
         self.unseen, self.range = model._unseen_weight(state), model._range()
         self.largest, self.bias = limit.function(state.geometry.slots), float(state.geometry.bias)
         self.room, self.book = state.scratch(self.spare), state.ledger.book
+        self.count, self.time = self.book.counts.item, state.feature_sample.moments.clock.item
         self.find = None if state.names is None else state.names.columns.get
         self.of_label = np.array(state.labels.known()).tolist()
         """Labels as an array of them gives them back."""
@@ -150,9 +151,10 @@ class OneLane:
         args = self.scheme, self.rule, self.geometry, row, wants, 1, ALL_ONES, slots, self.across, self.tally
         if not self._call("learn_many", learn_many, *args, self.room, self.book, True):
             return False
-        sample, t = self.state.feature_sample, self.book.counts.item(EXAMPLES)
-        if t == sample.moments.clock.item(NEXT):
-            sample.record(row, ALL_ONES, t - 1, t, self.features, known=True)
+        if self.count(EXAMPLES) == self.time(NEXT):
+            sample = self.state.feature_sample
+            sample.reserve(len(terms[0]), self.features)
+            self._call("record_row", record_row, sample.moments, row, 0, self.count(EXAMPLES))
         return True
 
     def columns(self, x: Any) -> NDArray[np.float64] | None:
