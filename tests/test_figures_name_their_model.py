@@ -299,5 +299,7 @@ def test_every_tile_of_the_dashboard_names_the_run() -> None:
         "Mean error of the hypotheses used, at most",
     }
     code = html + "".join(dashboard.read(name)[0].decode() for name in dashboard.FILES if name.endswith(".js"))
-    for claim in ("rror on new data", "expect an error", "Error so far", "Error at most", "error_at_most"):
+    for about in re.findall(r"\w+ error on new data[\w ]*", code):
+        assert about.startswith("mean error on new data of the hypotheses used"), about
+    for claim in ("expect an error", "Error so far", "Error at most", "error_at_most"):
         assert claim not in code
