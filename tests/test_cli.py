@@ -85,8 +85,8 @@ TABLE = "label,a,b,c\n1,1,0,1\n0,0,1,1\n1,1,1,0\n0,0,0,1\n"
     [
         ("halving", ["--hypotheses", "disjunctions"], "hypotheses are left"),
         ("halving", ["--low", "0", "--high", "1", "--steps", "3"], "hypotheses are left"),
-        ("winnow", [], "(bias)"),
-        ("winnow", ["--negations", "--floor", "0.5"], "(bias)"),
+        ("winnow", [], "intercept   "),
+        ("winnow", ["--negations", "--floor", "0.5"], "intercept   "),
         ("elimination", ["--k", "2"], "(a) ∧"),
         ("rectangle", [], "1 ≤ a ≤ 1"),
     ],
