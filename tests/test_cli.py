@@ -46,7 +46,7 @@ def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 def test_learn_gives_the_promised_keys(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = result(capsys, "learn", str(data), "--quiet")
-    keys = "learner examples features mistakes updates progressive_error seconds examples_per_second radius"
+    keys = "learner examples features mistakes updates progressive_error seconds examples_per_second radius warnings"
     assert list(out) == keys.split()
     assert (out["examples"], out["features"], out["learner"]) == (4, 10, "auto")
 

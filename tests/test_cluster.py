@@ -368,6 +368,7 @@ def test_a_run_that_ended_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
             DistributedLearner(AROW(), rounds=4, checkpoint=path).fit(pairs[::-1])
 
 
+@pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
 def test_a_checkpoint_is_not_taken_for_files_that_have_changed(tmp_path: Path) -> None:
     names = files(tmp_path, 2)
     learner = DistributedLearner(rounds=1, checkpoint=str(tmp_path / "c"))

@@ -51,7 +51,8 @@ def tally_labels(codes: NDArray[Any], absent: int, tally: NDArray[np.int64]) -> 
         for i in range(len(codes)):
             code = int(codes[i])
             if code != absent:
-                changes += int(last not in (NO_LABEL, code))
+                if last != NO_LABEL:
+                    changes += int(last != code)
                 last = code
                 tally[COUNTS + code] += 1
     tally[EXAMPLES] += len(codes) - skipped
