@@ -191,7 +191,8 @@ def _weights(account: Account) -> Iterator[str]:
     note += "" if account.intercept is None else f" Intercept: {account.intercept:+.6g}.".replace("-", "−")
     described = "Bars of the importance of features by name; the table below has the same numbers."
     yield from frame.plot(3, title, described, charts.weights(account, "plot-3"), note)
-    yield "<details>\n<summary>The same as a table</summary>\n<table>\n<thead><tr>"
+    scroll = '<div class="scroll" tabindex="0" role="region" aria-label="Importance of features">'
+    yield f"<details>\n<summary>The same as a table</summary>\n{scroll}\n<table>\n<thead><tr>"
     many = account.weights[0].speaks_for is not None
     column = '<th scope="col">of</th>' if many else ""
     heads = ("feature", "importance", "weight", "standard deviation")
@@ -201,7 +202,7 @@ def _weights(account: Account) -> Iterator[str]:
         cells = (_known(w.importance), f"{w.weight:+.6g}", _known(w.std))
         row = "".join(f"<td>{cell}</td>" for cell in cells)
         yield f'<tr>{of}<td class="name">{_data(w.feature)}</td>{row}</tr>'
-    yield "</tbody>\n</table>\n</details>"
+    yield "</tbody>\n</table>\n</div>\n</details>"
 
 
 def _known(number: float | None) -> str:
