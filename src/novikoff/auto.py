@@ -181,15 +181,15 @@ class Auto(Estimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row."""
-        return np.asarray(self._working().predict(X))
+        return np.asarray(self.working_model().predict(X))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return a score for each row, positive for classes_[1]; for more than two classes the votes for each."""
-        return np.asarray(self._working().decision_function(X))
+        return np.asarray(self.working_model().decision_function(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on (X, y)."""
-        return float(self._working().score(X, y, sample_weight))
+        return float(self.working_model().score(X, y, sample_weight))
 
     def predict_one(self, x: Any) -> Any:
         """Return the label of one example; None before anything was learned."""
@@ -197,11 +197,11 @@ class Auto(Estimator):
 
     def score_one(self, x: Any) -> Any:
         """Return the score of one example; for more than two classes a dict of class → votes."""
-        return self._working().score_one(x)
+        return self.working_model().score_one(x)
 
     def bounds(self) -> Sequence[Bound]:
         """Return the theorems that hold for the run so far."""
-        found: Sequence[Bound] = self._working().bounds()
+        found: Sequence[Bound] = self.working_model().bounds()
         return found
 
     # --- What was learned ---
@@ -222,18 +222,13 @@ class Auto(Estimator):
             raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
         return self._model
 
-    def _working(self) -> Any:
+    def working_model(self) -> Any:
         if self._model is None:
             raise not_fitted(type(self).__name__)
         return self._model
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._model is not None
-
-
-def working_model(model: Any) -> Any:
-    """Return the learner that does the work: that inside an Auto, any other model itself."""
-    return model._working() if isinstance(model, Auto) else model
 
 
 def as_auto(model: Any) -> Any:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from novikoff._arrays import NDArray, np
-from novikoff.auto import Auto, as_auto, working_model
 from novikoff.errors import InputError, ModelFileError
 from novikoff.learners import name_of
+from novikoff.learners.estimator import Estimator
 from novikoff.learners.learner import Learner
 from novikoff.learners.state import State
 from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
@@ -73,6 +73,8 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
     ModelFileError, with the reason, where anything about the file is not right. A kernel with a Python function is not
     in the file: it is given again as `kernel`.
     """
+    from novikoff.auto import as_auto
+
     return as_auto(load_learner(path, kernel=kernel))
 
 
@@ -83,7 +85,8 @@ def to_bytes(model: Learner | Solved) -> bytes:
 
 def check_savable(model: Any) -> None:
     """Raise InputError, with advice, for anything but a model of novikoff that has learned something."""
-    if isinstance(model, Learner | Solved | Auto):
+    facade = isinstance(model, Estimator) and type(model).working_model is not Estimator.working_model
+    if facade or isinstance(model, Learner | Solved):
         if not model.__sklearn_is_fitted__():
             raise InputError(
                 f"This {type(model).__name__} has learned nothing yet, so there is nothing to save: call fit,"
@@ -148,7 +151,7 @@ def described(
     model: Learner | Solved, as_text: Callable[[list[Any]], Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a file holds of a model, and of all models that it is made of."""
-    model = working_model(model)
+    model = model.working_model()
     about = {"learner": name_of(type(model)), "settings": model.plain_settings()}
     if not isinstance(model, Solved):
         header, tensors = _parts(model, as_text or _as_text)

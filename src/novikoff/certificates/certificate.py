@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.auto import working_model
 from novikoff.certificates import solved, targets
 from novikoff.certificates.choice import Found, chosen, own_direction
 from novikoff.certificates.document import described, unpacked
@@ -201,7 +200,7 @@ def certify(
     """
     from novikoff.store import to_bytes
 
-    model = working_model(model)
+    model = model.working_model()
     fresh = type(model).from_settings(model.plain_settings())
     passes = 1 if isinstance(model, Solved) else int(model.passes)
     certificate, replayed = make(fresh, Arrays(X, y, qid), passes=passes, confidence=confidence, budget=budget)

@@ -49,6 +49,10 @@ class Estimator:
         """The inverse of `plain_settings`."""
         return cls(**settings)
 
+    def working_model(self) -> Any:
+        """Return the learner that does the work: this one, unless it is a facade such as Auto."""
+        return self
+
     def promised(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any] | None:
         """What is guaranteed on new data of the very hypothesis that predicts, after so many examples that came once;
         None where no theorem speaks of that one."""
