@@ -131,7 +131,7 @@ def twin(X: Any, y: list[str], members: int, seed: int, boosted: bool) -> tuple[
 @given(seed=st.integers(0, 10**6), members=st.integers(1, 6))
 def test_it_is_its_plain_twin(kind: Any, seed: int, members: int) -> None:
     X, y = stream(seed)
-    model = kind(members=members, seed=seed).partial_fit(csr(X), y)
+    model = kind(Perceptron(), members=members, seed=seed).partial_fit(csr(X), y)
     team, mistakes, sums = twin(X, y, members, seed, kind is OnlineBoosting)
     assert model.ledger_.mistakes == mistakes
     weights = np.column_stack([model.intercept_, model.coef_])
@@ -147,11 +147,11 @@ def test_it_is_its_plain_twin(kind: Any, seed: int, members: int) -> None:
 def test_a_bagged_member_is_a_learner_with_these_weights() -> None:
     X, y = stream(3)
     told = [label == "bee" for label in y]
-    model = OnlineBagging(members=3, seed=9).partial_fit(csr(X), told, classes=[False, True])
+    model = OnlineBagging(Perceptron(), members=3, seed=9).partial_fit(csr(X), told, classes=[False, True])
     luck = uniform(9, 0, np.arange(len(y)), 3)
     for m in range(3):
         k = np.array([poisson(u, 1.0) for u in luck[:, m].tolist()])
-        alone = Perceptron().fit(X, told, sample_weight=k)
+        alone = Perceptron(shuffle=False).fit(X, told, sample_weight=k)
         assert (model.coef_[3 + m] == alone.coef_[0]).all()
         assert model.intercept_[3 + m] == alone.intercept_[0]
 
