@@ -17,10 +17,11 @@ from novikoff import Auto, learners, wrap
 from novikoff.certificates import comparison
 from novikoff.cli.main import main
 from novikoff.errors import InputError
+from novikoff.learners.auto import BinaryAuto
 from novikoff.theory.mistakes import weighted_majority
 
 ROOT = Path(__file__).parent.parent
-LEARNERS = sorted({type_.__name__ for type_ in map(learners.learner_class, learners.names())})
+LEARNERS = sorted({type_.__name__.removeprefix("Binary") for type_ in map(learners.learner_class, learners.names())})
 
 
 def matrix() -> dict[tuple[str, str], bool]:
@@ -126,7 +127,7 @@ def test_auto_keeps_that_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((600, 5))
     y = np.where(rows @ rng.standard_normal(5) + rng.standard_normal(600) > 0, 1, 0)
-    model = Auto().partial_fit(rows, y, classes=[0, 1])
+    model = BinaryAuto().partial_fit(rows, y, classes=[0, 1])
     (bound,) = model.bounds()
     best = min(model.observed()["members"].values())
     assert model.ledger_.mistakes <= 2.14 * best + 13.3

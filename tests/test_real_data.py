@@ -58,7 +58,7 @@ def test_query_ids_are_read_as_scikit_learn_reads_them(name: str) -> None:
 def test_known_numbers_of_mistakes(tmp_path: Path) -> None:
     """One pass of the Perceptron with a bias, in the order of the file; the model of the command line is fit's."""
     for name, expected in {"a9a.train.svm.gz": 6751, "mushrooms.train.svm.gz": 55}.items():
-        model = Perceptron().fit(*read(name))
+        model = Perceptron(shuffle=False).fit(*read(name))
         assert model.ledger_.mistakes == expected
         path = tmp_path / name
         assert main(["learn", str(FOLDER / name), "--learner", "perceptron", "--save", str(path), "--quiet"]) == 0

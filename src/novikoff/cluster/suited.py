@@ -9,6 +9,7 @@ import numpy as np
 from novikoff.auto import Auto
 from novikoff.cluster.displacement import MIXED
 from novikoff.errors import InputError
+from novikoff.learners.arow import AROW
 from novikoff.learners.estimator import whole
 from novikoff.learners.learner import Learner
 from novikoff.wrap.many import Many
@@ -40,6 +41,8 @@ def prepared(learner: Any, rounds: int) -> Any:
     learner = learner.inner if isinstance(learner, Auto) else learner
     if not isinstance(learner, Learner):
         raise _refused(learner)
+    if isinstance(learner, Many) and learner.learner is None:  # Auto, its default, can't be mixed
+        learner = type(learner)(**{**learner.get_params(deep=False), "learner": AROW()})
     inner, scheme = learner.inner, isinstance(learner, Many)
     if scheme and type(learner).__name__ not in SCHEMES:
         raise _refused(learner)
