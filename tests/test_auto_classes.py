@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from novikoff import Auto, Bagging, InputError, Kesler, OneVsAll, OnlineToBatch,
 from novikoff.auto import to_multiclass
 from novikoff.cli.main import main
 from novikoff.learners.auto import BinaryAuto
+from novikoff.service.limits import Limits
+from novikoff.service.proof import claim_of
+from novikoff.service.served import Refused, Served, made
 from novikoff.store import to_bytes
 from tests.streams import real
 from tests.test_sklearn import WEIGHTS
@@ -199,3 +203,33 @@ def test_before_anything_was_learned() -> None:
         _ = model.nonsense
     with pytest.raises(Exception, match="learned nothing yet"):
         model.predict([[1.0]])
+
+
+# --- Served models ---
+
+
+def lines(X: Any, y: Any) -> list[bytes]:
+    rows = [{f"x{j}": value for j, value in enumerate(row)} for row in X.tolist()]
+    return [json.dumps({"features": row, "label": str(label)}).encode() for row, label in zip(rows, y, strict=True)]
+
+
+def test_a_served_auto_takes_a_third_class() -> None:
+    X, y = classes()
+    expected = Auto()
+    for row, label in zip(X, y, strict=True):
+        expected.learn_one({f"x{j}": value for j, value in enumerate(row.tolist())}, str(label))
+    single, bulk = (Served(name, made("auto", {}), Limits(), created=0.0) for name in ("single", "bulk"))
+    for line in lines(X, y):
+        assert single.learn(line).refused.total() == 0
+    outcome = bulk.learn(b"\n".join(lines(X, y)) + b"\n")
+    assert (outcome.examples, outcome.refused.total()) == (120, 0)
+    assert to_bytes(single.learner) == to_bytes(bulk.learner) == to_bytes(expected)
+    single.own = True
+    with pytest.raises(Refused, match="a third class arrived"):
+        claim_of(single, "kesler")
+
+
+def test_other_learners_of_two_classes_still_refuse_a_third() -> None:
+    X, y = classes()
+    served = Served("one", made("perceptron", {}), Limits(), created=0.0)
+    assert served.learn(b"\n".join(lines(X, y)) + b"\n").refused.total() == int((y == "cow").sum())

@@ -34,6 +34,9 @@ from novikoff.wrap.table import Table
 
 __all__ = ["Auto"]
 
+TWO_CLASS_EXAMPLES = "two_class_examples"
+"""The entry of `State.more` with the number of examples that were learned before a third class arrived."""
+
 
 @final
 class Auto(Estimator):
@@ -248,7 +251,8 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     many = Kesler(BinaryAuto(**model.get_params()))
     old = model._fitted().copy()
     state: Any = Table(**{**vars(old), "labels": Classes(old.labels.known()), "settings": many._run_settings()})
-    state.feature_sample = old.feature_sample.copy()
+    state.feature_sample, state.label_order = old.feature_sample.copy(), None
+    state.more[TWO_CLASS_EXAMPLES] = np.array([state.ledger.examples])
     state.make_columns(2)
     council, signed = state.geometry, [AROW_WEIGHT, ADAGRAD_WEIGHT, PERCEPTRON_WEIGHT]
     slots, sums = (array.reshape(-1, state.across, array.shape[1]) for array in (council.slots, council.sums))

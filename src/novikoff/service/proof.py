@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from novikoff.auto import TWO_CLASS_EXAMPLES
 from novikoff.certificates.certificate import Certificate, make
 from novikoff.certificates.source import Arrays
 from novikoff.errors import NovikoffError
@@ -45,6 +46,12 @@ def claim_of(served: Served, learner: str) -> Claim:
         )
     if not served.has_learned:
         raise Refused(f"{served.name!r} has learned nothing yet.", "nothing-learned", 409)
+    if TWO_CLASS_EXAMPLES in served.learner._state.more:
+        raise Refused(
+            f"{served.name!r} can't be certified: a third class arrived after it had learned two, and no theorem speaks"
+            " of such a run as a whole. Create the model with the learner kesler to certify it.",
+            "not-shown",
+        )
     settings = served.learner.plain_settings()
     return Claim(served.name, learner, settings, served.stream, served.joined, served.position, served.ledger.mistakes)
 

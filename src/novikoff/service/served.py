@@ -11,8 +11,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from novikoff import learners, wrap
-from novikoff.errors import InputError, LabelError, ModelFileError, NovikoffError
+from novikoff.auto import to_multiclass
+from novikoff.errors import InputError, LabelError, ModelFileError, NovikoffError, TooManyLabels
 from novikoff.learners import name_of
+from novikoff.learners.auto import BinaryAuto
 from novikoff.learners.learner import Learner
 from novikoff.ledger import Ledger
 from novikoff.service.bulk import Bulk, note_label
@@ -146,6 +148,9 @@ class Served:
                 self.bulk.learn(self.learner, run, self.label_order)
                 return
             except NotTaken as problem:
+                if self._takes_third_class(problem.__cause__):
+                    done, run = done + problem.taken, run.after(problem.taken)
+                    continue
                 outcome.leave_out(done + problem.taken, NOT_LEARNED, problem)
                 done += problem.taken + 1
                 run = run.after(problem.taken + 1)
@@ -157,11 +162,23 @@ class Served:
     def _learn_line(self, line: bytes, outcome: Outcome, done: int) -> None:
         lesson = LESSON.decode(line)
         try:
-            self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
+            try:
+                self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
+            except TooManyLabels as problem:
+                if not self._takes_third_class(problem):
+                    raise
+                self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
         except (NovikoffError, Refused) as problem:
             outcome.leave_out(done, getattr(problem, "code", NOT_LEARNED), problem)
         else:
             note_label(self.label_order, self.learner, lesson.label)
+
+    def _takes_third_class(self, problem: BaseException | None) -> bool:
+        """Convert Auto to many classes where a third label has arrived; return whether that was done."""
+        if not (isinstance(problem, TooManyLabels) and isinstance(self.learner, BinaryAuto)):
+            return False
+        self.learner, self.label_order = to_multiclass(self.learner), LabelOrder(warns=False)
+        return True
 
     def is_near_a_bound(self, terms: int, labels: int) -> bool:
         """Whether so many more features and labels might be more than a model may know."""
