@@ -98,7 +98,7 @@ def test_the_pages_name_only_what_is_there() -> None:
 def test_every_learner_has_a_page_with_a_picture() -> None:
     written = {path.stem for path in (ROOT / "docs/learners").glob("*.md")} - {"README"}
     home = novikoff._HOME
-    learners = {where.split(".")[1] for where in home.values() if where.startswith(("learners.", "wrap."))}
+    learners = {where.rpartition(".")[2] for where in home.values() if where.startswith(("auto", "learners.", "wrap."))}
     assert written == learners
     assert written <= set(PICTURES)
     listed = (ROOT / "docs/learners/README.md").read_text()

@@ -17,7 +17,6 @@ from novikoff import (
     AROW,
     SGD,
     AdaBoost,
-    Auto,
     Bagging,
     Elimination,
     Halving,
@@ -36,6 +35,7 @@ from novikoff.certificates.certificate import Certificate, make
 from novikoff.certificates.source import Arrays
 from novikoff.cli.main import main
 from novikoff.cli.output import METHODS
+from novikoff.learners.auto import BinaryAuto
 from novikoff.report import solved, words
 from novikoff.report.account import Account, account
 from novikoff.report.certified import page
@@ -99,7 +99,7 @@ REPORTS: dict[str, tuple[Any, Any, int]] = {
     "perceptron, three passes": (Perceptron(passes=3), two_classes, 3),
     "margin-perceptron": (MarginPerceptron(), two_classes, 1),
     "voted-perceptron": (VotedPerceptron(), two_classes, 1),
-    "auto": (Auto(), two_classes, 1),
+    "auto": (BinaryAuto(), two_classes, 1),
     "arow": (AROW(), two_classes, 1),
     "kernel-perceptron": (KernelPerceptron(kernel="poly:2"), two_classes, 1),
     "kesler": (Kesler(Perceptron()), three_classes, 1),

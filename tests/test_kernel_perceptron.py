@@ -444,7 +444,7 @@ def test_learn_resume_predict_and_inspect(tmp_path: Path, capsys: pytest.Capture
     assert novikoff.load(path).ledger_.examples == 300
     capsys.readouterr()
     assert main(["predict", path, "iris"]) == 0
-    assert "(0.0000)" in capsys.readouterr().err
+    assert "accuracy 100.00 %" in capsys.readouterr().err
     assert main([*learn, "--scheme", "ova"]) == 0
     assert main([*learn, "--scheme", "kesler"]) != 0
     assert main([*learn[:5], "tanh:1"]) != 0

@@ -269,8 +269,8 @@ def test_bad_settings() -> None:
         ({"hidden": ()}, "hidden"), ({"hidden": 16}, "hidden"), ({"hidden": (0,)}, "hidden"),
         ({"hidden": "16"}, "hidden"),
         ({"hidden": (10**6,)}, "65,536"), ({"loss": "hinge"}, "loss"), ({"schedule": "x"}, "schedule"),
-        ({"rate": 0}, "rate"), ({"batch": 0}, "batch"), ({"spread": -1}, "spread"), ({"seed": 1.5}, "seed"),
-        ({"seed": True}, "seed"), ({"passes": 0}, "passes"),
+        ({"rate": 0}, "rate"), ({"batch": 0}, "batch"), ({"spread": -1}, "spread"),
+        ({"random_state": 1.5}, "random_state"), ({"random_state": True}, "random_state"), ({"passes": 0}, "passes"),
     ]:  # fmt: skip
         with pytest.raises(InputError, match=words):
             MultilayerPerceptron(**changes).fit(*XOR)  # type: ignore[arg-type]

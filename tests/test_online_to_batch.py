@@ -363,10 +363,10 @@ def test_nothing_is_promised_where_nothing_is_known() -> None:
 def test_the_first_hypothesis_that_lasts_is_the_promise_of_the_paper() -> None:
     """Numbers by hand: three mistakes, then 60 right answers; ε = 0.1, δ = 0.05."""
     X, y = np.eye(4)[[0, 1, 2, *[3] * 70]], np.array([-1, -1, -1, *[1] * 70])
-    model = OnlineToBatch(Perceptron(bias=False), method="controlled-testing").fit(X, y)
+    model = OnlineToBatch(Perceptron(bias=False, shuffle=False), method="controlled-testing").fit(X, y)
     needed = math.ceil(10 * math.log(25 / 0.05))  # stretch 3
     assert (model.stopped_, model.examples_used_, model.bound_) == (True, 3 + needed, 0.1)
-    longest = OnlineToBatch(Perceptron(bias=False), delta=0.05).fit(X, y)
+    longest = OnlineToBatch(Perceptron(bias=False, shuffle=False), delta=0.05).fit(X, y)
     assert longest.bound_ == pytest.approx(1 - (0.05 / 20) ** (1 / 70), rel=1e-12)
 
 

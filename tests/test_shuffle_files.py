@@ -20,7 +20,6 @@ import pytest
 import novikoff
 from novikoff import store
 from novikoff._jit import DISABLED
-from novikoff.auto import working_model
 from novikoff.cli.main import main
 from novikoff.errors import InputError
 from novikoff.stream import builtin
@@ -256,12 +255,12 @@ def sorted_file(path: Path, kind: str = "csv of numbers") -> Path:
 
 def shuffle_of(path: Path | str) -> Any:
     """Return the order that a model file says its run began with."""
-    return working_model(novikoff.load(path))._state.shuffle
+    return novikoff.load(path).working_model()._state.shuffle
 
 
 def contents(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What a model file holds, except for how its rows were ordered."""
-    header, tensors = store.described(working_model(novikoff.load(path)))
+    header, tensors = store.described(novikoff.load(path).working_model())
     plain = {key: value for key, value in header.items() if key not in ("settings", "shuffle")}
     return plain, {name: array.tobytes() for name, array in tensors.items()}
 

@@ -136,7 +136,7 @@ def test_weight_zero_is_as_if_the_row_was_not_there() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((50, 4)), rng.integers(0, 2, 50)
     weights = rng.integers(0, 2, 50).astype(float)
-    for model in (Perceptron(average=True), SGD(l2=0.1)):
+    for model in (Perceptron(average=True, shuffle=False), SGD(l2=0.1, shuffle=False)):
         all_rows = clone(model).fit(X, y, sample_weight=weights)
         some_rows = clone(model).fit(X[weights > 0], y[weights > 0])
         assert (all_rows.coef_ == some_rows.coef_).all()
@@ -145,7 +145,7 @@ def test_weight_zero_is_as_if_the_row_was_not_there() -> None:
 
 def test_weight_scales_the_step_and_silences_the_bounds() -> None:
     X, y = [[1.0, 2.0], [3.0, 1.0]], [-1, 1]
-    double = Perceptron().fit(X, y, sample_weight=[2.0, 1.0])
+    double = Perceptron(shuffle=False).fit(X, y, sample_weight=[2.0, 1.0])
     assert double.coef_.tolist() == [[-2.0 + 3.0, -4.0 + 1.0]]
     assert double.ledger_.weighted == 1
     assert list(double.bounds()) == []

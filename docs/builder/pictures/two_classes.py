@@ -34,7 +34,7 @@ def auto() -> Picture:
     y = np.where(np.arange(2000) < 1000, y, 1 - y)  # from the middle on everything is the other way round
     plot = Plot((0, 2000), (0, 600), names=("examples", "mistakes"))
     for color, model in enumerate((Auto(), Perceptron(), AROW())):
-        staircase(plot, model.fit(X, y), color, type(model).__name__)
+        staircase(plot, model.set_params(shuffle=False).fit(X, y), color, type(model).__name__)
     return plot, "All labels turn round after 1,000 examples. Auto's votes go to the member that follows the change."
 
 

@@ -107,6 +107,7 @@ class Search:
         """One pass over all rows, then some over those whose score is not well above the margin, which are few: the
         bound on the updates holds for any order. Returns how many rows were missed after the first."""
         matrix, signs = self.examples.scaled, self.examples.signs
+        learner.warns_of_sorted_labels = False
         learner.partial_fit(matrix, signs, classes=[-1, 1])
         scores = signs * (matrix @ learner.coef_[0])
         missed = int(np.count_nonzero(scores <= 0.0))

@@ -72,6 +72,7 @@ class Arrays:
 
     def learn(self, model: Learner, passes: int, see: See | None = None) -> int:
         more = {} if self.qid is None else {"qid": self.qid}
+        model.warns_of_sorted_labels = False  # the run is replayed; it has warned before
         if self.arriving:
             model.partial_fit(self.X, self.y, **more)
             first = model.ledger_.mistakes

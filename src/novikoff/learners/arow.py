@@ -57,7 +57,7 @@ class AROW(Weighed):
     >>> from novikoff import AROW
     >>> model = AROW().fit([[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"])
     >>> model.predict([[5, 1], [1, 5]]).tolist(), model.ledger_.mistakes
-    (['right', 'up'], 1)
+    (['right', 'up'], 2)
     """
 
     tabular = "each"

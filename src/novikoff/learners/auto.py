@@ -58,9 +58,9 @@ class BinaryAuto(Judged, Weighed):
     >>> from novikoff.learners.auto import BinaryAuto
     >>> model = BinaryAuto().fit([[0, 1000], [0.1, 0], [0.2, 1000], [0, 3000]], ["up", "right", "right", "up"])
     >>> model.predict([[0.3, 1000], [0, 2000]]).tolist(), model.ledger_.mistakes
-    (['right', 'up'], 2)
+    (['right', 'up'], 1)
     >>> [round(vote, 2) for vote in model.votes_.values()]
-    [0.29, 0.23, 0.29, 0.19]
+    [0.25, 0.25, 0.25, 0.25]
     """
 
     shows_weights = True

@@ -57,7 +57,7 @@ class BalancedWinnow(Weighed):
     >>> from novikoff import BalancedWinnow
     >>> model = BalancedWinnow().fit([[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]], [1, 0, 1, 0])
     >>> model.coef_.tolist(), model.ledger_.mistakes
-    ([[1.5, -1.5, -1.5]], 2)
+    ([[1.5, -1.5, 0.0]], 2)
     """
 
     tabular = "each"

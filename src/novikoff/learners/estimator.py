@@ -127,10 +127,8 @@ def whole(**settings: int) -> None:
 
 
 def seeded(**settings: int) -> None:
-    from numbers import Integral
-
     for name, value in settings.items():
-        if not (isinstance(value, Integral) and not isinstance(value, bool) and 0 <= value < 2**63):
+        if not (hasattr(type(value), "__index__") and not isinstance(value, bool) and 0 <= value < 2**63):
             raise InputError(f"{name} must be a whole number of at least 0, but is {value!r}.")
 
 

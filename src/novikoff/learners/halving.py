@@ -69,7 +69,7 @@ class Halving(Consistent):
     >>> from novikoff import Halving
     >>> model = Halving(hypotheses="disjunctions").fit([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], [1, 0, 1, 0])
     >>> model.hypotheses_left_, model.size_, model.ledger_.mistakes
-    (1, 7, 1)
+    (1, 7, 0)
     >>> own = Halving(hypotheses=[lambda x: x[0] > 0, lambda x: x[1] > 0, lambda x: x[0] > x[1]])
     >>> own.fit([[1, 2], [2, -1], [-1, 1]], [1, 0, 1]).predict([[-3, 3]]).tolist()
     [1]

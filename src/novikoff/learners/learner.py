@@ -58,6 +58,8 @@ class Learner(Fitted[State], ABC):
     """Whether it takes more than two classes by itself, without a scheme around it."""
     two_classes: ClassVar[bool] = True
     """Whether what is learned are labels, of which there must be two."""
+    warns_of_sorted_labels: bool = True
+    """Whether fit and partial_fit issue SortedLabelsWarning: not in runs that the user did not ask for."""
     fixed_length: bool = True
     """Whether how many examples were learned from has nothing to do with what happened on them."""
     outcomes: str = "sides"
@@ -248,6 +250,8 @@ class Learner(Fitted[State], ABC):
 
     def _check_label_order(self, state: State, codes: Any, advice: str) -> None:
         """Warn if the labels of this run, in the order in which they are learned, come in long runs."""
+        if not self.warns_of_sorted_labels:
+            return
         if state.label_order is None:
             state.label_order = LabelOrder()
         state.label_order.add(codes, len(state.labels))
