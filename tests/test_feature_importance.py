@@ -46,6 +46,7 @@ from novikoff.report.weights import most_important
 from novikoff.store import from_bytes, to_bytes
 from novikoff.stream.permutation import permutation
 from novikoff.stream.rows import Dense, Sparse
+from tests.schemes import slow_unless
 
 NO_WEIGHTS = np.zeros(0)
 LABELS = ["no", "yes"]
@@ -175,7 +176,7 @@ def learned(name: str, X: Any, y: Any, **more: Any) -> Any:
 
 
 @EACH
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [pytest.param(np.float32, marks=slow_unless(False)), np.float64])
 def test_every_way_to_learn_gives_the_same_sample(name: str, kind: Any) -> None:
     X, y = stream(10, ROWS, kind=kind)
     batch = to_bytes(learned(name, X, y))
@@ -206,7 +207,7 @@ def wide(rows: int, columns: int) -> tuple[Any, Any]:
     return X.tocsr(), np.where(rng.random(rows) < 0.5, "yes", "no")
 
 
-@pytest.mark.parametrize("name", ["perceptron", "kesler"])
+@pytest.mark.parametrize("name", ["perceptron", pytest.param("kesler", marks=slow_unless(False))])
 def test_more_features_than_have_a_row_of_their_own(name: str) -> None:
     rows, columns = (150, MOST_DIRECT + 500) if DISABLED else (900, 2 * MOST_DIRECT)
     X, y = wide(rows, columns)

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from novikoff import KernelPerceptron, MultilayerPerceptron, OnlineBagging, OnlineBoosting, OnlineToBatch
 from novikoff.store import from_bytes, to_bytes
-from tests.learners import ALL, GROWING, fresh
+from tests.learners import ALL, GROWING, VARIANTS, fresh
 from tests.learners import suited as in_range
 from tests.schemes import SCHEMES, WORDS, preferences, scheme, slow_unless
 
@@ -25,8 +25,13 @@ OTHERS: dict[str, Any] = {
     "online-boosting": OnlineBoosting(members=3),
 }
 QUICK = {"one-vs-all", "kesler", "multi-label", "label-ranking", "hierarchical", *OTHERS}
-MODELS = [*ALL, *(pytest.param(name, marks=slow_unless(name in QUICK)) for name in (*SCHEMES, *OTHERS))]
-DICTS = [param for param in MODELS if not isinstance(param, str) or param in GROWING]
+FIXED_WIDTH = set(ALL) - set(GROWING)
+MODELS = [
+    *(name for name in ALL if name not in VARIANTS),
+    *(pytest.param(name, marks=slow_unless(False)) for name in VARIANTS),
+    *(pytest.param(name, marks=slow_unless(name in QUICK)) for name in (*SCHEMES, *OTHERS)),
+]
+DICTS = [param for param in MODELS if (param if isinstance(param, str) else param.values[0]) not in FIXED_WIDTH]
 
 
 def build(name: str) -> Any:

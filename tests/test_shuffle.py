@@ -35,6 +35,7 @@ from novikoff.stream.gather import BLOCK_TERMS, gather_blocks, gather_rows
 from novikoff.stream.permutation import ALGORITHM, permutation, sort_keys
 from novikoff.stream.rows import Dense, Sparse
 from tests.learners import ALL, VARIANTS, fresh, suited
+from tests.schemes import slow_unless
 from tests.streams import csr, real
 
 # --- The permutation ---
@@ -116,7 +117,7 @@ def learned(model: Any) -> tuple[Any, Any]:
     }
 
 
-@pytest.mark.parametrize("form", [np.asarray, csr])
+@pytest.mark.parametrize("form", [np.asarray, pytest.param(csr, marks=slow_unless(False))])
 @pytest.mark.parametrize("name", [name for name in ALL if name not in VARIANTS])
 def test_fit_equals_learning_the_rows_in_that_order(name: str, form: Any) -> None:
     X, y = real(3, 90, 6)
