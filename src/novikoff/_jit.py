@@ -55,6 +55,8 @@ class Compiled(Generic[P, R]):
         self.function = function
         self.options = OPTIONS | options
         self.lean: dict[str, Callable[[list[Any]], R]] = {}
+        self.entries: dict[Any, Callable[..., R]] = {}
+        """What `bound` has given, by the types of its samples: Numba takes half a millisecond to find them."""
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -134,12 +136,19 @@ class Compiled(Generic[P, R]):
         """The machine code for arguments of the types of these samples, without Numba's look at the types at each call:
         for one example at a time that look costs more than learning. The caller answers for the types of its arguments.
         """
-        dispatcher = self.dispatcher
-        signature = tuple(
-            _numba.types.Optional(_numba.typeof(s.value)) if isinstance(s, Like) else _numba.typeof(s) for s in samples
-        )
-        dispatcher.compile(signature)
-        return dispatcher.overloads[signature].entry_point
+        key = _type_key(samples)
+        entry = self.entries.get(key) if key is not None else None
+        if entry is None:
+            dispatcher = self.dispatcher
+            signature = tuple(
+                _numba.types.Optional(_numba.typeof(s.value)) if isinstance(s, Like) else _numba.typeof(s)
+                for s in samples
+            )
+            dispatcher.compile(signature)
+            entry = dispatcher.overloads[signature].entry_point
+            if key is not None:
+                self.entries[key] = entry
+        return entry
 
 
 def _add_seconds(more: float) -> None:
@@ -175,6 +184,23 @@ class Plain(Generic[P, R]):
 
     def bound(self, *samples: Any) -> Callable[..., R]:
         return self.function
+
+
+def _type_key(value: Any) -> Any:
+    """Return a key that no two values of different Numba types share; None where that can't be said."""
+    if isinstance(value, tuple):
+        parts = tuple(map(_type_key, value))
+        return None if None in parts else (type(value), parts)
+    if isinstance(value, Like):
+        inside = _type_key(value.value)
+        return None if inside is None else (Like, inside)
+    if isinstance(value, float):
+        return float
+    if type(value) is int:
+        return int if -(2**31) < value < 2**31 else None  # others may be of another type
+    if hasattr(value, "flags") and hasattr(value, "ndim"):
+        return value.dtype, value.ndim, value.flags.num
+    return None
 
 
 class Like:

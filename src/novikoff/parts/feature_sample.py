@@ -28,8 +28,8 @@ from novikoff._records import NamedTuple
 from novikoff.stream.gather import gather_rows
 from novikoff.stream.rows import Rows, Sparse, first, last, proper, slot
 
-FIRST = 512
-PER_OCTAVE = 64
+FIRST = 64
+PER_OCTAVE = 32
 LARGEST = 2048
 NEVER = 2**62
 """The number of an example that is never reached."""
@@ -116,31 +116,41 @@ def place_of(moments: Moments, j: int) -> int:
     return p
 
 
+@compiled
+def add_value(table: NDArray[np.floating], p: Any, x: float, weight: float) -> bool:
+    """Add a value of a feature to its row of the table, with this weight; return whether it is the first one.
+
+    There is no branch: whether a feature is new can't be predicted.
+    """
+    count = np.float64(table[p, COUNT])
+    shift = x if count == 0.0 else np.float64(table[p, SHIFT])
+    away = x - shift
+    table[p, COUNT] = count + weight
+    table[p, SHIFT] = shift
+    table[p, SUM] = np.float64(table[p, SUM]) + weight * away
+    table[p, SQUARES] = np.float64(table[p, SQUARES]) + weight * (away * away)
+    return count == 0.0 and weight > 0.0
+
+
 @compiled_apart
 def record_row(moments: Moments, rows: Rows, i: int, t: int) -> None:
     """Record row i, in which no feature comes twice, as the sampled example number t; there must be room."""
     table, clock = moments.table, moments.clock
     share, met = weight_of(t), 0
     weight = np.float64(share)
-    for k in range(first(rows, i), last(rows, i)):
-        x = np.float64(element(rows.values, k))
-        if x == 0.0:
-            continue
-        j = slot(rows, i, k)
-        p = place_of(moments, j)
-        if len(moments.keys) > 0:
-            if moments.keys[p] == 0 and clock[MET] + met >= MOST_MET:
-                continue
-            moments.keys[p] = j
-        count, shift = np.float64(table[p, COUNT]), np.float64(table[p, SHIFT])
-        # No branch: whether a feature is new can't be predicted.
-        shift = x if count == 0.0 else shift
-        met += count == 0.0
-        away = x - shift
-        table[p, COUNT] = count + weight
-        table[p, SHIFT] = shift
-        table[p, SUM] = np.float64(table[p, SUM]) + weight * away
-        table[p, SQUARES] = np.float64(table[p, SQUARES]) + weight * (away * away)
+    if len(moments.keys) == 0:
+        for k in range(first(rows, i), last(rows, i)):
+            x = np.float64(element(rows.values, k))
+            # unsigned: an index that may be negative costs a comparison
+            met += add_value(table, np.uint64(slot(rows, i, k)), x, weight if x != 0.0 else 0.0)
+    else:
+        for k in range(first(rows, i), last(rows, i)):
+            x = np.float64(element(rows.values, k))
+            j = slot(rows, i, k)
+            p = place_of(moments, j)
+            if x != 0.0 and (moments.keys[p] != 0 or clock[MET] + met < MOST_MET):
+                moments.keys[p] = j
+                met += add_value(table, p, x, weight)
     clock[MET] += met
     clock[SAMPLED] += 1
     clock[WEIGHT] += share
