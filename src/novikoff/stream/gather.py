@@ -15,7 +15,7 @@ from novikoff._machine import ask
 from novikoff.stream.classes import LabelSets
 from novikoff.stream.rows import Dense, Rows, Sparse
 
-BLOCK_TERMS = 1 << 17  # terms of a block: about 1 MB
+BLOCK_TERMS = 1 << 18  # terms of a block: about 2 MB
 PREFETCH_ROWS = 8  # rows ahead: in random order the processor does not foresee which row comes next
 LINE_TERMS = 16  # 4-byte numbers of one cache line
 
@@ -43,7 +43,11 @@ def copy_rows(rows: Sparse, chosen: NDArray[np.int64], out: Sparse) -> None:
 def gather_rows(rows: Rows, chosen: NDArray[np.int64], room: Sparse | None = None) -> Rows:
     """Return a copy of the chosen rows, in this order; in the arrays of `room` where these are large enough."""
     if isinstance(rows, Dense):
-        return Dense(rows.values.reshape(-1, rows.width)[chosen].reshape(-1), rows.width)
+        terms = len(chosen) * rows.width
+        values = np.empty(terms, rows.values.dtype) if room is None or len(room.values) < terms else room.values[:terms]
+        # mode="clip": to raise an error after the fact NumPy would copy everything once more
+        np.take(rows.values.reshape(-1, rows.width), chosen, 0, values.reshape(-1, rows.width), mode="clip")
+        return Dense(values, rows.width)
     terms = int((rows.starts[chosen + 1] - rows.starts[chosen]).sum())
     if room is None or len(room.values) < terms or len(room.starts) <= len(chosen):
         room = empty_rows(len(chosen), terms, rows.values.dtype)
@@ -73,6 +77,6 @@ def gather_blocks(rows: Rows, order: NDArray[np.int64]) -> Iterator[tuple[slice,
     for start in range(0, count, step):
         part = slice(start, min(start + step, count))
         block = gather_rows(rows, order[part], room)
-        if isinstance(block, Sparse) and room is None:
+        if room is None:
             room = empty_rows(step, 2 * BLOCK_TERMS, block.values.dtype)
         yield part, block
