@@ -401,12 +401,14 @@ def test_inspect_ranks_by_weight_times_deviation(cancer: str, capsys: pytest.Cap
     shown = [names.index(row["feature"]) for row in found["weights"]]
     assert spearmanr(exact[shown], -np.arange(len(shown))).statistic > 0.95
     assert len(set(shown[:5]) & set(np.argsort(-exact)[:5].tolist())) >= 4
+    off = []
     for row in found["weights"]:
         assert list(row) == ["feature", "weight", "importance", "std"]
         at = names.index(row["feature"])
         assert row["weight"] == model.coef_[0, at]
         assert row["importance"] == pytest.approx(abs(row["weight"]) * row["std"])
-        assert row["importance"] == pytest.approx(exact[at], rel=0.3)  # from a sample
+        off.append(abs(row["importance"] / exact[at] - 1.0))
+    assert np.median(off) < 0.1  # deviations are estimated from a sample
     assert found["intercept"] == model.intercept_[0]
     assert found["sampled_examples"] == model._state.feature_sample.sampled > 150
 

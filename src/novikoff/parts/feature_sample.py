@@ -28,8 +28,8 @@ from novikoff._records import NamedTuple
 from novikoff.stream.gather import gather_rows
 from novikoff.stream.rows import Rows, Sparse, first, last, proper, slot
 
-FIRST = 64
-PER_OCTAVE = 32
+FIRST = 128
+PER_OCTAVE = 64
 LARGEST = 2048
 NEVER = 2**62
 """The number of an example that is never reached."""
