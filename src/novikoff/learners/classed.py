@@ -11,7 +11,6 @@ from novikoff.learners.one_example import learn_as_batch
 from novikoff.learners.slotted import Slotted
 from novikoff.stream import door
 from novikoff.stream.classes import Classes
-from novikoff.stream.labels import distinct
 
 
 class Classed(Slotted):
@@ -27,7 +26,7 @@ class Classed(Slotted):
 
     def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[Any, Classes]:
         y = door.label_array(y, examples)
-        return (Classes(distinct(y)) if known is None else known).coded(y)
+        return Classes.found(y) if known is None else known.coded(y)
 
     def _labels_from(self, listed: list[Any], *, rest: str) -> Classes:
         return Classes(listed)

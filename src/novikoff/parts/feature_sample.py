@@ -29,8 +29,8 @@ from novikoff.stream.gather import gather_rows
 from novikoff.stream.rows import Rows, Sparse, first, last, proper, slot
 
 FIRST = 128
-PER_OCTAVE = 64
-LARGEST = 2048
+PER_OCTAVE = 32
+LARGEST = 4096
 NEVER = 2**62
 """The number of an example that is never reached."""
 # The entries of Moments.clock: the number of the next example to be sampled, how many were sampled, their

@@ -33,6 +33,12 @@ class Classes:
             raise LabelError("There are no labels: every row needs one.")
         return cls(ordered(labels))
 
+    @classmethod
+    def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int64], Classes]:
+        """The classes of y, sorted, and the number of each label."""
+        values, _, inverse = arranged(y)
+        return inverse, cls(values)
+
     def named(self, classes: Any) -> Classes:
         """These classes after being told of others; what is known keeps its number."""
         told = Classes.sorted(np.asarray(classes).tolist() if isinstance(classes, np.ndarray) else classes)

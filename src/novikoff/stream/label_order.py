@@ -29,19 +29,18 @@ MAX_PENDING_EXAMPLES = 8192
 @compiled_brief
 def tally_labels(codes: NDArray[Any], absent: int, tally: NDArray[np.int64]) -> int:
     """Add codes to the tally, in their order; codes equal to `absent` are skipped. Returns the number of changes."""
-    skipped = 0
-    for i in range(len(codes)):
+    skipped, differ, positive = 0, 0, 0
+    if len(codes) > 0:
+        skipped, positive = int(codes[0] == absent), int(codes[0] > 0)
+    for i in range(1, len(codes)):  # the compiler vectorises this loop
         skipped += int(codes[i] == absent)
+        differ += int(codes[i] != codes[i - 1])
+        positive += int(codes[i] > 0)
     changes, last = 0, int(tally[LAST])
-    if skipped == 0 and len(codes) > 0:  # the usual case, in loops that the compiler vectorises
-        changes = int(last != NO_LABEL and last != codes[0])
-        for i in range(1, len(codes)):
-            changes += int(codes[i] != codes[i - 1])
+    if skipped == 0 and len(codes) > 0:  # the usual case
+        changes = differ + int(last != NO_LABEL and last != codes[0])
         last = int(codes[len(codes) - 1])
         if absent == 0:
-            positive = 0
-            for i in range(len(codes)):
-                positive += int(codes[i] > 0)
             tally[COUNTS + 1] += positive
             tally[COUNTS - 1] += len(codes) - positive
         else:

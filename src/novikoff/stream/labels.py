@@ -14,6 +14,7 @@ from novikoff._arrays import NDArray, np
 from novikoff.errors import InputError, LabelError, TooManyLabels
 
 NEAR = 1 << 16  # labels
+IN_CACHE = 1 << 16  # labels
 UNSEEN, ONE, SEVERAL = "unseen", "one", "several"
 
 
@@ -185,11 +186,18 @@ def in_two(y: NDArray[Any]) -> tuple[Any, Any, NDArray[np.bool_]] | None:
     sorting."""
     if y.dtype.kind not in "biuf" or not y.size:
         return None
-    is_other = y != y[0]
-    other = y[np.argmax(is_other)]
-    if np.count_nonzero(is_other) != np.count_nonzero(y == other):
+    is_other = np.zeros(y.size, np.bool_)
+    first = other = y[0]
+    for start in range(0, y.size, IN_CACHE):  # parts are compared twice while they are in the cache
+        part, differs = y[start : start + IN_CACHE], is_other[start : start + IN_CACHE]
+        np.not_equal(part, first, out=differs)
+        if other == first:
+            other = part[np.argmax(differs)]
+        if other != first and np.count_nonzero(differs) != np.count_nonzero(part == other):
+            return None
+    if other == first:
         return None
-    return plain(y[0]), plain(other), is_other
+    return plain(first), plain(other), is_other
 
 
 def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
