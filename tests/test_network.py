@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import math
 from pathlib import Path
 from typing import Any
@@ -303,6 +305,9 @@ def test_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*learn, str(data), "--save", model_file, *common]) == 0
     assert main(["learn", str(data), "--resume", model_file, "--save", model_file, "--hidden", "5,4", *common]) == 0
     assert path.read_bytes() == Path(model_file).read_bytes()
+    once = [sys.executable, "-m", "novikoff", "learn", str(data), "--resume", model_file, "--save", model_file]
+    assert subprocess.run(once, capture_output=True, check=True)  # a new process, in which NumPy comes late
+    assert load(model_file).ledger_.examples == 120
     assert load(path).hidden == (5, 4)
     capsys.readouterr()
     assert main(["predict", str(path), str(data), "--quiet"]) == 0

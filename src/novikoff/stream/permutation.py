@@ -22,10 +22,10 @@ SHUFFLE_STREAM = 0x73687566666C65  # "shuffle": keeps these draws apart from all
 
 def mix64(words: Any) -> Any:
     """Apply SplitMix64's finalizer to unsigned 64-bit words."""
-    words = words + np.uint64(GOLDEN)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(MIX_1)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(MIX_2)
-    return words ^ (words >> np.uint64(31))
+    words = words + GOLDEN
+    words = (words ^ (words >> 30)) * MIX_1
+    words = (words ^ (words >> 27)) * MIX_2
+    return words ^ (words >> 31)
 
 
 def sort_keys(seed: int, pass_number: int, start: int, stop: int) -> NDArray[np.uint64]:
