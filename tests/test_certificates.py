@@ -290,7 +290,7 @@ def test_any_change_of_the_data_is_found(change: str) -> None:
 def test_a_model_of_other_data_is_not_certified() -> None:
     X, y = real(7)
     model = Perceptron().fit(X, y)
-    with pytest.raises(InputError, match="not what fit gives for this data"):
+    with pytest.raises(InputError, match="not what fit, or one call of partial_fit, gives"):
         certify(model, X[::-1], y[::-1])
 
 

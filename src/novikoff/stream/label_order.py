@@ -78,6 +78,14 @@ class LabelOrder:
         """Codes of small batches, which are added up together: a call of compiled code costs microseconds."""
         self._waiting, self._wait_for = 0, 1
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelOrder):
+            return NotImplemented
+        mine, theirs = self._counted().tolist(), other._counted().tolist()
+        return mine[:COUNTS] == theirs[:COUNTS] and self.class_counts == other.class_counts
+
+    __hash__ = None  # type: ignore[assignment]
+
     def add(self, codes: Any, classes: int) -> None:
         """Add the codes of some examples in the order in which they are learned.
 
@@ -151,8 +159,11 @@ class LabelOrder:
 
     @property
     def class_counts(self) -> list[int]:
-        """How many examples there are of each code, −1 first."""
-        return self._counted()[COUNTS - 1 :].tolist()
+        """How many examples there are of each code, −1 first, up to the last one that came."""
+        counts: list[int] = self._counted()[COUNTS - 1 :].tolist()
+        while counts and counts[-1] == 0:
+            counts.pop()
+        return counts
 
     @property
     def expected_changes(self) -> float:
