@@ -43,6 +43,10 @@ class TooManyLabels(LabelError):
     """A third label came to a learner of two."""
 
 
+class TooManyNames(InputError):
+    """A dictionary of features that was not asked for has become large."""
+
+
 class OverflowRefused(NovikoffError, ArithmeticError):
     """The weights would stop being finite; the message says what stands.
 

@@ -8,12 +8,13 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 from novikoff import _jit, learners
 from novikoff.cli import interrupt, output, representation, scheme, settings
 from novikoff.cli.certify import add_certifying, certified
+from novikoff.cli.describing import show_description
 from novikoff.cli.figures import progressive_error_lines
 from novikoff.cli.progress import Progress
 from novikoff.cli.reading import DATA, add_reading, is_stream, options_of, reading_for
@@ -29,7 +30,8 @@ from novikoff.cli.shuffling import (
     summary_line,
 )
 from novikoff.cli.writing import check_writable
-from novikoff.errors import InputError, TooManyLabels
+from novikoff.errors import InputError, TooManyLabels, TooManyNames
+from novikoff.stream.hashing import DEFAULT_BITS
 from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading
 from novikoff.wrap.default_learner import CHANGES_SELDOM, DEFAULT, FALLBACK
@@ -126,28 +128,37 @@ def run(options: argparse.Namespace) -> int:
 
         save(model, options.save)
     report = _summary(model, reading, before, time.perf_counter() - began, first_pass)
-    report["warnings"] = order_warnings(model._state.label_order, options)
+    late = order_warnings(model._state.label_order, options)
+    report["warnings"] = [*reading.doubts, *late]
     compiling = min(_jit.seconds_compiling, report["seconds"])
     if asked:
         report["certificate"] = certified(model, _reading_options(model, options), passes, options)
     print(_as_json(report) if options.json else _as_text(report, options, compiling))
-    for warning in report["warnings"]:
+    for warning in late:  # the others came before learning
         print(f"warning: {warning}", file=sys.stderr)
     return 0
 
 
 def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any, Reading, dict[str, int] | None]:
-    """The model after all passes. Where two labels turn out to be more, files are begun anew with a scheme for that."""
+    """The model after all passes. Where two labels turn out to be more, or categories to be many, files are begun anew
+    with a scheme, or with hashing, for that."""
     name = "resumed" if options.resume else "binary" if _for_two(options) else scheme.named(options)
-    try:
-        return _passes(learner, name, passes, options)
-    except TooManyLabels as problem:
-        again = name is None and not any(is_stream(title) for title in options.data)
-        if not again:
-            raise
+    can_begin_anew = not options.resume and not any(is_stream(title) for title in options.data)
+    for begun in count(1):
+        try:
+            return _passes(learner, name, passes, options, begun)
+        except TooManyLabels as problem:
+            if name is not None or not can_begin_anew:
+                raise
+            name, message = "kesler", f"{problem}\nIt begins anew, with --scheme kesler."
+        except TooManyNames as problem:
+            if not can_begin_anew:
+                raise
+            options.bits, message = DEFAULT_BITS, f"{problem}\nIt begins anew, with --bits {DEFAULT_BITS}."
         if not options.quiet:
-            print(f"{problem}\nIt begins anew, with --scheme kesler.", file=sys.stderr)
-        return _passes(type(learner)(**learner.get_params()), "kesler", passes, options)
+            print(message, file=sys.stderr)
+        learner = type(learner)(**learner.get_params())
+    raise AssertionError  # the loop has no end
 
 
 def _for_two(options: argparse.Namespace) -> bool:
@@ -160,14 +171,18 @@ def _for_two(options: argparse.Namespace) -> bool:
 
 
 def _passes(
-    learner: Any, name: str | None, passes: int, options: argparse.Namespace
+    learner: Any, name: str | None, passes: int, options: argparse.Namespace, begun: int
 ) -> tuple[Any, Reading, dict[str, int] | None]:
-    """The model, what was read, and the counts of the first pass where there are several."""
+    """The model, what was read, and the counts of the first pass where there are several. `begun` is how often the run
+    was begun."""
     reading = reading_for(options.data, _reading_options(learner, options), learner._state)
     if options.shuffle:
         shuffle_reading(reading, options, ranking=_may_rank(learner, name))
     batches = reading.batches()
     first = next(batches)
+    reading.description = reading.describe(first)
+    if begun == 1:
+        show_description(reading, quiet=options.quiet)
     found: dict[str, Any] = {}
     if name is None:
         name, found = scheme.asked_for(first, None if reading.shuffler is None else reading.shuffler.labels)
@@ -281,6 +296,8 @@ def _summary(
         "seconds": seconds,
         "examples_per_second": (ledger.examples - before) / seconds,
         "radius": ledger.radius,
+        "read": reading.description,
+        "notes": reading.notes,
         **reading.report(),
         **describe_run(reading),
     }

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from novikoff.cli.describing import show_notes
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, LabelError, RangeRefused
@@ -77,6 +78,8 @@ def run(options: argparse.Namespace) -> int:
             sys.stdout.flush()
     if options.output:
         write_atomically(Path(options.output), "".join(lines).encode())
+    if not options.quiet:
+        show_notes(reading)
     _report(examples, compared, options)
     return 0
 

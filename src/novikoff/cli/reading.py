@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import os
 from typing import Any
 
@@ -10,7 +11,7 @@ from novikoff._records import asdict
 from novikoff.errors import InputError
 from novikoff.stream import formats
 from novikoff.stream.formats.contract import Format
-from novikoff.stream.options import Options, checked
+from novikoff.stream.options import MISSING_VALUES, Options, checked
 from novikoff.stream.reading import Reading, check_names
 
 DATA = """\
@@ -25,8 +26,26 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--label", metavar="COLUMN", help="the column or field with the label: a name, or a number from 1"
     )
-    group.add_argument("--text", metavar="FIELD", help="jsonl: a field (or a,b,…) that is text: its words are features")
+    group.add_argument(
+        "--text",
+        metavar="COLUMN",
+        action="append",
+        help="a column or field (or a,b,…) that is text: its words are features",
+    )
+    group.add_argument("--ignore", metavar="COLUMN", action="append", help="a column (or a,b,…) that is no feature")
+    group.add_argument("--columns", metavar="COLUMN", action="append", help="the only columns that are features")
+    group.add_argument("--categorical", metavar="COLUMN", action="append", help="columns whose numbers are codes")
+    group.add_argument("--numeric", metavar="COLUMN", action="append", help="columns that are numbers")
+    group.add_argument("--weight", metavar="COLUMN", help="the column with the weights of the rows")
+    group.add_argument(
+        "--missing",
+        choices=MISSING_VALUES,
+        default="absent",
+        help="what an empty cell, NA or NaN is: no feature (default), a feature of its own, or a mistake",
+    )
     group.add_argument("--delimiter", metavar="CHARACTER", help="between the columns of a table (default: found)")
+    group.add_argument("--quote", choices=("none",), help="none: quotes in a table are text like any other")
+    group.add_argument("--encoding", metavar="NAME", type=_encoding, help="of text that is not UTF-8, such as latin-1")
     group.add_argument(
         "--header", action=argparse.BooleanOptionalAction, help="whether a table begins with names (default: found)"
     )
@@ -76,12 +95,34 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--threads", metavar="N", type=int, help="threads that read (default: one per processor)")
 
 
+def _encoding(name: str) -> str | None:
+    """The name of an encoding; None for UTF-8, which needs no change."""
+    try:
+        found = codecs.lookup(name).name
+    except LookupError:
+        raise argparse.ArgumentTypeError(f"no encoding is called {name!r}: try latin-1, cp1252 or utf-16") from None
+    return None if found in ("utf-8", "ascii") else found
+
+
+def _names(said: list[str] | None) -> tuple[str, ...]:
+    """Options that may be repeated or have commas."""
+    return tuple(name for one in said or () for name in one.split(",") if name)
+
+
 def options_of(arguments: argparse.Namespace) -> Options:
     """What the user has said, checked as far as it can be before a file is opened."""
     options = Options(
         format=arguments.format,
         label=arguments.label,
-        text=arguments.text,
+        text=",".join(_names(arguments.text)) or None,
+        ignore=_names(arguments.ignore),
+        columns=_names(arguments.columns),
+        categorical=_names(arguments.categorical),
+        numeric=_names(arguments.numeric),
+        weight=arguments.weight,
+        missing=arguments.missing,
+        quote=arguments.quote,
+        encoding=arguments.encoding,
         delimiter=arguments.delimiter,
         header=arguments.header,
         bits=arguments.bits,
@@ -102,7 +143,10 @@ def options_of(arguments: argparse.Namespace) -> Options:
     return checked(options)
 
 
-HOW_NOT_WHAT = ("prefer_largest", "bad_lines", "threads", "block", "cache", "keep_names", "unlabelled", "header")
+HOW_NOT_WHAT = (
+    "prefer_largest", "bad_lines", "threads", "block", "cache", "keep_names", "unlabelled", "header", "encoding",
+    "hashes_names",
+)  # fmt: skip
 FLAGS = {"lower": "--case"}
 """Options that do not change what is read from a good file."""
 
@@ -152,4 +196,6 @@ def as_before(settings: dict[str, Any], options: Options) -> Format | None:
 
 def _plain(key: str, value: Any) -> Any:
     """In a form in which what was said and what was settled can be compared."""
+    if key == "quote":
+        return value or '"'
     return sorted("".join(sorted(i)) for i in value or ()) if key == "interactions" else value

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
 from typing import Any, NamedTuple
 
+from novikoff._records import replace
 from novikoff.cluster.shards import Batches, File, Shard
 from novikoff.errors import InputError
 from novikoff.stream.options import Options, checked
@@ -43,7 +44,7 @@ def shards_of(data: Any, y: Any, options: Options | None, positive: str | None) 
 
 
 def _files(names: Sequence[str], options: Options | None, positive: str | None) -> Input:
-    ways = checked(Options() if options is None else options)
+    ways = replace(checked(Options() if options is None else options), hashes_names=True)
     if ways.keep_names:
         raise InputError("--keep-names is for one machine: a cluster hashes names and forgets them. Leave it out.")
     titles: list[str] = []

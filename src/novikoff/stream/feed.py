@@ -7,6 +7,7 @@ last whole record of a block is carried over to the next one.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import select
@@ -278,8 +279,9 @@ def is_of_packing(problem: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def opened(title: str) -> Iterator[Feed]:
-    """The bytes of a file, or of standard input for `-`, unpacked where they are packed: seen by their content."""
+def opened(title: str, encoding: str | None = None) -> Iterator[Feed]:
+    """The bytes of a file, or of standard input for `-`, unpacked where they are packed: seen by their content. Text
+    in another encoding is given in UTF-8."""
     with contextlib.ExitStack() as stack:
         shown = "standard input" if title == "-" else title
         raw: Any = _standard_input() if title == "-" else stack.enter_context(open(title, "rb", buffering=0))
@@ -290,8 +292,11 @@ def opened(title: str) -> Iterator[Feed]:
         regular = status if status is not None and stat.S_ISREG(status.st_mode) and title != "-" else None
         kind, first, skipped = _kind(raw, shown)
         file: Any = _Again(first, raw)
-        if kind is not None:
-            file = stack.enter_context(contextlib.closing(_unpacked(kind, file)))
+        if kind is not None or encoding is not None:
+            if kind is not None:
+                file = stack.enter_context(contextlib.closing(_unpacked(kind, file)))
+            if encoding is not None:
+                file = _Recoded(file, encoding, shown)
             yield Feed(shown, file, size=None, waits=None, status=regular)
             return
         if regular is not None:
@@ -385,6 +390,30 @@ def _unpacked(kind: str, file: Any) -> Any:
 
         return bz2.BZ2File(file)
     return _Zstandard(file)
+
+
+class _Recoded:
+    """Text in UTF-8 from a file in another encoding."""
+
+    def __init__(self, file: Any, encoding: str, title: str) -> None:
+        self.file, self.encoding, self.title = file, encoding, title
+        self.decoder = codecs.getincrementaldecoder(encoding)()
+        self.ready, self.ended = memoryview(b""), False
+
+    def readinto(self, room: Any) -> int:
+        while not self.ready and not self.ended:
+            piece = bytearray(PACKED_PIECE)
+            count = int(self.file.readinto(piece))
+            self.ended = count == 0
+            try:
+                text = self.decoder.decode(bytes(piece[:count]), self.ended)
+            except UnicodeDecodeError as problem:
+                raise InputError(f"{self.title}: is not {self.encoding} text: {problem.reason}.") from None
+            self.ready = memoryview(text.encode())
+        count = min(len(self.ready), len(room))
+        room[:count] = self.ready[:count]
+        self.ready = self.ready[count:]
+        return count
 
 
 class _Zstandard:

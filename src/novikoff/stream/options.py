@@ -7,14 +7,28 @@ from novikoff.errors import InputError
 from novikoff.stream.formats.contract import Format
 from novikoff.stream.hashing import MOST_BITS
 
+MISSING_VALUES = ("absent", "indicator", "error")
+
 
 @dataclass
 class Options:
     format: str | None = None
     label: str | None = None
     text: str | None = None
+    ignore: tuple[str, ...] = ()
+    """Columns of a table that are no features, by name or by number from 1; likewise below."""
+    columns: tuple[str, ...] = ()
+    """The only columns of a table that are features, where any are named."""
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    weight: str | None = None
+    """The column of a table with the weights of its rows."""
+    missing: str = "absent"
     delimiter: str | None = None
+    quote: str | None = None
     header: bool | None = None
+    encoding: str | None = None
+    """Of text that is not UTF-8."""
     bits: int | None = None
     signed: bool = False
     largest: bool = False
@@ -35,6 +49,8 @@ class Options:
     """`largest`, where the format knows of it."""
     keep_names: int = 0
     """Up to how many MB of names of hashed features are kept."""
+    hashes_names: bool = False
+    """Whether names are hashed also where a dictionary would do: shards must agree on columns."""
     map: str | None = None
     """What is made of the features, such as poly:2: see `stream/maps`."""
     map_bits: int | None = None
@@ -55,6 +71,10 @@ def checked(options: Options) -> Options:
         Map.spelled(options.map, options.map_bits)
     elif options.map_bits is not None:
         raise InputError("--map-bits is for the products of a --map: leave it out.")
+    if options.missing not in MISSING_VALUES:
+        raise InputError(f"missing must be one of {', '.join(MISSING_VALUES)}, but is {options.missing!r}.")
+    if options.quote not in (None, '"', "none"):
+        raise InputError(f'quote must be " or none, but is {options.quote!r}.')
     if options.bad_lines not in ("error", "skip"):
         raise InputError(f"bad_lines must be error or skip, but is {options.bad_lines!r}.")
     return options
@@ -65,7 +85,14 @@ def only_known(options: Options, kind: type[Format], name: str) -> None:
     for option in (
         "label",
         "text",
+        "ignore",
+        "columns",
+        "categorical",
+        "numeric",
+        "weight",
+        "missing",
         "delimiter",
+        "quote",
         "signed",
         "largest",
         "several_labels",
@@ -74,5 +101,5 @@ def only_known(options: Options, kind: type[Format], name: str) -> None:
         "letters",
         "scale",
     ):
-        if getattr(options, option) and option not in kind.options:
+        if getattr(options, option) not in (None, False, (), "absent") and option not in kind.options:
             raise InputError(f"--{option.replace('_', '-')} has no meaning for {name}: leave it out.")

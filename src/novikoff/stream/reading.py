@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from novikoff._arrays import NDArray, is_foreign, is_settled, np, of_numpy
 from novikoff._records import dataclass, field, replace
-from novikoff.errors import InputError
+from novikoff.errors import InputError, LabelError, TooManyNames
 from novikoff.stream import builtin, formats
 from novikoff.stream.feed import BLOCK, Block, Feed, opened
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem
+from novikoff.stream.hashing import DEFAULT_BITS
 from novikoff.stream.names import Names
 from novikoff.stream.naming import Columns, SlotNames
 from novikoff.stream.options import Options, only_known
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from novikoff.stream.maps import Map, Mapper
 
 MOST_THREADS = 8
+LABELS_COUNTED = 1000
+MOST_NAMES = 1 << 16
+"""Of a dictionary that was not asked for by --bits 0."""
 SPARE = 2  # places to parse in, beside one for each thread
 
 
@@ -100,6 +104,12 @@ class Reading:
     """How many lines could not be read, by reason."""
     left_out: Counter[str] = field(default_factory=Counter)
     """How many examples could be read but not learned, by reason."""
+    notes: list[str] = field(default_factory=list)
+    """What is worth knowing of the files that were opened, such as columns that are ignored."""
+    description: dict[str, Any] | None = None
+    """What `describe` found, where it was asked."""
+    doubts: list[str] = field(default_factory=list)
+    """What is doubtful about the first file."""
     shuffler: Shuffler | None = None
     """Puts the examples in a random order, another one each time; None: they keep theirs."""
     _made: list[Place] = field(default_factory=list)
@@ -178,6 +188,14 @@ class Reading:
         """Names of hashed slots, the first that came for each."""
         return self._slot_names.kept
 
+    def describe(self, first: Batch) -> dict[str, Any]:
+        """Return what was read: the format, kinds of columns, and the labels of the first examples."""
+        about: dict[str, Any] = {"files": list(self.titles)}
+        about |= dict(self.format.describe()) if self.format is not None else {"format": "built-in"}
+        about["label"] = label_counts(first)
+        named = getattr(self.format, "label", None)
+        return about if named is None else {**about, "label_column": named}
+
     def report(self) -> dict[str, Any]:
         """What is worth knowing of how the data was read: lines left out by reason, slots that names share."""
         bad = self.bad + self.left_out
@@ -194,7 +212,7 @@ class Reading:
         return about
 
     def _file(self, title: str) -> Iterator[Batch]:
-        with opened(title) as feed:
+        with opened(title, self.options.encoding) as feed:
             before = self._open(feed)
             settled = self.format
             assert settled is not None  # noqa: S101 - _open has settled it
@@ -329,9 +347,13 @@ class Reading:
             only_known(self.options, kind, name)
             largest = self.options.largest or (self.options.prefer_largest and "largest" in kind.options)
             self.format = kind.settled(replace(self.options, largest=largest), head, feed.title)
+            self.doubts += [*formats.doubts(feed.title, name, self.options.format), *self.format.doubts()]
+            if kind.is_text and not formats.is_utf8(head):
+                self.doubts.append(f"{feed.title} is not UTF-8 text: --encoding latin-1 reads it as what it may be.")
         else:
             head = _more(feed, head, type(self.format))
         size, lines = self.format.opening(head, feed.title)
+        self.notes += [note for note in self.format.notes if note not in self.notes]
         feed.skip(size)
         return lines
 
@@ -357,6 +379,11 @@ class Reading:
                     self._columns = Columns(self.names)
                 rows = self._columns.of(rows, used, name_of)
                 features = len(self._columns.names)
+                if features > MOST_NAMES and self.options.bits is None:
+                    raise TooManyNames(
+                        f"{title}: has more than {MOST_NAMES:,} different categories: --bits {DEFAULT_BITS} hashes them"
+                        " into a model of fixed size, --bits 0 keeps all of their names."
+                    )
         return Batch(rows, parsed, title, lines, features, block.come, isinstance(rows, Dense))
 
 
@@ -412,3 +439,16 @@ def _builtin(title: str) -> Batch:
         spans=np.zeros((0, 4), np.int64),
     )
     return Batch(rows, parsed, title, 0, width, table=True)
+
+
+def label_counts(batch: Batch) -> dict[str, int]:
+    """How many of the first examples have each label."""
+    found: Counter[str] = Counter()
+    for i in range(min(len(batch), LABELS_COUNTED)):
+        try:
+            label = batch.parsed.label(i)
+        except LabelError:
+            continue
+        if label is not None and batch.parsed.sets is None:
+            found[", ".join(map(str, label)) if isinstance(label, list) else str(label)] += 1
+    return dict(found.most_common())

@@ -46,11 +46,11 @@ def format_class(name: str) -> Any:
 def found(title: str, head: bytes) -> str:
     """The format of a file, by its name or else by its first line that is not a comment."""
     by_name = SUFFIXES.get(plain_suffix(title))
-    if by_name is not None:
+    if by_name is not None and not (by_name == "tsv" and _is_labelled_text(_first_lines(head))):
         return by_name
     if head.startswith((b"PAR1", b"ARROW1")):
         return "parquet"
-    lines = [row.rstrip(b"\r") for row in head.split(b"\n") if row.strip() and not row.startswith(b"#")][:LOOKED_AT]
+    lines = _first_lines(head)
     if not lines:
         raise InputError(f"{title}: is empty, or has comments only: there are no examples in it.")
     line = lines[0]
@@ -71,7 +71,31 @@ def found(title: str, head: bytes) -> str:
     )
 
 
+def doubts(title: str, name: str, said: str | None) -> list[str]:
+    """What is doubtful about the format that was found."""
+    if said is None and name == "text" and SUFFIXES.get(plain_suffix(title)) == "tsv":
+        return [f"{title} has two columns, of which one is text: read as labelled text; --format tsv reads a table."]
+    return []
+
+
+def is_utf8(head: bytes) -> bool:
+    """Whether the first bytes of a file are UTF-8, the last character apart, which may be cut off."""
+    try:
+        head[: max(0, len(head) - 4)].decode()
+    except UnicodeDecodeError as problem:
+        return problem.start > len(head) - 8
+    return True
+
+
+def _first_lines(head: bytes) -> list[bytes]:
+    rows = (row.rstrip(b"\r") for row in head.split(b"\n"))
+    return [row for row in rows if row.strip() and not row.startswith(b"#")][:LOOKED_AT]
+
+
 def _is_labelled_text(lines: list[bytes]) -> bool:
     """One tab in each line, after a label without blanks, and several words after it in some line."""
     parts = [line.split(b"\t") for line in lines]
-    return all(len(p) == 2 and b" " not in p[0] for p in parts) and any(b" " in p[1].strip() for p in parts)
+    if not all(len(p) == 2 and b" " not in p[0] for p in parts):
+        return False
+    repeated = len({p[0] for p in parts}) < len(parts) or len(parts) == 1  # a label, not the names of two columns
+    return repeated and any(b" " in p[1].strip() for p in parts)

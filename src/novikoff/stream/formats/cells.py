@@ -1,12 +1,13 @@
 """From the cells of a table to rows: numbers in their columns, or hashed features where there are categories.
 
-A table of numbers is read along its marks, eight cells at a time; a cell that is not plain (missing, quoted, with an
-exponent or many digits) is read by itself. Where there are categories, the numbers of a record are read first in the
+Numbers are read along the marks of their cells, eight cells at a time; a cell that is not plain (missing, quoted, with
+an exponent or many digits) is read by itself. Where there are categories, the numbers of a record are read first in the
 same way, so that a record with a mistake leaves nothing behind.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ from novikoff._jit import compiled, compiled_apart, generic
 from novikoff.stream.bag import Slots, finished_row, put
 from novikoff.stream.decimals import decimal
 from novikoff.stream.formats.contract import LARGEST_VALUE, NO_LABEL_KEY
-from novikoff.stream.formats.records import QUOTE, RETURN
+from novikoff.stream.formats.records import RETURN
+from novikoff.stream.formats.words import NoWords, Words, put_text
 from novikoff.stream.hashing import hash_of
 
 Bytes = NDArray[np.uint8]
@@ -29,8 +31,10 @@ REASONS = {
     5: ("label", "the label, column {column}, must be a number as on the first lines, but {came} came."),
     6: ("number", "column {column} must be a number as on the first lines, but {came} came."),
     7: ("range", "column {column} must be a finite number of size up to 1e15, but {came} came."),
+    8: ("missing", "column {column} has no value, which --missing error refuses."),
+    9: ("weight", "the weight, column {column}, must be a number from 0 to 1e15, but {came} came."),
 }
-CELLS, STRAY, UNENDED, NO_LABEL, LABEL, NUMBER, RANGE = REASONS
+CELLS, STRAY, UNENDED, NO_LABEL, LABEL, NUMBER, RANGE, MISSING, WEIGHT = REASONS
 BLANK = ABSENT = -1
 NO_SEED: Any = np.uint64(0)
 _CAPITALS, _THREE, _FOUR = np.uint64(0x4040404040404040), np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
@@ -40,7 +44,11 @@ _MISSING = tuple(
     np.uint64(int.from_bytes(spelled, "little") | len(spelled) << 32)
     for spelled in (b"?", b"na", b"n/a", b"nan", b"null")
 )
-TARGET, NUMERIC, CATEGORY = 0, 1, 2
+# Kinds of columns: those that are no features (label, weight, ignored and unknown ones) are skipped.
+SKIPPED, NUMERIC, CATEGORY, TEXT = 0, 1, 2, 3
+POLICIES = ("absent", "indicator", "error")
+"""What a missing value is: no feature; a feature of its own; a mistake."""
+LEAVE_OUT, INDICATE, REFUSE = range(3)
 
 
 class Out(NamedTuple):
@@ -50,16 +58,37 @@ class Out(NamedTuple):
     labels: NDArray[np.int64]
     """From where (ABSENT where there is none) to where each label stands."""
     line_of: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    """Of each row; none where no column has them."""
     problems: NDArray[np.int64]
     """Line, reason, column, and from where to where what came stands; for CELLS the first of these is their number."""
 
 
 class Numbers(NamedTuple):
-    """Rows of a table that is all numbers."""
+    """Rows of a table in which all columns but the label are numeric features."""
 
     values: NDArray[np.float32]
     columns: int
     target: int
+    missing: int
+    """LEAVE_OUT or REFUSE."""
+    quote: int
+
+
+class Chosen(NamedTuple):
+    """Rows of numeric features that are some columns of the file, in any order."""
+
+    values: NDArray[np.float32]
+    width: int
+    """Of a row."""
+    places: NDArray[np.int64]
+    """Of each column of the file in a row; ABSENT where it is skipped."""
+    wanted: NDArray[np.uint8]
+    """For each eight columns a bit for each that is NUMERIC."""
+    numbers: NDArray[np.float32]
+    """The numbers of the current record."""
+    missing: int
+    quote: int
 
 
 class Hashed(NamedTuple):
@@ -68,13 +97,25 @@ class Hashed(NamedTuple):
     to: Slots
     starts: NDArray[np.int64]
     kinds: NDArray[np.uint8]
-    """TARGET, NUMERIC or CATEGORY for each column."""
+    """SKIPPED, NUMERIC, CATEGORY or TEXT for each column of the file."""
+    columns: NDArray[np.int64]
+    """The number of each in the table."""
     seeds: NDArray[np.uint64]
     """The hash of each column's name."""
+    letters: NDArray[np.uint64]
+    """The seed of runs of letters, of each column."""
+    indicators: NDArray[np.uint64]
+    """The hash of the feature that stands for a missing value, of each column."""
     wanted: NDArray[np.uint8]
     """For each eight columns a bit for each that is NUMERIC."""
     numbers: NDArray[np.float32]
     """The numbers of the current record."""
+    lacking: NDArray[np.int64]
+    """Columns of the table that the file does not have, where they are to be indicated."""
+    lacking_indicators: NDArray[np.uint64]
+    words: NoWords | Words
+    missing: int
+    quote: int
 
 
 @compiled
@@ -139,16 +180,16 @@ def may_be_missing(text: Bytes, start: int, stop: int) -> bool:
 
 
 @compiled_apart
-def bare(text: Bytes, start: int, stop: int) -> tuple[int, int]:
+def bare(text: Bytes, start: int, stop: int, quote: int) -> tuple[int, int]:
     """A cell without its quotes, doubled ones joined in place: where it stands then. To be done once only."""
-    if start == stop or text[start] != QUOTE:
+    if start == stop or np.int64(text[start]) != quote:
         return start, stop
     start += 1
     stop -= 1
     end = k = start
     while k < stop:
         text[end] = text[k]
-        k += 2 if text[k] == QUOTE else 1
+        k += 2 if np.int64(text[k]) == quote else 1
         end += 1
     return start, end
 
@@ -162,9 +203,9 @@ def is_infinite(text: Bytes, start: int, stop: int) -> bool:
 
 
 @compiled_apart
-def one_number(text: Bytes, start: int, stop: int) -> tuple[int, float]:
+def one_number(text: Bytes, start: int, stop: int, quote: int) -> tuple[int, float]:
     """A cell with a number, exactly: (reason or 0 or ABSENT, value)."""
-    start, stop = bare(text, start, stop)
+    start, stop = bare(text, start, stop, quote)
     start, stop = trimmed(text, start, stop)
     value, good = decimal(text, start, stop)
     if good:
@@ -175,21 +216,23 @@ def one_number(text: Bytes, start: int, stop: int) -> tuple[int, float]:
 
 
 @compiled_apart
-def text_label(text: Bytes, start: int, stop: int, out: Out, row: int) -> int:
+def text_label(text: Bytes, start: int, stop: int, quote: int, out: Out, row: int) -> int:
     """The label of a row, a text; returns a reason or 0."""
-    start, stop = bare(text, start, stop)
+    start, stop = bare(text, start, stop, quote)
     out.labels[row, 0] = start
     out.labels[row, 1] = stop
     out.keys[row] = hash_of(text, start, stop, NO_SEED)
     return NO_LABEL if is_missing(text, start, stop) else 0
 
 
-# The two bodies of `put_row` and the loop call `one_number` themselves: each function in between would be compiled with
-# all that is in it once more.
+# The bodies of `put_row` and the loop call `one_number` themselves: each function in between would be compiled with all
+# that is in it once more.
 
 
 @generic
-def put_row(into: Numbers | Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
+def put_row(
+    into: Numbers | Chosen | Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int
+) -> tuple[int, int]:
     """Reads the features of a record whose first cell ends at marks[k]: (reason or 0, the column that it is about)."""
     return 0, 0
 
@@ -204,9 +247,11 @@ def _(into: Numbers, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -
         flags = eight_cells(text, marks, k + cell, into.values, at) & ((1 << min(left, 8)) - 1)
         for odd in range(8 if flags != 0 else 0):
             if flags >> odd & 1 == 1:
-                reason, value = one_number(text, after(marks, k + cell + odd - 1), mark(marks, k + cell + odd))
-                if reason > 0:
-                    return reason, cell + odd
+                reason, value = one_number(
+                    text, after(marks, k + cell + odd - 1), mark(marks, k + cell + odd), into.quote
+                )
+                if reason > 0 or (reason == ABSENT and into.missing == REFUSE):
+                    return (reason if reason > 0 else MISSING), cell + odd
                 into.values[at + odd] = value
         at += min(left, 8)
         cell += 8
@@ -216,36 +261,74 @@ def _(into: Numbers, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -
     return 0, 0
 
 
+@put_row.of(Chosen)
+def _(into: Chosen, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
+    numbers, first = into.numbers, row * into.width
+    for cell in range(0, len(into.places), 8):
+        wanted = np.int64(into.wanted[cell >> 3])
+        flags = eight_cells(text, marks, k + cell, numbers, cell) & wanted if wanted != 0 else wanted
+        for odd in range(cell, cell + 8 if flags != 0 else cell):
+            if flags >> (odd - cell) & 1 == 1:
+                reason, value = one_number(text, after(marks, k + odd - 1), mark(marks, k + odd), into.quote)
+                if reason > 0 or (reason == ABSENT and into.missing == REFUSE):
+                    return (reason if reason > 0 else MISSING), odd
+                numbers[odd] = value
+    for place in range(into.width):  # columns that the file does not have
+        into.values[first + place] = 0.0
+    for cell in range(len(into.places)):
+        if into.places[cell] != ABSENT:
+            into.values[first + into.places[cell]] = numbers[cell]
+    return 0, 0
+
+
 @put_row.of(Hashed)
 def _(into: Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
-    to, numbers = into.to, into.numbers
+    to, numbers, named = into.to, into.numbers, len(into.to.spans) > 0
     for cell in range(0, len(into.kinds), 8):
         wanted = np.int64(into.wanted[cell >> 3])
         flags = eight_cells(text, marks, k + cell, numbers, cell) & wanted if wanted != 0 else wanted
         for odd in range(cell, cell + 8 if flags != 0 else cell):
             if flags >> (odd - cell) & 1 == 1:
-                reason, value = one_number(text, after(marks, k + odd - 1), mark(marks, k + odd))
-                if reason > 0:
-                    return reason, odd
-                numbers[odd] = value
+                reason, value = one_number(text, after(marks, k + odd - 1), mark(marks, k + odd), into.quote)
+                if reason > 0 or (reason == ABSENT and into.missing == REFUSE):
+                    return (reason if reason > 0 else MISSING), odd
+                numbers[odd] = math.nan if reason == ABSENT and into.missing == INDICATE else value
     first = at = into.starts[row]
     for cell in range(len(into.kinds)):
         kind = into.kinds[cell]
+        if kind == SKIPPED:
+            continue
         start = stop = 0
-        h = into.seeds[cell]
-        value = 1.0
+        h, value, absent = into.seeds[cell], 1.0, False
         if kind == NUMERIC:
             value = np.float64(numbers[cell])
-        elif kind == CATEGORY:
+            absent = math.isnan(value)
+        else:
             start, stop = after(marks, k + cell - 1), mark(marks, k + cell)
-            if start < stop and text[start] == QUOTE:
-                start, stop = bare(text, start, stop)
-            if may_be_missing(text, start, stop) and is_missing(text, start, stop):
+            start, stop = bare(text, start, stop, into.quote)
+            absent = may_be_missing(text, start, stop) and is_missing(text, start, stop)
+            if absent and into.missing == REFUSE:
+                return MISSING, cell
+            if absent:
                 value = 0.0
-            else:
+            elif kind == CATEGORY:
                 h = hash_of(text, start, stop, h)
-        if kind != TARGET and value != 0.0:
-            at = put(to, at, h, value, cell, start, stop)
+            else:
+                before = at
+                at = put_text(into.words, text, start, stop, h, into.letters[cell], to, at)
+                for term in range(before, at if named else before):
+                    to.spans[term, 3] = into.columns[cell] + 1
+                value = 0.0
+        if absent and into.missing == INDICATE:
+            h, value, stop = into.indicators[cell], 1.0, ABSENT
+        if value != 0.0:
+            at = put(to, at, h, value, into.columns[cell], start, stop)
+            if named:
+                to.spans[at - 1, 3] = 0
+    for j in range(len(into.lacking)):
+        at = put(to, at, into.lacking_indicators[j], 1.0, into.lacking[j], 0, ABSENT)
+        if named:
+            to.spans[at - 1, 3] = 0
     into.starts[row + 1] = finished_row(to, first, at)
     return 0, 0
 
@@ -269,12 +352,14 @@ def parse_records(
     columns: int,
     target: int,
     numeric: bool,
+    weight: int,
     unlabelled: bool,
-    into: Numbers | Hashed,
+    quote: int,
+    into: Numbers | Chosen | Hashed,
     out: Out,
 ) -> tuple[int, int]:
-    """All records of a block, found by `find_cells` with the marks from marks[1] on: (rows, problems). The target is
-    ABSENT where the records have no label; the columns are those that are there."""
+    """All records of a block, found by `find_cells` with the marks from marks[1] on: (rows, problems). The target and
+    the weight are columns of the file, ABSENT where it has none."""
     row = wrong = stray = 0
     k = 1
     for record in range(count):
@@ -298,15 +383,22 @@ def parse_records(
             came = after(marks, k + column - 1)
             until = came if target == ABSENT else mark(marks, k + column)
             if numeric:
-                reason, label = one_number(text, came, until)
+                reason, label = one_number(text, came, until, quote)
                 reason = NO_LABEL if reason == ABSENT else LABEL if reason != 0 else 0
                 out.keys[row] = np.float64(label).view(np.uint64)
             else:
-                reason = text_label(text, came, until, out, row)
+                reason = text_label(text, came, until, quote, out, row)
             if unlabelled and reason == NO_LABEL:
                 reason = 0
                 out.keys[row] = NO_LABEL_KEY
                 out.labels[row, 0] = ABSENT
+            if reason == 0 and weight != ABSENT:
+                column = weight
+                reason, out.weights[row] = one_number(
+                    text, after(marks, k + weight - 1), mark(marks, k + weight), quote
+                )
+                if reason != 0 or out.weights[row] < 0.0:
+                    reason = WEIGHT
             if reason == 0:
                 reason, column = put_row(into, text, marks, k, row)
             came, until = after(marks, k + column - 1), mark(marks, k + column)

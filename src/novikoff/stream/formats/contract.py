@@ -81,6 +81,7 @@ class Format(ABC):
     name: ClassVar[str]
     options: ClassVar[tuple[str, ...]] = ()
     """Which options on how to read mean something for it."""
+    is_text: ClassVar[bool] = True
     usual_block: ClassVar[int] = BLOCK
     """How much text to parse at once: enough that what is done once for each block costs little."""
     patience: ClassVar[float] = 0.0
@@ -122,6 +123,19 @@ class Format(ABC):
     def columns(self) -> list[str] | None:
         """The names of the columns of a table."""
         return None
+
+    @property
+    def notes(self) -> list[str]:
+        """What is worth knowing of the file that was opened last."""
+        return []
+
+    def describe(self) -> list[tuple[str, str]]:
+        """What was read, in titles and texts: the format, and kinds of columns."""
+        return [("format", self.name)]
+
+    def doubts(self) -> list[str]:
+        """What is doubtful about the beginning of the first file."""
+        return []
 
     @property
     def largest_block(self) -> int | None:

@@ -24,92 +24,140 @@ from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.feed import Block
 from novikoff.stream.formats import survey
-from novikoff.stream.formats.cells import ABSENT, NO_LABEL, NUMERIC, Hashed, Numbers, parse_records
+from novikoff.stream.formats.cells import (
+    ABSENT,
+    INDICATE,
+    NO_LABEL,
+    NUMERIC,
+    Chosen,
+    Hashed,
+    Numbers,
+    parse_records,
+)
+from novikoff.stream.formats.column_survey import columns_of
 from novikoff.stream.formats.contract import Parsed, Problem
-from novikoff.stream.formats.records import NOWHERE, find_cells, last_record_end
-from novikoff.stream.formats.table import Table, TableParser, settled_columns, unique_names
+from novikoff.stream.formats.records import NO_QUOTE, NOWHERE, QUOTE, find_cells, last_record_end
+from novikoff.stream.formats.table import EXTRA, Table, TableParser, settled_columns, unique_names
+from novikoff.stream.formats.words import NoWords, letters_seed, room_for, terms_in
 from novikoff.stream.rows import Dense, Sparse
 
+TABLE_OPTIONS = (
+    "label", "delimiter", "signed", "largest", "text", "words", "letters", "scale",
+    "ignore", "columns", "categorical", "numeric", "weight", "missing", "quote",
+)  # fmt: skip
 SPELLED = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
 class CsvParser(TableParser):
     def __init__(self, table: Csv, named: bool, unlabelled: bool) -> None:
         super().__init__(table, named, unlabelled)
-        self.delimiter = table.separator[0]
+        self.delimiter, self.quote = table.separator[0], NO_QUOTE if table.quote == "none" else QUOTE
         self.size = 0
+        self.places: tuple[int, ...] = ()
 
-    def _make_room(self, size: int) -> None:
+    def _current_places(self) -> tuple[int, ...]:
+        """The table's column of each column of the file. Where only the number of its cells says that the label is not
+        there, a learner takes the records for bad."""
+        opened = self.table.opened
+        return opened.places if opened.certain or self.unlabelled else tuple(range(len(self.table.names)))
+
+    def _make_room(self, size: int, places: tuple[int, ...]) -> None:
         """For a block of so many bytes, each of which may end a cell; memory that is never written costs nothing."""
-        self.size = size
-        records = size + 2
+        self.size, self.places = size, places
+        records, rows = size + 2, size // max(1, len(places) - 1) + 2
         self.marks = room(size + 80, np.uint32)
         self.ends, self.lines, self.strays = (room(records, np.int64) for _ in range(3))
-        self.out = self.make_out(size // self.width + 2)
-        self.out = self.out._replace(problems=room((records, 5), np.int64))
-        self.into = self._hashed(size) if self.table.bits is not None else self._numbers(size)
-        self.into_narrow = self._without_label(self.into)
-
-    def _numbers(self, size: int) -> Numbers | Hashed:
-        return Numbers(room(size + 16, np.float32), len(self.kinds), self.table.target)
-
-    def _without_label(self, into: Numbers | Hashed) -> Numbers | Hashed:
-        """The same for records without a label: numbers end where it would be if it were the last."""
-        if isinstance(into, Numbers):
-            return into._replace(target=self.width)
-        kinds = np.delete(self.kinds, self.table.target)
-        return into._replace(kinds=kinds, seeds=np.delete(self.seeds, self.table.target), wanted=_bits_of(kinds))
-
-    def _hashed(self, size: int) -> Numbers | Hashed:
-        return Hashed(
-            to=self.make_slots(size + 16),
-            starts=np.zeros(len(self.out.keys) + 1, np.int64),
-            kinds=self.kinds,
-            seeds=self.seeds,
-            wanted=_bits_of(self.kinds),
-            numbers=np.zeros(len(self.kinds) + 8, np.float32),
+        self.out = self.make_out(rows)._replace(problems=room((records, 5), np.int64))
+        self.target, self.weight = (
+            places.index(c) if c in places else ABSENT for c in (self.table.target, self._weight)
         )
+        if self.table.bits is not None:
+            self.into: Numbers | Chosen | Hashed = self._hashed(size, rows)
+        else:
+            self.into = self._numbers(size) if self._is_plain() else self._chosen(rows)
 
     @property
-    def narrow(self) -> bool:
-        """Whether records are to be without a label. Where only their cells say so, a learner takes them for bad."""
-        return self.table.opened.narrow and (self.unlabelled or self.table.opened.certain)
+    def _weight(self) -> int:
+        return EXTRA - 1 if self.table.weight is None else self.table.weight
+
+    def _is_plain(self) -> bool:
+        """Whether all columns of the file but the label are features, in their order."""
+        return [c for c in self.places if c != self.table.target] == self.table.features
+
+    def _numbers(self, size: int) -> Numbers:
+        # Without a label, numbers end where it would be if it were the last.
+        target = self.width if self.target == ABSENT else self.target
+        return Numbers(room(size + 16, np.float32), self.width + 1, target, self.policy, self.quote)
+
+    def _chosen(self, rows: int) -> Chosen:
+        place = {c: k for k, c in enumerate(self.table.features)}
+        kinds = self._kinds()
+        return Chosen(
+            values=room(rows * self.width + 16, np.float32),
+            width=self.width,
+            places=np.array([place.get(c, ABSENT) for c in self.places], np.int64),
+            wanted=_bits_of(kinds),
+            numbers=np.zeros(len(kinds) + 8, np.float32),
+            missing=self.policy,
+            quote=self.quote,
+        )
+
+    def _kinds(self) -> NDArray[np.uint8]:
+        return np.array([self.table.kind_of(c) for c in self.places], np.uint8)
+
+    def _hashed(self, size: int, rows: int) -> Hashed:
+        table, kinds, some = self.table, self._kinds(), list(self.places)  # EXTRA is the last: it is skipped
+        lacking = [c for c in table.features if c not in self.places] if self.policy == INDICATE else []
+        words = bool(table.texts)
+        terms = size + 16 + rows * len(lacking) + (terms_in(size, table.words, table.letters) if words else 0)
+        return Hashed(
+            to=self.make_slots(terms),
+            starts=np.zeros(rows + 1, np.int64),
+            kinds=kinds,
+            columns=np.array(some, np.int64),
+            seeds=self.seeds[some],
+            letters=np.array([letters_seed(int(seed)) for seed in self.seeds[some]], np.uint64),
+            indicators=self.indicators[some],
+            wanted=_bits_of(kinds),
+            numbers=np.zeros(len(kinds) + 8, np.float32),
+            lacking=np.array(lacking, np.int64),
+            lacking_indicators=self.indicators[lacking],
+            words=room_for(size, table.words, table.letters, table.lower, table.scale) if words else NoWords(0),
+            missing=self.policy,
+            quote=self.quote,
+        )
 
     @property
     def cells(self) -> int:
-        return len(self.kinds) - self.narrow
+        return len(self._current_places())
 
     def problem(self, line: int, reason: int, column: int, came: str) -> Problem:
-        """A bad line in words; the column is counted among those that are there."""
-        target = self.table.target
-        if self.narrow:
-            column = target if reason == NO_LABEL else column + (column >= target)
-        return super().problem(line, reason, column, came)
+        """A bad line in words; the column is that of the file."""
+        places = self._current_places()
+        known = self.table.target if reason == NO_LABEL else places[column] if column < len(places) else 0
+        return super().problem(line, reason, known, came)
 
     def parse(self, block: Block) -> Parsed:
-        if block.size > self.size:
-            self._make_room(block.size)
-        table, out, text, narrow = self.table, self.out, block.text, self.narrow
-        into = self.into_narrow if narrow else self.into
+        places = self._current_places()
+        if block.size > self.size or places != self.places:
+            self._make_room(max(block.size, self.size), places)
+        table, into, out, text = self.table, self.into, self.out, block.text
         numeric = table.numeric[table.target]
         self.marks[0] = PADDING - 1
         count, odd, unended, lines = find_cells(
-            text, PADDING, block.stop, self.delimiter, self.marks[1:], self.ends, self.lines, self.strays
+            text, PADDING, block.stop, self.delimiter, self.quote, self.marks[1:], self.ends, self.lines, self.strays
         )
         rows, wrong = parse_records(
             text, self.marks, self.ends, self.lines, self.strays, count, odd, unended,
-            self.cells, ABSENT if narrow else table.target, numeric, self.unlabelled, into, out,
+            self.cells, self.target, numeric, self.weight, self.unlabelled, self.quote, into, out,
         )  # fmt: skip
-        if narrow and isinstance(into, Hashed):
-            places = into.to.spans[: into.starts[rows], 0]
-            places += places >= table.target
         return Parsed(
             rows=Sparse(into.starts[: rows + 1], into.to.indices, into.to.values)
             if isinstance(into, Hashed)
             else Dense(into.values[: rows * self.width], self.width),
             keys=out.keys[:rows],
             label=self.label(block, out.keys[:rows], out.labels[:, 0], out.labels[:, 1]),
-            weights=np.zeros(0),
+            weights=out.weights[:rows],
             line_of=out.line_of[:rows],
             lines=lines,
             features=1 << table.bits if table.bits else self.width,
@@ -122,11 +170,13 @@ class CsvParser(TableParser):
 
 @dataclass(frozen=True)
 class Csv(Table):
-    delimiter: str
+    delimiter: str = ","
     """As the user has said it, or as it was found."""
+    quote: str = '"'
+    """Or none."""
 
     name: ClassVar[str] = "csv"
-    options: ClassVar[tuple[str, ...]] = ("label", "delimiter", "signed", "largest")
+    options: ClassVar[tuple[str, ...]] = TABLE_OPTIONS
     patience: ClassVar[float] = 0.2
     usual: ClassVar[str | None] = None
     """The delimiter where nothing is said; None where it is to be found."""
@@ -134,19 +184,28 @@ class Csv(Table):
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Csv:
         survey.must_be_text(head, title)
-        said = options.delimiter or cls.usual
-        found = said if said is not None else survey.found_delimiter(head, title).decode()
+        said, quote = options.delimiter or cls.usual, options.quote or '"'
+        found = said if said is not None else survey.found_delimiter(head, title, quote).decode()
         separator = separator_of(found)
-        rows = [cells for cells, _ in survey.records(head, separator)]
+        rows = [cells for cells, _ in survey.records(head, separator, quote)]
         if not rows:
             raise InputError(f"{title}: is empty: there are no examples in it.")
         width = len(rows[0])
         rows = [cells for cells in rows if len(cells) == width]
         header = survey.has_header(rows) if options.header is None else bool(options.header)
-        names = [_spelled(cell) for cell in rows[0]] if header else [str(k + 1) for k in range(width)]
+        names = unique_names([_spelled(cell) for cell in rows[0]] if header else [""] * width, title)
         numeric = [survey.is_numeric(column) for column in zip(*rows[header:], strict=True)] or [True] * width
-        fields = settled_columns(options, unique_names(names, title), numeric, title, header=header)
-        return cls(**fields, delimiter=found)
+        columns = columns_of(names, rows[header:])
+        fields = settled_columns(options, names, numeric, columns, title, header=header)
+        table = cls(**fields, delimiter=found, quote=quote)
+        table.opened.survey = columns
+        return table
+
+    def describe(self) -> list[tuple[str, str]]:
+        delimiter = {"\t": "tab", " ": "blank"}.get(SPELLED.get(self.delimiter, self.delimiter), repr(self.delimiter))
+        quotes = ", quotes are text" if self.quote == "none" else ""
+        how = f"{self.name}, delimiter {delimiter}{quotes}, {'with' if self.header else 'without'} a line of names"
+        return [("format", how), *super().describe()]
 
     @classmethod
     def enough(cls, head: bytes) -> bool:
@@ -161,32 +220,31 @@ class Csv(Table):
         return CsvParser(self, named, unlabelled)
 
     def last_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:
-        return last_record_end(text, start, stop, self.separator[0], NOWHERE)
+        quote = NO_QUOTE if self.quote == "none" else QUOTE
+        return last_record_end(text, start, stop, self.separator[0], quote, NOWHERE)
 
     def opening(self, head: bytes, title: str) -> tuple[int, int]:
         survey.must_be_text(head, title)
-        first = list(islice(survey.records(head, self.separator), survey.SNIFFED))
+        first = list(islice(survey.records(head, self.separator, self.quote), survey.SNIFFED))
         widths, columns, opened = [len(cells) for cells, _ in first], len(self.names), self.opened
-        opened.narrow, opened.certain = widths.count(columns - 1) > widths.count(columns), False
+        everything = tuple(range(columns))
+        without_label = tuple(c for c in everything if c != self.target)
+        narrow = widths.count(columns - 1) > widths.count(columns)
+        opened.places, opened.certain, opened.notes = without_label if narrow else everything, not narrow, []
         if not self.header:
             return 0, 0
         cells, end = first[0] if first else ([], 0)
-        narrow = len(cells) == columns - 1
-        places = [c for c in range(columns) if c != self.target or not narrow]
-        names = [_spelled(cell) or str(c + 1) for c, cell in zip(places, cells, strict=False)]
-        if len(cells) == len(places) and names == [self.names[c] for c in places]:
-            opened.narrow = opened.certain = narrow
-        elif any(self.numeric[c] and survey.NUMBER.fullmatch(cell) for c, cell in zip(places, cells, strict=False)):
-            return 0, 0
-        else:
-            self.same_columns([_spelled(cell) or str(k + 1) for k, cell in enumerate(cells)], title)
+        names = [_spelled(cell) or str(c + 1) for c, cell in enumerate(cells)]
+        if not any(name in self.names for name in names) and any(map(survey.NUMBER.fullmatch, cells)):
+            return 0, 0  # no names, but values
+        self.match(unique_names(names, title), title)
         return end, head.count(b"\n", 0, end)
 
 
 @dataclass(frozen=True)
 class Tsv(Csv):
     name: ClassVar[str] = "tsv"
-    options: ClassVar[tuple[str, ...]] = ("label", "delimiter", "signed", "largest")
+    options: ClassVar[tuple[str, ...]] = TABLE_OPTIONS
     usual: ClassVar[str | None] = "\t"
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._bytes import PADDING, equal, lowest, signed, word
-from novikoff._jit import compiled, compiled_apart, generic
+from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
 from novikoff.stream.bag import Slots, finished_row, put
 from novikoff.stream.formats.contract import LARGEST_VALUE, NO_LABEL_KEY
@@ -48,7 +48,7 @@ from novikoff.stream.formats.json_tokens import (
     put_name,
     skip,
 )
-from novikoff.stream.formats.words import Words, words_of
+from novikoff.stream.formats.words import NoWords, Words, put_text
 from novikoff.stream.hashing import hash_of
 
 LARGEST_LABEL = 1e300
@@ -68,6 +68,11 @@ class Machine(NamedTuple):
     texts: NDArray[np.uint64]
     letters: NDArray[np.uint64]
     """Hashes of the paths of label and texts; seeds for the letters of these texts."""
+    ignored: NDArray[np.uint64]
+    only: NDArray[np.uint64]
+    """Hashes of the names of fields that are left out, and of those that alone are read, if there are any."""
+    categorical: NDArray[np.uint64]
+    """Hashes of the paths of fields whose numbers are categories."""
     plain: NDArray[np.uint8]
     """A string without its escapes."""
     path: NDArray[np.uint8]
@@ -100,25 +105,6 @@ def text_number(texts: NDArray[np.uint64], h: Any) -> int:
         if texts[j] == h:
             return j
     return -1
-
-
-class NoWords(NamedTuple):
-    """In place of `Words` where no field is text: all that has to do with words need not be compiled then."""
-
-    unused: int
-
-
-@generic
-def put_text(
-    room: NoWords | Words, text: NDArray[np.uint8], s: int, e: int, seed: Any, letters: Any, to: Slots, at: int
-) -> int:
-    """The words of a text; returns where their terms end."""
-    return at
-
-
-@put_text.of(Words)
-def _(room: Words, text: NDArray[np.uint8], s: int, e: int, seed: Any, letters: Any, to: Slots, at: int) -> int:
-    return words_of(text, s, e, seed, letters, room, to, at)
 
 
 @compiled
@@ -183,6 +169,8 @@ def read_line(
     begin = size = 0  # where its last name stands, while that is not in m.path
     pending = False
     end = 0  # of its path
+    mark = at  # where the terms of the current field at the top begin
+    dropped = False  # whether they are left out
     while depth > 0:
         k = skip(text, k)
         byte = signed(element(text, k))
@@ -227,6 +215,10 @@ def read_line(
                     end = put_name(m.path, end, source, s, size, depth > 1)
                     source, s, e = m.path, 0, end
                 h = hash_of(source, s, e, _NO_SEED)
+                if depth == 1:
+                    at = mark if dropped else at
+                    mark = at
+                    dropped = text_number(m.ignored, h) >= 0 or (len(m.only) > 0 and text_number(m.only, h) < 0)
                 continue
             path: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
             words = text_number(m.texts, path)
@@ -309,6 +301,8 @@ def read_line(
                 labelled = True
                 out.labels[row, 0] = IS_NUMBER
                 out.numbers[row] = value
+            elif text_number(m.categorical, h) >= 0:
+                at = put(to, at, hash_of(text, k, after, h), 1.0, start, stop, at - first)
             else:
                 at = put(to, at, h, value, start, stop, at - first)
             k = after
@@ -332,6 +326,7 @@ def read_line(
             k += 4
         else:
             return (RANGE if byte == 73 or byte == 78 else VALUE), k, at
+    at = mark if dropped else at
     k = skip(text, k)
     if k < stop:
         return MORE, k, at

@@ -15,14 +15,36 @@ class Pairs(list[tuple[str, Any]]):
     """An object: names may come twice."""
 
 
+class Number(bytes):
+    """A number as it is spelled."""
+
+    def __new__(cls, text: str) -> Number:
+        return super().__new__(cls, text.encode())
+
+    def __str__(self) -> str:
+        return self.decode()
+
+
 @functools.lru_cache(maxsize=4)
-def names_of(line: bytes, label: str, texts: tuple[str, ...], words: int, letters: int, lower: bool) -> list[str]:
+def names_of(
+    line: bytes,
+    label: str,
+    texts: tuple[str, ...],
+    words: int,
+    letters: int,
+    lower: bool,
+    ignored: tuple[str, ...] = (),
+    only: tuple[str, ...] = (),
+    categorical: tuple[str, ...] = (),
+) -> list[str]:
     """All names of a line that was read before."""
 
     def walk(value: Any, path: str, own: str) -> Iterator[str]:
         """`own` is the path of the list in which the value is, or its own."""
         if isinstance(value, Pairs):
             for name, inner in value:
+                if value is whole and (name in ignored or (only and name not in only)):
+                    continue
                 below = f"{path}.{name}" if value is not whole else name
                 yield from walk(inner, below, below)
         elif isinstance(value, list) and path != label:
@@ -33,10 +55,15 @@ def names_of(line: bytes, label: str, texts: tuple[str, ...], words: int, letter
                 yield from (f"{own}={name}" for name in text_names(value.encode(), words, letters, lower))
             elif own != label:
                 yield f"{own}={value}"
-        elif value is not None and value is not False and path != label:
+        elif isinstance(value, Number) and path in categorical:
+            yield f"{path}={value}"
+        elif isinstance(value, Number):
+            if path != label:
+                yield path
+        elif value is True and path != label:
             yield path
 
-    whole = json.loads(line, object_pairs_hook=Pairs)
+    whole = json.loads(line, object_pairs_hook=Pairs, parse_int=Number, parse_float=Number)
     return list(walk(whole, "", ""))
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import slots
 from novikoff.stream.feed import Block
+from novikoff.stream.formats.column_survey import Column, doubts_about_features
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, shown
 from novikoff.stream.formats.json_lines import (
     IS_ABSENT,
@@ -34,18 +36,18 @@ from novikoff.stream.formats.json_lines import (
     IS_STRING,
     IS_TRUE,
     Machine,
-    NoWords,
     Out,
     parse,
 )
 from novikoff.stream.formats.json_names import names_of
 from novikoff.stream.formats.json_tokens import DEEPEST, LONGEST_PATH, NO_LABEL, REASONS
-from novikoff.stream.formats.words import DEFAULT_SCALE, Words, check, letters_seed, refuse, room_for, terms_in
+from novikoff.stream.formats.words import DEFAULT_SCALE, NoWords, Words, check, letters_seed, refuse, room_for, terms_in
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
 from novikoff.stream.labels import plain
 from novikoff.stream.rows import Sparse
 
 USUAL_LABELS = ("label", "class", "target", "y")
+FIELDS_LOOKED_AT = 200  # lines
 CAME = 24  # bytes shown from where a line is wrong
 OTHERS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
 
@@ -74,6 +76,9 @@ class JsonParser(Parser):
             label=np.uint64(hashed(fmt.label.encode())),
             texts=np.array(texts, np.uint64),
             letters=np.array([letters_seed(h) for h in texts], np.uint64),
+            ignored=np.array([hashed(name.encode()) for name in fmt.ignore], np.uint64),
+            only=np.array([hashed(name.encode()) for name in fmt.fields_read], np.uint64),
+            categorical=np.array([hashed(name.encode()) for name in fmt.categorical], np.uint64),
             plain=np.zeros(size + 2 * PADDING, np.uint8),
             path=np.zeros(LONGEST_PATH + PADDING, np.uint8),
             kinds=np.zeros(DEEPEST + 1, np.int64),
@@ -143,9 +148,17 @@ class JsonLines(Format):
     bits: int = DEFAULT_BITS
     signed: bool = False
     largest: bool = False
+    ignore: tuple[str, ...] = ()
+    """Fields that are no features."""
+    only: tuple[str, ...] = ()
+    """The only fields that are features, where any are named."""
+    categorical: tuple[str, ...] = ()
+    """Fields, by their paths, whose numbers are categories."""
 
     name: ClassVar[str] = "jsonl"
-    options: ClassVar[tuple[str, ...]] = ("label", "text", "signed", "largest", "words", "letters", "scale")
+    options: ClassVar[tuple[str, ...]] = (
+        "label", "text", "signed", "largest", "words", "letters", "scale", "ignore", "columns", "categorical",
+    )  # fmt: skip
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> JsonLines:
@@ -155,7 +168,50 @@ class JsonLines(Format):
         bits = DEFAULT_BITS if options.bits is None else options.bits
         label = options.label if options.label is not None else usual_label(head, title)
         how: dict[str, Any] = {"bits": bits, "signed": bool(options.signed), "largest": bool(options.largest)}
-        return cls(label, options.text, **how, **check(options))
+        chosen = {"ignore": options.ignore, "only": options.columns, "categorical": options.categorical}
+        if label in chosen["ignore"]:
+            raise InputError(f"{title}: the field {label!r} can't be the label and be ignored.")
+        made = cls(label, options.text, **how, **check(options), **chosen)
+        made.survey.extend(fields_of(head))
+        return made
+
+    def settings(self) -> dict[str, Any]:
+        """For the model file. What most files don't have is left out."""
+        return {name: value for name, value in super().settings().items() if value != ()}
+
+    @cached_property
+    def survey(self) -> list[Column]:
+        """A first look at the fields of the first file."""
+        return []
+
+    @property
+    def fields_read(self) -> tuple[str, ...]:
+        """The only fields at the top that are read, where any are named."""
+        if not self.only:
+            return ()
+        return tuple(dict.fromkeys(path.split(".")[0] for path in (*self.only, *self.texts, self.label)))
+
+    def _kind(self, column: Column) -> str | None:
+        """What a field is read as; None where it is no feature."""
+        name = column.name
+        if name == self.label or name in self.ignore or (self.only and name not in self.fields_read):
+            return None
+        if name in self.texts:
+            return "text"
+        return "numeric" if column.is_numeric and name not in self.categorical else "categorical"
+
+    def describe(self) -> list[tuple[str, str]]:
+        found: dict[str, list[str]] = {"numeric": [], "categorical": [], "text": []}
+        for column in self.survey:
+            kind = self._kind(column)
+            if kind is not None:
+                found[kind].append(column.name)
+        ignored = [("ignored", ", ".join(self.ignore))] if self.ignore else []
+        return [("format", "jsonl"), *((kind, ", ".join(names)) for kind, names in found.items() if names), *ignored]
+
+    def doubts(self) -> list[str]:
+        read = [(column, self._kind(column)) for column in self.survey]
+        return doubts_about_features([(column, kind) for column, kind in read if kind is not None])
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> JsonParser:
         return JsonParser(self, named, unlabelled)
@@ -163,7 +219,8 @@ class JsonLines(Format):
     def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
         start, stop, number, _ = (int(n) for n in span)
         line = block.text[start:stop].tobytes()
-        return names_of(line, self.label, self.texts, self.words, self.letters, self.lower)[number]
+        chosen = self.ignore, self.fields_read, self.categorical
+        return names_of(line, self.label, self.texts, self.words, self.letters, self.lower, *chosen)[number]
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -172,6 +229,21 @@ class JsonLines(Format):
     @property
     def bits_used(self) -> int:
         return self.bits
+
+
+def fields_of(head: bytes) -> list[Column]:
+    """The fields at the top of the first objects, as far as they are numbers or strings."""
+    found: dict[str, list[bytes]] = {}
+    for line in head.split(b"\n")[:FIELDS_LOOKED_AT]:
+        try:
+            one = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        for name, value in one.items() if isinstance(one, dict) else ():
+            if isinstance(value, str | int | float):
+                text = str(int(value)) if isinstance(value, bool) else str(value)
+                found.setdefault(name, []).append(text.encode("utf-8", "replace"))
+    return [Column(name, tuple(values)) for name, values in found.items()]
 
 
 def usual_label(head: bytes, title: str) -> str:

@@ -7,6 +7,7 @@ piece by piece, some 100,000 cells at a time. A problem is told with its row, fr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, ClassVar
@@ -20,10 +21,24 @@ from novikoff._records import NamedTuple, dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, finished_row, put
 from novikoff.stream.feed import Block, Feed
-from novikoff.stream.formats.cells import CATEGORY, LABEL, NO_LABEL, NO_SEED, RANGE, TARGET
+from novikoff.stream.formats.cells import (
+    CATEGORY,
+    INDICATE,
+    LABEL,
+    NO_LABEL,
+    NO_SEED,
+    NUMERIC,
+    RANGE,
+    REFUSE,
+    SKIPPED,
+    WEIGHT,
+)
+from novikoff.stream.formats.cells import MISSING as MISSING_VALUE
+from novikoff.stream.formats.column_survey import LOOKED_AT, Column
 from novikoff.stream.formats.contract import LARGEST_VALUE, Parsed, Problem
 from novikoff.stream.formats.survey import MISSING
-from novikoff.stream.formats.table import Table, TableParser, settled_columns, unique_names
+from novikoff.stream.formats.table import EXTRA, Table, TableParser, settled_columns, unique_names
+from novikoff.stream.formats.words import NoWords, Words, letters_seed, put_text, room_for, terms_in
 from novikoff.stream.hashing import hash_of
 from novikoff.stream.rows import Dense, Sparse
 
@@ -37,7 +52,7 @@ class Coded(NamedTuple):
     """A piece of a table: numbers, and categories by their place in a list of texts."""
 
     numbers: NDArray[np.float32]
-    """Row by row; 0 where there is none."""
+    """Row by row; NaN where there is none."""
     codes: NDArray[np.int32]
     """Row by row; ABSENT where there is none."""
     starts: NDArray[np.int64]
@@ -52,28 +67,52 @@ def coded_rows(
     piece: Coded,
     kinds: NDArray[np.uint8],
     seeds: NDArray[np.uint64],
+    letters: NDArray[np.uint64],
+    indicators: NDArray[np.uint64],
+    indicate: bool,
+    words: NoWords | Words,
     to: Slots,
     starts: NDArray[np.int64],
 ) -> int:
     """Hashed rows; returns how many."""
     row = at = 0
     starts[0] = 0
+    named = len(to.spans) > 0
     for i in range(len(piece.good)):
         if not piece.good[i]:
             continue
         first = at
         for column in range(len(kinds)):
+            kind = kinds[column]
+            if kind == SKIPPED:
+                continue
             h = seeds[column]
             value = float(piece.numbers[i, column])
+            absent = math.isnan(value)
             start: Any = np.int64(0)
             stop: Any = start
-            if kinds[column] == CATEGORY and piece.codes[i, column] != ABSENT:
-                start = piece.starts[piece.codes[i, column]]
-                stop = piece.stops[piece.codes[i, column]]
-                h = hash_of(text, start, stop, h)
-                value = 1.0
-            if kinds[column] != TARGET and value != 0.0:
+            if kind != NUMERIC:
+                absent = piece.codes[i, column] == ABSENT
+                value = 0.0
+                if not absent:
+                    start = piece.starts[piece.codes[i, column]]
+                    stop = piece.stops[piece.codes[i, column]]
+                    if kind == CATEGORY:
+                        h = hash_of(text, start, stop, h)
+                        value = 1.0
+                    else:
+                        before = at
+                        at = put_text(words, text, start, stop, h, letters[column], to, at)
+                        for term in range(before, at if named else before):
+                            to.spans[term, 3] = column + 1
+            if absent:
+                value = 0.0
+                if indicate:
+                    h, value, stop = indicators[column], 1.0, np.int64(ABSENT)
+            if value != 0.0:
                 at = put(to, at, h, value, column, start, stop)
+                if named:
+                    to.spans[at - 1, 3] = 0
         at = finished_row(to, first, at)
         row += 1
         starts[row] = at
@@ -94,38 +133,41 @@ class ParquetParser(TableParser):
     def __init__(self, table: Table, named: bool, unlabelled: bool) -> None:
         super().__init__(table, named, unlabelled)
         self.terms = 0
+        self.letters_seeds = np.array([letters_seed(int(seed)) for seed in self.seeds], np.uint64)
 
     def parse(self, block: Block) -> Parsed:
         """The examples of `piece`; the block takes the texts that are in it."""
-        table, batch = self.table, self._whole(self.piece)
+        table, batch = self.table, self.piece
         count, columns = len(batch), len(self.kinds)
-        numbers, codes = np.zeros((count, columns), np.float64), np.full((count, columns), ABSENT, np.int32)
+        numbers, codes = np.full((count, columns), np.nan), np.full((count, columns), ABSENT, np.int32)
         texts: list[bytes] = []
-        for column in range(columns):
-            if table.numeric[column]:
-                numbers[:, column] = _numbers(batch.column(column))
+        for at, c in enumerate(table.opened.places):
+            if c == EXTRA or (self.kinds[c] == SKIPPED and c not in (table.target, table.weight)):
+                continue
+            if table.numeric[c]:
+                numbers[:, c] = _numbers(batch.column(at), table.names[c])
             else:
-                codes[:, column], more = _codes(batch.column(column), len(texts))
+                codes[:, c], more = _codes(batch.column(at), len(texts))
                 texts += more
         starts, stops = _write(block, texts)
-        problems = self._problems(block, batch, numbers, codes)
+        problems = self._problems(batch, numbers, codes)
         good = np.ones(count, bool)
         good[[p.line for p in problems]] = False
-        numbers[:, table.target] = np.where(good, numbers[:, table.target], 0.0)
-        numbers[np.isnan(numbers[:, table.target]), table.target] = np.nan  # all with the same bits
-        keys = np.ascontiguousarray(numbers[:, table.target]).view(np.uint64)
-        numbers[:, table.target] = 0.0
-        piece = Coded(np.where(np.isnan(numbers), 0.0, numbers).astype(np.float32), codes, starts, stops, good)
+        label = np.where(good, numbers[:, table.target], 0.0)
+        label[np.isnan(label)] = np.nan  # all with the same bits
+        keys = label.view(np.uint64)
+        weights = np.zeros(0) if table.weight is None else numbers[good, table.weight]
+        piece = Coded(numbers.astype(np.float32), codes, starts, stops, good)
         if not table.numeric[table.target]:
             text_keys(block.text, piece, table.target, keys)
         keys, line_of = keys[good], np.flatnonzero(good)
         rows, to = self._rows(block, piece)
-        label = codes[good, table.target] if not table.numeric[table.target] else np.zeros(0, np.int32)
+        chosen = codes[good, table.target] if not table.numeric[table.target] else np.zeros(0, np.int32)
         return Parsed(
             rows=rows,
             keys=keys,
-            label=self.label(block, keys, np.append(starts, ABSENT)[label], np.append(stops, ABSENT)[label]),
-            weights=np.zeros(0),
+            label=self.label(block, keys, np.append(starts, ABSENT)[chosen], np.append(stops, ABSENT)[chosen]),
+            weights=weights,
             line_of=line_of,
             lines=count,
             features=1 << table.bits if table.bits else self.width,
@@ -135,77 +177,109 @@ class ParquetParser(TableParser):
             numbers=keys.view(np.float64) if table.numeric[table.target] else None,
         )
 
-    def _whole(self, batch: Any) -> Any:
-        """With a column for the label, also where the file has none."""
-        if not self.table.opened.narrow:
-            return batch
-        arrow, target = _arrow(), self.table.target
-        kind = arrow.float64() if self.table.numeric[target] else arrow.large_string()
-        columns = list(batch.columns)
-        columns.insert(target, arrow.nulls(len(batch), kind))
-        return arrow.RecordBatch.from_arrays(columns, list(self.table.names))
-
     def _rows(self, block: Block, piece: Coded) -> tuple[Dense | Sparse, Slots | None]:
-        if self.table.bits is None:
-            features = np.delete(piece.numbers[piece.good], self.table.target, axis=1)
+        table = self.table
+        if table.bits is None:
+            features = np.nan_to_num(piece.numbers[piece.good][:, table.features], nan=0.0)
             return Dense(features.ravel(), self.width), None
-        if self.terms < piece.numbers.size:
-            self.terms = piece.numbers.size
+        size, words = block.stop - PADDING, bool(table.texts)
+        terms = piece.numbers.size + (terms_in(size, table.words, table.letters) if words else 0)
+        if self.terms < terms:
+            self.terms = terms
             self.slots = self.make_slots(self.terms)
+            self.room: NoWords | Words = NoWords(0)
+        if words:
+            self.room = room_for(size, table.words, table.letters, table.lower, table.scale)
         starts = np.zeros(len(piece.good) + 1, np.int64)
-        rows = coded_rows(block.text, piece, self.kinds, self.seeds, self.slots, starts)
+        rows = coded_rows(
+            block.text, piece, self.kinds, self.seeds, self.letters_seeds, self.indicators, self.policy == INDICATE,
+            self.room, self.slots, starts,
+        )  # fmt: skip
         return Sparse(starts[: rows + 1], self.slots.indices, self.slots.values), self.slots
 
-    def _problems(self, block: Block, batch: Any, numbers: Any, codes: Any) -> list[Problem]:
+    def _problems(self, batch: Any, numbers: Any, codes: Any) -> list[Problem]:
         """The first problem of each row that has one, in the order of the rows."""
-        target = self.table.target
+        table, target = self.table, self.table.target
         found: dict[int, tuple[int, int]] = {}
-        large = ~(np.abs(np.nan_to_num(numbers, nan=0.0, posinf=np.inf, neginf=-np.inf)) <= LARGEST_VALUE)
+        large = np.abs(numbers) > LARGEST_VALUE
+        absent = np.where(np.array(table.numeric), np.isnan(numbers), codes == ABSENT)
         for row, column in np.argwhere(large).tolist():
-            if column != target:
+            if self.kinds[column] != SKIPPED:
                 found.setdefault(row, (RANGE, column))
-        label = numbers[:, target]
-        missing = np.isnan(label) if self.table.numeric[target] else codes[:, target] == ABSENT
+        if self.policy == REFUSE:
+            for row, column in np.argwhere(absent).tolist():
+                if self.kinds[column] != SKIPPED:
+                    found.setdefault(row, (MISSING_VALUE, column))
+        if table.weight is not None:
+            good = (numbers[:, table.weight] >= 0.0) & (numbers[:, table.weight] <= LARGEST_VALUE)
+            found |= dict.fromkeys(np.flatnonzero(~good).tolist(), (WEIGHT, table.weight))
         found |= dict.fromkeys(np.flatnonzero(large[:, target]).tolist(), (LABEL, target))
         if not self.unlabelled:
-            found |= dict.fromkeys(np.flatnonzero(missing).tolist(), (NO_LABEL, target))
-        return [
-            self.problem(row, reason, column, repr(batch.column(column)[row].as_py()))
-            for row, (reason, column) in sorted(found.items())
-        ]
+            found |= dict.fromkeys(np.flatnonzero(absent[:, target]).tolist(), (NO_LABEL, target))
+        places = table.opened.places
+
+        def came(row: int, column: int) -> str:
+            return repr(batch.column(places.index(column))[row].as_py()) if column in places else "nothing"
+
+        return [self.problem(row, reason, column, came(row, column)) for row, (reason, column) in sorted(found.items())]
 
 
 @dataclass(frozen=True)
 class Parquet(Table):
     name: ClassVar[str] = "parquet"
-    options: ClassVar[tuple[str, ...]] = ("label", "signed", "largest")
+    is_text: ClassVar[bool] = False
+    options: ClassVar[tuple[str, ...]] = (
+        "label", "signed", "largest", "text", "words", "letters", "scale",
+        "ignore", "columns", "categorical", "numeric", "weight", "missing",
+    )  # fmt: skip
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Parquet:
         if options.header is False or options.delimiter is not None:
             raise InputError(f"{title}: Parquet has columns with names: leave out --no-header and --delimiter.")
-        schema = _file(title, head).schema_arrow
-        numeric = [_is_numeric(field, title) for field in schema]
-        return cls(**settled_columns(options, unique_names(schema.names, title), numeric, title, header=True))
+        file = _file(title, head)
+        return cls.of_schema(options, file.schema_arrow, next(iter(file.batches(LOOKED_AT)), None), title)
+
+    @classmethod
+    def of_schema(cls, options: Any, schema: Any, first: Any, title: str) -> Parquet:
+        """The table of columns with these names and types; `first` is a record batch of its first rows, if any."""
+        names = unique_names(schema.names, title)
+        columns = [Column(name, _cells(first, k)) for k, name in enumerate(names)]
+        numeric = [_is_numeric(field) for field in schema]
+        fields = settled_columns(options, names, [bool(kind) for kind in numeric], columns, title, header=True)
+        table = cls(**fields)
+        table.opened.survey = columns
+        for c in (*table.features, table.target, *([] if table.weight is None else [table.weight])):
+            table._check_type(schema.field(c), c, title)
+        return table
+
+    def describe(self) -> list[tuple[str, str]]:
+        return [("format", "parquet"), *super().describe()]
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> ParquetParser:
         return ParquetParser(self, named, unlabelled)
 
     def opening(self, head: bytes, title: str) -> tuple[int, int]:
-        schema = _file(title, head).schema_arrow
-        names, kinds = unique_names(schema.names, title), list(self.numeric)
-        self.opened.narrow = list(names) == self.feature_columns
-        if self.opened.narrow:
-            del kinds[self.target]
-        else:
-            self.same_columns(names, title)
-        for field, numeric in zip(schema, kinds, strict=True):
-            if _is_numeric(field, title) != numeric:
-                raise InputError(
-                    f"{title}: column {field.name!r} must be {'numbers' if numeric else 'text'} as in the data before,"
-                    f" but is {field.type}: cast it."
-                )
+        self.match_schema(_file(title, head).schema_arrow, title)
         return 0, 0
+
+    def match_schema(self, schema: Any, title: str) -> None:
+        """Matches columns by name; InputError where one can't be read as what it was before."""
+        self.match(unique_names(schema.names, title), title)
+        for field, c in zip(schema, self.opened.places, strict=True):
+            if self.kind_of(c) != SKIPPED or c in (self.target, self.weight):
+                self._check_type(field, c, title)
+
+    def _check_type(self, field: Any, c: int, title: str) -> None:
+        """InputError where a column is neither numbers nor text, or text where numbers are to come."""
+        numeric = _is_numeric(field)
+        if numeric is None:
+            raise InputError(
+                f"{title}: column {field.name!r} is of type {field.type}, but a column must be numbers or text: cast it"
+                " to one of them, take it apart into several columns, or --ignore it."
+            )
+        if self.numeric[c] and not numeric:
+            raise InputError(f"{title}: column {field.name!r} must be numbers, but is {field.type}: cast it.")
 
     def pieces(self, feed: Feed, size: int | None) -> Iterator[Any]:
         """Record batches of some rows each."""
@@ -259,41 +333,61 @@ def _arrow() -> Any:
         raise InputError("Parquet and Arrow files are read by pyarrow: pip install novikoff[parquet].") from None
 
 
-def _is_numeric(field: Any, title: str) -> bool:
-    """Whether a column is numbers and not categories; InputError where it is neither."""
+def _is_numeric(field: Any) -> bool | None:
+    """Whether a column is numbers and not text; None where it is neither."""
     types = _arrow().types
     kind = field.type.value_type if types.is_dictionary(field.type) else field.type
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return False
     numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
-    if numeric or types.is_null(kind):
-        return True
-    raise InputError(
-        f"{title}: column {field.name!r} is of type {field.type}, but a column must be numbers or text: cast it to one"
-        " of them, take it apart into several columns, or leave it out."
-    )
+    return True if numeric or types.is_null(kind) else None
 
 
-def _numbers(column: Any) -> NDArray[np.float64]:
+def _cells(batch: Any, column: int) -> tuple[bytes, ...]:
+    """The values of a column as CSV would have them."""
+    values = [] if batch is None else batch.column(column)[:LOOKED_AT].to_pylist()
+    return tuple(b"" if value is None else str(value).encode() for value in values)
+
+
+def _numbers(column: Any, name: str) -> NDArray[np.float64]:
     """Doubles; NaN for null."""
     arrow = _arrow()
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if arrow.types.is_boolean(column.type):
         column = column.cast(arrow.int8())
-    cast = column.cast(arrow.float64(), safe=False)
+    try:
+        cast = column.cast(arrow.float64(), safe=False)
+    except arrow.ArrowException as problem:
+        raise InputError(f"column {name!r} must be numbers: {_first_line(problem)}.") from None
     return np.asarray(cast.to_numpy(zero_copy_only=False), np.float64)
 
 
 def _codes(column: Any, before: int) -> tuple[NDArray[np.int32], list[bytes]]:
     """A number for each text, from `before` on, ABSENT where it is missing, and the texts."""
     arrow = _arrow()
+    if arrow.types.is_dictionary(column.type) and not arrow.types.is_string(column.type.value_type):
+        column = column.dictionary_decode()
     if not arrow.types.is_dictionary(column.type):
-        column = column.cast(arrow.large_string()).dictionary_encode()
+        column = _as_texts(column).dictionary_encode()
     texts = [(text or "").encode() for text in column.dictionary.to_pylist()]
     codes = np.asarray(column.indices.cast(arrow.int32()).fill_null(ABSENT).to_numpy(zero_copy_only=False), np.int32)
     known = np.array([not MISSING.fullmatch(text) for text in texts] + [False], bool)
     return np.where(known[codes], codes + np.int32(before), np.int32(ABSENT)), texts
+
+
+def _as_texts(column: Any) -> Any:
+    """A column as texts: whole numbers without a point, truth values as 1 and 0, as they are where they are numbers."""
+    arrow, types = _arrow(), _arrow().types
+    if types.is_boolean(column.type):
+        column = column.cast(arrow.int8())
+    if types.is_floating(column.type):
+        values = [
+            None if v is None or math.isnan(v) else str(int(v)) if v.is_integer() else repr(v)
+            for v in column.to_pylist()
+        ]
+        return arrow.array(values, arrow.large_string())
+    return column.cast(arrow.large_string())
 
 
 def _write(block: Block, texts: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

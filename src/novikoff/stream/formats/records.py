@@ -1,9 +1,9 @@
 """Records of a table and their cells, by position: what RFC 4180 says of delimiters, newlines and quotes.
 
-A cell that begins with a quote ends at the next single quote; two in a row stand for one, and delimiters and newlines
-inside are text. A quote anywhere else is stray: it opens nothing, so that it can spoil no more than its own record. The
-text begins where a record does. 64 bytes are looked at together; only where there are quotes are they looked at one by
-one.
+A cell that begins with a quote (none does where `quote` is NO_QUOTE) ends at the next single quote; two in a row stand
+for one, and delimiters and newlines inside are text. A quote anywhere else is stray: it opens nothing, so that it can
+spoil no more than its own record. The text begins where a record does. 64 bytes are looked at together; only where
+there are quotes are they looked at one by one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from novikoff._bytes import equal, lowest, ones, spread
 from novikoff._jit import DISABLED, compiled, compiled_apart
 
 QUOTE, NEWLINE, RETURN = 34, 10, 13
+NO_QUOTE = 1
+"""In place of the quote where quotes are text: a byte that no text has."""
 _ZERO: Any = np.uint64(0)
 _ONE: Any = np.uint64(1)
 _TWO: Any = np.uint64(2)
@@ -40,6 +42,7 @@ def _hidden(
     inside: bool,
     after: int,
     delimiter: int,
+    quote: int,
     strays: NDArray[np.int64],
     odd: int,
 ) -> tuple[Any, bool, int, int]:
@@ -54,7 +57,7 @@ def _hidden(
         if k < after:
             continue
         if inside:
-            if text[k + 1] == QUOTE:
+            if np.int64(text[k + 1]) == quote:
                 after = k + 2
             else:
                 inside = False
@@ -78,6 +81,7 @@ def _cells(
     start: int,
     stop: int,
     delimiter: int,
+    quote: int,
     marks: NDArray[np.uint32],
     ends: NDArray[np.int64],
     lines: NDArray[np.int64],
@@ -88,7 +92,7 @@ def _cells(
     after = start
     lines[0] = 0
     for base in range(start, stop, 64):
-        quotes: Any = equal(text, base, QUOTE)
+        quotes: Any = equal(text, base, quote)
         newlines: Any = equal(text, base, NEWLINE)
         found: Any = equal(text, base, delimiter) | newlines
         if base + 64 > stop:
@@ -98,7 +102,9 @@ def _cells(
             found &= within
         ended = newlines
         if inside or quotes != _ZERO:
-            hidden, inside, after, odd = _hidden(text, start, base, quotes, inside, after, delimiter, strays, odd)
+            hidden, inside, after, odd = _hidden(
+                text, start, base, quotes, inside, after, delimiter, quote, strays, odd
+            )
             found &= ~hidden
             ended &= ~hidden
         while ended != _ZERO:
@@ -120,7 +126,7 @@ def _cells(
 
 
 def _plain_cells(
-    text: Any, start: int, stop: int, delimiter: int, marks: Any, ends: Any, lines: Any, strays: Any
+    text: Any, start: int, stop: int, delimiter: int, quote: int, marks: Any, ends: Any, lines: Any, strays: Any
 ) -> tuple[int, int, bool, int]:
     """What `find_cells` means."""
     at = count = seen = odd = 0
@@ -128,8 +134,8 @@ def _plain_cells(
     lines[0] = 0
     for k in range(start, stop):
         byte = int(text[k])
-        if byte == QUOTE and k >= after:
-            if inside and text[k + 1] == QUOTE:
+        if byte == quote and k >= after:
+            if inside and text[k + 1] == quote:
                 after = k + 2
             elif inside or (k > start and text[k - 1] not in (NEWLINE, delimiter)):
                 if not inside or not closes(text, k + 1, delimiter):
@@ -162,19 +168,21 @@ records, strays (as many as there is room for), whether the last record ends ins
 text ends with a newline."""
 
 
-def _last_end(text: NDArray[np.uint8], start: int, stop: int, delimiter: int, strays: NDArray[np.int64]) -> int:
+def _last_end(
+    text: NDArray[np.uint8], start: int, stop: int, delimiter: int, quote: int, strays: NDArray[np.int64]
+) -> int:
     inside = False
     after = place = start
     latest = _ZERO
     for base in range(start, stop, 64):
-        quotes: Any = equal(text, base, QUOTE)
+        quotes: Any = equal(text, base, quote)
         newlines: Any = equal(text, base, NEWLINE)
         if base + 64 > stop:
             within = (_ONE << np.uint64(stop - base)) - _ONE
             quotes &= within
             newlines &= within
         if inside or quotes != _ZERO:
-            hidden, inside, after, _ = _hidden(text, start, base, quotes, inside, after, delimiter, strays, 0)
+            hidden, inside, after, _ = _hidden(text, start, base, quotes, inside, after, delimiter, quote, strays, 0)
             newlines &= ~hidden
         if newlines != _ZERO:
             place = base
@@ -186,12 +194,12 @@ def _last_end(text: NDArray[np.uint8], start: int, stop: int, delimiter: int, st
     return end
 
 
-def _plain_last_end(text: Any, start: int, stop: int, delimiter: int, strays: Any) -> int:
+def _plain_last_end(text: Any, start: int, stop: int, delimiter: int, quote: int, strays: Any) -> int:
     end, inside, after = start, False, start
     for k in range(start, stop):
         byte = int(text[k])
-        if byte == QUOTE and k >= after:
-            if inside and text[k + 1] == QUOTE:
+        if byte == quote and k >= after:
+            if inside and text[k + 1] == quote:
                 after = k + 2
             else:
                 inside = not inside and (k == start or text[k - 1] in (NEWLINE, delimiter))

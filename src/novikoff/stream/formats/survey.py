@@ -36,7 +36,7 @@ def must_be_text(head: bytes, title: str) -> None:
         )
 
 
-def records(text: bytes, delimiter: bytes) -> Iterator[tuple[Record, int]]:
+def records(text: bytes, delimiter: bytes, quote: str = '"') -> Iterator[tuple[Record, int]]:
     """The cells of each record, quotes removed, and where it ends; blank lines are left out, and so is a last record
     that ends inside quotes, unless it is the only one."""
     at, alone = 0, True
@@ -44,7 +44,7 @@ def records(text: bytes, delimiter: bytes) -> Iterator[tuple[Record, int]]:
         stop = text.find(b"\n", at)
         stop = len(text) if stop < 0 else stop
         whole = True
-        if b'"' in text[at:stop]:
+        if quote != "none" and b'"' in text[at:stop]:
             cells, stop, whole = _quoted(text, at, delimiter)
         else:
             cells = text[at:stop].removesuffix(b"\r").split(delimiter)
@@ -75,11 +75,11 @@ def _quoted(text: bytes, at: int, delimiter: bytes) -> tuple[Record, int, bool]:
         at += 1
 
 
-def found_delimiter(head: bytes, title: str) -> bytes:
+def found_delimiter(head: bytes, title: str, quote: str = '"') -> bytes:
     """The one by which most of the first records have as many cells as the first; then the one with the most cells."""
 
     def worth(delimiter: bytes) -> tuple[float, int]:
-        counts = [len(cells) for (cells, _), _ in zip(records(head, delimiter), range(SNIFFED), strict=False)]
+        counts = [len(cells) for (cells, _), _ in zip(records(head, delimiter, quote), range(SNIFFED), strict=False)]
         return (counts.count(counts[0]) / len(counts), counts[0]) if counts and counts[0] > 1 else (0.0, 0)
 
     best = max(DELIMITERS, key=worth)

@@ -1,12 +1,17 @@
-"""What every table has, whatever the file: columns with names, which of them are numbers, and one that is the label.
+"""What every table has, whatever the file: columns with names, each of which is the label, a weight, a feature or
+ignored.
 
-A table whose features are all numbers gives dense rows, in which a missing value is 0. Any other gives hashed rows, and
-so does one for which --bits is said: a number is the feature named as its column, a category the feature column=value
-with value 1, hashed under the hash of the column's name; a missing value is no feature. Columns without names are named
-by their number from 1.
+A table whose features are all numbers gives dense rows, in which a missing value is 0. Any other gives rows of named
+features: a number is the feature named as its column, a category the feature column=value with value 1, a word of a
+text column the feature column=word. Where there are few categories these names have columns of their own, in a
+dictionary; otherwise, and where --bits is given, they are hashed: a category under the hash of its column's name.
+Columns without names are named by their number from 1.
 
-The label is the column that --label says, by name or number from 1; else the one that is named label, class, target or
-y; else the first.
+The label is the column that --label names, by name or number from 1; else the one that is named label, class, target or
+y. Otherwise there is no guess: the user is asked.
+
+Files that are read later are matched by the names of their columns. A column that the table does not have is skipped,
+and one that the file does not have is a missing value.
 """
 
 from __future__ import annotations
@@ -18,30 +23,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._records import dataclass
+from novikoff._records import asdict, dataclass, field
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, slots
 from novikoff.stream.feed import Block
-from novikoff.stream.formats.cells import ABSENT, CATEGORY, CELLS, NUMERIC, REASONS, TARGET, Out
+from novikoff.stream.formats.cells import (
+    ABSENT,
+    CATEGORY,
+    CELLS,
+    NUMERIC,
+    POLICIES,
+    REASONS,
+    SKIPPED,
+    TEXT,
+    Out,
+)
+from novikoff.stream.formats.column_survey import (
+    Column,
+    doubts_about_features,
+    doubts_about_label,
+    predicts_alone,
+    spelled,
+)
 from novikoff.stream.formats.contract import Format, Parser, Problem, number_label, shown
 from novikoff.stream.formats.survey import is_label_name
+from novikoff.stream.formats.word_names import letters_name, words_name
+from novikoff.stream.formats.words import DEFAULT_SCALE, check
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
+
+MOST_CATEGORIES = 500
+"""Different categories in the records that are looked at (at most 1,000), up to which they get a dictionary."""
+EXTRA = -1
+INDICATOR = b"\x01missing"
+KIND_NAMES = {NUMERIC: "numeric", CATEGORY: "categorical", TEXT: "text"}
+LISTED = 12  # columns that are named in a message
 
 
 @dataclass
 class Opened:
-    """What is known of a file when it was opened."""
+    """What is known of the file that is being read. It belongs to no model."""
 
-    narrow: bool = False
-    """Whether it has all columns but that of the label."""
-    certain: bool = False
-    """Whether its names say so."""
+    places: tuple[int, ...] = ()
+    """The column of the table that each column of the file is; EXTRA for one that the table does not have."""
+    certain: bool = True
+    """Whether the file's names say so."""
+    notes: list[str] = field(default_factory=list)
+    survey: list[Column] = field(default_factory=list)
+    """A first look at the columns of the first file."""
 
 
 @dataclass(frozen=True)
 class Table(Format):
     names: tuple[str, ...]
-    """Of all columns, in the order of the file."""
+    """Of all columns, in the order of the first file."""
     numeric: tuple[bool, ...]
     """Whether each column is numbers."""
     target: int
@@ -54,6 +88,31 @@ class Table(Format):
     """Of hashed features, 0 for a dictionary; None where rows are dense."""
     signed: bool
     largest: bool
+    ignored: tuple[int, ...] = ()
+    """Columns that are no features."""
+    texts: tuple[int, ...] = ()
+    """Columns whose words are features."""
+    weight: int | None = None
+    """The column with the weights of the rows."""
+    missing: str = "absent"
+    words: int = 1
+    letters: int = 0
+    lower: bool = True
+    scale: str = DEFAULT_SCALE
+
+    def settings(self) -> dict[str, Any]:
+        """For the model file. What most tables don't have is left out."""
+        usual: dict[str, Any] = {
+            "ignored": (),
+            "texts": (),
+            "weight": None,
+            "missing": "absent",
+            "quote": '"',
+            "encoding": None,
+        }
+        usual |= {"words": 1, "letters": 0, "lower": True, "scale": DEFAULT_SCALE}
+        own = {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
+        return {"format": self.name, **own}
 
     @property
     def columns(self) -> list[str] | None:
@@ -64,31 +123,106 @@ class Table(Format):
         return self.bits
 
     @property
+    def features(self) -> list[int]:
+        """The columns that are features."""
+        return [c for c in range(len(self.names)) if self.kind_of(c) != SKIPPED]
+
+    @property
     def feature_columns(self) -> list[str]:
-        return [name for c, name in enumerate(self.names) if c != self.target]
+        return [self.names[c] for c in self.features]
+
+    def kind_of(self, column: int) -> int:
+        if column in (self.target, self.weight, EXTRA) or column in self.ignored:
+            return SKIPPED
+        return TEXT if column in self.texts else NUMERIC if self.numeric[column] else CATEGORY
 
     def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
-        """A span is the column, and from where to where its value stands."""
+        """A span is the column, and from where to where its value stands (to ABSENT for a missing one); of a word it is
+        from where to where, whether it is letters, and one more than the column."""
+        if span[3] > 0:
+            start, stop, letters, column = (int(place) for place in span)
+            text = block.text[start:stop].tobytes()
+            word = letters_name(text, self.lower) if letters else words_name(text, self.lower)
+            return f"{self.names[column - 1]}={word}"
         column, start, stop = (int(place) for place in span[:3])
         name = self.names[column]
+        if stop == ABSENT:
+            return f"{name} is missing"
         return name if self.numeric[column] else f"{name}={block.spelled(start, stop)}"
 
     @cached_property
     def opened(self) -> Opened:
-        """Of the file that is being read. It belongs to no model."""
-        return Opened()
+        return Opened(tuple(range(len(self.names))))
 
-    def same_columns(self, names: Sequence[str], title: str) -> None:
-        """Raises InputError where a file has other columns than those before."""
-        if tuple(names) == self.names:
-            return
-        for k, (mine, came) in enumerate(zip(self.names, names, strict=False)):
-            if mine != came:
-                raise InputError(
-                    f"{title}: its columns must be those of the data before, but column {k + 1} is {came!r} and not"
-                    f" {mine!r}."
-                )
-        raise InputError(f"{title}: must have {len(self.names)} columns as the data before, but has {len(names)}.")
+    @property
+    def notes(self) -> list[str]:
+        seen = [self.opened.survey[c] for c in self.features] if self.opened.survey else []
+        gaps = [column.name for column in seen if len(column.present) < len(column.values)]
+        same = [column.name for column in seen if column.is_constant]
+        found = list(self.opened.notes)
+        if same:
+            found.append(f"one value in all of {len(seen[0].values):,} rows that were looked at: {listed(same)}")
+        if gaps and self.missing == "absent":
+            found.append(
+                f"missing values ({listed(gaps)}) are no features: --missing indicator gives them features of their own"
+            )
+        return found
+
+    def match(self, names: Sequence[str], title: str) -> None:
+        """Matches the columns of a file by their names; InputError where they are those of another table."""
+        place = {name: c for c, name in enumerate(self.names)}
+        places = tuple(place.get(name, EXTRA) for name in names)
+        lacking = [self.names[c] for c in self.features if c not in places]
+        if len(lacking) == len(self.features):
+            raise InputError(
+                f"{title}: has none of the columns of the data before ({listed(self.feature_columns)}), but"
+                f" {listed(names)}."
+            )
+        if lacking and self.missing == "error":
+            raise InputError(f"{title}: has no column {lacking[0]!r}, which --missing error refuses.")
+        extra = [name for name, c in zip(names, places, strict=True) if c == EXTRA]
+        self.opened.places, self.opened.certain = places, True
+        self.opened.notes = [
+            *([f"{title}: columns that the model does not know are ignored: {listed(extra)}"] if extra else []),
+            *([f"{title}: columns that are not there count as missing: {listed(lacking)}"] if lacking else []),
+        ]
+
+    # --- What was read ---
+
+    def describe(self) -> list[tuple[str, str]]:
+        columns: list[tuple[str, str]] = []
+        seen = {column.name: column for column in self.opened.survey}
+        for kind, title in KIND_NAMES.items():
+            some = [self.names[c] for c in self.features if self.kind_of(c) == kind]
+            if kind == CATEGORY and seen:
+                some = [f"{name} ({len(seen[name].distinct):,})" for name in some]
+            if some:
+                columns.append((title, listed(some, 40)))
+        if self.weight is not None:
+            columns.append(("weight", self.names[self.weight]))
+        if self.ignored:
+            columns.append(("ignored", listed([self.names[c] for c in self.ignored], 40)))
+        return columns
+
+    def doubts(self) -> list[str]:
+        found: list[str] = []
+        if not self.opened.survey:
+            return found
+        label = self.opened.survey[self.target]
+        found += doubts_about_label(label)
+        seen = [(self.opened.survey[c], KIND_NAMES[self.kind_of(c)]) for c in self.features]
+        found += doubts_about_features(seen)
+        telling = [column.name for column, _ in seen if predicts_alone(column, label)]
+        if telling:
+            found.append(
+                f"{listed(telling)} alone {'tells' if len(telling) == 1 else 'tell'} the label in all"
+                f" {len(label.values):,} rows that were looked at: --ignore what is known only after the label is."
+            )
+        return found
+
+
+def listed(names: Sequence[str], most: int = LISTED) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def unique_names(names: Sequence[str], title: str) -> tuple[str, ...]:
@@ -102,38 +236,99 @@ def unique_names(names: Sequence[str], title: str) -> tuple[str, ...]:
 
 
 def settled_columns(
-    options: Any, names: Sequence[str], numeric: Sequence[bool], title: str, *, header: bool
+    options: Any, names: Sequence[str], numeric: Sequence[bool], survey: list[Column], title: str, *, header: bool
 ) -> dict[str, Any]:
     """The fields of `Table`, from what a first look has found and the user has said."""
     if len(names) < 2:
         raise InputError(f"{title}: has one column only, but there must be a label and at least one feature.")
-    target = label_column(options.label, names, title, header=header)
-    dense = all(kind for c, kind in enumerate(numeric) if c != target) and options.bits is None
+
+    def places(option: str) -> list[int]:
+        said = getattr(options, option)
+        return [column_place(name, names, title, f"--{option}", header=header) for name in said]
+
+    target = label_column(options.label, names, survey, title, header=header)
+    weight = None if options.weight is None else column_place(options.weight, names, title, "--weight", header=header)
+    kinds = list(numeric)
+    for c in places("categorical"):
+        kinds[c] = False
+    for c in places("numeric"):
+        kinds[c] = True
+    texts = [] if options.text is None else [
+        column_place(name, names, title, "--text", header=header) for name in options.text.split(",")
+    ]  # fmt: skip
+    for c in texts:
+        kinds[c] = False
+    chosen, ignored = places("columns"), places("ignore")
+    both = {*chosen, *texts} & {*ignored, target, weight}
+    if both:
+        raise InputError(f"{title}: column {names[min(both)]!r} can't be a feature and something else: say it once.")
+    left_out = {c for c in range(len(names)) if chosen and c not in chosen and c not in texts} | set(ignored)
+    features = [c for c in range(len(names)) if c not in left_out and c not in (target, weight)]
+    if not features:
+        raise InputError(f"{title}: no column is left that is a feature: {listed(names)}.")
+    dense = all(kinds[c] for c in features) and options.bits is None and options.missing != "indicator"
     return {
         "names": tuple(names),
-        "numeric": tuple(numeric),
+        "numeric": tuple(kinds),
         "target": target,
         "label": options.label or names[target],
         "header": header,
-        "bits": None if dense else DEFAULT_BITS if options.bits is None else options.bits,
+        "bits": None if dense else _bits(options, [survey[c] for c in features if not kinds[c]], bool(texts)),
         "signed": bool(options.signed) and not dense,
         "largest": bool(options.largest) and not dense,
+        "ignored": tuple(sorted(left_out - {target, weight})),
+        "texts": tuple(sorted(texts)),
+        "weight": weight,
+        "missing": options.missing,
+        **(check(options) if texts else {}),
     }
 
 
-def label_column(said: str | None, names: Sequence[str], title: str, *, header: bool) -> int:
+def _bits(options: Any, categories: list[Column], texts: bool) -> int:
+    """Of hashed features; 0 where a dictionary will do."""
+    if options.bits is not None:
+        return int(options.bits)
+    needs_slots = texts or options.hashes_names or options.signed or options.cache or options.map is not None
+    few = sum(len(column.distinct) for column in categories) <= MOST_CATEGORIES
+    return DEFAULT_BITS if needs_slots or not few else 0
+
+
+def column_place(said: str, names: Sequence[str], title: str, option: str, *, header: bool) -> int:
+    """The place of a column that the user has named, by name or by number from 1."""
+    if header and said in names:
+        return list(names).index(said)
+    if said.isdecimal() and 1 <= int(said) <= len(names):
+        return int(said) - 1
+    raise InputError(
+        f"{title}: {option} must be a column ({listed(names)}) or a number up to {len(names)}, not {said!r}."
+    )
+
+
+def label_column(said: str | None, names: Sequence[str], survey: Sequence[Column], title: str, *, header: bool) -> int:
     if said is not None:
-        if header and said in names:
-            return list(names).index(said)
-        if said.isdecimal() and 1 <= int(said) <= len(names):
-            return int(said) - 1
-        known = ", ".join(names[:10]) + (" …" if len(names) > 10 else "")
-        raise InputError(f"{title}: --label must be a column ({known}) or a number up to {len(names)}, not {said!r}.")
+        return column_place(said, names, title, "--label", header=header)
     named = [k for k, name in enumerate(names) if is_label_name(name.encode())] if header else []
-    if len(named) > 1:
+    if len(named) == 1:
+        return named[0]
+    if named:
         both = " and ".join(repr(names[k]) for k in named)
         raise InputError(f"{title}: the columns {both} may both be the label: say which by --label.")
-    return named[0] if named else 0
+    raise InputError(
+        f"{title}: which column is the label? None is named label, class, target or y: say --label COLUMN, by name or"
+        f" by number. {_suggestion(survey)}The columns are {listed([_with_values(column) for column in survey], 30)}."
+    )
+
+
+def _suggestion(survey: Sequence[Column]) -> str:
+    """The last column, or else the first, where it has few values."""
+    for column in (survey[-1], survey[0]):
+        if 2 <= len(column.distinct) <= max(2, len(column.present) // 10):
+            return f"Perhaps --label {column.name}, with the values {column.shown()}. "
+    return ""
+
+
+def _with_values(column: Column) -> str:
+    return f"{column.name} ({', '.join(spelled(value) for value in column.distinct[:2])}, …)"
 
 
 class TableParser(Parser):
@@ -141,11 +336,11 @@ class TableParser(Parser):
 
     def __init__(self, table: Table, named: bool, unlabelled: bool) -> None:
         self.table, self.named, self.unlabelled = table, named, unlabelled
-        self.width = len(table.names) - 1
-        kinds = [NUMERIC if numeric else CATEGORY for numeric in table.numeric]
-        kinds[table.target] = TARGET
-        self.kinds = np.array(kinds, np.uint8)
+        self.width = len(table.features)
+        self.kinds = np.array([table.kind_of(c) for c in range(len(table.names))], np.uint8)
         self.seeds = np.array([hashed(name.encode()) for name in table.names], np.uint64)
+        self.indicators = np.array([hashed(INDICATOR, int(seed)) for seed in self.seeds], np.uint64)
+        self.policy = POLICIES.index(table.missing)
 
     @property
     def cells(self) -> int:
@@ -165,6 +360,7 @@ class TableParser(Parser):
             keys=np.zeros(rows, np.uint64),
             labels=np.zeros((rows, 2), np.int64),
             line_of=np.zeros(rows, np.int64),
+            weights=np.zeros(0 if self.table.weight is None else rows),
             problems=np.zeros((rows, 5), np.int64),
         )
 

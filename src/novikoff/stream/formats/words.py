@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._bytes import PADDING, equal, signed, spread, upto, word
-from novikoff._jit import DISABLED, compiled, compiled_apart
+from novikoff._jit import DISABLED, compiled, compiled_apart, generic
 from novikoff._machine import element
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, merged, put
@@ -289,6 +289,25 @@ def words_of(
     at = merged(to.hashes, to, first, at)
     scale_values(to.values, first, at, room.scale)
     return at
+
+
+class NoWords(NamedTuple):
+    """In place of `Words` where nothing is text: all that has to do with words need not be compiled then."""
+
+    unused: int
+
+
+@generic
+def put_text(
+    room: NoWords | Words, text: NDArray[np.uint8], s: int, e: int, seed: Any, letters: Any, to: Slots, at: int
+) -> int:
+    """The words of a text; returns where their terms end."""
+    return at
+
+
+@put_text.of(Words)
+def _(room: Words, text: NDArray[np.uint8], s: int, e: int, seed: Any, letters: Any, to: Slots, at: int) -> int:
+    return words_of(text, s, e, seed, letters, room, to, at)
 
 
 def letters_seed(seed: int) -> int:

@@ -1,0 +1,195 @@
+"""A first look at the columns of a table: how many values each has, and what is doubtful about them.
+
+It is made of up to LOOKED_AT records from the beginning of the file, and says so. Warnings are for what is likely to be
+a mistake: columns that identify rows, dates and decimal commas, which become one category for each value; codes that
+are read as numbers; columns that say nothing, and columns that say too much.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from novikoff.stream.formats.survey import MISSING, NUMBER, NUMERIC
+
+LOOKED_AT = 1000  # records
+MANY_CLASSES = 50
+ENOUGH = 20  # records, below which nothing is said about columns that are unique or constant
+NEAR_UNIQUE = 0.5  # different values, as a share of all
+MOST_CODES = 10  # different whole numbers that may be codes
+WORDS_OF_TEXT = 3.0  # on average
+SHOWN_VALUES = 3
+SHOWN_COLUMNS = 4
+_DATE = re.compile(rb"\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ][\d:.+Z-]*)?\s*")
+_COMMA = re.compile(rb"\s*[+-]?\d+,\d+\s*")
+_WHOLE = re.compile(rb"\s*[+-]?\d{1,15}\s*")
+
+
+class Column(NamedTuple):
+    """What the first records have in one column."""
+
+    name: str
+    values: tuple[bytes, ...]
+    """Of each record."""
+
+    @property
+    def present(self) -> list[bytes]:
+        return [value for value in self.values if not MISSING.fullmatch(value)]
+
+    @property
+    def distinct(self) -> list[bytes]:
+        """The different values that are not missing, in the order in which they come."""
+        return list(dict.fromkeys(self.present))
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all are numbers or missing."""
+        return all(map(NUMERIC.fullmatch, self.values))
+
+    @property
+    def is_near_unique(self) -> bool:
+        return len(self.present) >= ENOUGH and len(self.distinct) > NEAR_UNIQUE * len(self.present)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values look like sentences: several words, and most of them different."""
+        words = sum(len(value.split()) for value in self.present)
+        return self.is_near_unique and words >= WORDS_OF_TEXT * len(self.present)
+
+    def _all(self, pattern: re.Pattern[bytes]) -> bool:
+        return bool(self.present) and all(map(pattern.fullmatch, self.present))
+
+    @property
+    def is_date(self) -> bool:
+        return self._all(_DATE)
+
+    @property
+    def has_decimal_commas(self) -> bool:
+        return self._all(_COMMA)
+
+    @property
+    def may_be_codes(self) -> bool:
+        """Whether it is a few whole numbers, other than 0 and 1, that repeat."""
+        distinct = {int(value) for value in self.distinct} if self._all(_WHOLE) else set[int]()
+        return len(self.present) >= ENOUGH and 2 < len(distinct) <= MOST_CODES
+
+    @property
+    def is_constant(self) -> bool:
+        return len(self.values) >= ENOUGH and len(self.distinct) <= 1
+
+    def shown(self) -> str:
+        """Its first different values."""
+        values = [spelled(value) for value in self.distinct]
+        return ", ".join(values[:SHOWN_VALUES]) + (", …" if len(values) > SHOWN_VALUES else "")
+
+
+def spelled(value: bytes) -> str:
+    text = value.decode("utf-8", "backslashreplace").strip()
+    return text if len(text) <= 24 else text[:23] + "…"
+
+
+def columns_of(names: Sequence[str], rows: Sequence[Sequence[bytes]]) -> list[Column]:
+    """The columns of up to LOOKED_AT records, evenly spread over those that are given."""
+    some = rows[:: max(1, len(rows) // LOOKED_AT)][:LOOKED_AT]
+    return [Column(name, tuple(row[k] for row in some)) for k, name in enumerate(names)]
+
+
+DOUBTS = {
+    "codes": "{columns} {are} read as numbers, but may be codes: --categorical {names} if so.",
+    "identifier": "{columns} {count} the rows: --ignore {names} if {it} an identifier.",
+    "commas": "{columns} {have} numbers with a decimal comma, read as categories: write points.",
+    "date": "{columns} {have} dates, read as categories: --ignore {names}, or make numbers of them, such as the month.",
+    "text": "{columns} {look} like text, read as categories: --text {names} makes features of the words.",
+    "unique": "{columns} {have} a value of its own in most rows, read as categories: --ignore {names} if {it} an"
+    " identifier.",
+}
+"""What may be doubtful about columns of features."""
+
+
+def doubt_about(column: Column, kind: str) -> str | None:
+    """Which of DOUBTS there is about a column that is read as `kind`: numeric, categorical or text."""
+    if column.is_constant or kind == "text":
+        return None
+    if kind == "numeric":
+        whole = len(column.present) >= ENOUGH and column._all(_WHOLE)
+        if whole and len(column.distinct) == len(column.present) and _counts_up(column.present):
+            return "identifier"
+        return "codes" if column.may_be_codes else None
+    for key, doubtful in (
+        ("commas", column.has_decimal_commas),
+        ("date", column.is_date and len(column.distinct) > 2),
+        ("text", column.is_text),
+        ("unique", column.is_near_unique),
+    ):
+        if doubtful:
+            return key
+    return None
+
+
+def doubts_about_features(columns: Sequence[tuple[Column, str]]) -> list[str]:
+    """Sentences on columns and what they are read as, one for each kind of doubt."""
+    found: dict[str, list[Column]] = {}
+    for column, kind in columns:
+        key = doubt_about(column, kind)
+        if key is not None:
+            found.setdefault(key, []).append(column)
+    sentences = []
+    for key, some in found.items():
+        one, shown = len(some) == 1, [f"{column.name!r} ({column.shown()})" for column in some[:SHOWN_COLUMNS]]
+        more = f" and {len(some) - SHOWN_COLUMNS:,} more" if len(some) > SHOWN_COLUMNS else ""
+        words = {"are": "is", "have": "has", "look": "looks", "count": "counts", "it": "it is"}
+        forms = words if one else {**{word: word for word in words}, "it": "they are"}
+        sentences.append(
+            DOUBTS[key].format(
+                columns=f"column{'' if one else 's'} {', '.join(shown)}{more}",
+                names=",".join(column.name for column in some),
+                **forms,
+            )
+        )
+    return sentences
+
+
+def _counts_up(values: Sequence[bytes]) -> bool:
+    """Whether whole numbers rise by the same step, as those of rows do of which some are looked at."""
+    numbers = [int(value) for value in values]
+    return numbers[1] > numbers[0] and len({b - a for a, b in pairwise(numbers)}) == 1
+
+
+def doubts_about_label(column: Column) -> list[str]:
+    """What is doubtful about the column of the label."""
+    found, distinct = [], column.distinct
+    if len(distinct) > MANY_CLASSES:
+        found.append(
+            f"the label {column.name!r} has {len(distinct):,} different values in {len(column.present):,} rows"
+            f" ({column.shown()}), and each is a class: is it the right column? These learners classify, they don't"
+            " predict numbers."
+        )
+    numbers = sum(1 for value in column.present if NUMBER.fullmatch(value))
+    if 0 < numbers < len(column.present):
+        odd = next(value for value in column.present if not NUMBER.fullmatch(value))
+        found.append(f"the label {column.name!r} has numbers and texts, such as {spelled(odd)}: all are read as texts.")
+    return found
+
+
+def predicts_alone(column: Column, label: Column) -> bool:
+    """Whether the values of a column tell the label of every one of the first records: each of a few values always
+    comes with the same label, or two labels are on two sides of a number."""
+    pairs = [
+        (value, wanted)
+        for value, wanted in zip(column.values, label.values, strict=True)
+        if not MISSING.fullmatch(value) and not MISSING.fullmatch(wanted)
+    ]
+    labels = {wanted for _, wanted in pairs}
+    if len(pairs) < max(ENOUGH, len(column.values) // 2) or len(labels) < 2:
+        return False
+    if min(sum(wanted == one for _, wanted in pairs) for one in labels) < 3:
+        return False
+    of_value = dict(pairs)
+    if len(of_value) <= max(2, len(pairs) // 10) and all(of_value[value] == wanted for value, wanted in pairs):
+        return True
+    if len(labels) > 2 or not column.is_numeric:
+        return False
+    one, other = ([float(value) for value, wanted in pairs if wanted == side] for side in labels)
+    return max(one) < min(other) or max(other) < min(one)

@@ -1,0 +1,367 @@
+"""What the reader decides about a table is said, can be said otherwise, and is never a silent guess."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from novikoff import InputError, load
+from novikoff._jit import DISABLED
+from novikoff.cli.main import main
+from novikoff.stream.formats.csv import Csv
+from novikoff.stream.formats.jsonl import JsonLines
+from novikoff.stream.hashing import hashed
+from novikoff.stream.options import Options
+from tests.tables import read
+
+DATA = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
+REAL = pytest.mark.skipif(not DATA.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
+Learn = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def learn(capsys: pytest.CaptureFixture[str]) -> Learn:
+    """The JSON report of a run with the Perceptron, with what is printed on stderr as `said`."""
+
+    def run(*arguments: Any, code: int = 0) -> dict[str, Any]:
+        assert main(["learn", *map(str, arguments), "--learner", "perceptron", "--json"]) == code
+        out, error = capsys.readouterr()
+        said = "\n".join(line for line in error.splitlines() if not line.startswith("compiling "))
+        return {**(json.loads(out) if out else {}), "said": said}
+
+    return run
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("".join(line + "\n" for line in lines))
+    return path
+
+
+def titanic(path: Path) -> Path:
+    draw = random.Random(1)
+    rows = [f"{draw.randint(1, 3)},{draw.choice(['male', 'female'])},{draw.randint(1, 80)},{draw.randint(0, 1)}"
+            for _ in range(60)]  # fmt: skip
+    return write(path, "pclass,sex,age,survived", *rows)
+
+
+# --- The label ---
+
+
+def test_the_label_is_asked_for(learn: Learn, tmp_path: Path) -> None:
+    data = titanic(tmp_path / "titanic.csv")
+    said = learn(data, code=2)["said"]
+    assert "which column is the label? None is named label, class, target or y: say --label COLUMN" in said
+    assert "Perhaps --label survived, with the values " in said
+    assert "pclass (" in said
+    report = learn(data, "--label", "survived")
+    assert report["read"]["label_column"] == "survived"
+    assert set(report["read"]["label"]) == {"0", "1"}
+    assert report["read"]["numeric"] == "pclass, age"
+    assert report["read"]["categorical"] == "sex (2)"
+    assert "codes: --categorical pclass if so" in report["warnings"][0]
+
+
+def test_a_target_with_many_values_is_doubtful(learn: Learn, tmp_path: Path) -> None:
+    rows = [f"{k % 7},{(k * 7919) % 500 + 100000}" for k in range(400)]
+    report = learn(write(tmp_path / "price.csv", "rooms,price", *rows), "--label", "price")
+    [warning] = [text for text in report["warnings"] if "price" in text]
+    assert "the label 'price' has 400 different values in 400 rows" in warning
+    assert "each is a class" in warning
+    assert f"warning: {warning}" in report["said"]
+
+
+def test_labels_of_two_types_are_doubtful(learn: Learn, tmp_path: Path) -> None:
+    report = learn(write(tmp_path / "m.csv", "y,a", *(f"{'yes' if k % 2 else 1},{k}" for k in range(40))))
+    assert "has numbers and texts, such as yes" in " ".join(report["warnings"])
+
+
+# --- What is printed ---
+
+
+def test_everything_that_was_read_is_printed_before_learning(learn: Learn, tmp_path: Path) -> None:
+    rows = [f"{k};{'red' if k % 3 else 'blue'};{k % 2};{0.5 * k};1;some words {k}" for k in range(1, 41)]
+    data = write(tmp_path / "t.csv", "id;colour;class;size;w;note", *rows)
+    report = learn(data, "--ignore", "id", "--weight", "w", "--text", "note")
+    lines = report["said"].splitlines()
+    assert lines[:6] == [
+        f"reading     {data}: csv, delimiter ';', with a line of names",
+        "label       class: 1 20, 0 20",
+        "numeric     size",
+        "categorical colour (2)",
+        "text        note",
+        "weight      w",
+    ]
+    assert lines[6] == "ignored     id"
+    assert report["read"]["format"] == "csv, delimiter ';', with a line of names"
+    assert main(["learn", str(data), "--ignore", "id", "--quiet"]) == 0
+
+
+def test_other_formats_say_what_they_are(learn: Learn, tmp_path: Path) -> None:
+    svm = learn(write(tmp_path / "a.svm", "+1 1:1", "-1 2:1"))
+    assert svm["read"] == {"files": [str(tmp_path / "a.svm")], "format": "svmlight", "label": {"1": 1, "-1": 1}}
+    rows = [
+        json.dumps({"label": k % 2, "n": k, "kind": "ab"[k % 2], "body": f"a text of words {k}"}) for k in range(40)
+    ]
+    data = write(tmp_path / "a.jsonl", *rows)
+    report = learn(data)
+    assert (report["read"]["numeric"], report["read"]["categorical"]) == ("n", "kind, body")
+    assert "column 'body' (a text of words 0, " in report["warnings"][1]
+    assert "--text body makes features of the words" in report["warnings"][1]
+    better = learn(data, "--text", "body", "--ignore", "n")
+    assert better["read"]["text"] == "body"
+    assert not any("body" in warning for warning in better["warnings"])
+
+
+# --- Warnings ---
+
+
+@pytest.mark.parametrize(
+    ("cell", "warning"),
+    [
+        (
+            lambda k: f"2026-{k % 12 + 1:02}-{k % 28 + 1:02}",
+            "column 'it' (2026-01-01, 2026-02-02, 2026-03-03, …) has dates",
+        ),
+        (lambda k: f'"{k},5"', "column 'it' (0,5, 1,5, 2,5, …) has numbers with a decimal comma"),
+        (lambda k: f"u{k * 37 % 60}", "has a value of its own in most rows, read as categories: --ignore it if it is"),
+        (lambda k: 1000 + k, "column 'it' (1000, 1001, 1002, …) counts the rows: --ignore it if it is an identifier"),
+        (lambda k: k % 5, "is read as numbers, but may be codes: --categorical it if so"),
+        (lambda k: 3 * (k % 2), "it alone tells the label in all 60 rows that were looked at"),
+        (lambda k: f"number {k} of many words", "looks like text, read as categories: --text it"),
+    ],
+)
+def test_warnings(cell: Callable[[int], Any], warning: str, learn: Learn, tmp_path: Path) -> None:
+    data = write(tmp_path / "t.csv", "y,it,a", *(f"{k % 2},{cell(k)},{0.1 * k}" for k in range(60)))
+    report = learn(data)
+    assert warning in " ".join(report["warnings"])
+    ignored = learn(data, "--ignore", "it")
+    assert not any("'it'" in text for text in ignored["warnings"])
+
+
+def test_ordinary_columns_give_no_warning(learn: Learn, tmp_path: Path) -> None:
+    draw = random.Random(2)
+    rows = [f"{draw.randint(0, 1)},{draw.random()},{draw.randint(0, 90)},{draw.choice('abc')},{draw.randint(0, 1)}"
+            for _ in range(200)]  # fmt: skip
+    assert learn(write(tmp_path / "t.csv", "y,a,b,c,d", *rows))["warnings"] == []
+
+
+def test_constant_columns_are_noted(learn: Learn, tmp_path: Path) -> None:
+    report = learn(write(tmp_path / "t.csv", "y,a,b", *(f"{k % 2},{0.1 * k},same" for k in range(40))))
+    assert report["notes"] == ["one value in all of 40 rows that were looked at: b"]
+
+
+# --- Options ---
+
+
+def rows_of(path: Path, **options: Any) -> list[dict[str, float]]:
+    """Each row by the names of its features."""
+    rows, _, _, reading = read(path, **options)
+    if reading.names is None:
+        assert reading.format is not None
+        names = reading.format.feature_columns  # type: ignore[attr-defined]
+        return [{name: value for name, value in zip(names, row, strict=True) if value} for row in rows]
+    names = list(reading.names.columns)
+    return [{names[j]: value for j, value in row.items()} for row in rows]
+
+
+def test_columns_by_option(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "y,a,b,c,d", "1,2,3,x,5", "0,4,3,,7")
+    assert rows_of(path) == [{"a": 2, "b": 3, "c=x": 1, "d": 5}, {"a": 4, "b": 3, "d": 7}]
+    assert rows_of(path, ignore=("c",)) == [{"a": 2, "b": 3, "d": 5}, {"a": 4, "b": 3, "d": 7}]
+    assert rows_of(path, columns=("d", "3")) == [{"b": 3, "d": 5}, {"b": 3, "d": 7}]
+    assert rows_of(path, columns=("b",), categorical=("b",)) == [{"b=3": 1}, {"b=3": 1}]
+    assert rows_of(path, label="d", ignore=("a", "y"), text="c", bits=0) == [{"b": 3, "c=x": 1}, {"b": 3}]
+    assert rows_of(path, ignore=("a", "c"), missing="indicator") == [{"b": 3, "d": 5}, {"b": 3, "d": 7}]
+    gaps = [{"a": 2, "b": 3, "c=x": 1, "d": 5}, {"a": 4, "b": 3, "c is missing": 1, "d": 7}]
+    assert rows_of(path, missing="indicator") == gaps
+    with pytest.raises(InputError, match=r":3: column 'c' has no value, which --missing error refuses"):
+        rows_of(path, missing="error")
+    for wrong, message in (
+        ({"ignore": ("z",)}, r"--ignore must be a column \(y, a, b, c, d\) or a number up to 5, not 'z'"),
+        ({"columns": ("a",), "ignore": ("a",)}, "column 'a' can't be a feature and something else"),
+        ({"text": "y"}, "column 'y' can't be a feature and something else"),
+        ({"ignore": ("a", "b", "c", "d")}, "no column is left that is a feature"),
+    ):
+        with pytest.raises(InputError, match=message):
+            rows_of(path, **wrong)
+
+
+def test_weights(tmp_path: Path, learn: Learn) -> None:
+    path = write(tmp_path / "t.csv", "y,w,a", "1,2.5,1", "0,0,3", "1,1,5")
+    _, _, _, reading = read(path, weight="w")
+    weights = [batch.parsed.weights.tolist() for batch in reading.batches()]
+    assert weights == [[2.5, 0.0, 1.0]]
+    assert learn(path, "--weight", "w")["examples"] == 2  # a weight of 0 leaves the row out
+    with pytest.raises(InputError, match=r":2: the weight, column 'w', must be a number from 0 to 1e15, but '-1' came"):
+        read(write(tmp_path / "bad.csv", "y,w,a", "1,-1,1", "0,1,3"), weight="w")
+
+
+def test_quotes_may_be_text(tmp_path: Path, learn: Learn) -> None:
+    path = write(tmp_path / "t.tsv", 'ham\tsay "hi" to "him', 'spam\t"win', "ham\tplain")
+    assert "a quote" in learn(path, "--format", "tsv", "--label", "1", "--no-header", code=2)["said"]
+    options = {"format": "tsv", "label": "1", "header": False, "quote": "none"}
+    assert rows_of(path, **options) == [{'2=say "hi" to "him': 1}, {'2="win': 1}, {"2=plain": 1}]
+    assert rows_of(path, **options, text="2", bits=0)[1:] == [{"2=win": 1}, {"2=plain": 1}]
+
+
+def test_latin_1(tmp_path: Path, learn: Learn) -> None:
+    path = tmp_path / "l.csv"
+    path.write_bytes("y,stadt\n1,Köln\n0,Münster\n".encode("latin-1"))
+    assert "is not UTF-8 text: --encoding latin-1" in " ".join(learn(path)["warnings"])
+    assert rows_of(path, encoding="latin-1") == [{"stadt=Köln": 1}, {"stadt=Münster": 1}]
+    assert learn(path, "--encoding", "latin-1")["warnings"] == []
+    assert main(["learn", str(path), "--encoding", "utf-8", "--quiet"]) == 0
+    with pytest.raises(SystemExit):
+        main(["learn", str(path), "--encoding", "klingon"])
+
+
+def test_json_fields_by_option(tmp_path: Path) -> None:
+    lines = [{"y": 1, "a": 2, "b": {"c": 3, "d": "x"}, "zip": 50667}, {"b": {"d": "z"}, "zip": 50668.5, "y": 0, "a": 7}]
+    path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
+    everything = [{"a": 2, "b.c": 3, "b.d=x": 1, "zip": 50667}, {"b.d=z": 1, "zip": 50668.5, "a": 7}]
+    assert rows_of(path, bits=0) == everything
+    assert rows_of(path, bits=0, ignore=("b", "a")) == [{"zip": 50667}, {"zip": 50668.5}]
+    assert rows_of(path, bits=0, columns=("a",)) == [{"a": 2}, {"a": 7}]
+    assert rows_of(path, bits=0, columns=("zip",), categorical=("zip",)) == [{"zip=50667": 1}, {"zip=50668.5": 1}]
+    hashed_rows, *_ = read(path, bits=20, ignore=("b", "zip"))
+    assert hashed_rows == [{hashed(b"a") & (2**20 - 1): 2.0}, {hashed(b"a") & (2**20 - 1): 7.0}]
+    assert JsonLines.settled(Options(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == ("a",)
+    with pytest.raises(InputError, match="can't be the label and be ignored"):
+        read(path, ignore=("y",))
+
+
+# --- Small models ---
+
+
+def test_few_categories_get_a_dictionary_and_many_are_hashed(tmp_path: Path) -> None:
+    few = write(tmp_path / "few.csv", "y,a,b", *(f"{k % 2},v{k % 30},{k}" for k in range(400)))
+    many = write(tmp_path / "many.csv", "y,a,b", *(f"{k % 2},v{k},{k}" for k in range(2400)))
+    for path, bits in ((few, 0), (many, 18)):
+        head = path.read_bytes()
+        assert Csv.settled(Options(), head, "it").bits == bits
+        assert Csv.settled(Options(bits=12), head, "it").bits == 12
+    model = tmp_path / "few.model"
+    assert main(["learn", str(few), "--save", str(model), "--quiet"]) == 0
+    assert model.stat().st_size < 100_000
+    assert load(model).n_features_in_ == 31
+
+
+def test_a_dictionary_that_becomes_large_is_begun_anew(
+    tmp_path: Path, learn: Learn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("novikoff.stream.reading.MOST_NAMES", 50)
+    path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k % 60}" for k in range(400)))
+    report = learn(path)
+    assert "more than 50 different categories" in report["said"]
+    assert "It begins anew, with --bits 18." in report["said"]
+    assert (report["features"], report["examples"]) == (1 << 18, 400)
+    assert learn(path, "--bits", "0")["features"] == 60
+
+
+# --- One way to read, whatever the order of columns ---
+
+
+@settings(max_examples=10 if DISABLED else 60, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_features_do_not_depend_on_other_columns(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The same features come of a table with other columns between them, and of one with the columns in another order,
+    that is read after it."""
+    draw, folder = random.Random(seed), tmp_path_factory.mktemp("t")
+    kinds = [draw.choice("nc") for _ in range(draw.randint(1, 12))]
+    names = ["y", *(f"{kind}{k}" for k, kind in enumerate(kinds))]
+    cells = {
+        "n": lambda: draw.choice(["", repr(draw.gauss(0, 9)), str(draw.randint(-5, 5))]),
+        "c": lambda: draw.choice("abc"),
+    }
+    rows = [[draw.choice("01"), *(cells[kind]() for kind in kinds)] for _ in range(30)]
+    rows[0] = ["1", *("0.5" if kind == "n" else "x" for kind in kinds)]
+    plain = write(folder / "plain.csv", ",".join(names), *map(",".join, rows))
+    order = draw.sample(range(len(names) + 2), len(names) + 2)
+    wide = [[*names, "more", "id"], *([*row, draw.choice("pq"), str(k)] for k, row in enumerate(rows))]
+    mixed = write(folder / "mixed.csv", *(",".join(row[c] for c in order) for row in wide))
+    missing = draw.choice(["absent", "indicator"])
+    expected = rows_of(plain, missing=missing)
+    assert rows_of(mixed, missing=missing, ignore=("more", "id")) == expected
+    _, _, _, reading = read(plain, missing=missing)
+    reading.titles = [str(mixed)]
+    names = None if reading.names is None else list(reading.names.columns)
+    for batch in reading.batches():
+        assert batch.features == (len(names) if names else len(kinds))
+    assert np.isfinite(batch.rows.values).all()
+    model = folder / "m.model"
+    assert (
+        main(["learn", str(plain), "--missing", missing, "--save", str(model), "--quiet", "--learner", "perceptron"])
+        == 0
+    )
+    outputs = []
+    for path in (plain, mixed):
+        assert main(["predict", str(model), str(path), "--scores", "--quiet", "--output", str(folder / "out")]) == 0
+        outputs.append((folder / "out").read_text())
+    assert outputs[0] == outputs[1]
+
+
+# --- Real data ---
+
+
+@REAL
+def test_bank_marketing(learn: Learn, tmp_path: Path) -> None:
+    model = tmp_path / "bank.model"
+    report = learn(DATA / "bank_marketing.csv.gz", "--ignore", "duration", "--save", model)
+    assert report["read"]["label_column"] == "y"
+    assert report["read"]["ignored"] == "duration"
+    assert report["read"]["categorical"].startswith("job (12), marital (4), education (7)")
+    assert report["examples"] == 41188
+    assert model.stat().st_size < 100_000
+    assert "duration" not in load(model).feature_names_in_
+
+
+@REAL
+def test_sms_spam_as_downloaded(learn: Learn) -> None:
+    report = learn(DATA / "sms_spam.tsv.gz")
+    assert report["examples"] == 5574
+    assert report["read"]["format"] == "text"
+    assert "has two columns, of which one is text: read as labelled text" in report["warnings"][0]
+    assert report["progressive_error"] < 0.1  # 13 % are spam
+
+
+@REAL
+def test_credit_default(learn: Learn) -> None:
+    path = DATA / "credit_default.csv.gz"
+    assert "which column is the label" in learn(path, code=2)["said"]
+    report = learn(path, "--label", "24", "--categorical", "2,3,4")
+    assert "without a line of names" in report["read"]["format"]
+    assert report["read"]["categorical"].startswith("2 (2), 3 (")
+    assert report["examples"] == 30000
+
+
+@REAL
+def test_california_housing_has_missing_values(learn: Learn) -> None:
+    path = DATA / "california_housing.csv.gz"
+    report = learn(path, "--label", "ocean_proximity")
+    assert report["notes"] == [
+        "missing values (total_bedrooms) are no features: --missing indicator gives them features of their own"
+    ]
+    assert report["features"] == 9
+    assert learn(path, "--label", "ocean_proximity", "--missing", "indicator")["features"] == 10
+    assert "column 'total_bedrooms' has no value" in learn(
+        path, "--label", "ocean_proximity", "--missing", "error", code=2
+    )["said"]  # fmt: skip
+
+
+@REAL
+def test_reuters_without_id_and_date(learn: Learn) -> None:
+    report = learn(
+        DATA / "reuters21578.jsonl.gz", "--label", "has_topics", "--text", "title,body", "--ignore", "id,date"
+    )
+    assert report["read"]["ignored"] == "id, date"
+    assert report["read"]["text"] == "title, body"
+    assert report["examples"] == 21578
