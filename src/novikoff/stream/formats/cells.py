@@ -100,19 +100,19 @@ class Hashed(NamedTuple):
     """SKIPPED, NUMERIC, CATEGORY or TEXT for each column of the file."""
     columns: NDArray[np.int64]
     """The number of each in the table."""
+    sequence: NDArray[np.int64]
+    """The cells with features in the order of the table, which is that of the features of a row: sums that are rounded
+    depend on it. −1 − c is for column c of the table that the file lacks and that is to be indicated."""
     seeds: NDArray[np.uint64]
-    """The hash of each column's name."""
+    """The hash of the name, of each column of the table."""
     letters: NDArray[np.uint64]
-    """The seed of runs of letters, of each column."""
+    """The seed of runs of letters, likewise."""
     indicators: NDArray[np.uint64]
-    """The hash of the feature that stands for a missing value, of each column."""
+    """The hash of the feature that stands for a missing value, likewise."""
     wanted: NDArray[np.uint8]
     """For each eight columns a bit for each that is NUMERIC."""
     numbers: NDArray[np.float32]
     """The numbers of the current record."""
-    lacking: NDArray[np.int64]
-    """Columns of the table that the file does not have, where they are to be indicated."""
-    lacking_indicators: NDArray[np.uint64]
     words: NoWords | Words
     missing: int
     quote: int
@@ -294,12 +294,17 @@ def _(into: Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) ->
                     return (reason if reason > 0 else MISSING), odd
                 numbers[odd] = math.nan if reason == ABSENT and into.missing == INDICATE else value
     first = at = into.starts[row]
-    for cell in range(len(into.kinds)):
-        kind = into.kinds[cell]
-        if kind == SKIPPED:
+    for step in range(len(into.sequence)):
+        cell = into.sequence[step]
+        if cell < 0:
+            column = -1 - cell
+            at = put(to, at, into.indicators[column], 1.0, column, 0, ABSENT)
+            if named:
+                to.spans[at - 1, 3] = 0
             continue
+        kind, column = into.kinds[cell], into.columns[cell]
         start = stop = 0
-        h, value, absent = into.seeds[cell], 1.0, False
+        h, value, absent = into.seeds[column], 1.0, False
         if kind == NUMERIC:
             value = np.float64(numbers[cell])
             absent = math.isnan(value)
@@ -315,20 +320,16 @@ def _(into: Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) ->
                 h = hash_of(text, start, stop, h)
             else:
                 before = at
-                at = put_text(into.words, text, start, stop, h, into.letters[cell], to, at)
+                at = put_text(into.words, text, start, stop, h, into.letters[column], to, at)
                 for term in range(before, at if named else before):
-                    to.spans[term, 3] = into.columns[cell] + 1
+                    to.spans[term, 3] = column + 1
                 value = 0.0
         if absent and into.missing == INDICATE:
-            h, value, stop = into.indicators[cell], 1.0, ABSENT
+            h, value, stop = into.indicators[column], 1.0, ABSENT
         if value != 0.0:
-            at = put(to, at, h, value, into.columns[cell], start, stop)
+            at = put(to, at, h, value, column, start, stop)
             if named:
                 to.spans[at - 1, 3] = 0
-    for j in range(len(into.lacking)):
-        at = put(to, at, into.lacking_indicators[j], 1.0, into.lacking[j], 0, ABSENT)
-        if named:
-            to.spans[at - 1, 3] = 0
     into.starts[row + 1] = finished_row(to, first, at)
     return 0, 0
 

@@ -38,7 +38,7 @@ from novikoff.stream.formats.column_survey import columns_of
 from novikoff.stream.formats.contract import Parsed, Problem
 from novikoff.stream.formats.records import NO_QUOTE, NOWHERE, QUOTE, find_cells, last_record_end
 from novikoff.stream.formats.table import EXTRA, Table, TableParser, settled_columns, unique_names
-from novikoff.stream.formats.words import NoWords, letters_seed, room_for, terms_in
+from novikoff.stream.formats.words import NoWords, room_for, terms_in
 from novikoff.stream.rows import Dense, Sparse
 
 TABLE_OPTIONS = (
@@ -106,23 +106,22 @@ class CsvParser(TableParser):
         return np.array([self.table.kind_of(c) for c in self.places], np.uint8)
 
     def _hashed(self, size: int, rows: int) -> Hashed:
-        table, kinds, some = self.table, self._kinds(), list(self.places)  # EXTRA is the last: it is skipped
-        lacking = [c for c in table.features if c not in self.places] if self.policy == INDICATE else []
-        words = bool(table.texts)
-        terms = size + 16 + rows * len(lacking) + (terms_in(size, table.words, table.letters) if words else 0)
+        table, kinds = self.table, self._kinds()
+        there = [c for c in table.features if c in self.places or self.policy == INDICATE]
+        lacking = sum(c not in self.places for c in there)
+        terms = size + 16 + rows * lacking + (terms_in(size, table.words, table.letters) if table.texts else 0)
         return Hashed(
             to=self.make_slots(terms),
             starts=np.zeros(rows + 1, np.int64),
             kinds=kinds,
-            columns=np.array(some, np.int64),
-            seeds=self.seeds[some],
-            letters=np.array([letters_seed(int(seed)) for seed in self.seeds[some]], np.uint64),
-            indicators=self.indicators[some],
+            columns=np.array(self.places, np.int64),
+            sequence=np.array([self.places.index(c) if c in self.places else -1 - c for c in there], np.int64),
+            seeds=self.seeds,
+            letters=self.letters_seeds,
+            indicators=self.indicators,
             wanted=_bits_of(kinds),
             numbers=np.zeros(len(kinds) + 8, np.float32),
-            lacking=np.array(lacking, np.int64),
-            lacking_indicators=self.indicators[lacking],
-            words=room_for(size, table.words, table.letters, table.lower, table.scale) if words else NoWords(0),
+            words=room_for(size, table.words, table.letters, table.lower, table.scale) if table.texts else NoWords(0),
             missing=self.policy,
             quote=self.quote,
         )

@@ -38,7 +38,7 @@ from novikoff.stream.formats.column_survey import LOOKED_AT, Column
 from novikoff.stream.formats.contract import LARGEST_VALUE, Parsed, Problem
 from novikoff.stream.formats.survey import MISSING
 from novikoff.stream.formats.table import EXTRA, Table, TableParser, settled_columns, unique_names
-from novikoff.stream.formats.words import NoWords, Words, letters_seed, put_text, room_for, terms_in
+from novikoff.stream.formats.words import NoWords, Words, put_text, room_for, terms_in
 from novikoff.stream.hashing import hash_of
 from novikoff.stream.rows import Dense, Sparse
 
@@ -133,7 +133,6 @@ class ParquetParser(TableParser):
     def __init__(self, table: Table, named: bool, unlabelled: bool) -> None:
         super().__init__(table, named, unlabelled)
         self.terms = 0
-        self.letters_seeds = np.array([letters_seed(int(seed)) for seed in self.seeds], np.uint64)
 
     def parse(self, block: Block) -> Parsed:
         """The examples of `piece`; the block takes the texts that are in it."""
@@ -202,6 +201,7 @@ class ParquetParser(TableParser):
         table, target = self.table, self.table.target
         found: dict[int, tuple[int, int]] = {}
         large = np.abs(numbers) > LARGEST_VALUE
+        numbers[large] = 0.0  # those rows are bad
         absent = np.where(np.array(table.numeric), np.isnan(numbers), codes == ABSENT)
         for row, column in np.argwhere(large).tolist():
             if self.kinds[column] != SKIPPED:

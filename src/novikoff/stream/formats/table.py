@@ -48,7 +48,7 @@ from novikoff.stream.formats.column_survey import (
 from novikoff.stream.formats.contract import Format, Parser, Problem, number_label, shown
 from novikoff.stream.formats.survey import is_label_name
 from novikoff.stream.formats.word_names import letters_name, words_name
-from novikoff.stream.formats.words import DEFAULT_SCALE, check
+from novikoff.stream.formats.words import DEFAULT_SCALE, check, letters_seed
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
 
 MOST_CATEGORIES = 500
@@ -339,6 +339,7 @@ class TableParser(Parser):
         self.width = len(table.features)
         self.kinds = np.array([table.kind_of(c) for c in range(len(table.names))], np.uint8)
         self.seeds = np.array([hashed(name.encode()) for name in table.names], np.uint64)
+        self.letters_seeds = np.array([letters_seed(int(seed)) for seed in self.seeds], np.uint64)
         self.indicators = np.array([hashed(INDICATOR, int(seed)) for seed in self.seeds], np.uint64)
         self.policy = POLICIES.index(table.missing)
 
