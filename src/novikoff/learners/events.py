@@ -10,6 +10,7 @@ from novikoff.learners.lane import Lane
 from novikoff.learners.learner import TIES
 from novikoff.learners.linear import Linear
 from novikoff.learners.one_example import first_state, known_terms, new_array, new_terms, row_of, why_refused
+from novikoff.learners.raw_rows import encode_one, has_raw_dicts
 from novikoff.learners.score_lane import Score, ScoreLane
 from novikoff.learners.state import State
 from novikoff.parts import loop
@@ -77,6 +78,8 @@ class OneByOne(Linear):
         state = self._state
         if state is None:
             state = first_state(self, x)
+        elif state.reading is not None:
+            x = encode_one(state, x)
         self._goes_on(state)
         before = state.features, len(state.labels), state.names is not None
         try:
@@ -92,7 +95,7 @@ class OneByOne(Linear):
         self._state = state
         lane = self._refreshed_lane(state)
         self._arrays = (lane.dense, lane.block, lane.kind, lane.signs)
-        self._dicts = lane.for_dicts()
+        self._dicts = None if has_raw_dicts(state) else lane.for_dicts()
 
     def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
         x = new_array(self, state, x)
@@ -131,7 +134,7 @@ class OneByOne(Linear):
         """Whether there is a lane for predicting now: from the second example on, and only where the weights are the
         hypothesis."""
         state = self._fitted()
-        if type(self)._score_terms is not OneByOne._score_terms or not self._met:
+        if type(self)._score_terms is not OneByOne._score_terms or not self._met or has_raw_dicts(state):
             return False
         unseen = self._unseen_weight(state)
         if self._score_lane is None or not self._score_lane.refreshed(state, unseen=unseen):
@@ -143,7 +146,7 @@ class OneByOne(Linear):
     def _score_around(self, x: Any) -> float:
         """The way around: takes everything, and says what is wrong."""
         state = self._fitted()
-        terms = known_terms(self, state, x)
+        terms = known_terms(self, state, encode_one(state, x))
         self._met = True
         return self._score_terms(state, *terms)
 

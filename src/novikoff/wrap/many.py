@@ -17,6 +17,7 @@ from novikoff.errors import InputError
 from novikoff.learners.classed import Classed
 from novikoff.learners.judged import Judged, own_scratch
 from novikoff.learners.one_example import known_terms, row_of
+from novikoff.learners.raw_rows import encode_one
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import columns as table
@@ -280,7 +281,7 @@ class Many(Stack, Classed):
         quick = None if lane is None else lane.columns(x)
         if quick is not None:
             return quick
-        columns, values = known_terms(self, state, x)
+        columns, values = known_terms(self, state, encode_one(state, x))
         self._met = True
         if isinstance(self.inner, Judged):
             judged: NDArray[np.float64] = self.score_rows(row_of(columns, values))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled
 from novikoff.errors import InputError
 from novikoff.learners.judged import Judged
+from novikoff.learners.raw_rows import has_raw_dicts
 from novikoff.ledger import EXAMPLES
 from novikoff.parts import columns as table
 from novikoff.parts.deciding import weigh_all
@@ -77,7 +78,9 @@ class OneLane:
         self.largest, self.bias = limit.function(state.geometry.slots), float(state.geometry.bias)
         self.room, self.book = state.scratch(self.spare), state.ledger.book
         self.count, self.time = self.book.counts.item, state.feature_sample.moments.clock.item
-        self.find = None if state.names is None else state.names.columns.get
+        self.find: Any = None if state.names is None else state.names.columns.get
+        if has_raw_dicts(state):
+            self.find = _find_nothing
         self.of_label = np.array(state.labels.known()).tolist()
         """Labels as an array of them gives them back."""
         flags = (a.flags.num for a in arrays(state.geometry).values())
@@ -181,6 +184,11 @@ class OneLane:
         args = self.scheme, self.rule, given, self.across, self.known, np.zeros(self.spare), out.reshape(-1), winners
         self._call("weigh", weigh_all, *args)
         return out * self.scale, winners
+
+
+def _find_nothing(name: str, never: int) -> int:
+    """Raw rows are never usual: the way around encodes them."""
+    raise KeyError(name)
 
 
 def goes_on(model: Any, state: Any) -> bool:
