@@ -17,7 +17,7 @@ from novikoff.parts import loop
 from novikoff.parts.geometry import read_some
 from novikoff.stream.rows import Dense
 
-_LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_met")
+_LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_asked_encoded", "_met")
 
 ndarray = np.ndarray  # by a name of its own it is found sooner
 
@@ -33,6 +33,8 @@ class OneByOne(Linear):
     _score_lane: ScoreLane | None = None
     _asked: Score | None = None
     """While there is a lane for predicting, its way."""
+    _asked_encoded: Score | None = None
+    """The same for raw rows that are encoded, of models whose dicts are raw rows."""
     _met = False
     """Whether an example was predicted since the last batch: the lane is not made for one alone."""
 
@@ -48,7 +50,7 @@ class OneByOne(Linear):
         super()._adopt(state)
 
     def _close_lane(self) -> None:
-        self._lane = self._arrays = self._dicts = self._score_lane = self._asked = None
+        self._lane = self._arrays = self._dicts = self._score_lane = self._asked = self._asked_encoded = None
         self._met = False
 
     # --- Learning ---
@@ -131,24 +133,44 @@ class OneByOne(Linear):
         return score * self._scale()
 
     def _has_score_lane(self) -> bool:
-        """Whether there is a lane for predicting now: from the second example on, and only where the weights are the
-        hypothesis."""
+        """Whether there is a lane for predicting now, of features by name or number: not of raw rows."""
         state = self._fitted()
-        if type(self)._score_terms is not OneByOne._score_terms or not self._met or has_raw_dicts(state):
+        if has_raw_dicts(state):
             return False
+        self._asked = self._make_score_lane(state)
+        return self._asked is not None
+
+    def _make_score_lane(self, state: State) -> Score | None:
+        """The way of the lane for predicting: from the second example on, and only where the weights are the
+        hypothesis."""
+        if type(self)._score_terms is not OneByOne._score_terms or not self._met:
+            return None
         unseen = self._unseen_weight(state)
         if self._score_lane is None or not self._score_lane.refreshed(state, unseen=unseen):
             least, most = self._range()
             self._score_lane = ScoreLane(state, unseen=unseen, least=least, most=most)
-        self._asked = self._score_lane.scores(state)
-        return True
+        return self._score_lane.scores(state)
 
     def _score_around(self, x: Any) -> float:
         """The way around: takes everything, and says what is wrong."""
         state = self._fitted()
-        terms = known_terms(self, state, encode_one(state, x))
+        if state.reading is not None:
+            raw, x = x, encode_one(state, x)
+            score = None if raw is x else self._score_encoded(state, x)
+            if score is not None:
+                return score
+        terms = known_terms(self, state, x)
         self._met = True
         return self._score_terms(state, *terms)
+
+    def _score_encoded(self, state: State, x: Any) -> float | None:
+        """The score of a raw row that is encoded, by the lane; None where it must go the way around."""
+        asked = self._asked_encoded or self._asked
+        score = None if asked is None else asked(state, x)
+        if score is None:
+            asked = self._asked_encoded = self._make_score_lane(state)
+            score = None if asked is None else asked(state, x)
+        return None if score is None or math.isnan(score) else score
 
     def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
         """One example's score: the same sum in the same order, with only the weights that it needs."""

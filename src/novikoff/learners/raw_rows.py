@@ -9,7 +9,7 @@ from typing import Any
 from novikoff._arrays import NDArray, np
 from novikoff.errors import InputError
 from novikoff.stream import door
-from novikoff.stream.rows import Dense, Sparse, how_many
+from novikoff.stream.rows import Dense, Rows, Sparse, how_many
 
 
 def encode_one(state: Any, x: Any) -> Any:
@@ -44,7 +44,7 @@ def raw_batch(state: Any, X: Any) -> door.Batch | None:
         return None
     from novikoff.stream.encoding import joined
 
-    parts, features = [], 0
+    parts, features = list[Rows](), 0
     for batch in encoding.batches(X, state.names, learns=True):
         values, features = batch.rows.values.astype(state.kind), max(features, batch.features)
         if isinstance(batch.rows, Dense):

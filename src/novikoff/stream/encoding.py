@@ -35,6 +35,8 @@ from novikoff.errors import InputError, UnknownColumnsWarning
 from novikoff.stream import formats
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.contract import Format, Parsed, Parser
+from novikoff.stream.formats.words import MOST_LETTERS, MOST_WORDS
+from novikoff.stream.hashing import MOST_BITS
 from novikoff.stream.maps import Map, Mapper, Unsuitable
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Dense, Rows, Sparse, how_many
@@ -87,6 +89,11 @@ class Encoding:
     def grows(self) -> bool:
         """Whether new rows may bring new features."""
         return not self.writer.format.bits_used and self.writer.format.columns is None
+
+    def check(self, features: int) -> None:
+        """Raise InputError where a model with so many features can't have been read in this way. Parsers don't check
+        bounds: settings from a file that may have been made by hand are checked here."""
+        self.writer.check(features, self.map)
 
     # --- One row ---
 
@@ -391,6 +398,17 @@ class _Writer(ABC):
                 raise InputError(f"Row {k}: rows must all be of one kind, but this one is a {type(x).__name__}.")
             yield record
 
+    def check(self, features: int, chosen: Map | None) -> None:
+        """Raise InputError where settings don't fit together, or not to a model with so many features."""
+        settled: Any = self.format
+        bits = settled.bits_used
+        for name, least, most in (("bits", 0, MOST_BITS), ("words", 1, MOST_WORDS), ("letters", 0, MOST_LETTERS)):
+            value = getattr(settled, name, None)
+            if value is not None and not (type(value) is int and least <= value <= most):
+                raise InputError(f"The {name} of the encoding must be from {least} to {most}, but are {value!r}.")
+        if bits and chosen is None and features != 1 << bits:
+            raise InputError(f"An encoding with {bits} bits is for {1 << bits:,} features, but there are {features:,}.")
+
     def record_batches(self, X: Any) -> Iterator[Any] | None:
         """Record batches with the columns of the table, where X can be read so."""
         return None
@@ -532,6 +550,15 @@ class _Table(_Writer):
                 return column, name[at + 1 :]
             at = name.find("=", at + 1)
         return -1, ""
+
+    def check(self, features: int, chosen: Map | None) -> None:
+        super().check(features, chosen)
+        names, numeric, target = self.format.names, self.numeric, self.target
+        fits = len(names) == len(numeric) == len(self.places) >= 2 and type(target) is int and 0 <= target < len(names)
+        if not fits or not all(isinstance(name, str) for name in names):
+            raise InputError("The columns of the encoding don't fit together.")
+        if self.format.bits is None and chosen is None and features != len(names) - 1:
+            raise InputError(f"The encoding has {len(names) - 1:,} columns of features, but there are {features:,}.")
 
     # --- Data frames and Arrow tables ---
 

@@ -281,7 +281,12 @@ class Many(Stack, Classed):
         quick = None if lane is None else lane.columns(x)
         if quick is not None:
             return quick
-        columns, values = known_terms(self, state, encode_one(state, x))
+        if state.reading is not None:
+            raw, x = x, encode_one(state, x)
+            quick = None if lane is None or raw is x else lane.columns(x, encoded=True)
+            if quick is not None:
+                return quick
+        columns, values = known_terms(self, state, x)
         self._met = True
         if isinstance(self.inner, Judged):
             judged: NDArray[np.float64] = self.score_rows(row_of(columns, values))
