@@ -555,7 +555,7 @@ class _Table(_Writer):
         super().check(features, chosen)
         names, numeric, target = self.format.names, self.numeric, self.target
         fits = len(names) == len(numeric) == len(self.places) >= 2 and type(target) is int and 0 <= target < len(names)
-        if not fits or not all(isinstance(name, str) for name in names):
+        if not fits or not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
             raise InputError("The columns of the encoding don't fit together.")
         if self.format.bits is None and chosen is None and features != len(names) - 1:
             raise InputError(f"The encoding has {len(names) - 1:,} columns of features, but there are {features:,}.")
