@@ -284,7 +284,9 @@ def test_lists_of_texts_and_a_frame_of_one_column(tmp_path: Path) -> None:
     rows = random_rows(30)
     model, path = trained(tmp_path, "text", "arow", rows)
     texts, wanted = [text_of(row) for row in rows], predicted(tmp_path, path)[1]
-    for many in (texts, tuple(texts), pandas.Series(texts), pandas.DataFrame({"message": texts})):
+    others = (np.array(texts), np.array(texts, object), pytest.importorskip("polars").Series(texts))
+    arrow = pytest.importorskip("pyarrow").array(texts)
+    for many in (texts, tuple(texts), pandas.Series(texts), pandas.DataFrame({"message": texts}), arrow, *others):
         assert in_columns(model.decision_function(many), 30) == wanted
     nothing = model.score_one("")
     assert nothing == model.score_one(" \n\t") == model.decision_function(["", "nurse", "\n"])[0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from novikoff._arrays import NDArray, np
@@ -58,22 +56,26 @@ def raw_batch(state: Any, X: Any) -> door.Batch | None:
     return door.Batch(rows, how_many(rows), features, None)
 
 
-@contextmanager
-def undo_new_features(state: Any) -> Iterator[None]:
+class undo_new_features:  # noqa: N801 - used as a function is
     """Forget names and features that raw rows have brought if they are refused."""
-    if state is None or getattr(state, "reading", None) is None:
-        yield
-        return
-    features, examples = state.features, state.ledger.examples
-    named = 0 if state.names is None else len(state.names)
-    try:
-        yield
-    except BaseException:
-        if state.ledger.examples == examples:
+
+    def __init__(self, state: Any) -> None:
+        self.state = state if getattr(state, "reading", None) is not None else None
+
+    def __enter__(self) -> None:
+        state = self.state
+        if state is not None:
+            self.before = state.features, state.ledger.examples, 0 if state.names is None else len(state.names)
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        state = self.state
+        if state is None or kind is None:
+            return
+        features, examples, names = self.before
+        if state.ledger.examples == examples:  # not where a part of the batch was taken
             state.features = features
             if state.names is not None:
-                state.names.forget(named)
-        raise
+                state.names.forget(names)
 
 
 def _encoding(state: Any) -> Any:

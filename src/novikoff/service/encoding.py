@@ -26,7 +26,7 @@ def encoder(model: Any) -> Callable[[Any], Any]:
     encoding = encoding_of(state)
     if encoding is not None:
         encoding.warns = False  # columns that are ignored are shown with the model
-        return lambda x: _raw(encoding, x, named=state.names is not None)
+        return lambda x: _raw(encoding, x, state)
     if (getattr(state, "reading", None) or {}).get("map") is not None:
         raise InputError(
             "This model was learned from products of features (--map) of a built-in stream: it can be asked by novikoff"
@@ -35,9 +35,12 @@ def encoder(model: Any) -> Callable[[Any], Any]:
     return as_named if state.names is not None or state.features == 0 else _numbered
 
 
-def _raw(encoding: Encoding, x: Any, *, named: bool) -> Any:
-    """Features for a model that was trained from files; `named` where it has names of its own for them."""
-    if named or encoding.takes_dicts or isinstance(x, str):
+def _raw(encoding: Encoding, x: Any, state: Any) -> Any:
+    """Features for a model that was trained from files: encoded here once, where the model knows an encoded row from a
+    raw one, as those by column number are."""
+    if encoding.takes_dicts or isinstance(x, str):
+        return encoding.example(x) if state.names is None else x
+    if state.names is not None:
         return x
     if encoding.settings.get("bits"):
         raise InputError(

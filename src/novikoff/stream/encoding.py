@@ -392,7 +392,7 @@ class _Writer(ABC):
         return _is_list(X) and len(X) > 0 and self.record(_first(X)) is not None
 
     def records(self, X: Any) -> Iterator[Any]:
-        for k, x in enumerate(X):
+        for k, x in enumerate(_listed(X)):
             record = self.record(x)
             if record is None:
                 raise InputError(f"Row {k}: rows must all be of one kind, but this one is a {type(x).__name__}.")
@@ -752,11 +752,26 @@ def _counted(names: Sequence[Any]) -> dict[str, int]:
 
 
 def _is_list(X: Any) -> bool:
-    return isinstance(X, list | tuple) or (hasattr(X, "iloc") and not hasattr(X, "columns"))
+    """Whether X is a list, or a Series or an array of Python's objects or texts, but not of numbers."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 1 and X.dtype.kind in "OU"
+    return isinstance(X, list | tuple) or (_lister(X) is not None and not hasattr(X, "columns"))
+
+
+def _lister(X: Any) -> Any:
+    """What makes a list of a Series or an array of Arrow."""
+    return getattr(X, "to_list", None) or getattr(X, "to_pylist", None)
+
+
+def _listed(X: Any) -> Any:
+    if isinstance(X, list | tuple):
+        return X
+    return X.tolist() if isinstance(X, np.ndarray) else _lister(X)()
 
 
 def _first(X: Any) -> Any:
-    return X.iloc[0] if hasattr(X, "iloc") else X[0]
+    first = X.iloc[0] if hasattr(X, "iloc") else X[0]
+    return first.as_py() if hasattr(first, "as_py") else first
 
 
 def _is_frame(X: Any) -> bool:
