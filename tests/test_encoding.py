@@ -31,7 +31,7 @@ Row = dict[str, Any]
 LABELS = ("yes", "no", "maybe")
 JOBS = ("nurse", 'a "b", c', "line\nbreak", "tab\there", "ü;x|y", " lead", "trail ", "", "NA", "3", "=", "job=nurse")
 FORMATS = {
-    "csv": ("csv", ["--label", "y", "--header"]),
+    "csv": ("csv", ["--label", "y", "--header", "--bits", "18"]),
     "csv with a dictionary": ("csv", ["--label", "y", "--header", "--bits", "0"]),
     "csv with signs": ("csv", ["--label", "y", "--header", "--bits", "5", "--signed"]),
     "csv with a map": ("csv", ["--label", "y", "--header", "--map", "products:2"]),
@@ -270,7 +270,8 @@ def test_a_table_without_names_is_matched_by_position(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     path = tmp_path / "bare.csv"
     path.write_text("1,0.5,x\n-1,2,y\n1,3,x\n-1,4,y\n")
-    assert main(["learn", str(path), "--no-header", "--save", str(tmp_path / "it.model"), "--quiet", "--json"]) == 0
+    how = ["--no-header", "--label", "1", "--quiet", "--json"]
+    assert main(["learn", str(path), *how, "--save", str(tmp_path / "it.model")]) == 0
     model = load(tmp_path / "it.model")
     wanted = predicted(tmp_path, path)[1]
     frame = pandas.read_csv(path, header=None)

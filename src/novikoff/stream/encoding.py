@@ -494,23 +494,28 @@ class _Table(_Writer):
     def __init__(self, settled: Any, unknown: Callable[[Any], None]) -> None:
         csv: Any = formats.format_class("csv")
         fields = asdict(settled) | {"delimiter": ","}
-        self.format: Any = replace(settled, delimiter=",") if isinstance(settled, csv) else csv(**fields)
+        # Cells are written here as most files have them, whatever the files of the model were like.
+        fields |= {name: usual for name, usual in (("quote", '"'), ("encoding", None)) if name in fields}
+        self.format: Any = replace(settled, **fields) if isinstance(settled, csv) else csv(**fields)
         self.unknown = unknown
         self.places = {name: column for column, name in enumerate(settled.names)}
-        self.empty = [""] * len(settled.names)
         self.numeric, self.target = settled.numeric, settled.target
+        self.texts, self.weight = getattr(settled, "texts", ()), getattr(settled, "weight", None)
+        ignored = {self.target, self.weight, *getattr(settled, "ignored", ())}
+        self.features = frozenset(column for column in self.places.values() if column not in ignored)
+        self.empty = ["1" if column == self.weight else "" for column in range(len(settled.names))]
 
     def record(self, x: Any) -> Any:
         return _mapping(x)
 
     def line(self, record: Mapping[str, Any]) -> bytes:
-        cells, places, target = self.empty.copy(), self.places, self.target
+        cells, places, features = self.empty.copy(), self.places, self.features
         others = []
         for name, value in record.items():
             column = places.get(name)
             if column is None:
                 others.append((name, value))
-            elif column != target:
+            elif column in features:
                 cells[column] = self.cell(column, value)
         for name, value in others:
             self._put_feature(cells, name, value)
@@ -535,7 +540,9 @@ class _Table(_Writer):
             spelled = _quoted(text)
             if isinstance(value, str) or value != 1:
                 raise InputError(f"{name!r} is a category, which is there (1) or not (0), but its value is {value!r}.")
-            if cells[column] not in ("", spelled):
+            if column in self.texts:
+                spelled = _quoted(f"{_unquoted(cells[column])} {text}")
+            elif cells[column] not in ("", spelled):
                 raise InputError(
                     f"Column {self.format.names[column]!r} has one category in each row, but {name!r} is a second one."
                 )
@@ -546,7 +553,7 @@ class _Table(_Writer):
         at = name.find("=") if isinstance(name, str) else -1
         while at >= 0:
             column = self.places.get(name[:at], -1)
-            if column >= 0 and column != self.target and not self.numeric[column]:
+            if column in self.features and not self.numeric[column]:
                 return column, name[at + 1 :]
             at = name.find("=", at + 1)
         return -1, ""
@@ -557,8 +564,9 @@ class _Table(_Writer):
         fits = len(names) == len(numeric) == len(self.places) >= 2 and type(target) is int and 0 <= target < len(names)
         if not fits or not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
             raise InputError("The columns of the encoding don't fit together.")
-        if self.format.bits is None and chosen is None and features != len(names) - 1:
-            raise InputError(f"The encoding has {len(names) - 1:,} columns of features, but there are {features:,}.")
+        count = len(self.features)
+        if self.format.bits is None and chosen is None and features != count:
+            raise InputError(f"The encoding has {count:,} columns of features, but there are {features:,}.")
 
     # --- Data frames and Arrow tables ---
 
@@ -596,7 +604,7 @@ class _Table(_Writer):
                 if self._feature(name)[0] >= 0:
                     return None
                 self.unknown(name)
-            elif column != self.target:
+            elif column in self.features:
                 found = self._array(arrow, column, _column(X, k))
                 if found is None:
                     return None
@@ -609,7 +617,9 @@ class _Table(_Writer):
             parts = []
             for column in range(len(self.places)):
                 part = arrays[column].slice(start, size) if column in arrays else None
-                if part is None:
+                if column == self.weight:
+                    part = arrow.array(np.ones(size))
+                elif part is None:
                     part = arrow.nulls(size, arrow.float64() if self.numeric[column] else arrow.large_string())
                 elif isinstance(part, arrow.ChunkedArray):
                     part = part.combine_chunks()
@@ -706,6 +716,10 @@ def _is_missing(value: Any) -> bool:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
 
 
 def _utf8(text: str) -> bytes:
