@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine
 
 from novikoff import (
+    Auto,
     KernelPerceptron,
     Kesler,
     LabelRanking,
@@ -145,6 +146,49 @@ def test_partial_fit_warns_once_a_run(model: Any) -> None:
         shuffled = np.random.default_rng(1).permutation(200)
         again.partial_fit(rows[shuffled], SORTED[shuffled])
     assert again._state.label_order.examples == 200
+
+
+@pytest.mark.parametrize("chunk", [2003, 100])
+def test_a_third_label_does_not_end_the_count_of_auto(chunk: int) -> None:
+    y = np.repeat(["a", "b", "c"], [1000, 3, 1000])
+    rows, model = np.random.default_rng(2).standard_normal((2003, 2)), Auto()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for start in range(0, 2003, chunk):
+            model.partial_fit(rows[start : start + chunk], y[start : start + chunk])
+    assert [warning.category for warning in caught] == [SortedLabelsWarning]
+    assert caught[0].filename == __file__
+    assert "the label changed 2 times" in str(caught[0].message)
+
+
+@given(st.lists(st.sampled_from([-1, 1]), max_size=20), st.lists(st.integers(0, 3), max_size=20))
+def test_counts_go_on_with_class_numbers(signs: list[int], more: list[int]) -> None:
+    order = LabelOrder()
+    order.add(np.array(signs, np.int8), 2)
+    going_on = order.with_class_numbers()
+    going_on.add(np.array(more, np.int64), 4)
+    assert counted(going_on) == naive([(sign + 1) // 2 for sign in signs] + more)
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=5))
+def test_counts_of_parts_are_merged(parts: list[list[int]]) -> None:
+    together = LabelOrder()
+    for part in parts:
+        order = LabelOrder()
+        order.add(np.array(part, np.int64), 4)
+        together.merge(order)
+    examples, changes, expected = naive([label for part in parts for label in part])
+    assert (together.examples, together.expected_changes) == (examples, expected)
+    within = sum(naive(part)[1] for part in parts)
+    assert changes <= together.changes == within + len(parts) - 1
+
+
+def test_codes_may_be_overwritten_after_they_were_added() -> None:
+    order, codes = LabelOrder(), np.zeros(8, np.int64)
+    for _ in range(20):
+        order.add(codes, 2)
+        codes[:] = 1 - codes
+    assert counted(order) == (160, 19, 80.0)
 
 
 def test_alternating_and_shuffled_rows_give_no_warning() -> None:
@@ -291,6 +335,9 @@ def test_sorted_shards_warn(tmp_path: Path) -> None:
     with pytest.warns(SortedLabelsWarning, match=r"0\.svm looks sorted by label: the label changed once in 100"):
         DistributedLearner(Perceptron(), rounds=2).fit(names)
     assert DistributedLearner(Perceptron(), rounds=2).fit(names[1:]).warnings_ == []
+    halves = [(X[:100], SORTED[:100]), (X[100:], SORTED[100:])]  # neither is sorted by itself
+    with pytest.warns(SortedLabelsWarning, match="1 more shards looks sorted by label: the label changed once in 200"):
+        DistributedLearner(Perceptron(), rounds=2).fit(halves, classes=[0, 1])
 
 
 # --- The server ---
@@ -307,6 +354,15 @@ def nursery() -> Iterator[Nursery]:
 def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
     with running(nursery, tmp_path / "data") as one:
         yield one
+
+
+def test_a_third_label_does_not_end_the_warning_of_a_served_model(server: Server) -> None:
+    server.make("m", "auto")
+    server.lines([({"a": 1.0}, label) for label in ["x"] * 100 + ["y"] * 100])
+    for label in ("z", "z"):
+        (warning,) = server.ask("GET", "/v1/models/m")[1]["warnings"]
+        server.learn({"a": 1.0}, label)
+    assert "the label changed 2 times in 201 examples" in warning
 
 
 @pytest.mark.parametrize("learner", ["perceptron", "kesler"])

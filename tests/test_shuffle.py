@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -218,8 +219,47 @@ def test_mistake_rows_are_those_of_the_data() -> None:
     assert model.mistake_rows_.tolist() == expected
     plain = Perceptron(shuffle=False).fit(X, y)
     assert plain.mistake_rows_.tolist() == (plain.ledger_.mistake_times - 1).tolist()
-    with pytest.raises(AttributeError, match="after fit alone"):
-        _ = model.partial_fit(X[:5], y[:5]).mistake_rows_
+    several = Perceptron(shuffle=False, passes=3).fit(X, y)
+    assert several.mistake_rows_.tolist() == ((several.ledger_.mistake_times - 1) % 70).tolist()
+    half = np.arange(70) % 2.0
+    unknown = [
+        model.partial_fit(X[:5], y[:5]),
+        Perceptron().fit(X, y).partial_fit(X, y),
+        Perceptron(passes=2).fit(X, y, half),
+        Perceptron(shuffle=False).fit(X, y, half),
+        Perceptron().partial_fit(X, y),
+        QueryRanking(Perceptron()).fit(X, np.arange(70) % 3, np.arange(70) // 7),
+    ]
+    for other in unknown:
+        with pytest.raises(AttributeError, match="mistake_rows_"):
+            _ = other.mistake_rows_
+
+
+def test_certificates_follow_what_the_run_has_done_not_the_settings() -> None:
+    X, y = real(4, 60, 4)
+    streamed = Perceptron()
+    for x, label in zip(X, y.tolist(), strict=True):
+        streamed.learn_one(x, label)
+    changed = Perceptron(passes=2, random_state=4).fit(X, y).set_params(random_state=8)
+    for model in (Perceptron().partial_fit(X, y, classes=np.unique(y)), streamed, changed):
+        certificate = certify(model, X, y)
+        assert certificate.document["observed"]["mistakes"] == model.ledger_.mistakes
+        assert verify(certificate, X, y) == []
+    assert changed.random_state == 8
+    with pytest.raises(InputError, match="one call of partial_fit"):
+        certify(Perceptron().partial_fit(X[::-1], y[::-1], classes=np.unique(y)), X, y)
+
+
+def test_orders_of_passes_are_not_kept() -> None:
+    X, y = np.ones((100_000, 1)), np.arange(100_000) % 2
+    peaks = []
+    for passes in (2, 12):
+        Perceptron(passes=passes).fit(X, y)
+        tracemalloc.start()
+        Perceptron(passes=passes).fit(X, y)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 1_000_000  # one order takes 800,000 bytes
 
 
 def test_settings_of_fit_are_checked_and_do_not_bind_a_run() -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -324,6 +325,42 @@ def test_learn_states_the_temporary_space(folder: Path, tmp_path: Path, capsys: 
     assert "Shuffling 2 files: the size of the unpacked data of temporary files" in error
 
 
+@pytest.mark.parametrize("copies", [1, 3])
+def test_the_stated_space_is_what_is_used(
+    copies: int, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Within a tenth, for a file whose lines are alike; the first batch alone is larger than the buffer."""
+    path = tmp_path / "wide.svm"
+    terms = " ".join(f"{j}:0.{j}" for j in range(1, 101))
+    path.write_text("".join(f"{'+-'[i % 2]}1 {terms}\n" for i in range(12_000)))
+    assert main(["learn", *[str(path)] * copies, "--shuffle", "--learner", "perceptron"]) == 0
+    out, error = capsys.readouterr()
+    stated = float(re.search(r"about ([\d.]+) MB of temporary files", error)[1])  # type: ignore[index]
+    used = float(re.search(r", ([\d.]+) MB of temporary files", out)[1])  # type: ignore[index]
+    assert used / 1.1 <= stated <= used * 1.1
+
+
+def test_compare_shuffles_built_in_sets_and_warns_of_sorted_files(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def compared(*arguments: str) -> tuple[list[int], list[str], str]:
+        assert main(["compare", *arguments, "--learners", "perceptron,arow", "--json", "--quiet"]) == 0
+        out, error = capsys.readouterr()
+        document = json.loads(out)
+        return [entry["mistakes"] for entry in document["learners"]], document["warnings"], error
+
+    shuffled, warnings, _ = compared("iris")
+    assert warnings == []
+    given, warnings, error = compared("iris", "--no-shuffle")
+    assert min(shuffled) > 3 * min(given)
+    assert "looks sorted by label" in warnings[0]
+    assert "warning: iris looks sorted by label" in error
+    assert compared("iris", "--random-state", "1")[0] != shuffled
+    path = sorted_file(tmp_path / "d.csv")
+    assert len(compared(str(path))[1]) == 1
+    assert compared(str(path), "--shuffle")[1] == []
+
+
 def test_learn_shows_progress_while_it_partitions(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -595,8 +632,8 @@ def test_an_interrupted_run_leaves_no_temporary_files(end: int, tmp_path: Path) 
         "import time\n"
         "from novikoff.stream import buckets\n"
         "real = buckets.Buckets._write_run\n"
-        "def write_run(self):\n"
-        "    real(self)\n"
+        "def write_run(self, *added):\n"
+        "    real(self, *added)\n"
         "    print('written', flush=True)\n"
         "    time.sleep(0.2)\n"
         "buckets.Buckets._write_run = write_run\n"

@@ -165,6 +165,8 @@ class Auto(Estimator):
             model = copy.deepcopy(model)  # where a later row is refused, nothing is learned
             model.partial_fit(rows_between(X, 0, start), y[:start], None, rows_between(weights, 0, start))
         many = to_multiclass(model)
+        if start:
+            many._check_rows(many._fitted(), door.batch(X, kind=many._fitted().kind).rows)  # names rows of all of X
         return many.partial_fit(rows_between(X, start, None), y[start:], classes, rows_between(weights, start, None))
 
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -251,7 +253,8 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     many = Kesler(BinaryAuto(**model.get_params()))
     old = model._fitted().copy()
     state: Any = Table(**{**vars(old), "labels": Classes(old.labels.known()), "settings": many._run_settings()})
-    state.feature_sample, state.label_order = old.feature_sample.copy(), None
+    state.feature_sample = old.feature_sample.copy()
+    state.label_order = None if old.label_order is None else old.label_order.with_class_numbers()
     state.more[TWO_CLASS_EXAMPLES] = np.array([state.ledger.examples])
     state.make_columns(2)
     council, signed = state.geometry, [AROW_WEIGHT, ADAGRAD_WEIGHT, PERCEPTRON_WEIGHT]

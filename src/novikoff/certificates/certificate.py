@@ -7,6 +7,7 @@ learners declare their theorems, and a theorem is asked with what was measured o
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -200,13 +201,33 @@ def certify(
     """
     from novikoff.store import to_bytes
 
-    model = model.working_model()
+    model = as_ordered(model.working_model())
     fresh = type(model).from_settings(model.plain_settings())
     passes = 1 if isinstance(model, Solved) else int(model.passes)
     certificate, replayed = make(fresh, Arrays(X, y, qid), passes=passes, confidence=confidence, budget=budget)
     if to_bytes(replayed) != to_bytes(model):
-        raise InputError("This model is not what fit gives for this data: certify what was fitted, in the same order.")
+        raise InputError(
+            "This model is not what fit, or one call of partial_fit, gives for this data: certify with all that was"
+            " learned, in the same order."
+        )
     return certificate
+
+
+def as_ordered(model: Any) -> Any:
+    """Return the model with the settings `shuffle` and `random_state` that its run had.
+
+    `partial_fit` and `learn_one` keep the order of the rows, whatever the settings say, and settings may be changed
+    after `fit`. The model's record of the permutation says what was done.
+    """
+    if isinstance(model, Solved) or model._state is None:
+        return model
+    record = model._state.shuffle
+    done = {"shuffle": False} if record is None else {"shuffle": True, "random_state": record["seed"]}
+    if all(getattr(model.inner, name) == value for name, value in done.items()):
+        return model
+    twin = copy.deepcopy(model)
+    twin.inner.set_params(**done)
+    return twin
 
 
 def again(document: dict[str, Any], source: Source) -> Certificate:

@@ -24,6 +24,8 @@ from novikoff.certificates.spool import Spool
 from novikoff.certificates.streaming import Searched, searched
 from novikoff.errors import InputError, NovikoffError, TooManyLabels
 from novikoff.learners import learner_class, names, variant_settings
+from novikoff.stream.external_shuffle import Shuffler
+from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels
 from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading
@@ -70,6 +72,8 @@ class Comparison(NamedTuple):
     """M_w, likewise."""
     many: bool = False
     """Whether there are more than two classes, for which the theorems give no such advice."""
+    label_order: LabelOrder | None = None
+    """How often the label changes in the order in which the examples were learned."""
 
     @property
     def advice(self) -> str:
@@ -96,17 +100,23 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    titles: list[str], options: Options, *, positive: str | None = None, passes: int = 1, only: Sequence[str] = ()
+    titles: list[str],
+    options: Options,
+    *,
+    positive: str | None = None,
+    passes: int = 1,
+    only: Sequence[str] = (),
+    random_state: int | None = None,
 ) -> Comparison:
     """Compare the learners that `tried` lists, or only these; where there are more than two labels, in schemes for
-    that."""
+    that. With `random_state` the examples are learned in random order, the same for all learners."""
     chosen = list(only) or tried()
     try:
-        found = _compared(titles, options, {name: _fresh(name) for name in chosen}, positive, passes)
+        found = _compared(titles, options, {name: _fresh(name) for name in chosen}, positive, passes, random_state)
     except TooManyLabels:
         if positive is not None:
             raise
-        found = _compared(titles, options, stacked(chosen), None, passes)
+        found = _compared(titles, options, stacked(chosen), None, passes, random_state)
     return found if only else found._replace(left_out={**found.left_out, **not_tried()})
 
 
@@ -122,9 +132,16 @@ def not_tried() -> dict[str, str]:
 
 
 def _compared(
-    titles: list[str], options: Options, models: dict[str, Any], positive: str | None, passes: int
+    titles: list[str],
+    options: Options,
+    models: dict[str, Any],
+    positive: str | None,
+    passes: int,
+    random_state: int | None,
 ) -> Comparison:
     reading = Reading(titles, options)
+    if random_state is not None:
+        reading.shuffler = Shuffler(random_state, queries=True)
     left_out = _that_do_not_fit(models)
     runs = {name: model.following(reading, positive=positive) for name, model in models.items() if name not in left_out}
     seconds = dict.fromkeys(runs, 0.0)
@@ -146,9 +163,12 @@ def _compared(
     if not runs:
         raise InputError(f"No learner takes this stream: {next(iter(left_out.values()))}")
     models = {name: run.model for name, run in runs.items()}
+    # Files keep their order where bounds are measured: those that are shown hold for every order.
     if all(model.outcomes != "sides" or not model.two_classes for model in models.values()):
-        return _judged_as_many(models, seconds, left_out, Files(titles, options), passes)
-    return _judged(models, seconds, left_out, titles, options, passes)
+        found = _judged_as_many(models, seconds, left_out, Files(titles, options), passes)
+    else:
+        found = _judged(models, seconds, left_out, titles, options, passes)
+    return found._replace(label_order=next(iter(models.values()))._fitted().label_order)
 
 
 def _fresh(name: str) -> Any:

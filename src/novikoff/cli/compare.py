@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from novikoff import learners
 from novikoff.cli.reading import DATA, add_reading, options_of
 from novikoff.cli.reporting import add_report
+from novikoff.cli.shuffling import add_shuffle, order_warnings, settle_shuffle
 from novikoff.cli.writing import check_writable
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--learners", metavar="NAMES", type=_names, help="only these, with commas in between")
     parser.add_argument("--passes", metavar="N", type=int, default=1, help="how often to go over the data (default: 1)")
     parser.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
+    add_shuffle(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_report(parser)
@@ -56,20 +59,26 @@ def run(options: argparse.Namespace) -> int:
 
     if options.report:
         check_writable(Path(options.report))
+    settle_shuffle(options)
     found = compare(
         options.data,
         options_of(options),
         positive=options.positive,
         passes=options.passes,
         only=options.learners or (),
+        random_state=(options.random_state or 0) if options.shuffle else None,
     )
+    warnings = order_warnings(found.label_order, options)
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     if options.report:
         from novikoff.report.compared import page
         from novikoff.store import write_atomically
 
         names = [Path(title).name for title in options.data]
         write_atomically(Path(options.report), page(found, names).encode())
-    print(json.dumps(found.as_dict(), ensure_ascii=False) if options.json else _as_text(found))
+    document = {**found.as_dict(), "warnings": warnings}
+    print(json.dumps(document, ensure_ascii=False) if options.json else _as_text(found))
     broken = any(entry.bound is not None and entry.bound["verdict"] == "broken" for entry in found.entries)
     return 1 if broken else 0
 
@@ -89,5 +98,5 @@ def _as_text(found: Comparison) -> str:
             f"{allowed:>13}{slack:>8}{row['seconds']:>10.3f}   {row['theorem'] or 'none shown'}"
         )
     lines += [f"{name:<{wide}}left out: {why}" for name, why in found.left_out.items()]
-    about = "Progressive error: each example was predicted before it was learned from; it is no error of a saved model."
+    about = "Progressive error: each example was predicted before it was learned. No saved model has this error."
     return "\n".join([*lines, "", about, found.advice])

@@ -22,6 +22,7 @@ from novikoff.cli.shuffling import (
     SEED_SETTINGS,
     add_shuffle,
     describe_run,
+    order_warnings,
     run_settings,
     settle_shuffle,
     shuffle_reading,
@@ -125,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
 
         save(model, options.save)
     report = _summary(model, reading, before, time.perf_counter() - began, first_pass)
-    report["warnings"] = _warnings(model, options)
+    report["warnings"] = order_warnings(model._state.label_order, options)
     compiling = min(_jit.seconds_compiling, report["seconds"])
     if asked:
         report["certificate"] = certified(model, _reading_options(model, options), passes, options)
@@ -133,18 +134,6 @@ def run(options: argparse.Namespace) -> int:
     for warning in report["warnings"]:
         print(f"warning: {warning}", file=sys.stderr)
     return 0
-
-
-def _warnings(model: Any, options: argparse.Namespace) -> list[str]:
-    """What makes the result doubtful: labels in long runs."""
-    order = model._state.label_order
-    if order is None or not order.is_sorted:
-        return []
-    first, *others = ("standard input" if title == "-" else title for title in options.data)
-    subject = f"{first} with {len(others)} more" if others else first
-    streams = any(is_stream(title) for title in options.data)
-    advice = "Shuffle the lines first, for example with shuf." if streams else "Use --shuffle."
-    return [f"{order.describe(subject)} {advice}"]
 
 
 def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any, Reading, dict[str, int] | None]:

@@ -13,9 +13,10 @@ from novikoff.errors import InputError
 from novikoff.stream.reading import is_builtin
 
 if TYPE_CHECKING:
+    from novikoff.stream.label_order import LabelOrder
     from novikoff.stream.reading import Reading
 
-LARGEST_SEED = 2**64 - 1
+LARGEST_SEED = 2**63 - 1
 SECONDS_BETWEEN_LINES = 5.0
 SEED_SETTINGS = ("random_state", "seed")
 RUN_SETTINGS = (*SEED_SETTINGS, "shuffle")
@@ -41,10 +42,9 @@ def add_random_state(parser: argparse.ArgumentParser, of_what: str) -> None:
 
 def random_state(text: str) -> int:
     """Parse a seed."""
-    number = int(text)
-    if not 0 <= number <= LARGEST_SEED:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 2^64 - 1, not {text}")
-    return number
+    if not (text.isdecimal() and int(text) <= LARGEST_SEED):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 2^63 - 1, not {text}")
+    return int(text)
 
 
 def settle_shuffle(options: argparse.Namespace) -> None:
@@ -58,6 +58,17 @@ def settle_shuffle(options: argparse.Namespace) -> None:
             f"{name}: --shuffle needs a file: every pass reads all examples before it learns the first one, and a"
             " pipe can be read once only. Write the data to a file first, or leave out --shuffle."
         )
+
+
+def order_warnings(order: LabelOrder | None, options: argparse.Namespace) -> list[str]:
+    """Return a warning if the labels come in long runs, which makes results doubtful."""
+    if order is None or not order.is_sorted:
+        return []
+    first, *others = ("standard input" if title == "-" else title for title in options.data)
+    subject = f"{first} with {len(others)} more" if others else first
+    streams = any(is_stream(title) for title in options.data)
+    advice = "Shuffle the lines first, for example with shuf." if streams else "Use --shuffle."
+    return [f"{order.describe(subject)} {advice}"]
 
 
 def run_settings(kind: Any, options: argparse.Namespace) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from novikoff.errors import SortedLabelsWarning, not_fitted
 from novikoff.learners import name_of
 from novikoff.learners.arow import AROW
 from novikoff.learners.estimator import Estimator, one_of
+from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.options import Options
 
 __all__ = ["DistributedLearner"]
@@ -109,7 +110,7 @@ class DistributedLearner(Estimator):
 
         def look(number: int, now: Turn, ledger: DistributedLedger) -> None:
             if number == 1:
-                self.warnings_ = _about_order(now.sorted_labels)
+                self.warnings_ = _about_order(now.label_orders, [shard.name for shard in given.shards])
             if kept is not None:
                 kept.write(ledger, now.message)
             if onlooker is not None:
@@ -168,12 +169,17 @@ class DistributedLearner(Estimator):
         return self._fitted().classes_
 
 
-def _about_order(sorted_labels: list[str]) -> list[str]:
-    """Return one warning for all shards that look sorted by label."""
-    if not sorted_labels:
-        return []
-    more = f" {len(sorted_labels) - 1:,} more shards look so." if len(sorted_labels) > 1 else ""
-    return [f"{sorted_labels[0]}{more} Shuffle the examples before they are cut into shards."]
+def _about_order(orders: Sequence[LabelOrder | None], names: Sequence[str]) -> list[str]:
+    """Return a warning if the shards look sorted by label: one after another, or some of them alone."""
+    together, alone = LabelOrder(), list[str]()
+    for order, name in zip(orders, names, strict=True):
+        if order is not None:
+            together.merge(order)
+            alone += [order.describe(name)] if order.is_sorted else []
+    what = alone[0] + (f" {len(alone) - 1:,} more shards look so." if len(alone) > 1 else "") if alone else ""
+    if together.is_sorted and len(names) > 1:
+        what = together.describe(f"{names[0]} with {len(names) - 1:,} more shards")
+    return [f"{what} Shuffle the examples before they are cut into shards."] if what else []
 
 
 def _about(plan: Plan, given: Input) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from novikoff.cluster.weights import beforehand, mixture
 from novikoff.errors import InputError, LabelError
 from novikoff.learners.learner import Learner
 from novikoff.stream.classes import Classes
+from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import one_against_the_rest
 
 BRANCHES = 8
@@ -50,8 +51,8 @@ class Turn(NamedTuple):
     """Bytes that the shards' weights took."""
     size: int
     """… and would have taken without packing."""
-    sorted_labels: list[str]
-    """What is to be said of shards that look sorted by label."""
+    label_orders: list[LabelOrder | None]
+    """How often the label changes in each shard."""
 
 
 class Begun(NamedTuple):
@@ -95,8 +96,8 @@ def finish(engine: Engine, shards: Sequence[Shard], begun: Begun, mixing: str) -
         shares = mixture(mixing, records)
         found = engine.results([_mixed(engine, begun.start, begun.ends, shares)])
     done = Round(tuple(records), tuple(shares))
-    sorted_labels = [one.sorted_labels for one in told if one.sorted_labels is not None]
-    return Turn(found[-1], done, sum(one.sent for one in told), sum(one.size for one in told), sorted_labels)
+    orders = [one.label_order for one in told]
+    return Turn(found[-1], done, sum(one.sent for one in told), sum(one.size for one in told), orders)
 
 
 def _mixed(engine: Engine, start: Any, ends: Sequence[Any], shares: Sequence[Fraction]) -> Any:

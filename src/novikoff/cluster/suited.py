@@ -17,8 +17,7 @@ from novikoff.wrap.many import Many
 SCHEMES = ("Kesler", "OneVsAll", "AllVsAll", "OutputCode")
 WHOLE = "what it learns is no vector of weights, and has no mean: use Winnow, BalancedWinnow or Perceptron"
 INSTEAD = {
-    "BinaryAuto": "it follows several learners, whose weights are not its own: use AROW, SGD or"
-    " Perceptron(average=True)",
+    "Auto": "it follows several learners, whose weights are not its own: use AROW, SGD or Perceptron(average=True)",
     "VotedPerceptron": "it predicts by the votes of its hypotheses, which have no mean: use Perceptron(average=True)",
     "KernelPerceptron": "it keeps examples, which would have to go everywhere: use a linear learner on products of the"
     " features (--map poly:2)",

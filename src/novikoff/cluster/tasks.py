@@ -24,6 +24,7 @@ from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import arrays
 from novikoff.parts.many import KNOWN, Tally
 from novikoff.store import described, rebuilt
+from novikoff.stream.label_order import LabelOrder
 from novikoff.wrap import model_class
 
 
@@ -37,8 +38,8 @@ class Learned(NamedTuple):
     """Of the same without packing."""
     met: bool
     """Whether the label that is learned against all others was there, where there is one."""
-    sorted_labels: str | None
-    """What is to be said if the shard looks sorted by label."""
+    label_order: LabelOrder | None
+    """How often the label changes in the shard."""
 
 
 class Told(NamedTuple):
@@ -49,7 +50,7 @@ class Told(NamedTuple):
     """Bytes of the model as it was packed."""
     size: int
     met: bool
-    sorted_labels: str | None
+    label_order: LabelOrder | None
 
 
 def sent(model: Learner, base: bytes | None = None) -> bytes:
@@ -94,14 +95,12 @@ def learn(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> Learne
         new = model._state.labels.known()[classes:]
         raise InputError(f"{shard.name}: the classes must be known beforehand, but {new[0]!r} is new: name it, too.")
     size = sum(array.nbytes for array in described(model)[1].values())
-    order = model._state.label_order
-    sorted_labels = order.describe(shard.name) if order is not None and order.is_sorted else None
-    return Learned(record_of(model._state.ledger, before), sent(model, start), size, met, sorted_labels)
+    return Learned(record_of(model._state.ledger, before), sent(model, start), size, met, model._state.label_order)
 
 
 def told(ends: Sequence[Learned]) -> list[Told]:
     """What the loop must know of some shards, without their weights."""
-    return [Told(end.record, len(end.model), end.size, end.met, end.sorted_labels) for end in ends]
+    return [Told(end.record, len(end.model), end.size, end.met, end.label_order) for end in ends]
 
 
 def gathered(start: bytes, ends: Sequence[Learned], shares: Sequence[float]) -> bytes:

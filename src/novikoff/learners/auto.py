@@ -135,3 +135,6 @@ class BinaryAuto(Judged, Weighed):
 def errors(state: State) -> dict[str, int]:
     """How often each member erred."""
     return dict(zip(NAMES, map(int, state.geometry.scalars[ERRORS : ERRORS + MEMBERS]), strict=True))
+
+
+BinaryAuto.__name__ = "Auto"  # what users know it by, in messages and as the learner inside a scheme

@@ -129,7 +129,7 @@ def whole(**settings: int) -> None:
 def seeded(**settings: int) -> None:
     for name, value in settings.items():
         if not (hasattr(type(value), "__index__") and not isinstance(value, bool) and 0 <= value < 2**63):
-            raise InputError(f"{name} must be a whole number of at least 0, but is {value!r}.")
+            raise InputError(f"{name} must be a whole number from 0 to 2^63 - 1, but is {value!r}.")
 
 
 def truth(**settings: bool) -> None:

@@ -219,7 +219,7 @@ class Learner(Fitted[State], ABC):
 
     def _orders(self, state: State, count: int) -> Orders:
         """Return the order of `count` rows in each pass of fit, and record it in the state."""
-        passes = int(self.passes)
+        passes, state.fit_row_count = int(self.passes), count
         if not self.shuffle:
             return [None] * passes
         state.shuffle = describe_shuffle(self.random_state, count)
@@ -266,7 +266,7 @@ class Learner(Fitted[State], ABC):
         if state.label_order is None:
             state.label_order = LabelOrder()
         state.label_order.add(codes, len(state.labels))
-        state.label_order.warn(advice, stacklevel=4)
+        state.label_order.warn(advice)
 
     def _no_labels(self) -> Any:
         """The labels that are known before any came."""
@@ -441,7 +441,10 @@ class Learner(Fitted[State], ABC):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """|weight| × standard deviation of each feature: how much it moves the score. Where there are many columns of
-        weights, the largest of them counts. Unlike those of scikit-learn's trees, importances don't add up to 1."""
+        weights, the largest of them counts. Unlike those of scikit-learn's trees, importances don't add up to 1.
+
+        The deviation is an estimate (see `feature_std_`): the importance of a feature that no sampled example has, such
+        as a rare word, is 0 whatever its weight."""
         deviations = self._deviations("feature_importances_")
         importances: NDArray[np.float64] = np.abs(self.coef_).max(axis=0, initial=0.0) * deviations
         return importances
@@ -473,17 +476,17 @@ class Learner(Fitted[State], ABC):
         once for each. AttributeError where the run has other examples than those of fit.
         """
         state = self._learned("mistake_rows_")
-        times = state.ledger.mistake_times - 1
-        if state.shuffle is None:
-            return times
-        rows, seed = state.shuffle["rows"], state.shuffle["seed"]
-        if state.ledger.examples % rows:
+        times, record = state.ledger.mistake_times - 1, state.shuffle
+        rows = state.fit_row_count if record is None else record["rows"]
+        if rows == 0 or state.ledger.examples != rows * int(self.passes):
             raise AttributeError("mistake_rows_ is known after fit alone, where all rows have a weight above 0.")
         passes, places = np.divmod(times, rows)
+        if record is None:
+            return places
         found = np.empty(len(times), np.int64)
         for number in np.unique(passes).tolist():
             chosen = passes == number
-            found[chosen] = permutation(seed, number, rows)[places[chosen]]
+            found[chosen] = permutation(record["seed"], number, rows)[places[chosen]]
         return found
 
 

@@ -20,11 +20,13 @@ from novikoff.stream.terms import each
 
 
 class Pass(NamedTuple):
-    """A pass over a batch: the order of its rows, and the number of examples of the run before and after it."""
+    """What a pass over a batch leaves for `FeatureSample`: the number of examples of the run before and after it; and
+    where the rows were shuffled, the numbers of the sampled examples and their rows."""
 
-    order: NDArray[np.int64] | None
     before: int
     after: int
+    times: NDArray[np.int64] | None = None
+    chosen: NDArray[np.int64] | None = None
 
 
 class Slotted(Learner):
@@ -60,7 +62,7 @@ class Slotted(Learner):
         for order in orders:
             start = state.ledger.examples
             taken = self._pass_in_order(state, rows, signs, weights, order)
-            done.append(Pass(order, start, state.ledger.examples))
+            done.append(_sampled(state, weights, order, start))
             if taken < len(signs):
                 if kept is not None:
                     self._put_back(state, kept)
@@ -94,8 +96,11 @@ class Slotted(Learner):
 
     def _record(self, state: State, rows: Rows, weights: NDArray[np.float64], passes: list[Pass]) -> None:
         """Record the sampled examples of all passes."""
-        for order, before, after in passes:
-            state.feature_sample.record(rows, weights, before, after, state.features, order=order)
+        for before, after, times, chosen in passes:
+            if times is None or chosen is None:
+                state.feature_sample.record(rows, weights, before, after, state.features)
+            else:
+                state.feature_sample.record_chosen(rows, chosen, times, state.features)
 
     def _put_back(self, state: State, kept: State) -> None:
         state.geometry, state.ledger, state.more = kept.geometry, kept.ledger, kept.more
@@ -159,3 +164,11 @@ class Slotted(Learner):
             return out * scale
 
         return of
+
+
+def _sampled(state: State, weights: NDArray[np.float64], order: NDArray[np.int64] | None, before: int) -> Pass:
+    """Return what is kept of a pass in this order. The order itself is not: many passes would need much memory."""
+    after = state.ledger.examples
+    if order is None:
+        return Pass(before, after)
+    return Pass(before, after, *state.feature_sample.choose(order, weights, before, after))

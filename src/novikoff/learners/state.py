@@ -32,6 +32,8 @@ class State:
     """Names of hashed features, as far as they were kept."""
     shuffle: dict[str, Any] | None = None
     """The permutation of the rows that the run began with (stream/permutation.py); None: they kept their order."""
+    fit_row_count: int = 0
+    """The rows of fit's X, where the run began with fit; not saved."""
     label_order: LabelOrder | None = None
     """How often the label has changed in this run, since it was begun or loaded; not saved."""
     encoding: Any = None

@@ -355,30 +355,38 @@ class FeatureSample:
         features: int,
         *,
         known: bool = False,
-        order: NDArray[np.int64] | None = None,
     ) -> None:
-        """Record the sampled rows of a batch that was learned (see `record_rows`), in this order where it is given."""
-        clock, slots = self.moments.clock, features + 1
-        if clock[NEXT] > after:
+        """Record the sampled rows of a batch that was learned (see `record_rows`)."""
+        if self.moments.clock[NEXT] > after:
             return
-        if not clock[MET]:
+        if not self.moments.clock[MET]:
             self.reserve(0, features)
-        if order is None:
-            self._until_done(
-                rows, features, lambda: record_rows(self.moments, rows, weights, before, after, slots, known)
-            )
-        else:
-            learned = order[weights[order] != 0.0] if len(weights) else order
-            times = self._sampled_times(after)
-            chosen = gather_rows(rows, learned[times - (before + 1)])
-            self._until_done(chosen, features, lambda: record_sample(self.moments, chosen, times, slots))
+        self._until_done(
+            rows, features, lambda: record_rows(self.moments, rows, weights, before, after, features + 1, known)
+        )
 
-    def _sampled_times(self, after: int) -> NDArray[np.int64]:
-        """Return the numbers of the examples up to `after` that are still to be recorded."""
-        start = int(self.moments.clock[NEXT])
-        most = min(after - start + 1, FIRST + PER_OCTAVE * 64 + after // LARGEST)
+    def choose(
+        self, order: NDArray[np.int64], weights: NDArray[np.float64], before: int, after: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the numbers of the sampled examples in before + 1 … after, and their rows in a batch that was learned
+        in this order."""
+        if not self.is_kept:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        start = next_sampled.function(before)
+        most = max(0, min(after - start + 1, FIRST + PER_OCTAVE * 64 + after // LARGEST))
         times = np.zeros(most, np.int64)
-        return times[: list_sampled(start, after, times)]
+        times = times[: list_sampled(start, after, times)]
+        learned = order[weights[order] != 0.0] if len(weights) else order
+        return times, learned[times - (before + 1)]
+
+    def record_chosen(self, rows: Rows, chosen: NDArray[np.int64], times: NDArray[np.int64], features: int) -> None:
+        """Record the chosen rows of a batch as the examples of these numbers."""
+        if len(times) == 0:
+            return
+        if not self.moments.clock[MET]:
+            self.reserve(0, features)
+        some = gather_rows(rows, chosen)
+        self._until_done(some, features, lambda: record_sample(self.moments, some, times, features + 1))
 
     def _until_done(self, rows: Rows, features: int, attempt: Callable[[], int]) -> None:
         """Repeat an attempt to record rows until it returns DONE; in between make the room that it lacks, or record the

@@ -48,8 +48,8 @@ def claim_of(served: Served, learner: str) -> Claim:
         raise Refused(f"{served.name!r} has learned nothing yet.", "nothing-learned", 409)
     if TWO_CLASS_EXAMPLES in served.learner._state.more:
         raise Refused(
-            f"{served.name!r} can't be certified: a third class arrived after it had learned two, and no theorem speaks"
-            " of such a run as a whole. Create the model with the learner kesler to certify it.",
+            f"{served.name!r} can't be certified: a third class arrived after it had learned two, and a certificate"
+            " can't replay such a run. Create the model with the learner kesler to certify it.",
             "not-shown",
         )
     settings = served.learner.plain_settings()

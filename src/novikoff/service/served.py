@@ -188,7 +188,7 @@ class Served:
         """Convert Auto to many classes where a third label has arrived; return whether that was done."""
         if not (isinstance(problem, TooManyLabels) and isinstance(self.learner, BinaryAuto)):
             return False
-        self.learner, self.label_order = to_multiclass(self.learner), LabelOrder(warns=False)
+        self.learner, self.label_order = to_multiclass(self.learner), self.label_order.with_class_numbers()
         return True
 
     def is_near_a_bound(self, terms: int, labels: int) -> bool:

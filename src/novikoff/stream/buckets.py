@@ -47,8 +47,9 @@ class Sorted(NamedTuple):
 class Buckets:
     """The records of one level, a context manager: the temporary file is gone when it is closed.
 
-    The file has no name, so that it also disappears when the process is killed. `on_write` is called with the number of
-    bytes that are about to be written, before each run.
+    The file has no name, so that it also disappears when the process is killed. `on_write` is called before each run
+    with the number of bytes that are about to be written, and how many examples of those that are being added they
+    include.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Buckets:
         sizes: Sizes,
         used_bits: int = 0,
         bits: int | None = None,
-        on_write: Callable[[int], None] | None = None,
+        on_write: Callable[[int, int], None] | None = None,
     ) -> None:
         self.sizes, self.used_bits, self.on_write = sizes, used_bits, on_write
         self.bits = sizes.bits if bits is None else bits
@@ -91,7 +92,7 @@ class Buckets:
             if row == len(fields.keys):
                 return
             if self.filled:
-                self._write_run()
+                self._write_run(row)
             else:  # one record is longer than the buffer
                 self.records = np.empty(2 * len(self.records), np.int64)
 
@@ -132,14 +133,14 @@ class Buckets:
                 self.largest_inner = max(self.largest_inner, inner.temporary_bytes)
                 yield some
 
-    def _write_run(self) -> None:
+    def _write_run(self, added: int = 0) -> None:
         groups = 1 << self.bits
         bounds, out = np.zeros(groups + 1, np.int64), np.empty(self.filled, np.int64)
         scatter(self.records[: self.filled], self.used_bits, self.bits, out, bounds, self.bucket_rows)
         self.bucket_words += np.diff(bounds)
         size = bounds.nbytes + out.nbytes
         if self.on_write is not None:
-            self.on_write(size)
+            self.on_write(size, added)
         try:
             if self.file is None:
                 self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed in __exit__

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 BATCH_WORDS = 1 << 17  # of records that become one batch, 1 MB
 LINE_BITS = 40  # of a place; the bits above are the number of the file
-LARGEST_SEED = 2**64 - 1
+LARGEST_SEED = 2**63 - 1
 MOST_NUMERIC_LABELS = 4096  # that are noted: labels that are numbers can be read from their keys
 ONE_BITS = int(np.ones(1).view(np.int64)[0])
 NO_WORDS = np.zeros(0, np.int64)
@@ -45,7 +45,7 @@ class Watcher(Protocol):
         """Temporary files are about to be written: about `expected` bytes, None where that can't be estimated."""
 
     def partitioned(self, rows: int, share: float | None) -> None:
-        """So many rows, and that share of all data where it is known, have been read."""
+        """Called after each batch: the number of rows read, and their share of the data where that is known."""
 
 
 class Silent:
@@ -108,10 +108,10 @@ class Shuffler:
             rows = 0
             for batch in batches:
                 count = len(batch)
-                space.text_bytes += batch.size
+                space.batch_bytes, space.batch_rows = batch.size, count
                 buckets.add(collector.fields(batch.settled(), sort_keys(self.seed, number, rows, rows + count)))
                 rows += count
-                space.record_bytes = buckets.end + 8 * buckets.filled
+                space.text_bytes, space.batch_bytes = space.text_bytes + batch.size, 0
                 self.watcher.partitioned(rows, space.share())
             self.rows = rows
             self.labels = [label for label in collector.labels.values() if not isinstance(label, LabelError)]
@@ -137,22 +137,26 @@ class _Space:
 
     def __init__(self, titles: list[str], size: DataSize, watcher: Watcher) -> None:
         self.titles, self.size, self.watcher = titles, size, watcher
-        self.text_bytes = self.record_bytes = 0
-        """Read so far, and encoded so far."""
+        self.text_bytes = 0
+        """Of the batches that were added."""
+        self.batch_bytes = self.batch_rows = 0
+        """The text, and the examples, of the batch that is being added."""
         self.announced = False
 
-    def share(self) -> float | None:
-        """Return which share of the data has been read; None where the text has another size than the file."""
-        known = self.text_bytes and not self.size.packed
-        return min(1.0, self.text_bytes / self.size.total) if known else None
+    def share(self, added: int = 0) -> float | None:
+        """Return which share of the data has been added, with so many examples of the current batch; None where the
+        text has another size than the file."""
+        text_bytes = self.text_bytes + self.batch_bytes * added / max(1, self.batch_rows)
+        return min(1.0, text_bytes / self.size.total) if text_bytes and not self.size.packed else None
 
-    def check(self, _: int) -> None:
-        """Announce the temporary files; raise InputError where there is clearly too little space."""
+    def check(self, record_bytes: int, added: int) -> None:
+        """Announce the temporary files when the first run is written; raise InputError where there is clearly too
+        little space."""
         if self.announced:
             return
         self.announced = True
-        share, folder = self.share(), tempfile.gettempdir()
-        expected = None if share is None else int(self.record_bytes / share)
+        share, folder = self.share(added), tempfile.gettempdir()
+        expected = None if share is None else int(record_bytes / share)
         self.watcher.announce(self.titles, expected, folder)
         free = shutil.disk_usage(folder).free
         if (expected or self.size.total) > free:
@@ -315,9 +319,9 @@ class _Collector:
 
 
 def checked_seed(seed: int) -> int:
-    """Return the seed of a permutation; InputError where it is not a whole number of 64 bits."""
+    """Return the seed of a permutation; InputError where it is not a whole number from 0 to 2^63 - 1."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise InputError(f"the random state must be a whole number from 0 to 2^64 - 1, but is {seed!r}.")
+        raise InputError(f"the random state must be a whole number from 0 to 2^63 - 1, but is {seed!r}.")
     return seed
 
 

@@ -8,6 +8,7 @@ correlated over time.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -85,10 +86,12 @@ class LabelOrder:
         """
         if hasattr(codes, "dtype"):
             self._make_room(classes)
-            self._pending.append(codes)
             self._waiting += len(codes)
             if self._waiting >= self._wait_for:
+                self._pending.append(codes)
                 self._add_pending()
+            else:
+                self._pending.append(codes.copy())  # the array may be filled with other codes meanwhile
 
     def add_one(self, code: int) -> None:
         """Add the code of one example."""
@@ -100,6 +103,25 @@ class LabelOrder:
         tally[CHANGES] += int(tally[LAST] not in (NO_LABEL, code))
         tally[LAST] = code
         tally[COUNTS + code] += 1
+
+    def with_class_numbers(self) -> LabelOrder:
+        """Return the same counts for codes 0 and 1 in place of −1 and +1: after a third label has arrived."""
+        old, made = self._counted(), LabelOrder(warns=self.warns)
+        made._tally[: len(old)] = old[: len(made._tally)]
+        made._tally[COUNTS - 1], made._tally[COUNTS] = 0, old[COUNTS - 1]
+        made._tally[LAST] = NO_LABEL if old[LAST] == NO_LABEL else (old[LAST] + 1) // 2
+        return made
+
+    def merge(self, following: LabelOrder) -> None:
+        """Add the counts of the examples that follow these. Which label the first of them has is not known: the label
+        is taken to change there."""
+        theirs = following._counted()
+        self._tally[CHANGES] += int(self.examples > 0 and following.examples > 0)
+        self._make_room(len(theirs) - COUNTS)
+        for place in (EXAMPLES, CHANGES):
+            self._tally[place] += theirs[place]
+        self._tally[COUNTS - 1 : len(theirs)] += theirs[COUNTS - 1 :]
+        self._tally[LAST] = theirs[LAST]
 
     def _add_pending(self) -> None:
         codes = self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending)
@@ -154,14 +176,22 @@ class LabelOrder:
             f" random order. {WHY}"
         )
 
-    def warn(self, advice: str, *, stacklevel: int) -> None:
+    def warn(self, advice: str) -> None:
         """Issue SortedLabelsWarning if the labels are sorted, once. Small batches are looked at now and then."""
         if self.warns and not self._pending and self.is_sorted:
             self.warns = False
-            warnings.warn(f"{self.describe('The data')} {advice}", SortedLabelsWarning, stacklevel=stacklevel + 1)
+            warnings.warn(f"{self.describe('The data')} {advice}", SortedLabelsWarning, stacklevel=_levels_to_user())
 
 
 def _empty_tally(classes: int) -> NDArray[np.int64]:
     tally = np.zeros(COUNTS + classes, np.int64)
     tally[LAST] = NO_LABEL
     return tally
+
+
+def _levels_to_user() -> int:
+    """Return the `stacklevel` of the caller's warning with which it names the user's line, not one of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("novikoff."):
+        level, frame = level + 1, frame.f_back
+    return level

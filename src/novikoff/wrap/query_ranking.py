@@ -119,6 +119,10 @@ class QueryRanking(Stack, Linear):
     def random_state(self) -> int:  # type: ignore[override]
         return int(self.inner.random_state)
 
+    @property
+    def mistake_rows_(self) -> NDArray[np.int64]:
+        raise AttributeError("QueryRanking has no mistake_rows_: its mistakes are made on queries, not on rows.")
+
     def _check_all(self) -> None:
         binary(self.learner, type(self).__name__)
         self.inner._check_all()
