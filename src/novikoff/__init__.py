@@ -58,6 +58,7 @@ _HOME = {
     "RangeRefused": "errors",
     "ServiceError": "errors",
     "SortedLabelsWarning": "errors",
+    "UnknownColumnsWarning": "errors",
 }
 _MODULES = ("theory", "kernels")
 __all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604 - the names are the keys above
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from novikoff.errors import RangeRefused as RangeRefused
     from novikoff.errors import ServiceError as ServiceError
     from novikoff.errors import SortedLabelsWarning as SortedLabelsWarning
+    from novikoff.errors import UnknownColumnsWarning as UnknownColumnsWarning
     from novikoff.learners.arow import AROW as AROW
     from novikoff.learners.balanced_winnow import BalancedWinnow as BalancedWinnow
     from novikoff.learners.elimination import Elimination as Elimination

@@ -13,7 +13,8 @@ from urllib.parse import quote, urlencode
 from novikoff._wire import FILE, JSON, NDJSON, Wire
 from novikoff.errors import InputError, ServiceError
 
-Features = Mapping[str, float] | Sequence[str]
+Features = Mapping[str, Any] | Sequence[str] | str
+"""Names with numbers, or names alone; a raw row or a text for models that were trained from files."""
 Label = str | bool | int | float
 Labels = Label | Sequence[Label]
 

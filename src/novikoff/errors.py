@@ -123,6 +123,16 @@ class SortedLabelsWarning(UserWarning):
     """
 
 
+class UnknownColumnsWarning(UserWarning):
+    """Raw rows have columns that the model was not trained with: they are ignored. Issued once for each model.
+
+    >>> import warnings
+    >>> from novikoff import UnknownColumnsWarning
+    >>> warnings.simplefilter("error", UnknownColumnsWarning)  # a misspelled column is an error from now on
+    >>> warnings.simplefilter("default", UnknownColumnsWarning)
+    """
+
+
 def not_fitted(subject: str) -> Exception:
     """Scikit-learn's own exception, for its tools look for that type; imported only when there is an error to tell."""
     from sklearn.exceptions import NotFittedError

@@ -22,6 +22,7 @@ COMMON = (
     "learner",
     "linear",
     "one_example",
+    "raw_rows",
     "score_lane",
     "slotted",
     "state",

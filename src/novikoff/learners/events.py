@@ -10,13 +10,14 @@ from novikoff.learners.lane import Lane
 from novikoff.learners.learner import TIES
 from novikoff.learners.linear import Linear
 from novikoff.learners.one_example import first_state, known_terms, new_array, new_terms, row_of, why_refused
+from novikoff.learners.raw_rows import encode_one, has_raw_dicts
 from novikoff.learners.score_lane import Score, ScoreLane
 from novikoff.learners.state import State
 from novikoff.parts import loop
 from novikoff.parts.geometry import read_some
 from novikoff.stream.rows import Dense
 
-_LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_met")
+_LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_asked_encoded", "_met")
 
 ndarray = np.ndarray  # by a name of its own it is found sooner
 
@@ -32,6 +33,8 @@ class OneByOne(Linear):
     _score_lane: ScoreLane | None = None
     _asked: Score | None = None
     """While there is a lane for predicting, its way."""
+    _asked_encoded: Score | None = None
+    """The same for raw rows that are encoded, of models whose dicts are raw rows."""
     _met = False
     """Whether an example was predicted since the last batch: the lane is not made for one alone."""
 
@@ -47,7 +50,7 @@ class OneByOne(Linear):
         super()._adopt(state)
 
     def _close_lane(self) -> None:
-        self._lane = self._arrays = self._dicts = self._score_lane = self._asked = None
+        self._lane = self._arrays = self._dicts = self._score_lane = self._asked = self._asked_encoded = None
         self._met = False
 
     # --- Learning ---
@@ -77,6 +80,8 @@ class OneByOne(Linear):
         state = self._state
         if state is None:
             state = first_state(self, x)
+        elif state.reading is not None:
+            x = encode_one(state, x)
         self._goes_on(state)
         before = state.features, len(state.labels), state.names is not None
         try:
@@ -92,7 +97,7 @@ class OneByOne(Linear):
         self._state = state
         lane = self._refreshed_lane(state)
         self._arrays = (lane.dense, lane.block, lane.kind, lane.signs)
-        self._dicts = lane.for_dicts()
+        self._dicts = None if has_raw_dicts(state) else lane.for_dicts()
 
     def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
         x = new_array(self, state, x)
@@ -128,24 +133,44 @@ class OneByOne(Linear):
         return score * self._scale()
 
     def _has_score_lane(self) -> bool:
-        """Whether there is a lane for predicting now: from the second example on, and only where the weights are the
-        hypothesis."""
+        """Whether there is a lane for predicting now, of features by name or number: not of raw rows."""
         state = self._fitted()
-        if type(self)._score_terms is not OneByOne._score_terms or not self._met:
+        if has_raw_dicts(state):
             return False
+        self._asked = self._make_score_lane(state)
+        return self._asked is not None
+
+    def _make_score_lane(self, state: State) -> Score | None:
+        """The way of the lane for predicting: from the second example on, and only where the weights are the
+        hypothesis."""
+        if type(self)._score_terms is not OneByOne._score_terms or not self._met:
+            return None
         unseen = self._unseen_weight(state)
         if self._score_lane is None or not self._score_lane.refreshed(state, unseen=unseen):
             least, most = self._range()
             self._score_lane = ScoreLane(state, unseen=unseen, least=least, most=most)
-        self._asked = self._score_lane.scores(state)
-        return True
+        return self._score_lane.scores(state)
 
     def _score_around(self, x: Any) -> float:
         """The way around: takes everything, and says what is wrong."""
         state = self._fitted()
+        if state.reading is not None:
+            raw, x = x, encode_one(state, x)
+            score = None if raw is x else self._score_encoded(state, x)
+            if score is not None:
+                return score
         terms = known_terms(self, state, x)
         self._met = True
         return self._score_terms(state, *terms)
+
+    def _score_encoded(self, state: State, x: Any) -> float | None:
+        """The score of a raw row that is encoded, by the lane; None where it must go the way around."""
+        asked = self._asked_encoded or self._asked
+        score = None if asked is None else asked(state, x)
+        if score is None:
+            asked = self._asked_encoded = self._make_score_lane(state)
+            score = None if asked is None else asked(state, x)
+        return None if score is None or math.isnan(score) else score
 
     def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
         """One example's score: the same sum in the same order, with only the weights that it needs."""

@@ -18,6 +18,7 @@ from novikoff.learners.dual import PER_ENTRY, DualState, Filed, blank, filed, no
 from novikoff.learners.dual_run import Run, Told, rows_at_once
 from novikoff.learners.learner import IN_GIVEN_ORDER, TIES, Learner, Orders
 from novikoff.learners.one_example import learn_as_batch, row_of, terms
+from novikoff.learners.raw_rows import encode_one
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts.dual import KEPT, KNOWN, Ways, weigh
@@ -254,7 +255,7 @@ class Kernelised(Learner):
 
     def _scores_of_one(self, x: Any) -> NDArray[np.float64]:
         state = self._fitted()
-        columns, values = terms(self, state, x)
+        columns, values = terms(self, state, encode_one(state, x))
         unknown = columns == UNKNOWN  # names that were never learned are features that no kept example has
         columns[unknown] = state.features + np.arange(np.count_nonzero(unknown))
         return self.scorer(known=True)(row_of(columns, values))

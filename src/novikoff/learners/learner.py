@@ -15,6 +15,7 @@ from novikoff._arrays import ArrayLike, NDArray, np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.estimator import seeded, truth, whole
 from novikoff.learners.fitted import Fitted
+from novikoff.learners.raw_rows import raw_batch, score_raw, undo_new_features
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts.feature_sample import FeatureSample
@@ -77,7 +78,8 @@ class Learner(Fitted[State], ABC):
 
     def told_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
         """Rows as they were learned, and what each asks for, as the loop takes it."""
-        batch, state = door.batch(X), self._fitted()
+        state = self._fitted()
+        batch = raw_batch(state, X) or door.batch(X)
         codes, _ = self._told(y, batch.examples, state.labels)
         for part, start in parts(batch.rows, state.features):
             yield part, codes[start : start + how_many(part)]
@@ -226,27 +228,36 @@ class Learner(Fitted[State], ABC):
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None) -> Self:
         self._check_all()
         old = self._state
-        batch = door.batch(X, kind=old.kind if old else None)
-        weights = door.weight_array(sample_weight, batch.examples)
-        labels = old.labels if old else self._no_labels()
-        signs, labels = self._told(y, batch.examples, labels if classes is None else labels.named(classes))
-        if old is None:
-            state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
-        else:
-            self._goes_on(old)
-            self._same_features(batch)
-            state = old
+        with undo_new_features(old):
+            raw = None if old is None else raw_batch(old, X)
+            batch = door.batch(X, kind=old.kind if old else None) if raw is None else raw
+            weights = door.weight_array(sample_weight, batch.examples)
+            labels = old.labels if old else self._no_labels()
+            signs, labels = self._told(y, batch.examples, labels if classes is None else labels.named(classes))
+            if old is None:
+                state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
+            else:
+                self._goes_on(old)
+                if raw is None:
+                    self._same_features(batch)
+                else:
+                    self._make_room(old, batch.features)
+                state = old
+            self._learn_batch(state, batch.rows, signs, labels, weights)
+        self._adopt(state)
+        self._check_label_order(state, signs, "Shuffle the rows first.")
+        return self
+
+    def _learn_batch(self, state: State, rows: Rows, signs: Any, labels: Any, weights: NDArray[np.float64]) -> None:
+        """Learn a batch that may bring new labels; they are forgotten if nothing of it was taken."""
         before, known = state.ledger.examples, state.labels
         state.labels = labels
         try:
-            self._learn(state, batch.rows, signs, weights)
+            self._learn(state, rows, signs, weights)
         except BaseException:
             if state.ledger.examples == before:  # not where a part of the batch was taken
                 state.labels = known
             raise
-        self._adopt(state)
-        self._check_label_order(state, signs, "Shuffle the rows first.")
-        return self
 
     def _check_label_order(self, state: State, codes: Any, advice: str) -> None:
         """Warn if the labels of this run, in the order in which they are learned, come in long runs."""
@@ -374,6 +385,9 @@ class Learner(Fitted[State], ABC):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """w·x for each row: positive for classes_[1]."""
         state = self._fitted()
+        scores = score_raw(self, X)
+        if scores is not None:
+            return scores
         batch = door.batch(X, kind=state.kind)
         self._same_features(batch)
         return self.score_rows(batch.rows)

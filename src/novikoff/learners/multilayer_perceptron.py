@@ -21,6 +21,7 @@ from novikoff.learners.classed import Classed
 from novikoff.learners.estimator import one_of, positive, whole
 from novikoff.learners.learner import Learner
 from novikoff.learners.one_example import known_terms, row_of
+from novikoff.learners.raw_rows import encode_one
 from novikoff.learners.state import State
 from novikoff.parts.descent import first_improper, judge_network, learn_network
 from novikoff.parts.first_weights import first_slots, fresh, with_outputs
@@ -238,7 +239,7 @@ class MultilayerPerceptron(Classed):
     def _one(self, x: Any) -> NDArray[np.float64]:
         state = self._fitted()
         out = np.zeros((1, len(state.labels)))
-        self._scorer(state)(row_of(*known_terms(self, state, x)), True, out)
+        self._scorer(state)(row_of(*known_terms(self, state, encode_one(state, x))), True, out)
         return out
 
     # --- What was learned ---

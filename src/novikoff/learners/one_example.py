@@ -7,6 +7,7 @@ from typing import Any
 
 from novikoff._arrays import NDArray, np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
+from novikoff.learners.raw_rows import encode_one
 from novikoff.parts.geometry import limit
 from novikoff.stream import door
 from novikoff.stream.names import Names, numbers
@@ -72,6 +73,7 @@ def _as_wide(model: Any, state: Any, values: NDArray[Any]) -> NDArray[Any]:
 
 def learn_as_batch(model: Any, x: Any, y: Any) -> None:
     """Learns one example as a batch of one. A refused example leaves all as it was."""
+    x = encode_one(model._state, x)
     state = first_state(model, x) if model._state is None else model._state
     model._goes_on(state)
     before, known = (state.features, len(state.labels), state.names is not None), state.labels

@@ -36,6 +36,8 @@ class State:
     """The rows of fit's X, where the run began with fit; not saved."""
     label_order: LabelOrder | None = None
     """How often the label has changed in this run, since it was begun or loaded; not saved."""
+    encoding: Any = None
+    """Encodes raw rows as the reader would (stream/encoding.py), once it is asked for; not saved."""
     more: dict[str, NDArray[Any]] = field(default_factory=dict)
     """What some learners count beside the ledger."""
     feature_sample: FeatureSample = field(default_factory=FeatureSample.never)

@@ -22,6 +22,7 @@ from novikoff.service.encoding import answer, as_named, encoder
 from novikoff.service.runs import Odd, Refused, Run
 from novikoff.stream.classes import Classes
 from novikoff.stream.door import LARGEST_INDEX
+from novikoff.stream.encoding import encoding_of
 from novikoff.stream.formats.events import ABSENT, ODD, Found, Limits, Terms, read_events
 from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels
@@ -217,6 +218,9 @@ class Bulk:
         predicted."""
         if model._state is None:
             return [None] * len(run), [0.0] * len(run)
+        found = self._predict_raw(model, run) if len(run) > FEW else None
+        if found is not None:
+            return found
         if len(run) > FEW and _has_names(model):
             if isinstance(model, OneByOne) and _weighs(model):
                 return self._predict_two(model, run)
@@ -228,6 +232,24 @@ class Bulk:
             labels.append(label)
             scores.append(score)
         return labels, scores
+
+    def _predict_raw(self, model: Any, run: Run) -> tuple[list[Any], list[float]] | None:
+        """Raw rows, for a model that was trained from files; None where they must be predicted one by one."""
+        state = model._state
+        encoding = encoding_of(state)
+        if encoding is None or not encoding.takes_dicts:
+            return None
+        encoding.warns = False
+        score, raw = model.scorer(known=True), [run.features(i) for i in range(len(run))]
+        try:
+            columns = np.concatenate([score(batch.rows) for batch in encoding.batches(raw, state.names)])
+        except NovikoffError:  # said again by the example that it is about
+            return None
+        if isinstance(model, OneByOne) and type(model).predict_one is OneByOne.predict_one:
+            return _by_sign(model, columns), columns.tolist()
+        if isinstance(model, Many) and type(model).predict_one is Many.predict_one:
+            return _by_class(model, columns)
+        return None
 
     def _predict_one(self, model: Any, run: Run, i: int) -> tuple[Any, float]:
         try:
@@ -254,21 +276,31 @@ class Bulk:
         scores = out * model._scale()
         for i in np.flatnonzero(np.isnan(out)).tolist():  # not usual: the way around says why
             scores[i] = self._predict_one(model, run, i)[1]
-        positive = scores >= 0.0 if TIES[model.tie] > 0.0 else scores > 0.0
-        no, yes = state.labels.name(False), state.labels.name(True)
-        return [yes if side else no for side in positive.tolist()], scores.tolist()
+        return _by_sign(model, scores), scores.tolist()
 
     def _predict_many(self, model: Any, run: Run) -> tuple[list[Any], list[float]]:
-        state, rows = model._state, self._known_rows(model._state, run)
+        rows = self._known_rows(model._state, run)
         try:
             columns = model.scorer(known=True)(rows)
         except NovikoffError:
             for i in range(len(run)):
                 self._predict_one(model, run, i)
             raise
-        shown, winners = model.weighed(columns)
-        known = np.array(state.labels.known()).tolist()
-        return [known[c] for c in winners.tolist()], shown[np.arange(len(run)), winners].tolist()
+        return _by_class(model, columns)
+
+
+def _by_sign(model: Any, scores: NDArray[np.float64]) -> list[Any]:
+    """The labels of two for these scores."""
+    positive = scores >= 0.0 if TIES[model.tie] > 0.0 else scores > 0.0
+    no, yes = model._state.labels.name(False), model._state.labels.name(True)
+    return [yes if side else no for side in positive.tolist()]
+
+
+def _by_class(model: Any, columns: NDArray[np.float64]) -> tuple[list[Any], list[float]]:
+    """The labels for the scores of columns of weights, and what speaks for each."""
+    shown, winners = model.weighed(columns)
+    known = np.array(model._state.labels.known()).tolist()
+    return [known[c] for c in winners.tolist()], shown[np.arange(len(columns)), winners].tolist()
 
 
 def note_label(order: LabelOrder, model: Any, label: Any) -> None:

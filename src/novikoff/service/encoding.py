@@ -7,9 +7,7 @@ from typing import Any
 
 from novikoff.errors import InputError
 from novikoff.learners.events import OneByOne
-from novikoff.stream.hashing import hashed
-
-HASHED_BY_NAME = ("jsonl", "csv")  # formats whose numeric fields have the hash of their name, and no other
+from novikoff.stream.encoding import Encoding, encoding_of
 
 
 def as_named(x: Any) -> Any:
@@ -17,36 +15,39 @@ def as_named(x: Any) -> Any:
 
 
 def encoder(model: Any) -> Callable[[Any], Any]:
-    """What makes, of a dict of name → number or a list of names, what `learn_one` and `predict_one` of this model take.
+    """Return what makes, of the features of a request, what `learn_one` and `predict_one` of this model take.
 
-    A model that was learned by names, or that has learned nothing yet, takes them as they are. The names of columns
-    with numbers are these numbers. Where features were hashed, names are hashed as they were in the files.
+    A model that was trained from files encodes raw rows by itself. One that was learned by names, or that has learned
+    nothing yet, takes names as they are. The names of columns with numbers are these numbers.
     """
     state = getattr(model, "_state", None)
     if state is None:
         return as_named
-    reading = getattr(state, "reading", None) or {}
-    if reading.get("map") is not None:
+    encoding = encoding_of(state)
+    if encoding is not None:
+        encoding.warns = False  # columns that are ignored are shown with the model
+        return lambda x: _raw(encoding, x, state)
+    if (getattr(state, "reading", None) or {}).get("map") is not None:
         raise InputError(
-            "This model was learned from products of features (--map), which single examples don't have: it can be"
-            " asked by novikoff predict only."
+            "This model was learned from products of features (--map) of a built-in stream: it can be asked by novikoff"
+            " predict only."
         )
-    if state.names is not None or state.features == 0:
-        return as_named
-    bits = reading.get("bits")
-    if bits:
-        if reading.get("format") not in HASHED_BY_NAME or reading.get("largest"):
-            raise InputError(
-                f"This model was learned from hashed features of the format {reading.get('format')}, whose hashes are"
-                " made of more than names: it can be asked by novikoff predict only."
-            )
-        return lambda x: _hashed(x, bits, bool(reading.get("signed")))
-    return _numbered
+    return as_named if state.names is not None or state.features == 0 else _numbered
 
 
-def is_plain(model: Any) -> bool:
-    """Whether the model takes names as they are."""
-    return encoder(model) is as_named
+def _raw(encoding: Encoding, x: Any, state: Any) -> Any:
+    """Features for a model that was trained from files: encoded here once, where the model knows an encoded row from a
+    raw one, as those by column number are."""
+    if encoding.takes_dicts or isinstance(x, str):
+        return encoding.example(x) if state.names is None else x
+    if state.names is not None:
+        return x
+    if encoding.settings.get("bits"):
+        raise InputError(
+            f"This model was trained from {encoding.settings['format']} with hashed features: give"
+            ' {"features": "…"} with the text as it stands in such a file, without a label.'
+        )
+    return _numbered(x)
 
 
 def _items(x: Any) -> Iterable[tuple[Any, Any]]:
@@ -60,15 +61,6 @@ def _numbered(x: Any) -> dict[int, float]:
         if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):
             raise InputError(f"The features of this model are columns with numbers, but {name!r} is not a number.")
         out[int(digits)] = out.get(int(digits), 0.0) + value if int(digits) in out else value
-    return out
-
-
-def _hashed(x: Any, bits: int, signed: bool) -> dict[int, float]:
-    out: dict[int, float] = {}
-    for name, value in _items(x):
-        h = hashed(str(name).encode("utf-8", "surrogatepass"))
-        slot, sign = h & ((1 << bits) - 1), -1.0 if signed and h >> 63 else 1.0
-        out[slot] = out.get(slot, 0.0) + sign * value
     return out
 
 

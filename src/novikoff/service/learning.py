@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from novikoff.service.house import House
-from novikoff.service.lessons import LESSON, Refused, as_line, check_features, check_label, decoded
+from novikoff.service.lessons import RAW_FEATURES, Refused, as_line, check_features, check_label, decoded
 from novikoff.service.pending import Kept, Unlabelled
 from novikoff.service.protocol import Learned, Lesson
 from novikoff.service.served import CHALLENGER, Outcome, Served
@@ -18,7 +18,6 @@ from novikoff.service.stream import Key, Stream
 from novikoff.service.writer import Chain
 
 LEARNED, ALREADY = "learned", "already learned"
-FEATURES = msgspec.json.Decoder(dict[str, float] | list[str])
 
 
 class Told(NamedTuple):
@@ -46,7 +45,7 @@ class Learning:
 
     async def one(self, body: bytes, key: str | None) -> Learned:
         """A body with one lesson."""
-        lesson: Lesson = decoded(LESSON, body)
+        lesson: Lesson = decoded(self.decoder, body)
         self.check(lesson)
         digest = blake2b(body, digest_size=16).digest()
         # What is on its way may yet be refused: only then it is known whether this is a second time.
@@ -63,6 +62,11 @@ class Learning:
             self._free(key)
             raise Refused(str(outcome.problem), getattr(outcome.problem, "code", "not-learned"))
         return Learned(LEARNED, outcome.examples, outcome.mistakes, outcome.updates)
+
+    @property
+    def decoder(self) -> msgspec.json.Decoder[Any]:
+        """Of lessons, as the champion takes them."""
+        return self.stream.champion.decoders.lesson
 
     def check(self, lesson: Lesson) -> None:
         has_id, has_features = lesson.id is not msgspec.UNSET, lesson.features is not msgspec.UNSET
@@ -86,7 +90,7 @@ class Learning:
         if kept is None:
             return None
         late[name] = Told(lesson.label, kept, at)
-        return as_line(FEATURES.decode(kept.features), lesson.label)
+        return as_line(RAW_FEATURES.decode(kept.features), lesson.label)
 
     def _was_learned(self, key: str, digest: bytes) -> bool:
         found = self.stream.keys.get(key)

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from novikoff.service.limits import Limits
-from novikoff.service.protocol import Example, Lesson
+from novikoff.service.protocol import (
+    Example,
+    Lesson,
+    NamedExample,
+    NamedLesson,
+    NamedPrediction,
+    Prediction,
+    RawFeatures,
+)
 
-LESSON = msgspec.json.Decoder(Lesson)
-EXAMPLE = msgspec.json.Decoder(Example)
+
+class Decoders(NamedTuple):
+    """Decoders of requests, by what a model takes."""
+
+    lesson: msgspec.json.Decoder[Any]
+    example: msgspec.json.Decoder[Any]
+    prediction: msgspec.json.Decoder[Any]
+
+
+NAMED = Decoders(*map(msgspec.json.Decoder, (NamedLesson, NamedExample, NamedPrediction)))
+"""Features by name."""
+RAW = Decoders(*map(msgspec.json.Decoder, (Lesson, Example, Prediction)))
+"""Raw rows, too: for models that were trained from files, and for lines of the journal, which are good already."""
+RAW_FEATURES: msgspec.json.Decoder[Any] = msgspec.json.Decoder(RawFeatures)
 
 
 class Refused(Exception):
@@ -41,6 +61,9 @@ def _plain(problem: Exception) -> str:
 
 
 def check_features(features: Any, limits: Limits) -> None:
+    if isinstance(features, str):
+        check_text(features)
+        return
     if len(features) > limits.features:
         raise Refused(
             f"An example may have {limits.features:,} features, but this one has {len(features):,}.",

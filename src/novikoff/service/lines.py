@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from novikoff.service.learning import Late, Learning, key_reused
-from novikoff.service.lessons import LESSON, Refused, check_label, decoded
+from novikoff.service.lessons import Refused, check_label, decoded
 from novikoff.service.runs import Run
 from novikoff.service.served import Outcome
 from novikoff.service.stream import Key
@@ -171,7 +171,7 @@ class Lines:
     def _line(self, line: bytes, looked: Looked) -> bytes:
         if not line.strip():
             return b""
-        lesson = decoded(LESSON, line)
+        lesson = decoded(self.learning.decoder, line)
         self.learning.check(lesson)
         piece = self.learning.line_of(lesson, looked.late, looked.examples)
         if piece is None:

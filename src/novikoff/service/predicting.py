@@ -10,13 +10,12 @@ from typing import Any
 import msgspec
 
 from novikoff.service.house import House
-from novikoff.service.lessons import EXAMPLE, Refused, check_features, decoded
+from novikoff.service.lessons import Refused, check_features, decoded
 from novikoff.service.metrics import Metrics
 from novikoff.service.protocol import AllPredicted, Predicted, Prediction, Problem
 from novikoff.service.runs import Run
 from novikoff.service.served import Served
 
-PREDICTION = msgspec.json.Decoder(Prediction)
 AT_ONCE = 100  # examples of a body
 encode = msgspec.json.encode
 
@@ -29,7 +28,7 @@ class Predicting:
 
     async def body(self, body: bytes) -> Predicted | AllPredicted:
         """A body with one example, or with some."""
-        asked: Prediction = decoded(PREDICTION, body)
+        asked: Prediction = decoded(self.served.decoders.prediction, body)
         if (asked.features is msgspec.UNSET) == (asked.examples is msgspec.UNSET):
             raise Refused('Say either "features" or "examples".', "bad-body")
         if asked.features is not msgspec.UNSET:
@@ -74,7 +73,7 @@ class Predicting:
                     continue
                 for number, line in found.all_lines():
                     try:
-                        features = decoded(EXAMPLE, line).features
+                        features = decoded(self.served.decoders.example, line).features
                         answers += encode(self._one(features, keep=keep)) + b"\n"
                     except Refused as problem:
                         if answers:

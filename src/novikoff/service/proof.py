@@ -15,7 +15,7 @@ from novikoff.certificates.certificate import Certificate, make
 from novikoff.certificates.source import Arrays
 from novikoff.errors import NovikoffError
 from novikoff.service.journal import entries, reader
-from novikoff.service.lessons import LESSON, Refused
+from novikoff.service.lessons import RAW, Refused
 from novikoff.service.limits import Limits
 from novikoff.service.served import Served, made
 
@@ -89,7 +89,7 @@ def arrays(folder: Path, claim: Claim, limits: Limits) -> tuple[Any, list[Any]]:
             raise Refused("The journal no longer has the first examples of this stream.", "not-shown")
         bodies = (body for position, body in entries(on, claim.stream, claim.joined) if position <= claim.position)
         lines = (line for body in bodies for line in body.split(b"\n") if line and again.learn(line).examples)
-        return gathered((lesson.features, lesson.label) for lesson in map(LESSON.decode, lines))
+        return gathered((lesson.features, lesson.label) for lesson in map(RAW.lesson.decode, lines))
 
 
 def gathered(lessons: Iterable[tuple[Any, Any]]) -> tuple[Any, list[Any]]:

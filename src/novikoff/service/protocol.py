@@ -9,6 +9,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 ModelName = Annotated[str, Meta(pattern=NAME, description="Letters, digits, points, underscores and hyphens.")]
 Features = dict[str, float] | list[str]
+"""Names of features with their values, or names alone."""
+RawFeatures = dict[str, Any] | list[str] | str
+"""A row as it stands in a file, too, for models that were trained from files: an object, or a text."""
 Label = str | bool | int | float
 Labels = Label | list[Label]
 
@@ -35,17 +38,40 @@ class Creation(Request):
 class Prediction(Request):
     """One example (`features`) or many (`examples`)."""
 
-    features: Features | UnsetType = UNSET
+    features: RawFeatures | UnsetType = UNSET
     examples: list[Example] | UnsetType = UNSET
     keep: bool = True
 
 
 class Example(Request):
-    features: Features
+    """`features` are names with numbers, or names alone. For a model that was trained from files they may also be a row
+    as it stands in such a file: an object with a value for each column, or a text."""
+
+    features: RawFeatures
 
 
 class Lesson(Request):
     """An example with its label, or the label of an earlier prediction."""
+
+    label: Labels
+    features: RawFeatures | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+
+
+class NamedPrediction(Request):
+    """`Prediction` for models that take features by name only."""
+
+    features: Features | UnsetType = UNSET
+    examples: list[NamedExample] | UnsetType = UNSET
+    keep: bool = True
+
+
+class NamedExample(Request):
+    features: Features
+
+
+class NamedLesson(Request):
+    """`Lesson` for models that take features by name only."""
 
     label: Labels
     features: Features | UnsetType = UNSET

@@ -19,12 +19,13 @@ from novikoff.learners.learner import Learner
 from novikoff.ledger import Ledger
 from novikoff.service.bulk import Bulk, note_label
 from novikoff.service.encoding import answer, encoder
-from novikoff.service.lessons import LESSON, Refused
+from novikoff.service.lessons import NAMED, RAW, Decoders, Refused
 from novikoff.service.limits import Limits
 from novikoff.service.protocol import Counts, Model
 from novikoff.service.runs import Odd, Run
 from novikoff.service.runs import Refused as NotTaken
 from novikoff.store import from_bytes
+from novikoff.stream.encoding import Encoding, encoding_of
 from novikoff.stream.label_order import LabelOrder
 from novikoff.wrap.default_learner import DEFAULT, default_inside
 
@@ -95,6 +96,16 @@ class Served:
     def has_learned(self) -> bool:
         return self.learner._state is not None
 
+    @property
+    def encoding(self) -> Encoding | None:
+        """Encodes raw rows, where the model was trained from files."""
+        return encoding_of(self.learner._state)
+
+    @property
+    def decoders(self) -> Decoders:
+        """Of requests to this model."""
+        return NAMED if self.encoding is None else RAW
+
     def check(self) -> None:
         if self.broken is not None:
             raise Refused(self.broken, "broken-model", 503)
@@ -160,7 +171,7 @@ class Served:
         return reader(self.limits)
 
     def _learn_line(self, line: bytes, outcome: Outcome, done: int) -> None:
-        lesson = LESSON.decode(line)
+        lesson = RAW.lesson.decode(line)
         try:
             try:
                 self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
@@ -193,7 +204,8 @@ class Served:
         if state is None or not self.is_near_a_bound(len(features), 1):
             return
         known = () if state.names is None else state.names.columns
-        if state.features + sum(name not in known for name in features) > limits.known_features:
+        grows = self.encoding is None or self.encoding.grows
+        if grows and state.features + sum(name not in known for name in features) > limits.known_features:
             raise Refused(
                 f"The model knows {state.features:,} features; more than {limits.known_features:,} are not allowed.",
                 "too-many-known-features",
@@ -235,10 +247,14 @@ class Served:
         )
 
     def warnings(self) -> list[str]:
-        """Return what makes the model doubtful: labels that arrive in long runs."""
-        if not self.label_order.is_sorted:
-            return []
-        return [f"{self.label_order.describe('The stream')} If the examples come from a sorted file, shuffle it."]
+        """Return what makes the model doubtful: labels that arrive in long runs, columns that it does not know."""
+        found = []
+        if self.label_order.is_sorted:
+            found.append(
+                f"{self.label_order.describe('The stream')} If the examples come from a sorted file, shuffle it."
+            )
+        ignored = None if self.encoding is None else self.encoding.describe_unknown()
+        return found if ignored is None else [*found, ignored]
 
     def labels(self) -> list[Any]:
         try:
@@ -327,7 +343,7 @@ def uploaded(content: bytes) -> Any:
         state = learner._fitted()
         if state.names is not None and len(state.names) != state.features:
             raise ModelFileError("the file: has names for another number of features.")
-        encoded = encoder(trial)(dict.fromkeys(["1"] if state.names is None else [*state.names.columns][:1], 1.0))
+        encoded = encoder(trial)(_trial_features(state))
         with contextlib.suppress(InputError):
             trial.predict_one(encoded)
             trial.learn_one(encoded, state.labels.known()[0])
@@ -338,6 +354,15 @@ def uploaded(content: bytes) -> Any:
             f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online"
         )
     return learner
+
+
+def _trial_features(state: Any) -> Any:
+    """An example that every model with such a state takes."""
+    encoding = encoding_of(state)
+    if encoding is not None:
+        encoding.check(state.features)
+        return {} if encoding.takes_dicts else ""
+    return dict.fromkeys(["1"] if state.names is None else [*state.names.columns][:1], 1.0)
 
 
 def _is_online(kind: Any) -> bool:

@@ -17,6 +17,7 @@ from novikoff.errors import InputError
 from novikoff.learners.classed import Classed
 from novikoff.learners.judged import Judged, own_scratch
 from novikoff.learners.one_example import known_terms, row_of
+from novikoff.learners.raw_rows import encode_one
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts import columns as table
@@ -280,6 +281,11 @@ class Many(Stack, Classed):
         quick = None if lane is None else lane.columns(x)
         if quick is not None:
             return quick
+        if state.reading is not None:
+            raw, x = x, encode_one(state, x)
+            quick = None if lane is None or raw is x else lane.columns(x, encoded=True)
+            if quick is not None:
+                return quick
         columns, values = known_terms(self, state, x)
         self._met = True
         if isinstance(self.inner, Judged):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled
 from novikoff.errors import InputError
 from novikoff.learners.judged import Judged
+from novikoff.learners.raw_rows import has_raw_dicts
 from novikoff.ledger import EXAMPLES
 from novikoff.parts import columns as table
 from novikoff.parts.deciding import weigh_all
@@ -77,7 +78,8 @@ class OneLane:
         self.largest, self.bias = limit.function(state.geometry.slots), float(state.geometry.bias)
         self.room, self.book = state.scratch(self.spare), state.ledger.book
         self.count, self.time = self.book.counts.item, state.feature_sample.moments.clock.item
-        self.find = None if state.names is None else state.names.columns.get
+        self.find_encoded: Any = None if state.names is None else state.names.columns.get
+        self.find: Any = _find_nothing if has_raw_dicts(state) else self.find_encoded
         self.of_label = np.array(state.labels.known()).tolist()
         """Labels as an array of them gives them back."""
         flags = (a.flags.num for a in arrays(state.geometry).values())
@@ -113,7 +115,7 @@ class OneLane:
             call = self.calls[name] = function.bound(*args)
         return call(*args)
 
-    def _terms(self, x: Any, *, seen: bool) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
+    def _terms(self, x: Any, find: Any, *, seen: bool) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
         """What counts of one example; None where it is not usual, which it is not to have new features if `seen`."""
         try:
             if type(x) is list:
@@ -122,7 +124,7 @@ class OneLane:
                     return None
             if type(x) is not dict or not x:
                 return None
-            numbers = array("I", x if self.find is None else map(self.find, x, repeat(NEVER_LEARNED)))
+            numbers = array("I", x if find is None else map(find, x, repeat(NEVER_LEARNED)))
             columns = np.frombuffer(numbers, np.uint32)
             values = np.frombuffer(array(self.state.kind.char, x.values()), self.state.kind)
         except UNUSUAL:
@@ -141,7 +143,7 @@ class OneLane:
             code = self.labels.numbers.get(y)
         except TypeError:
             return False
-        terms = None if code is None else self._terms(x, seen=True)
+        terms = None if code is None else self._terms(x, self.find, seen=True)
         if terms is None:
             return False
         for buffer in self.room:
@@ -157,9 +159,9 @@ class OneLane:
             self._call("record_row", record_row, sample.moments, row, 0, self.count(EXAMPLES))
         return True
 
-    def columns(self, x: Any) -> NDArray[np.float64] | None:
-        """The columns' scores for one example, None where it is not usual."""
-        terms = None if self.judged else self._terms(x, seen=False)
+    def columns(self, x: Any, *, encoded: bool = False) -> NDArray[np.float64] | None:
+        """The columns' scores for one example, None where it is not usual; a raw row may be `encoded` already."""
+        terms = None if self.judged else self._terms(x, self.find_encoded if encoded else self.find, seen=False)
         if terms is None:
             return None
         columns, values = terms
@@ -181,6 +183,11 @@ class OneLane:
         args = self.scheme, self.rule, given, self.across, self.known, np.zeros(self.spare), out.reshape(-1), winners
         self._call("weigh", weigh_all, *args)
         return out * self.scale, winners
+
+
+def _find_nothing(name: str, never: int) -> int:
+    """Raw rows are never usual: the way around encodes them."""
+    raise KeyError(name)
 
 
 def goes_on(model: Any, state: Any) -> bool:

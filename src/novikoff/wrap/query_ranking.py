@@ -22,6 +22,7 @@ from novikoff.learners.estimator import one_of
 from novikoff.learners.following import Following, Nobody, Onlooker
 from novikoff.learners.learner import Learner
 from novikoff.learners.linear import Linear
+from novikoff.learners.raw_rows import raw_batch
 from novikoff.learners.state import State
 from novikoff.parts.blame import UPDATES
 from novikoff.parts.queries import Desk, Queries, learn_queries
@@ -177,14 +178,18 @@ class QueryRanking(Stack, Linear):
         """Learns these queries once, going on from before; queries must be whole."""
         if self._state is None:
             self._check_all()
-        batch = door.batch(X, kind=None if self._state is None else self._state.kind)
+        raw = None if self._state is None else raw_batch(self._state, X)
+        batch = door.batch(X, kind=None if self._state is None else self._state.kind) if raw is None else raw
         grades, weights = self._graded(y, qid, batch.examples, sample_weight)
         state = self._state
         if state is None:
             state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, self._no_labels())
         else:
             self._goes_on(state)
-            self._same_features(batch)
+            if raw is None:
+                self._same_features(batch)
+            else:
+                self._make_room(state, batch.features)
         self._learn_queries(state, batch.rows, grades, weights)
         self._adopt(state)
         return self

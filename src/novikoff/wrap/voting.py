@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.learners import name_of
+from novikoff.learners.raw_rows import score_raw
 from novikoff.parts.trees import Trees, well_formed
 from novikoff.stream import door
 from novikoff.stream.labels import distinct
@@ -41,6 +42,8 @@ class Voters:
     slot_names: dict[int, str] | None = None
     positive: str | None = None
     """The label that was told from all others, where that was asked for."""
+    encoding: Any = None
+    """Encodes raw rows as the reader would (stream/encoding.py), once it is asked for; not saved."""
 
 
 class Voting(Solved):
@@ -82,6 +85,9 @@ class Voting(Solved):
 
     def _votes_of(self, X: Any) -> NDArray[np.float64]:
         state = self._fitted()
+        scores = score_raw(self, X)
+        if scores is not None:
+            return scores
         batch = door.batch(X, kind=state.kind)
         self._same_features(batch)
         return self._votes(state, gathered(batch, state.features))
