@@ -377,10 +377,10 @@ def _codes(column: Any, before: int) -> tuple[NDArray[np.int32], list[bytes]]:
 
 
 def _as_texts(column: Any) -> Any:
-    """A column as texts: whole numbers without a point, truth values as 1 and 0, as they are where they are numbers."""
+    """A column as texts, as CSV has them: whole numbers without a point, truth values as True and False."""
     arrow, types = _arrow(), _arrow().types
     if types.is_boolean(column.type):
-        column = column.cast(arrow.int8())
+        return arrow.array([None if v is None else str(v) for v in column.to_pylist()], arrow.large_string())
     if types.is_floating(column.type):
         values = [
             None if v is None or math.isnan(v) else str(int(v)) if v.is_integer() else repr(v)
