@@ -46,6 +46,7 @@ _HOME = {
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
     "read": "stream.batches",
+    "with_columns": "stream.raw_table",
     "separable": "certificates.separability",
     "save": "store",
     "load": "store",
@@ -59,6 +60,7 @@ _HOME = {
     "ServiceError": "errors",
     "SortedLabelsWarning": "errors",
     "UnknownColumnsWarning": "errors",
+    "DoubtfulColumnsWarning": "errors",
 }
 _MODULES = ("theory", "kernels")
 __all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604 - the names are the keys above
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from novikoff.certificates.separability import separable as separable
     from novikoff.certificates.verify import verify as verify
     from novikoff.client import Client as Client
+    from novikoff.errors import DoubtfulColumnsWarning as DoubtfulColumnsWarning
     from novikoff.errors import InputError as InputError
     from novikoff.errors import LabelError as LabelError
     from novikoff.errors import ModelFileError as ModelFileError
@@ -98,6 +101,7 @@ if TYPE_CHECKING:
     from novikoff.store import load as load
     from novikoff.store import save as save
     from novikoff.stream.batches import read as read
+    from novikoff.stream.raw_table import with_columns as with_columns
     from novikoff.wrap.adaboost import AdaBoost as AdaBoost
     from novikoff.wrap.all_vs_all import AllVsAll as AllVsAll
     from novikoff.wrap.bagging import Bagging as Bagging

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 
 class NovikoffError(Exception):
     """Every error that novikoff raises on purpose: catch this one to catch them all.
@@ -123,6 +125,10 @@ class SortedLabelsWarning(UserWarning):
     """
 
 
+class DoubtfulColumnsWarning(UserWarning):
+    """A column of a data frame may not be what it is taken for."""
+
+
 class UnknownColumnsWarning(UserWarning):
     """Raw rows have columns that the model was not trained with: they are ignored. Issued once for each model.
 
@@ -138,3 +144,11 @@ def not_fitted(subject: str) -> Exception:
     from sklearn.exceptions import NotFittedError
 
     return NotFittedError(f"{subject} has learned nothing yet: call fit, partial_fit or learn_one first.")
+
+
+def levels_to_user() -> int:
+    """Return the `stacklevel` of the caller's warning with which it names the user's line, not one of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("novikoff."):
+        level, frame = level + 1, frame.f_back
+    return level

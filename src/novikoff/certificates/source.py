@@ -16,6 +16,7 @@ from novikoff._records import asdict, replace
 from novikoff.certificates.measure import Batch, tidy
 from novikoff.errors import InputError
 from novikoff.learners.learner import Learner
+from novikoff.learners.raw_rows import first_batch
 from novikoff.stream import door
 from novikoff.stream.external_shuffle import Shuffler, seed_of
 from novikoff.stream.labels import Labels
@@ -58,7 +59,7 @@ class Arrays:
         self.X, self.y, self.qid, self.arriving = X, y, qid, arriving
 
     def about(self) -> dict[str, Any]:
-        batch = door.batch(self.X)
+        batch = first_batch(self.X)
         digest = hashlib.sha256()
         for array in batch.rows:
             digest.update(
@@ -94,7 +95,7 @@ class Arrays:
         yield from model.told_arrays(self.X, self.y, self.qid)
 
     def batches(self, labels: Labels, features: int) -> Iterator[Batch]:
-        rows = door.batch(self.X).rows
+        rows = first_batch(self.X).rows
         signs, _ = labels.signs(door.label_array(self.y))
         yield from tidy([(rows, signs)], features)
 

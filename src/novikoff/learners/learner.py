@@ -15,7 +15,7 @@ from novikoff._arrays import ArrayLike, NDArray, np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.estimator import seeded, truth, whole
 from novikoff.learners.fitted import Fitted
-from novikoff.learners.raw_rows import raw_batch, score_raw, undo_new_features
+from novikoff.learners.raw_rows import first_batch, raw_batch, score_raw, undo_new_features
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts.feature_sample import FeatureSample
@@ -205,11 +205,12 @@ class Learner(Fitted[State], ABC):
     def fit_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, classes: Any = None) -> int:
         """Do what fit does, with all of `classes` known where given; return the mistakes of the first pass."""
         self._check_all()
-        batch = door.batch(X)
+        batch = first_batch(X, warns=self.warns_of_sorted_labels)
         weights = door.weight_array(sample_weight, batch.examples)
         known = None if classes is None else self._no_labels().named(classes)
         signs, labels = self._told(y, batch.examples, known)
         state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
+        state.reading = batch.reading
         orders = self._orders(state, batch.examples)
         mistakes = self._learn(state, batch.rows, signs, weights, orders)
         self._adopt(state)
@@ -230,12 +231,13 @@ class Learner(Fitted[State], ABC):
         old = self._state
         with undo_new_features(old):
             raw = None if old is None else raw_batch(old, X)
-            batch = door.batch(X, kind=old.kind if old else None) if raw is None else raw
+            batch = raw or (first_batch(X, warns=True) if old is None else door.batch(X, kind=old.kind))
             weights = door.weight_array(sample_weight, batch.examples)
             labels = old.labels if old else self._no_labels()
             signs, labels = self._told(y, batch.examples, labels if classes is None else labels.named(classes))
             if old is None:
                 state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
+                state.reading = batch.reading
             else:
                 self._goes_on(old)
                 if raw is None:

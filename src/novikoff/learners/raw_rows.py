@@ -7,6 +7,7 @@ from typing import Any
 from novikoff._arrays import NDArray, np
 from novikoff.errors import InputError
 from novikoff.stream import door
+from novikoff.stream.names import Names
 from novikoff.stream.rows import Dense, Rows, Sparse, how_many
 
 
@@ -28,23 +29,28 @@ def score_raw(model: Any, X: Any) -> NDArray[Any] | None:
     """Return the scores of many raw rows, as `novikoff predict` makes them; None where X is not raw rows."""
     state = model._fitted()
     encoding = _encoding(state)
-    if encoding is None or not encoding.takes(X):
+    if encoding is None or not encoding.takes(bare_rows(X)):
         return None
     score = model.scorer(known=True)
-    parts = [score(batch.rows) for batch in encoding.batches(X, state.names)]
+    parts = [score(batch.rows) for batch in encoding.batches(bare_rows(X), state.names)]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def raw_batch(state: Any, X: Any) -> door.Batch | None:
     """Return many raw rows to be learned, None where X is not raw rows; new names are added to those of the model."""
     encoding = _encoding(state)
-    if encoding is None or not encoding.takes(X):
+    if encoding is None or not encoding.takes(bare_rows(X)):
         return None
+    return _encoded(encoding, bare_rows(X), state.names, state.kind)
+
+
+def _encoded(encoding: Any, X: Any, names: Names | None, kind: Any) -> door.Batch:
+    """Encode rows to be learned; new names are added."""
     from novikoff.stream.encoding import joined
 
     parts, features = list[Rows](), 0
-    for batch in encoding.batches(X, state.names, learns=True):
-        values, features = batch.rows.values.astype(state.kind), max(features, batch.features)
+    for batch in encoding.batches(X, names, learns=True):
+        values, features = batch.rows.values.astype(kind), max(features, batch.features)
         if isinstance(batch.rows, Dense):
             parts.append(Dense(values, batch.rows.width))
         else:
@@ -54,6 +60,31 @@ def raw_batch(state: Any, X: Any) -> door.Batch | None:
     if how_many(rows) == 0:
         raise InputError("There are no rows to learn from.")
     return door.Batch(rows, how_many(rows), features, None)
+
+
+def bare_rows(X: Any) -> Any:
+    """Return rows without what was said of their columns, which a model knows that was fitted before."""
+    from novikoff.stream.raw_table import RawRows
+
+    return X.X if isinstance(X, RawRows) else X
+
+
+def first_batch(X: Any, *, warns: bool = False) -> door.Batch:
+    """Return the rows that a model is fitted to. Raw ones (texts, dicts, frames with texts) are encoded, and bring the
+    settings of their encoding."""
+    from novikoff.stream.raw_table import is_raw, settle
+
+    if not is_raw(X):
+        return door.batch(X)
+    from novikoff.stream.encoding import Encoding
+
+    rows, settings = settle(X, warns=warns)
+    encoding = Encoding(settings)
+    grows, columns = encoding.grows, encoding.writer.format.columns
+    names = Names() if grows else None
+    batch = _encoded(encoding, rows, names, np.dtype("float32"))
+    known = list(names.columns) if names is not None else columns
+    return batch._replace(names=known, features=len(known) if grows and known else batch.features, reading=settings)
 
 
 class undo_new_features:  # noqa: N801 - used as a function is

@@ -25,6 +25,8 @@ class Batch(NamedTuple):
     examples: int
     features: int
     names: list[str] | None
+    reading: dict[str, Any] | None = None
+    """How the rows were encoded, where they were raw."""
 
 
 def batch(X: Any, *, kind: Any = None) -> Batch:

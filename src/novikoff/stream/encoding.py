@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from novikoff._bytes import PADDING
 from novikoff._records import NamedTuple, asdict, replace
-from novikoff.errors import InputError, UnknownColumnsWarning
+from novikoff.errors import InputError, UnknownColumnsWarning, levels_to_user
 from novikoff.stream import formats
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.contract import Format, Parsed, Parser
@@ -230,7 +230,7 @@ class Encoding:
             warnings.warn(
                 f"The model has no column {name!r}: it is ignored, and so are others that it has not learned.",
                 UnknownColumnsWarning,
-                stacklevel=2,
+                stacklevel=levels_to_user(),
             )
 
     def describe_unknown(self) -> str | None:
@@ -445,10 +445,10 @@ class _Texts(_Writer):
         return _utf8(self.label + record.replace("\n", " ")) + b"\n" if record.strip(_BLANKS) else b"\n"
 
     def takes(self, X: Any) -> bool:
-        return super().takes(X) or (_is_frame(X) and len(_columns(X)) == 1)
+        return super().takes(X) or (is_frame(X) and len(columns_of(X)) == 1)
 
     def records(self, X: Any) -> Iterator[Any]:
-        if not _is_frame(X):
+        if not is_frame(X):
             yield from super().records(X)
             return
         for row in _rows_of_frame(X):
@@ -480,10 +480,10 @@ class _Objects(_Writer):
         return _utf8(text) + b"\n"
 
     def takes(self, X: Any) -> bool:
-        return super().takes(X) or _is_frame(X)
+        return super().takes(X) or is_frame(X)
 
     def records(self, X: Any) -> Iterator[Any]:
-        return _rows_of_frame(X) if _is_frame(X) else super().records(X)
+        return _rows_of_frame(X) if is_frame(X) else super().records(X)
 
 
 class _Table(_Writer):
@@ -571,7 +571,7 @@ class _Table(_Writer):
     # --- Data frames and Arrow tables ---
 
     def takes(self, X: Any) -> bool:
-        return super().takes(X) or (_is_frame(X) and self._named(_columns(X)) is not None)
+        return super().takes(X) or (is_frame(X) and self._named(columns_of(X)) is not None)
 
     def _named(self, columns: list[Any]) -> list[Any] | None:
         """The names of a frame's columns. Where they are numbers, they stand for the columns of the file in order."""
@@ -582,9 +582,9 @@ class _Table(_Writer):
         return next((list(some) for some in places if len(some) == len(columns)), None)
 
     def records(self, X: Any) -> Iterator[Any]:
-        if not _is_frame(X):
+        if not is_frame(X):
             return super().records(X)
-        columns = self._named(_columns(X)) or []
+        columns = self._named(columns_of(X)) or []
         return (dict(zip(columns, row.values(), strict=True)) for row in _rows_of_frame(X))
 
     def arrow_format(self) -> Any:
@@ -592,9 +592,9 @@ class _Table(_Writer):
         return kind(**{name: value for name, value in asdict(self.format).items() if name in _fields(kind)})
 
     def record_batches(self, X: Any) -> Iterator[Any] | None:
-        if not _is_frame(X) or find_spec("pyarrow") is None:
+        if not is_frame(X) or find_spec("pyarrow") is None:
             return None
-        columns = self._named(_columns(X)) or []
+        columns = self._named(columns_of(X)) or []
         arrow = import_module("pyarrow")
         rows = max(1, ARROW_CELLS // len(self.places))
         arrays = {}
@@ -788,12 +788,12 @@ def _first(X: Any) -> Any:
     return first.as_py() if hasattr(first, "as_py") else first
 
 
-def _is_frame(X: Any) -> bool:
+def is_frame(X: Any) -> bool:
     """Whether X is a data frame of pandas or polars, or a table or record batch of Arrow."""
     return hasattr(X, "columns") and (hasattr(X, "to_dict") or hasattr(X, "to_pylist"))
 
 
-def _columns(X: Any) -> list[Any]:
+def columns_of(X: Any) -> list[Any]:
     return list(X.schema.names if _is_arrow(X) else X.columns)
 
 
@@ -816,7 +816,7 @@ def _column(X: Any, k: int) -> Any:
 
 def _rows_of_frame(X: Any) -> Iterator[dict[Any, Any]]:
     """Dicts, for some rows at a time."""
-    rows = max(1, ARROW_CELLS // max(1, len(_columns(X))))
+    rows = max(1, ARROW_CELLS // max(1, len(columns_of(X))))
     for start in range(0, _length(X), rows):
         if hasattr(X, "iloc"):
             yield from X.iloc[start : start + rows].to_dict("records")

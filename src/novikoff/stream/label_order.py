@@ -8,13 +8,12 @@ correlated over time.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 
 from novikoff._arrays import NDArray, np
 from novikoff._jit import compiled_brief
-from novikoff.errors import SortedLabelsWarning
+from novikoff.errors import SortedLabelsWarning, levels_to_user
 
 MIN_EXPECTED_CHANGES = 20
 MAX_CHANGE_RATIO = 0.1
@@ -191,18 +190,10 @@ class LabelOrder:
         """Issue SortedLabelsWarning if the labels are sorted, once. Small batches are looked at now and then."""
         if self.warns and not self._pending and self.is_sorted:
             self.warns = False
-            warnings.warn(f"{self.describe('The data')} {advice}", SortedLabelsWarning, stacklevel=_levels_to_user())
+            warnings.warn(f"{self.describe('The data')} {advice}", SortedLabelsWarning, stacklevel=levels_to_user())
 
 
 def _empty_tally(classes: int) -> NDArray[np.int64]:
     tally = np.zeros(COUNTS + classes, np.int64)
     tally[LAST] = NO_LABEL
     return tally
-
-
-def _levels_to_user() -> int:
-    """Return the `stacklevel` of the caller's warning with which it names the user's line, not one of this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("novikoff."):
-        level, frame = level + 1, frame.f_back
-    return level

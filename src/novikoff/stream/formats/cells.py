@@ -39,6 +39,7 @@ BLANK = ABSENT = -1
 NO_SEED: Any = np.uint64(0)
 _CAPITALS, _THREE, _FOUR = np.uint64(0x4040404040404040), np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
 _NAN, _INF = (np.uint64(int.from_bytes(spelled, "little")) for spelled in (b"nan", b"inf"))
+_TRUE, _FALS = (np.uint64(int.from_bytes(spelled, "little")) for spelled in (b"true", b"fals"))
 # Of up to four letters, with their number above them.
 _MISSING = tuple(
     np.uint64(int.from_bytes(spelled, "little") | len(spelled) << 32)
@@ -202,6 +203,17 @@ def is_infinite(text: Bytes, start: int, stop: int) -> bool:
     return small(word(text, start) & _THREE) == _INF and (stop - start == 3 or stop - start == 8)
 
 
+@compiled
+def truth_of(text: Bytes, start: int, stop: int) -> int:
+    """1 for true and 0 for false, in small or capital letters; ABSENT for anything else."""
+    letters = small(word(text, start) & _FOUR)
+    if stop - start == 4 and letters == _TRUE:
+        return 1
+    if stop - start == 5 and letters == _FALS and (text[stop - 1] | 32) == 101:
+        return 0
+    return ABSENT
+
+
 @compiled_apart
 def one_number(text: Bytes, start: int, stop: int, quote: int) -> tuple[int, float]:
     """A cell with a number, exactly: (reason or 0 or ABSENT, value)."""
@@ -212,6 +224,9 @@ def one_number(text: Bytes, start: int, stop: int, quote: int) -> tuple[int, flo
         return (0 if abs(value) <= LARGEST_VALUE else RANGE), value
     if is_missing(text, start, stop):
         return ABSENT, 0.0
+    truth = truth_of(text, start, stop)
+    if truth != ABSENT:
+        return 0, float(truth)
     return (RANGE if is_infinite(text, start, stop) else NUMBER), 0.0
 
 

@@ -212,7 +212,7 @@ class Table(Format):
         found += doubts_about_label(label)
         seen = [(self.opened.survey[c], KIND_NAMES[self.kind_of(c)]) for c in self.features]
         found += doubts_about_features(seen)
-        telling = [column.name for column, _ in seen if predicts_alone(column, label)]
+        telling = [column.name for column, _ in seen if label.values and predicts_alone(column, label)]
         if telling:
             found.append(
                 f"{listed(telling)} alone {'tells' if len(telling) == 1 else 'tell'} the label in all"

@@ -1,0 +1,162 @@
+"""How raw rows that a model is fitted to are encoded: a data frame with texts and categories, dicts, or texts.
+
+A column is numeric where its values are numbers or truth values, and categorical otherwise, unless `with_columns` says
+otherwise. The settings that are found are those of a CSV file with these columns, or of labelled text: the model keeps
+them, and takes such rows, and such files, ever after. A table has a column for the label, which rows need not have.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from novikoff._records import NamedTuple
+from novikoff.errors import DoubtfulColumnsWarning, InputError, levels_to_user
+from novikoff.stream.options import Options, checked
+
+LOOKED_AT = 1000  # rows
+NUMBER_KINDS = "biuf"
+_FLAG = re.compile(r"--(\w+) (\S+)")
+
+
+class RawRows(NamedTuple):
+    """Rows, and what was said of their columns."""
+
+    X: Any
+    options: Options
+
+
+def with_columns(
+    X: Any,
+    *,
+    text: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
+    numeric: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    missing: str = "absent",
+    bits: int | None = None,
+    words: int | None = None,
+    letters: int | None = None,
+    scale: str | None = None,
+) -> RawRows:
+    """Return rows to be fitted, with what is said of their columns; the names are those of the command line's options.
+
+    >>> from novikoff import Auto, with_columns
+    >>> rows = [{"size": 3, "zip": 50667, "about": "red wine"}, {"size": 4, "zip": 50668, "about": "white bread"}]
+    >>> model = Auto().fit(with_columns(rows, text="about", categorical="zip"), ["drink", "food"])
+    >>> model.predict_one({"size": 3, "zip": 50667, "about": "some wine"})
+    'drink'
+    """
+    texts = _names(text)
+    options = Options(
+        text=",".join(texts) or None,
+        categorical=_names(categorical),
+        numeric=_names(numeric),
+        ignore=_names(ignore),
+        missing=missing,
+        bits=bits,
+        words=words,
+        letters=letters,
+        scale=scale,
+    )
+    return RawRows(X, checked(options))
+
+
+def _names(said: str | Sequence[str]) -> tuple[str, ...]:
+    return (said,) if isinstance(said, str) else tuple(said)
+
+
+def is_raw(X: Any) -> bool:
+    """Whether X is rows that must be encoded, and not numbers."""
+    if isinstance(X, RawRows):
+        return True
+    if isinstance(X, list | tuple) and X:
+        return isinstance(X[0], str) or (isinstance(X[0], Mapping) and all(isinstance(name, str) for name in X[0]))
+    dtype = getattr(X, "dtype", None)
+    if dtype is not None and getattr(X, "ndim", 1) == 1 and len(X):
+        first = X.iloc[0] if hasattr(X, "iloc") else X[0]
+        return isinstance(first, str | Mapping)
+    if not hasattr(X, "columns"):
+        return False
+    from novikoff.stream.encoding import is_frame
+
+    return is_frame(X) and any(_is_text(X, k) for k in range(len(_columns(X))))
+
+
+def settle(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
+    """Return the rows themselves, and the settings of their encoding; `warns` of doubtful columns."""
+    from novikoff.stream.formats.text import Text
+
+    rows, options = (X.X, X.options) if isinstance(X, RawRows) else (X, Options())
+    from novikoff.stream.encoding import is_frame
+
+    if not is_frame(rows):
+        first = next(iter(rows), None)
+        if isinstance(first, str):
+            return rows, Text.settled(options, b"x\ty\n", "X").settings()
+        if not isinstance(first, Mapping):
+            raise InputError("Raw rows are a data frame, a list of dicts with names as keys, or a list of texts.")
+    return rows, _table(rows, options, warns).settings()
+
+
+def _table(rows: Any, options: Options, warns: bool) -> Any:
+    from novikoff._records import replace
+    from novikoff.stream.encoding import category, is_frame
+    from novikoff.stream.formats.column_survey import Column
+    from novikoff.stream.formats.csv import Csv
+    from novikoff.stream.formats.table import settled_columns, unique_names
+
+    if is_frame(rows):
+        names = [str(name) for name in _columns(rows)]
+        numeric = [not _is_text(rows, k) for k in range(len(names))]
+        values: list[list[Any]] = [_some(rows, k) for k in range(len(names))]
+    else:
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        numeric = [not any(isinstance(value, str) for value in columns[name]) for name in names]
+        values = [columns[name][:: max(1, len(rows) // LOOKED_AT)][:LOOKED_AT] for name in names]
+    names = list(unique_names(names, "X"))
+    survey = [Column(name, tuple(category(value).encode("utf-8", "replace") for value in column))
+              for name, column in zip(names, values, strict=True)]  # fmt: skip
+    label = "label"
+    while label in names:
+        label += "_"
+    survey.append(Column(label, ()))
+    fields = settled_columns(
+        replace(options, label=label), [*names, label], [*numeric, False], survey, "X", header=True
+    )
+    table = Csv(**fields)
+    table.opened.survey = survey
+    for doubt in table.doubts() if warns else ():
+        said = _FLAG.sub(r"with_columns(X, \1='\2')", doubt)
+        warnings.warn(said[0].upper() + said[1:], DoubtfulColumnsWarning, stacklevel=levels_to_user())
+    return table
+
+
+def _columns(X: Any) -> list[Any]:
+    from novikoff.stream.encoding import columns_of
+
+    return columns_of(X)
+
+
+def _is_text(X: Any, k: int) -> bool:
+    """Whether column k of a frame is texts or categories."""
+    if hasattr(X, "iloc"):
+        column = X.iloc[:, k]
+        if getattr(column.dtype, "kind", "O") != "O":
+            return False
+        return str(column.dtype) != "object" or any(isinstance(value, str) for value in column)
+    name = str(X.schema.field(k).type if hasattr(X, "to_pylist") else X.dtypes[k]).lower()
+    return any(part in name for part in ("str", "utf8", "cat", "enum", "dictionary"))
+
+
+def _some(X: Any, k: int) -> list[Any]:
+    """Up to LOOKED_AT values of column k, evenly spread."""
+    if hasattr(X, "iloc"):
+        column = X.iloc[:: max(1, len(X) // LOOKED_AT), k]
+        return list(column[:LOOKED_AT])
+    column = X.column(k) if hasattr(X, "to_pylist") else X.to_series(k)
+    values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    return list(values[:: max(1, len(values) // LOOKED_AT)][:LOOKED_AT])

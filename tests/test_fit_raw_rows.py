@@ -1,0 +1,180 @@
+"""Fitting data frames with texts and categories, dicts and texts: the encoding becomes part of the model."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from novikoff import (
+    AROW,
+    Auto,
+    DoubtfulColumnsWarning,
+    InputError,
+    Kesler,
+    Perceptron,
+    SortedLabelsWarning,
+    certify,
+    load,
+    save,
+    verify,
+    with_columns,
+)
+from novikoff.cli.main import main
+from novikoff.store import to_bytes
+from novikoff.stream.raw_table import is_raw
+
+pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
+
+
+def rows(count: int = 60) -> list[dict[str, Any]]:
+    draw = random.Random(4)
+    return [
+        {
+            "age": draw.randint(18, 90),
+            "job": draw.choice(["nurse", "cook, chef", None, "pilot"]),
+            "zip": draw.choice([50667.0, 50668.0, None]),
+            "note": " ".join(draw.choice(["red", "blue", "Green", "good"]) for _ in range(5)),
+            "size": draw.gauss(0, 3),
+            "new": draw.random() < 0.5,
+        }
+        for _ in range(count)
+    ]
+
+
+LABELS = ["good" if "good" in row["note"].split()[:2] else "other" for row in rows()]
+FRAME = pandas.DataFrame(rows())
+SAID: dict[str, Any] = {"text": "note", "categorical": ["zip"], "ignore": "size"}
+
+
+@pytest.mark.parametrize("model", [Auto(), Perceptron(average=True), AROW(passes=2), Kesler(Perceptron())], ids=repr)
+@pytest.mark.parametrize("data", [FRAME, rows()], ids=["frame", "dicts"])
+def test_the_same_scores_everywhere(model: Any, data: Any, tmp_path: Path) -> None:
+    model = type(model)(**model.get_params(deep=False)).fit(with_columns(data, **SAID), LABELS)
+    save(model, tmp_path / "m.model")
+    loaded = load(tmp_path / "m.model")
+    scores = model.decision_function(FRAME)
+    for other in (
+        loaded.decision_function(FRAME),
+        loaded.decision_function(rows()),
+        loaded.decision_function(FRAME[FRAME.columns[::-1]]),
+        model.decision_function(with_columns(FRAME, **SAID)),
+    ):
+        np.testing.assert_array_equal(other, scores)
+    single = [loaded.score_one(row) for row in rows()]
+    if isinstance(model, Kesler):
+        single = [score["other"] - score["good"] for score in single]
+        scores = scores[:, 1] - scores[:, 0] if scores.ndim == 2 else scores
+    np.testing.assert_allclose(single, scores, rtol=1e-15 if isinstance(model, Kesler) else 0)
+    FRAME.astype({"zip": "Int64"}).assign(label=LABELS).to_csv(tmp_path / "d.csv", index=False)
+    assert main(["predict", str(tmp_path / "m.model"), str(tmp_path / "d.csv"), "--output", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out").read_text().split("\n")[:-1] == model.predict(FRAME).tolist()
+
+
+def test_a_frame_and_dicts_give_the_same_model() -> None:
+    models = [to_bytes(Perceptron().fit(with_columns(data, **SAID), LABELS)) for data in (FRAME, rows())]
+    assert models[0] == models[1]
+
+
+def test_a_file_and_a_frame_have_the_same_features(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    FRAME.drop(columns="new").assign(label=LABELS).to_csv(path, index=False)
+    arguments = ["--learner", "perceptron", "--categorical", "zip", "--quiet", "--no-shuffle"]
+    assert main(["learn", str(path), *arguments, "--save", str(tmp_path / "m.model")]) == 0
+    columns = ["age", "job", "zip", "note", "size"]
+    frame = with_columns(FRAME[columns].astype({"zip": object}), categorical="zip", ignore="note")
+    mine = Perceptron().partial_fit(frame, LABELS, classes=["good", "other"])
+    theirs = load(tmp_path / "m.model")
+    assert sorted(theirs.feature_names_in_)[:4] == ["age", "job=cook, chef", "job=nurse", "job=pilot"]
+    assert "zip=50667.0" in theirs.feature_names_in_  # as the file has it
+    assert "zip=50667" in mine.feature_names_in_
+
+
+def test_certificates_of_raw_rows() -> None:
+    with pytest.warns(DoubtfulColumnsWarning):
+        model = Perceptron().fit(FRAME, LABELS)
+    certificate = certify(model, FRAME, LABELS)  # which does not warn once more
+    assert verify(certificate, FRAME, LABELS) == []
+    assert verify(certificate, FRAME.assign(job="cook"), LABELS) != []
+    said = with_columns(FRAME, **SAID)
+    assert verify(certify(Perceptron().fit(said, LABELS), said, LABELS), said, LABELS) == []
+
+
+def test_texts() -> None:
+    texts = [row["note"] for row in rows()]
+    model = Perceptron().fit(texts, LABELS)
+    assert model.n_features_in_ == 1 << 18
+    assert model.predict(np.array(texts)).tolist() == model.predict(pandas.Series(texts)).tolist()
+    assert [model.predict_one(text) for text in texts] == model.predict(texts).tolist()
+    model.partial_fit(["bad bad bad"] * 3, ["other"] * 3).learn_one("good good", "good")
+    assert model.ledger_.examples == 64
+    pairs = Perceptron().fit(with_columns(texts, words=2, letters=3), LABELS)
+    assert pairs.predict_one("a good one") in ("good", "other")
+
+
+def test_columns_that_are_doubtful_are_named() -> None:
+    with pytest.warns(DoubtfulColumnsWarning) as caught:
+        Perceptron().fit(FRAME.assign(code=[k % 7 for k in range(60)]), LABELS)
+    said = " ".join(str(warning.message) for warning in caught)
+    assert "Column 'note' (" in said
+    assert "with_columns(X, text='note') makes features of the words" in said
+    assert "with_columns(X, categorical='code') if so" in said
+    assert all(warning.filename == __file__ for warning in caught)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DoubtfulColumnsWarning)
+        Perceptron().fit(with_columns(FRAME, **SAID), LABELS)
+
+
+def test_columns_that_are_wrong_are_refused() -> None:
+    for said, message in (
+        ({"text": "nothing"}, "--text must be a column"),
+        ({"ignore": list(FRAME.columns)}, "no column is left"),
+        ({"missing": "maybe"}, "missing must be one of absent, indicator, error"),
+    ):
+        with pytest.raises(InputError, match=message):
+            Perceptron().fit(with_columns(FRAME, **said), LABELS)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"Row \d+: column 'job' has no value, which --missing error refuses"):
+        Perceptron().fit(with_columns(FRAME, **{**SAID, "ignore": "zip", "categorical": ()}, missing="error"), LABELS)
+    with pytest.raises(InputError, match="Raw rows are a data frame, a list of dicts"):
+        Perceptron().fit(with_columns([[1, 2]]), [0])
+
+
+def test_numbers_are_not_raw() -> None:
+    numbers = FRAME[["age", "size"]]
+    for data in (numbers, numbers.to_numpy(), numbers.to_numpy().tolist(), FRAME["age"].to_numpy(), []):
+        assert not is_raw(data)
+    assert is_raw(FRAME)
+    model = Perceptron().fit(numbers, LABELS)
+    assert model._state is not None
+    assert model._state.reading is None
+
+
+def test_missing_values_can_be_features() -> None:
+    model = AROW().fit(with_columns(FRAME, **SAID, missing="indicator", bits=0), LABELS)
+    assert {"job is missing", "zip is missing"} <= set(model.feature_names_in_)
+    bare = {name: value for name, value in rows()[0].items() if name not in ("job", "zip")}
+    assert model.score_one(bare) == model.score_one({**bare, "job": None, "zip": float("nan")})
+
+
+def test_other_tables() -> None:
+    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra")
+    expected = to_bytes(Perceptron().fit(with_columns(rows(), **SAID), LABELS))
+    for data in (polars.DataFrame(rows()), arrow.Table.from_pylist(rows())):
+        assert is_raw(data)
+        assert to_bytes(Perceptron().fit(with_columns(data, **SAID), LABELS)) == expected
+
+
+def test_streams_go_on() -> None:
+    model = Perceptron()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SortedLabelsWarning)
+        for start in range(0, 60, 20):
+            data = FRAME[start : start + 20]
+            model.partial_fit(with_columns(data, **SAID), LABELS[start : start + 20], classes=["good", "other"])
+    whole = Perceptron().partial_fit(with_columns(FRAME, **SAID), LABELS, classes=["good", "other"])
+    np.testing.assert_array_equal(model.decision_function(FRAME), whole.decision_function(FRAME))
