@@ -78,8 +78,8 @@ def test_cells_of_tables(text: bytes, delimiter: int) -> None:
     text += b"\n"
     start, stop = PADDING, PADDING + len(text)
     looked, meant = room(text), room(text)
-    found = records._cells(padded(text), start, stop, delimiter, *looked)
-    assert found == records._plain_cells(padded(text), start, stop, delimiter, *meant)
+    found = records._cells(padded(text), start, stop, delimiter, records.QUOTE, *looked)
+    assert found == records._plain_cells(padded(text), start, stop, delimiter, records.QUOTE, *meant)
     count, odd, _, _ = found
     marks = int(meant[1][count - 1]) + 8
     assert looked[0][:marks].tolist() == meant[0][:marks].tolist()
@@ -87,7 +87,7 @@ def test_cells_of_tables(text: bytes, delimiter: int) -> None:
     assert looked[2][:count].tolist() == meant[2][:count].tolist()
     assert looked[3][:odd].tolist() == meant[3][:odd].tolist()
     ends = [
-        function(padded(text), start, stop, delimiter, records.NOWHERE)
+        function(padded(text), start, stop, delimiter, records.QUOTE, records.NOWHERE)
         for function in (records._last_end, records._plain_last_end)
     ]
     assert ends[0] == ends[1]

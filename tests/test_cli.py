@@ -46,8 +46,8 @@ def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 def test_learn_gives_the_promised_keys(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = result(capsys, "learn", str(data), "--quiet")
-    keys = "learner examples features mistakes updates progressive_error seconds examples_per_second radius warnings"
-    assert list(out) == keys.split()
+    keys = "learner examples features mistakes updates progressive_error seconds examples_per_second radius"
+    assert list(out) == [*keys.split(), "read", "notes", "warnings"]
     assert (out["examples"], out["features"], out["learner"]) == (4, 10, "auto")
 
 
@@ -233,7 +233,7 @@ def test_many_labels_are_an_error_for_two_classes_only(capsys: pytest.CaptureFix
 def test_progress_at_doubling_intervals(data: Path) -> None:
     done = run("learn", str(data), "--passes", "4")
     shown = [line.split()[0] for line in done.stderr.splitlines()]
-    assert shown == ["examples", "1", "2", "4", "8", "16"]
+    assert shown == ["reading", "label", "examples", "1", "2", "4", "8", "16"]
     assert "learner     auto" in done.stdout
     assert run("learn", str(data), "--quiet").stderr == ""
 

@@ -82,6 +82,12 @@ FORMATS: dict[str, list[Format]] = {
         table(MIXED, bits=4, signed=True),
         table(MIXED.replace(b"y,", b"", 1), bits=0, label="d", header=True, delimiter=","),
         table(TABLE, bits=18),
+        table(TABLE, ignore=("c",), weight="b"),
+        table(TABLE, ignore=("a", "i"), missing="error"),
+        table(MIXED, text="b", words=2, letters=3, weight="c"),
+        table(MIXED, text="d,b", bits=0, scale="unit", ignore=("a",)),
+        table(MIXED, missing="indicator"),
+        table(MIXED, missing="error", bits=4),
     ],
     "tsv": [
         table(TABLE.replace(b",", b"\t"), Tsv),
@@ -96,6 +102,8 @@ FORMATS: dict[str, list[Format]] = {
         JsonLines("label", "t,a.t", words=2, letters=3),
         JsonLines("a.b", "t", scale="unit", lower=False, bits=0),
         JsonLines("label", "t,u", words=8, scale="count", bits=4, signed=True),
+        JsonLines("label", "t", bits=0, ignore=("a",), categorical=("n", "b.0")),
+        JsonLines("label", "t", only=("a", "t")),
     ],
     "text": [
         Text("tab", words=2),
@@ -119,6 +127,7 @@ CUT: dict[str, list[tuple[Format, dict[str, Any]]]] = {
         (FORMATS["csv"][0], {"label": "e"}),
         (FORMATS["csv"][3], {}),
         (FORMATS["csv"][3], {"bits": 0}),
+        (FORMATS["csv"][3], {"text": "b", "missing": "indicator", "ignore": ("c",), "label": "y"}),
         (FORMATS["csv"][3], {"delimiter": ",", "header": True, "label": "1"}),
     ],
     "tsv": [(FORMATS["tsv"][0], {}), (FORMATS["tsv"][1], {}), (FORMATS["tsv"][1], {"bits": 0})],
@@ -554,7 +563,8 @@ class Fuzz:
             end = fmt.last_end(block.text, PADDING, PADDING + cut) - PADDING
             assert end == expected_end(content[:cut], fmt), "the last record ends elsewhere"
             if late:
-                parser._make_room(block.size)
+                places = [parser._current_places()] if isinstance(fmt, Csv) else []
+                parser._make_room(block.size, *places)
             self.fences.enclose(parser, late=late, garbage=late)
             start = time.perf_counter()
             parsed = parser.parse(block)

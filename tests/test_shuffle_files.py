@@ -210,7 +210,7 @@ def test_long_data_comes_in_several_batches(tmp_path: Path) -> None:
 
 
 def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
-    for name, header in (("a", "label,p,q"), ("b", "label,p,r")):
+    for name, header in (("a", "label,p,q"), ("b", "label,r,s")):
         (tmp_path / f"{name}.csv").write_text(f"{header}\n1,2,3\n0,1,1\n")
     with pytest.raises(InputError, match=r"b\.csv"):
         collect(shuffled(tmp_path / "a.csv", tmp_path / "b.csv"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,7 +87,15 @@ def read(
     features: int | None = None,
     label: str | int | None = None,
     text: str | None = None,
+    ignore: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    numeric: Sequence[str] = (),
+    weight: str | None = None,
+    missing: str = "absent",
     delimiter: str | None = None,
+    quote: str | None = None,
+    encoding: str | None = None,
     header: bool | None = None,
     bits: int | None = None,
     signed: bool = False,
@@ -130,7 +138,15 @@ def read(
         format=format,
         label=None if label is None else str(label),
         text=text,
+        ignore=tuple(ignore),
+        columns=tuple(columns),
+        categorical=tuple(categorical),
+        numeric=tuple(numeric),
+        weight=weight,
+        missing=missing,
         delimiter=delimiter,
+        quote=quote,
+        encoding=encoding,
         header=header,
         bits=bits,
         signed=signed,

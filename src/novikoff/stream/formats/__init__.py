@@ -95,7 +95,7 @@ def _first_lines(head: bytes) -> list[bytes]:
 def _is_labelled_text(lines: list[bytes]) -> bool:
     """One tab in each line, after a label without blanks, and several words after it in some line."""
     parts = [line.split(b"\t") for line in lines]
-    if not all(len(p) == 2 and b" " not in p[0] for p in parts):
+    if not parts or not all(len(p) == 2 and b" " not in p[0] for p in parts):
         return False
-    repeated = len({p[0] for p in parts}) < len(parts) or len(parts) == 1  # a label, not the names of two columns
-    return repeated and any(b" " in p[1].strip() for p in parts)
+    named = parts[0][0].strip().lower() in (b"label", b"class", b"target", b"y")  # the names of two columns
+    return not named and any(b" " in p[1].strip() for p in parts)
