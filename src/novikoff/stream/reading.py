@@ -246,6 +246,11 @@ class Reading:
         """The same from the cache, or from the text with a cache made of it."""
         from novikoff.stream import cache
 
+        if settled.bits_used == 0 and self.options.bits is None:
+            note = "--cache is not used: the categories of this table have names, not slots; --bits 18 hashes them"
+            self.notes += [] if note in self.notes else [note]
+            yield from self._text(feed, settled, lines)
+            return
         named = settled.bits_used == 0 or self.options.keep_names > 0
         if named or self.options.several_labels or feed.status is None:
             raise InputError(

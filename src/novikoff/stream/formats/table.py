@@ -288,7 +288,7 @@ def _bits(options: Any, categories: list[Column], texts: bool) -> int:
     """Of hashed features; 0 where a dictionary will do."""
     if options.bits is not None:
         return int(options.bits)
-    needs_slots = texts or options.hashes_names or options.signed or options.cache or options.map is not None
+    needs_slots = texts or options.hashes_names or options.signed or options.map is not None
     few = sum(len(column.distinct) for column in categories) <= MOST_CATEGORIES
     return DEFAULT_BITS if needs_slots or not few else 0
 
