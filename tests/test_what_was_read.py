@@ -267,6 +267,32 @@ def test_a_dictionary_that_becomes_large_is_begun_anew(
     assert learn(path, "--bits", "0")["features"] == 60
 
 
+# --- Certificates ---
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--label", "survived"],
+        ["--label", "4", "--categorical", "pclass", "--ignore", "age"],
+        ["--label", "survived", "--text", "sex", "--letters", "2", "--numeric", "pclass"],
+        ["--label", "survived", "--missing", "indicator", "--weight", "age", "--bits", "10"],
+        ["--label", "survived", "--columns", "sex", "--learner", "elimination"],
+    ],
+    ids=" ".join,
+)
+def test_a_model_is_certified_without_saying_again_how_it_was_read(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, model, document = titanic(tmp_path / "t.csv"), tmp_path / "m.model", tmp_path / "c.json"
+    if "--learner" not in options:
+        options = [*options, "--learner", "perceptron"]
+    assert main(["learn", str(data), *options, "--save", str(model), "--quiet"]) == 0
+    assert main(["certify", str(model), str(data), "--output", str(document)]) == 0
+    assert main(["verify", str(document), str(data)]) == 0
+    capsys.readouterr()
+
+
 # --- One way to read, whatever the order of columns ---
 
 

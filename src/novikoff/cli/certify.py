@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli.reading import DATA, add_reading, options_of
+from novikoff.cli.reading import DATA, add_reading, as_learned, options_of
 from novikoff.cli.reporting import add_report, write_report
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
@@ -62,7 +62,8 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.output, options.report):
         if path:
             check_writable(path)
-    certificate, replayed, source = _made(model, options_of(options), options.passes, options)
+    ways = as_learned(options_of(options), getattr(getattr(model, "_state", None), "reading", None))
+    certificate, replayed, source = _made(model, ways, options.passes, options)
     if getattr(model._state, "slot_names", None):  # kept for people: they are no part of what was learned
         replayed._state.slot_names = model._state.slot_names
     if to_bytes(replayed) != to_bytes(model):

@@ -234,6 +234,7 @@ def _reading_options(model: Any, options: argparse.Namespace) -> Options:
     not said otherwise and the format has slots."""
     ways = options_of(options)
     ways.prefer_largest = options.together is None and model._range()[1] < math.inf
+    ways.hashes_names = model._needs_all_features() is not None  # a dictionary would bring new ones
     return ways
 
 

@@ -7,7 +7,7 @@ import codecs
 import os
 from typing import Any
 
-from novikoff._records import asdict
+from novikoff._records import asdict, replace
 from novikoff.errors import InputError
 from novikoff.stream import formats
 from novikoff.stream.formats.contract import Format
@@ -172,6 +172,50 @@ def reading_for(titles: list[str], options: Options, state: Any) -> Reading:
     if state.slot_names and options.keep_names:
         reading.keep(state.slot_names)
     return reading
+
+
+SAME_IN_BOTH = (
+    "format", "label", "text", "delimiter", "header", "bits", "signed", "largest", "missing", "interactions", "words",
+    "letters", "lower", "scale", "map", "map_bits", "ignore", "categorical",
+)  # fmt: skip
+"""Options that models store under the same names."""
+
+
+def as_learned(options: Options, settings: dict[str, Any] | None) -> Options:
+    """The options with which a model's files were read, where the user has not said others: a model can be certified
+    without naming them again."""
+    if not settings:
+        return options
+    found = {name: settings[name] for name in SAME_IN_BOTH if settings.get(name) is not None}
+    found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
+    found["letters"] = found.get("letters") or None
+    if "only" in settings:
+        found["columns"] = tuple(settings["only"])
+    if settings.get("quote") == "none":
+        found["quote"] = "none"
+    if "names" in settings:
+        found |= _columns_as_learned(settings)
+    unsaid = asdict(Options())
+    said = {name for name, value in asdict(options).items() if value != unsaid[name]}
+    return replace(options, **{name: value for name, value in found.items() if name not in said})
+
+
+def _columns_as_learned(settings: dict[str, Any]) -> dict[str, Any]:
+    """The options that say what the columns of a table are, by their numbers."""
+    texts, ignored = settings.get("texts", ()), settings.get("ignored", ())
+    features = [c for c in range(len(settings["names"])) if c not in (settings["target"], *texts, *ignored)]
+    weight = settings.get("weight")
+
+    def numbers(columns: Any) -> tuple[str, ...]:
+        return tuple(str(c + 1) if not settings["header"] else settings["names"][c] for c in columns)
+
+    return {
+        "text": ",".join(numbers(texts)) or None,
+        "ignore": numbers(ignored),
+        "weight": None if weight is None else numbers([weight])[0],
+        "categorical": numbers(c for c in features if c != weight and not settings["numeric"][c]),
+        "numeric": numbers(c for c in features if c != weight and settings["numeric"][c]),
+    }
 
 
 def as_before(settings: dict[str, Any], options: Options) -> Format | None:

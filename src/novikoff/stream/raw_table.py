@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from novikoff._records import NamedTuple
 from novikoff.errors import DoubtfulColumnsWarning, InputError, levels_to_user
-from novikoff.stream.options import Options, checked
+
+if TYPE_CHECKING:
+    from novikoff.stream.options import Options
 
 LOOKED_AT = 1000  # rows
 NUMBER_KINDS = "biuf"
@@ -49,6 +51,8 @@ def with_columns(
     >>> model.predict_one({"size": 3, "zip": 50667, "about": "some wine"})
     'drink'
     """
+    from novikoff.stream.options import Options, checked
+
     texts = _names(text)
     options = Options(
         text=",".join(texts) or None,
@@ -88,6 +92,7 @@ def is_raw(X: Any) -> bool:
 def settle(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
     """Return the rows themselves, and the settings of their encoding; `warns` of doubtful columns."""
     from novikoff.stream.formats.text import Text
+    from novikoff.stream.options import Options
 
     rows, options = (X.X, X.options) if isinstance(X, RawRows) else (X, Options())
     from novikoff.stream.encoding import is_frame
