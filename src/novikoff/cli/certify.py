@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli.reading import DATA, add_reading, as_learned, options_of
+from novikoff.cli.reading import DATA, add_reading, as_learned, options_of, reads_alike
 from novikoff.cli.reporting import add_report, write_report
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
@@ -62,7 +62,10 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.output, options.report):
         if path:
             check_writable(path)
-    ways = as_learned(options_of(options), getattr(getattr(model, "_state", None), "reading", None))
+    settings = getattr(getattr(model, "_state", None), "reading", None)
+    ways = options_of(options)
+    if not reads_alike(options.data, ways, settings):
+        ways = as_learned(ways, settings)
     certificate, replayed, source = _made(model, ways, options.passes, options)
     if getattr(model._state, "slot_names", None):  # kept for people: they are no part of what was learned
         replayed._state.slot_names = model._state.slot_names

@@ -181,6 +181,18 @@ SAME_IN_BOTH = (
 """Options that models store under the same names."""
 
 
+def reads_alike(titles: list[str], options: Options, settings: dict[str, Any] | None) -> bool:
+    """Whether files that are read with these options are read as a model's were."""
+    import json
+
+    reading = Reading(titles, replace(options, threads=1))
+    try:
+        next(reading.batches(), None)
+    except InputError:
+        return False
+    return json.dumps(reading.settings(), sort_keys=True) == json.dumps(settings, sort_keys=True)
+
+
 def as_learned(options: Options, settings: dict[str, Any] | None) -> Options:
     """The options with which a model's files were read, where the user has not said others: a model can be certified
     without naming them again."""
