@@ -28,7 +28,7 @@ SHAPES = {
     "hierarchical": ("data.csv", "a,b,y\n1,2,a/b\n2,1,a/c\n3,1,d/e\n", "arow"),
     "query-ranking": ("data.svm", "1 qid:1 1:1\n0 qid:1 2:1\n2 qid:2 1:1\n1 qid:2 3:1\n", "arow"),
 }
-QUICK = ("binary", "multi-label")
+QUICK = ("binary",)
 
 
 # --- The command line ---

@@ -160,6 +160,7 @@ def boolean(path: Path, rows: list[tuple[int, str]]) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_consistent_hypothesis_is_certified_and_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = boolean(tmp_path / "d.svm", [(1, "111"), (-1, "011"), (1, "110"), (-1, "010")] * 40)
     model, certificate = tmp_path / "m.model", tmp_path / "c.json"

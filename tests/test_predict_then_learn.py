@@ -24,7 +24,7 @@ OTHERS: dict[str, Any] = {
     "online-bagging": OnlineBagging(members=3),
     "online-boosting": OnlineBoosting(members=3),
 }
-QUICK = {"one-vs-all", "kesler", "multi-label", "label-ranking", "hierarchical", *OTHERS}
+QUICK = {"kesler", "label-ranking", "multilayer-perceptron", "online-to-batch"}
 FIXED_WIDTH = set(ALL) - set(GROWING)
 MODELS = [
     *(name for name in ALL if name not in VARIANTS),

@@ -446,7 +446,9 @@ def test_learn_resumes_with_new_data_shuffled(folder: Path, tmp_path: Path) -> N
     assert shuffle_of(models[0]) == describe_shuffle(0, ROWS)
 
 
-@pytest.mark.parametrize("name", ["bagging", "adaboost", "random-forest"])
+@pytest.mark.parametrize(
+    "name", ["bagging", *(pytest.param(name, marks=pytest.mark.slow) for name in ("adaboost", "random-forest"))]
+)
 def test_learn_takes_the_option_with_ensembles_in_memory(
     name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -458,10 +460,10 @@ def test_learn_takes_the_option_with_ensembles_in_memory(
 @pytest.mark.parametrize(
     "how",
     [
-        ["--scheme", "online-bagging"],
+        pytest.param(["--scheme", "online-bagging"], marks=pytest.mark.slow),
         ["--learner", "multilayer-perceptron"],
         ["--learner", "perceptron", "--output-hypothesis", "random-stopping"],
-        ["--scheme", "random-forest", "--trees", "3"],
+        pytest.param(["--scheme", "random-forest", "--trees", "3"], marks=pytest.mark.slow),
     ],
     ids=lambda how: how[1],
 )

@@ -14,6 +14,7 @@ results, to the last bit.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import stat
@@ -370,19 +371,28 @@ def _is_private(folder: str) -> bool:
     return mine and os.access(folder, os.W_OK) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
+def _time_of(entry: os.DirEntry[str]) -> float:
+    """When a file was changed; 0 where another process has just removed it."""
+    try:
+        return entry.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
 def _remove_old(home: str) -> None:
     """Only folders and files that are named as ours are: whatever else lies there is somebody's."""
     import re
     import shutil
 
-    newest_first = sorted(os.scandir(home), key=lambda f: f.stat().st_mtime, reverse=True)
+    newest_first = sorted(os.scandir(home), key=_time_of, reverse=True)
     for prefix in ("", re.escape(_sources.PREFIX)):
         ours = [f for f in newest_first if re.fullmatch(f"{prefix}[0-9a-f]{{{DIGITS}}}", f.name)]
         for old in ours[FOLDERS_KEPT:]:
             if old.is_dir():
                 shutil.rmtree(old.path, ignore_errors=True)
             else:
-                os.unlink(old.path)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(old.path)
 
 
 @functools.cache
