@@ -178,3 +178,51 @@ def test_streams_go_on() -> None:
             model.partial_fit(with_columns(data, **SAID), LABELS[start : start + 20], classes=["good", "other"])
     whole = Perceptron().partial_fit(with_columns(FRAME, **SAID), LABELS, classes=["good", "other"])
     np.testing.assert_array_equal(model.decision_function(FRAME), whole.decision_function(FRAME))
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+def test_texts_that_many_rows_have(arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not arrow:
+        monkeypatch.setattr("novikoff.stream.encoding.find_spec", lambda _: None)
+    frame = pandas.DataFrame({"t": ["some words of a text", "other words"] * 500, "b": ["x", "y"] * 500})
+    labels = [0, 1] * 500
+    said = with_columns(frame, text=["t", "b"], words=3, letters=2)
+    model = Perceptron().fit(said, labels)
+    assert model.predict(frame).tolist() == labels
+    single = [model.score_one(row) for row in frame[:2].to_dict("records")]
+    assert model.decision_function(frame[:2]).tolist() == single
+
+
+def test_columns_whose_names_are_numbers() -> None:
+    frame = pandas.DataFrame({0: ["a", "b"] * 10, 1: [k * 7 % 23 for k in range(20)], "x": [1.5, 2.5] * 10})
+    model = Perceptron(passes=3).fit(with_columns(frame, ignore="x"), [0, 1] * 10)
+    assert set(model.feature_names_in_) == {"0=a", "0=b", "1"}
+    assert model.score(frame, [0, 1] * 10) > 0.9
+    numbered = frame[[0, 1]]
+    model = Perceptron(passes=3).fit(with_columns(numbered, ignore="1"), [0, 1] * 10)
+    assert model.score(numbered, [0, 1] * 10) == 1.0
+
+
+def test_columns_of_other_types_are_named() -> None:
+    for values in (pandas.date_range("2026-01-01", periods=4), [[1], [2], [3], [4]]):
+        frame = pandas.DataFrame({"when": values, "job": list("abab")})
+        with pytest.raises(InputError, match=r"Column 'when' has neither numbers nor texts.*ignore='when'"):
+            Perceptron().fit(frame, [0, 1, 0, 1])
+        assert Perceptron().fit(with_columns(frame, ignore="when"), [0, 1, 0, 1]).predict_one({"job": "a"}) in (0, 1)
+
+
+def test_advice_can_be_followed() -> None:
+    frame = FRAME.assign(**{"my code": [k % 7 for k in range(60)], "other code": [k % 5 for k in range(60)]})
+    with pytest.warns(DoubtfulColumnsWarning, match=r"with_columns\(X, categorical=\['my code', 'other code'\]\)"):
+        Perceptron().fit(with_columns(frame, text="note"), LABELS)
+
+
+def test_settings_that_were_made_by_hand_are_refused(tmp_path: Path) -> None:
+    model = Perceptron().fit(with_columns(FRAME, **SAID), LABELS)
+    assert model._state is not None
+    assert model._state.reading is not None
+    good = dict(model._state.reading)
+    for change in ({"weight": 99}, {"texts": ("x",)}, {"words": None}, {"bits": 64}, {"bits": 5}, {"missing": "?"}):
+        model._state.reading, model._state.encoding = {**good, **change}, None
+        with pytest.raises(InputError):
+            model.predict(FRAME)

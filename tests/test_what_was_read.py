@@ -94,7 +94,7 @@ def test_everything_that_was_read_is_printed_before_learning(learn: Learn, tmp_p
     lines = report["said"].splitlines()
     assert lines[:6] == [
         f"reading     {data}: csv, delimiter ';', with a line of names",
-        "label       class: 1 20, 0 20",
+        "label       class: 1 20, 0 20 of the first 40 rows",
         "numeric     size",
         "categorical colour (2)",
         "text        note",
@@ -391,3 +391,119 @@ def test_reuters_without_id_and_date(learn: Learn) -> None:
     assert report["read"]["ignored"] == "id, date"
     assert report["read"]["text"] == "title, body"
     assert report["examples"] == 21578
+
+
+# --- What a review has found ---
+
+
+def test_a_file_without_weights_is_not_learned_in_silence(tmp_path: Path, learn: Learn) -> None:
+    weighed = write(tmp_path / "w.csv", "y,w,a", *(f"{k % 2},2,{k}" for k in range(6)))
+    bare = write(tmp_path / "bare.csv", "y,a", *(f"{k % 2},{k}" for k in range(6)))
+    missing = f"{bare}: has no column 'w', which has the weights of the rows."
+    assert missing in learn(weighed, bare, "--weight", "w", code=2)["said"]
+    model = tmp_path / "m.model"
+    learn(weighed, "--weight", "w", "--save", model)
+    assert missing in learn(bare, "--resume", model, code=2)["said"]
+    assert main(["predict", str(model), str(bare), "--quiet"]) == 0
+    empty = write(tmp_path / "empty.csv", "y,w,a", "1,,3")
+    assert main(["predict", str(model), str(empty), "--quiet"]) == 0
+
+
+def test_large_dictionaries_that_were_asked_for_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("novikoff.stream.reading.MOST_NAMES", 5)
+    model = tmp_path / "m.model"
+    path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k}" for k in range(20)))
+    assert main(["learn", str(path), "--bits", "0", "--save", str(model), "--quiet"]) == 0
+    assert main(["predict", str(model), str(path), "--quiet"]) == 0
+    assert main(["learn", str(path), "--resume", str(model), "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("spelled", [("true", "false"), ("TRUE", "FALSE"), ("True", "False")])
+def test_truth_values_are_numbers_everywhere(spelled: tuple[str, str], tmp_path: Path) -> None:
+    path, model = tmp_path / "t.csv", tmp_path / "m.model"
+    write(path, "y,new,a", *(f"{spelled[k % 3 == 0]},{spelled[k % 2]},{k}" for k in range(20)))
+    assert rows_of(path)[:2] == [{"new": 1.0}, {"a": 1.0}]
+    assert main(["learn", str(path), "--save", str(model), "--quiet", "--learner", "perceptron"]) == 0
+    loaded = load(model)
+    assert loaded.classes_.tolist() == sorted(spelled)  # labels stay as they are spelled
+    scores = [loaded.score_one({"new": new, "a": 3}) for new in (True, "true", 1, "1")]
+    assert len(set(scores)) == 1
+
+
+def test_the_encoding_of_text_is_kept_in_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, model, cached = tmp_path / "l.csv", tmp_path / "m.model", tmp_path / "c.model"
+    path.write_bytes("y,stadt,größe\n1,Köln,3\n0,Münster,4\n1,Köln,5\n".encode("latin-1"))
+    arguments = ["--learner", "perceptron", "--quiet", "--encoding", "latin-1"]
+    assert main(["learn", str(path), "--save", str(model), *arguments]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(model), str(path), "--scores"]) == 0
+    out, error = capsys.readouterr()
+    assert "note" not in error
+    assert [float(line.split("\t")[1]) for line in out.splitlines()] == [
+        load(model).score_one({"stadt": city, "größe": k}) for k, city in ((3, "Köln"), (4, "Münster"), (5, "Köln"))
+    ]
+    assert main(["certify", str(model), str(path)]) == 0
+    for encoding in ("latin-1", "cp1252", None):
+        extra = [] if encoding is None else ["--encoding", encoding]
+        main(
+            [
+                "learn",
+                str(path),
+                "--bits",
+                "10",
+                "--cache",
+                "--quiet",
+                "--save",
+                str(cached),
+                "--learner",
+                "sgd",
+                *extra,
+            ]
+        )
+        main(["learn", str(path), "--bits", "10", "--quiet", "--save", str(model), "--learner", "sgd", *extra])
+        assert cached.read_bytes() == model.read_bytes()
+    capsys.readouterr()
+    for wrong in ("hex", "rot13", "undefined"):
+        with pytest.raises(SystemExit):
+            main(["learn", str(path), "--encoding", wrong])
+
+
+def test_json_models_are_certified_without_options(tmp_path: Path) -> None:
+    path, model = tmp_path / "t.jsonl", tmp_path / "m.model"
+    write(path, *(json.dumps({"y": k % 2, "a": k, "zip": 5.0 if k % 3 else 7}) for k in range(20)))
+    how = ["--categorical", "zip", "--learner", "perceptron", "--quiet", "--save", str(model)]
+    assert main(["learn", str(path), *how]) == 0
+    assert main(["certify", str(model), str(path)]) == 0
+
+
+def test_options_of_training_may_be_said_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, model = titanic(tmp_path / "t.csv"), tmp_path / "m.model"
+    how = ["--label", "survived", "--categorical", "pclass", "--ignore", "age"]
+    assert main(["learn", str(path), *how, "--save", str(model), "--quiet"]) == 0
+    assert main(["predict", str(model), str(path), *how, "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(model), str(path), "--ignore", "sex"]) == 2
+    assert "leave out --ignore" in capsys.readouterr().err
+
+
+def test_names_of_two_columns_are_no_labelled_text(tmp_path: Path, learn: Learn) -> None:
+    path = write(tmp_path / "t.tsv", "category\tmessage", *(f"{'ab'[k % 2]}\tsome words {k}" for k in range(30)))
+    assert "which column is the label" in learn(path, code=2)["said"]
+    report = learn(path, "--label", "category", "--text", "message")
+    assert report["read"]["label"] == {"a": 15, "b": 15}
+
+
+def test_json_fields_that_are_doubtful(tmp_path: Path, learn: Learn) -> None:
+    rows = [{"y": k, "side": k % 2, "u": {"k": 1}} for k in range(120)]
+    path = write(tmp_path / "t.jsonl", *map(json.dumps, rows))
+    warnings = " ".join(learn(path, "--label", "y", "--ignore", "nothing")["warnings"])
+    assert "the label 'y' has 120 different values" in warnings
+    assert "no line that was looked at has the field 'nothing'" in warnings
+    assert (
+        "--ignore and --columns are for fields at the top"
+        in learn(path, "--label", "y", "--ignore", "u.k", code=2)["said"]
+    )
+    leak = write(
+        tmp_path / "l.jsonl", *(json.dumps({"y": k % 2, "z": "pq"[k % 2], "a": k * 7 % 11}) for k in range(60))
+    )
+    assert "field 'z' alone tells the label" in " ".join(learn(leak)["warnings"])

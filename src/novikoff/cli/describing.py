@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from novikoff.stream.reading import LABELS_COUNTED, Reading
+from novikoff.stream.reading import Reading
 
 MOST_CLASSES_SHOWN = 6
 
@@ -35,7 +35,7 @@ def description_lines(about: dict[str, Any]) -> list[str]:
     if counts:
         shown = ", ".join(f"{label} {count:,}" for label, count in list(counts.items())[:MOST_CLASSES_SHOWN])
         rest = f" and {len(counts) - MOST_CLASSES_SHOWN:,} more classes" if len(counts) > MOST_CLASSES_SHOWN else ""
-        first = " of the first 1,000 rows" if sum(counts.values()) >= LABELS_COUNTED else ""
+        first = f" of the first {sum(counts.values()):,} rows"
         column = f"{about['label_column']}: " if "label_column" in about else ""
         lines.append(f"{'label':<12}{column}{shown}{rest}{first}")
     for title in ("numeric", "categorical", "text", "weight", "ignored"):

@@ -99,7 +99,8 @@ def _encoding(name: str) -> str | None:
     """The name of an encoding; None for UTF-8, which needs no change."""
     try:
         found = codecs.lookup(name).name
-    except LookupError:
+        "".encode(found)  # which codecs that are no encodings of text refuse
+    except (LookupError, UnicodeError):
         raise argparse.ArgumentTypeError(f"no encoding is called {name!r}: try latin-1, cp1252 or utf-16") from None
     return None if found in ("utf-8", "ascii") else found
 
@@ -165,6 +166,7 @@ def reading_for(titles: list[str], options: Options, state: Any) -> Reading:
     if state.reading is not None:
         reading.format = as_before(state.reading, options)
         options.map, options.map_bits = state.reading.get("map"), state.reading.get("map_bits")
+        options.encoding = options.encoding or state.reading.get("encoding")
     elif state.names is not None and options.bits is None:
         options.bits = 0
     if state.names is not None and (reading.format is None or reading.format.bits_used == 0):
@@ -176,7 +178,7 @@ def reading_for(titles: list[str], options: Options, state: Any) -> Reading:
 
 SAME_IN_BOTH = (
     "format", "label", "text", "delimiter", "header", "bits", "signed", "largest", "missing", "interactions", "words",
-    "letters", "lower", "scale", "map", "map_bits", "ignore", "categorical",
+    "letters", "lower", "scale", "map", "map_bits", "ignore", "categorical", "encoding",
 )  # fmt: skip
 """Options that models store under the same names."""
 
@@ -200,6 +202,8 @@ def as_learned(options: Options, settings: dict[str, Any] | None) -> Options:
         return options
     found = {name: settings[name] for name in SAME_IN_BOTH if settings.get(name) is not None}
     found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
+    if settings.get("format") != "text" and not (settings.get("text") or settings.get("texts")):
+        found = {name: value for name, value in found.items() if name not in ("words", "letters", "lower", "scale")}
     found["letters"] = found.get("letters") or None
     if "only" in settings:
         found["columns"] = tuple(settings["only"])
@@ -233,11 +237,12 @@ def _columns_as_learned(settings: dict[str, Any]) -> dict[str, Any]:
 def as_before(settings: dict[str, Any], options: Options) -> Format | None:
     """The format that a model was learned with, where it was learned from files; InputError where the user wants
     another."""
-    before = {name: value for name, value in settings.items() if name not in ("map", "map_bits")}
+    before = {name: value for name, value in settings.items() if name not in ("map", "map_bits", "encoding")}
     name = before.pop("format", None)
     unsaid = asdict(Options())
     said = {option for option, value in asdict(options).items() if value != unsaid[option]} - set(HOW_NOT_WHAT)
-    different = sorted(key for key in said if _plain(key, getattr(options, key)) != _plain(key, settings.get(key)))
+    learned = as_learned(Options(), settings)
+    different = sorted(key for key in said if not _alike(key, getattr(options, key), getattr(learned, key)))
     if different:
         flags = ", ".join(FLAGS.get(key, "--" + key.replace("_", "-")) for key in different)
         raise InputError(
@@ -248,6 +253,15 @@ def as_before(settings: dict[str, Any], options: Options) -> Format | None:
         return None
     restored: Format = formats.format_class(name).restored(before)
     return restored
+
+
+def _alike(key: str, said: Any, learned: Any) -> bool:
+    """Whether an option says what a model has learned with. Columns may be named in part."""
+    if key in ("ignore", "categorical", "numeric"):
+        return set(said) <= set(learned)
+    if key == "text":
+        return set(said.split(",")) == set((learned or "").split(","))
+    return bool(_plain(key, said) == _plain(key, learned))
 
 
 def _plain(key: str, value: Any) -> Any:

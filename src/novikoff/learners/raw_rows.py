@@ -33,6 +33,8 @@ def score_raw(model: Any, X: Any) -> NDArray[Any] | None:
         return None
     score = model.scorer(known=True)
     parts = [score(batch.rows) for batch in encoding.batches(bare_rows(X), state.names)]
+    if not parts:
+        raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

@@ -201,7 +201,14 @@ class Served:
         """Raises Refused for an example that brings more than the model may know. Asked before a lesson is written, and
         never again: what is in the journal is learned, whatever the bounds are then."""
         state, limits = self.learner._state, self.limits
-        if state is None or not self.is_near_a_bound(len(features), 1):
+        if state is None:
+            return
+        if self.encoding is not None and self.encoding.grows:
+            try:
+                features = self.encoding.example(features)
+            except InputError:  # which is said when it is learned
+                return
+        if not self.is_near_a_bound(len(features), 1):
             return
         known = () if state.names is None else state.names.columns
         grows = self.encoding is None or self.encoding.grows

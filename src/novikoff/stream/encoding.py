@@ -39,6 +39,7 @@ from novikoff.stream.formats.words import MOST_LETTERS, MOST_WORDS
 from novikoff.stream.hashing import MOST_BITS
 from novikoff.stream.maps import Map, Mapper, Unsuitable
 from novikoff.stream.names import Names
+from novikoff.stream.options import MISSING_VALUES
 from novikoff.stream.rows import Dense, Rows, Sparse, how_many
 from novikoff.stream.terms import tidied
 
@@ -50,7 +51,7 @@ ARROW_CELLS = 1 << 17
 """Cells of a table that are encoded at once."""
 MAX_KNOWN_HASHES = 1 << 20
 MAX_UNKNOWN_SHOWN = 8
-MAP_SETTINGS = ("map", "map_bits")
+NOT_OF_THE_FORMAT = ("map", "map_bits", "encoding")
 NO_VALUES = ("NAType", "NaTType")
 """Types of pandas for missing values, which can't be compared."""
 _QUOTED = re.compile(r'[",\r\n]')
@@ -248,7 +249,9 @@ def encoding_of(state: Any) -> Encoding | None:
         return None
     found: Encoding | None = state.encoding
     if found is None or found.settings is not settings:
-        found = state.encoding = Encoding(settings)
+        found = Encoding(settings)
+        found.check(state.features)
+        state.encoding = found
     return found
 
 
@@ -406,8 +409,14 @@ class _Writer(ABC):
             value = getattr(settled, name, None)
             if value is not None and not (type(value) is int and least <= value <= most):
                 raise InputError(f"The {name} of the encoding must be from {least} to {most}, but are {value!r}.")
+            if value is None and name != "bits" and hasattr(settled, name):
+                raise InputError(f"The {name} of the encoding must be a number.")
         if bits and chosen is None and features != 1 << bits:
             raise InputError(f"An encoding with {bits} bits is for {1 << bits:,} features, but there are {features:,}.")
+        if bits and chosen is not None and features > chosen.columns(1 << bits):
+            raise InputError(f"The map of the encoding has fewer columns than there are features ({features:,}).")
+        if chosen is not None and chosen.bits is not None and features != 1 << chosen.bits:
+            raise InputError(f"A map with {chosen.bits} bits is for {1 << chosen.bits:,} features, not {features:,}.")
 
     def record_batches(self, X: Any) -> Iterator[Any] | None:
         """Record batches with the columns of the table, where X can be read so."""
@@ -473,6 +482,9 @@ class _Objects(_Writer):
     def line(self, record: Any) -> bytes:
         if isinstance(record, str):
             return _utf8(record.replace("\n", " ")) + b"\n"
+        codes: Any = getattr(self.format, "categorical", ())
+        if codes:
+            record = {name: _code(value) if name in codes else value for name, value in record.items()}
         try:
             text = json.dumps(record, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError):
@@ -564,6 +576,11 @@ class _Table(_Writer):
         fits = len(names) == len(numeric) == len(self.places) >= 2 and type(target) is int and 0 <= target < len(names)
         if not fits or not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
             raise InputError("The columns of the encoding don't fit together.")
+        chosen_columns = [*self.texts, *self.format.ignored, *([] if self.weight is None else [self.weight])]
+        if not all(type(column) is int and 0 <= column < len(names) for column in chosen_columns):
+            raise InputError("The columns of the encoding don't fit together.")
+        if self.format.missing not in MISSING_VALUES or not (self.format.bits is None or type(self.format.bits) is int):
+            raise InputError("The settings of the encoding are not those of a table.")
         count = len(self.features)
         if self.format.bits is None and chosen is None and features != count:
             raise InputError(f"The encoding has {count:,} columns of features, but there are {features:,}.")
@@ -574,17 +591,24 @@ class _Table(_Writer):
         return super().takes(X) or (is_frame(X) and self._named(columns_of(X)) is not None)
 
     def _named(self, columns: list[Any]) -> list[Any] | None:
-        """The names of a frame's columns. Where they are numbers, they stand for the columns of the file in order."""
-        if any(isinstance(name, str) for name in columns):
-            return columns
-        names = self.format.names
-        places = [names, self.format.feature_columns]
+        """The names of a frame's columns. Where none of them is known and all are numbers, they stand for the columns
+        of the file in order; None where that can't be."""
+        named = [name if isinstance(name, str) else str(name) for name in columns]
+        if any(isinstance(name, str) for name in columns) or any(name in self.places for name in named):
+            return named
+        places = [self.format.names, self.format.feature_columns]
         return next((list(some) for some in places if len(some) == len(columns)), None)
+
+    def _must_be_named(self, columns: list[Any]) -> list[Any]:
+        named = self._named(columns)
+        if named is None:
+            raise InputError(f"The model has the columns {', '.join(self.format.names[:8])}, but none of these came.")
+        return named
 
     def records(self, X: Any) -> Iterator[Any]:
         if not is_frame(X):
             return super().records(X)
-        columns = self._named(columns_of(X)) or []
+        columns = self._must_be_named(columns_of(X))
         return (dict(zip(columns, row.values(), strict=True)) for row in _rows_of_frame(X))
 
     def arrow_format(self) -> Any:
@@ -594,7 +618,7 @@ class _Table(_Writer):
     def record_batches(self, X: Any) -> Iterator[Any] | None:
         if not is_frame(X) or find_spec("pyarrow") is None:
             return None
-        columns = self._named(columns_of(X)) or []
+        columns = self._must_be_named(columns_of(X))
         arrow = import_module("pyarrow")
         rows = max(1, ARROW_CELLS // len(self.places))
         arrays = {}
@@ -654,7 +678,7 @@ def _as_categories(arrow: Any, array: Any) -> Any:
 
 def _writer(settings: dict[str, Any], unknown: Callable[[Any], None]) -> Any:
     """What writes raw rows for the format with these settings."""
-    before = {name: value for name, value in settings.items() if name not in MAP_SETTINGS}
+    before = {name: value for name, value in settings.items() if name not in NOT_OF_THE_FORMAT}
     name = before.pop("format")
     settled = formats.format_class(name).restored(before)
     if name in ("csv", "tsv", "parquet"):
@@ -699,6 +723,12 @@ def _number(value: Any) -> str:
         return repr(value if isinstance(value, int) else float(value))
     except (TypeError, ValueError, OverflowError):
         return _quoted(str(value))  # which the parser refuses
+
+
+def _code(value: Any) -> Any:
+    """A number in a field of categories: whole floats are spelled as integers."""
+    value = _plain(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _plain(value: Any) -> Any:

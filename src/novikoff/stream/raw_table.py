@@ -7,7 +7,6 @@ them, and takes such rows, and such files, ever after. A table has a column for 
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 1000  # rows
 NUMBER_KINDS = "biuf"
-_FLAG = re.compile(r"--(\w+) (\S+)")
 
 
 class RawRows(NamedTuple):
@@ -133,10 +131,15 @@ def _table(rows: Any, options: Options, warns: bool) -> Any:
         replace(options, label=label), [*names, label], [*numeric, False], survey, "X", header=True
     )
     table = Csv(**fields)
+    for c in table.features if is_frame(rows) else ():
+        if _kind(rows, c) == "other":
+            raise InputError(
+                f"Column {names[c]!r} has neither numbers nor texts: make numbers or texts of it, or leave it out by"
+                f" with_columns(X, ignore={names[c]!r})."
+            )
     table.opened.survey = survey
-    for doubt in table.doubts() if warns else ():
-        said = _FLAG.sub(r"with_columns(X, \1='\2')", doubt)
-        warnings.warn(said[0].upper() + said[1:], DoubtfulColumnsWarning, stacklevel=levels_to_user())
+    for doubt in table.doubts(in_python=True) if warns else ():
+        warnings.warn(doubt[0].upper() + doubt[1:], DoubtfulColumnsWarning, stacklevel=levels_to_user())
     return table
 
 
@@ -148,13 +151,30 @@ def _columns(X: Any) -> list[Any]:
 
 def _is_text(X: Any, k: int) -> bool:
     """Whether column k of a frame is texts or categories."""
+    return _kind(X, k) == "text"
+
+
+def _kind(X: Any, k: int) -> str:
+    """What the values of column k of a frame are: number, text or other, such as dates and lists."""
     if hasattr(X, "iloc"):
-        column = X.iloc[:, k]
-        if getattr(column.dtype, "kind", "O") != "O":
-            return False
-        return str(column.dtype) != "object" or any(isinstance(value, str) for value in column)
+        return _kind_in_pandas(X.iloc[:, k])
     name = str(X.schema.field(k).type if hasattr(X, "to_pylist") else X.dtypes[k]).lower()
-    return any(part in name for part in ("str", "utf8", "cat", "enum", "dictionary"))
+    if name.startswith(("string", "large_string", "utf8", "large_utf8", "cat", "enum", "dictionary<values=string")):
+        return "text"
+    numbers = ("int", "uint", "float", "double", "halffloat", "bool", "decimal", "null")
+    return "number" if name.startswith(numbers) else "other"
+
+
+def _kind_in_pandas(column: Any) -> str:
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in NUMBER_KINDS:
+        return "number"
+    if kind != "O" or str(column.dtype) != "object":
+        return "text" if kind in "OU" else "other"
+    values = [value for value in column if value is not None]
+    if any(isinstance(value, str) for value in values):
+        return "text"
+    return "number" if all(hasattr(value, "__float__") for value in values) else "other"
 
 
 def _some(X: Any, k: int) -> list[Any]:

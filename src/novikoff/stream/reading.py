@@ -117,6 +117,8 @@ class Reading:
     _columns: Columns | None = None
     _cached_in: list[cache.Place] = field(default_factory=list)
     _mapper: Mapper | None = None
+    _has_settled: bool = False
+    """Whether the format was settled here, to be learned, and not by a model."""
     _looked_through: set[tuple[int, ...]] = field(default_factory=set)
     """The caches whose checksums are known to be right."""
 
@@ -156,6 +158,8 @@ class Reading:
         settled = {} if self.format is None else self.format.settings()
         if self.options.map is not None:
             settled |= {"map": self.options.map, "map_bits": self.options.map_bits}
+        if self.options.encoding is not None and settled:
+            settled |= {"encoding": self.options.encoding}
         return settled or None
 
     def map(self) -> Map | None:
@@ -261,6 +265,7 @@ class Reading:
             yield from self._text(feed, settled, lines)
             return
         how = {**settled.settings(), "unlabelled": self.options.unlabelled}
+        how |= {} if self.options.encoding is None else {"encoding": self.options.encoding}
         stamp = cache.Stamp.of(feed.status, how)
         already = 0
         with cache.opened(feed.title, stamp, lenient=self.options.bad_lines == "skip") as found:
@@ -352,11 +357,13 @@ class Reading:
             only_known(self.options, kind, name)
             largest = self.options.largest or (self.options.prefer_largest and "largest" in kind.options)
             self.format = kind.settled(replace(self.options, largest=largest), head, feed.title)
+            self._has_settled = not self.options.unlabelled
             self.doubts += [*formats.doubts(feed.title, name, self.options.format), *self.format.doubts()]
-            if kind.is_text and not formats.is_utf8(head):
-                self.doubts.append(f"{feed.title} is not UTF-8 text: --encoding latin-1 reads it as what it may be.")
         else:
             head = _more(feed, head, type(self.format))
+        doubt = f"{feed.title} is not UTF-8 text: --encoding latin-1 reads it as what it may be."
+        if self.format.is_text and not formats.is_utf8(head) and doubt not in self.doubts:
+            self.doubts.append(doubt)
         size, lines = self.format.opening(head, feed.title)
         self.notes += [note for note in self.format.notes if note not in self.notes]
         feed.skip(size)
@@ -384,7 +391,7 @@ class Reading:
                     self._columns = Columns(self.names)
                 rows = self._columns.of(rows, used, name_of)
                 features = len(self._columns.names)
-                if features > MOST_NAMES and self.options.bits is None:
+                if features > MOST_NAMES and self.options.bits is None and self._has_settled:
                     raise TooManyNames(
                         f"{title}: has more than {MOST_NAMES:,} different categories: --bits {DEFAULT_BITS} hashes them"
                         " into a model of fixed size, --bits 0 keeps all of their names."

@@ -97,5 +97,8 @@ def _is_labelled_text(lines: list[bytes]) -> bool:
     parts = [line.split(b"\t") for line in lines]
     if not parts or not all(len(p) == 2 and b" " not in p[0] for p in parts):
         return False
-    named = parts[0][0].strip().lower() in (b"label", b"class", b"target", b"y")  # the names of two columns
+    later = {p[0] for p in parts[1:]}
+    named = parts[0][0].strip().lower() in (b"label", b"class", b"target", b"y") or (
+        b" " not in parts[0][1].strip() and len(later) < len(parts) - 1 and parts[0][0] not in later
+    )  # the names of two columns
     return not named and any(b" " in p[1].strip() for p in parts)

@@ -8,6 +8,7 @@ are read as numbers; columns that say nothing, and columns that say too much.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -22,6 +23,7 @@ MOST_CODES = 10  # different whole numbers that may be codes
 WORDS_OF_TEXT = 3.0  # on average
 SHOWN_VALUES = 3
 SHOWN_COLUMNS = 4
+_OPTION = re.compile(r"--(\w+) \{names\}")
 _DATE = re.compile(rb"\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ][\d:.+Z-]*)?\s*")
 _COMMA = re.compile(rb"\s*[+-]?\d+,\d+\s*")
 _WHOLE = re.compile(rb"\s*[+-]?\d{1,15}\s*")
@@ -128,8 +130,9 @@ def doubt_about(column: Column, kind: str) -> str | None:
     return None
 
 
-def doubts_about_features(columns: Sequence[tuple[Column, str]]) -> list[str]:
-    """Sentences on columns and what they are read as, one for each kind of doubt."""
+def doubts_about_features(columns: Sequence[tuple[Column, str]], *, in_python: bool = False) -> list[str]:
+    """Sentences on columns and what they are read as, one for each kind of doubt, with advice for the command line or
+    for Python."""
     found: dict[str, list[Column]] = {}
     for column, kind in columns:
         key = doubt_about(column, kind)
@@ -142,13 +145,20 @@ def doubts_about_features(columns: Sequence[tuple[Column, str]]) -> list[str]:
         words = {"are": "is", "have": "has", "look": "looks", "count": "counts", "it": "it is"}
         forms = words if one else {**{word: word for word in words}, "it": "they are"}
         sentences.append(
-            DOUBTS[key].format(
+            (_OPTION.sub(r"with_columns(X, \1={names})", DOUBTS[key]) if in_python else DOUBTS[key]).format(
                 columns=f"column{'' if one else 's'} {', '.join(shown)}{more}",
-                names=",".join(column.name for column in some),
+                names=_listed_names([column.name for column in some], in_python=in_python),
                 **forms,
             )
         )
     return sentences
+
+
+def _listed_names(names: list[str], *, in_python: bool) -> str:
+    """Names as an option takes them."""
+    if in_python:
+        return repr(names[0] if len(names) == 1 else names)
+    return shlex.quote(",".join(names))
 
 
 def _counts_up(values: Sequence[bytes]) -> bool:

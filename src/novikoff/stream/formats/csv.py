@@ -37,7 +37,7 @@ from novikoff.stream.formats.cells import (
 from novikoff.stream.formats.column_survey import columns_of
 from novikoff.stream.formats.contract import Parsed, Problem
 from novikoff.stream.formats.records import NO_QUOTE, NOWHERE, QUOTE, find_cells, last_record_end
-from novikoff.stream.formats.table import EXTRA, Table, TableParser, settled_columns, unique_names
+from novikoff.stream.formats.table import Table, TableParser, settled_columns, unique_names
 from novikoff.stream.formats.words import NoWords, room_for, terms_in
 from novikoff.stream.rows import Dense, Sparse
 
@@ -68,17 +68,12 @@ class CsvParser(TableParser):
         self.marks = room(size + 80, np.uint32)
         self.ends, self.lines, self.strays = (room(records, np.int64) for _ in range(3))
         self.out = self.make_out(rows)._replace(problems=room((records, 5), np.int64))
-        self.target, self.weight = (
-            places.index(c) if c in places else ABSENT for c in (self.table.target, self._weight)
-        )
+        self.target = places.index(self.table.target) if self.table.target in places else ABSENT
+        self.weight = ABSENT if self.table.weight is None or not self.is_weighed() else places.index(self.table.weight)
         if self.table.bits is not None:
             self.into: Numbers | Chosen | Hashed = self._hashed(size, rows)
         else:
             self.into = self._numbers(size) if self._is_plain() else self._chosen(rows)
-
-    @property
-    def _weight(self) -> int:
-        return EXTRA - 1 if self.table.weight is None else self.table.weight
 
     def _is_plain(self) -> bool:
         """Whether all columns of the file but the label are features, in their order."""
@@ -195,7 +190,8 @@ class Csv(Table):
         names = unique_names([_spelled(cell) for cell in rows[0]] if header else [""] * width, title)
         numeric = [survey.is_numeric(column) for column in zip(*rows[header:], strict=True)] or [True] * width
         columns = columns_of(names, rows[header:])
-        fields = settled_columns(options, names, numeric, columns, title, header=header)
+        truths = [survey.is_truth(column) for column in zip(*rows[header:], strict=True)] or [False] * width
+        fields = settled_columns(options, names, numeric, columns, title, header=header, truths=truths)
         table = cls(**fields, delimiter=found, quote=quote)
         table.opened.survey = columns
         return table
@@ -226,7 +222,7 @@ class Csv(Table):
         survey.must_be_text(head, title)
         first = list(islice(survey.records(head, self.separator, self.quote), survey.SNIFFED))
         widths, columns, opened = [len(cells) for cells, _ in first], len(self.names), self.opened
-        everything = tuple(range(columns))
+        everything, opened.title = tuple(range(columns)), title
         without_label = tuple(c for c in everything if c != self.target)
         narrow = widths.count(columns - 1) > widths.count(columns)
         opened.places, opened.certain, opened.notes = without_label if narrow else everything, not narrow, []

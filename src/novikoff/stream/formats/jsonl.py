@@ -26,7 +26,7 @@ from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import slots
 from novikoff.stream.feed import Block
-from novikoff.stream.formats.column_survey import Column, doubts_about_features
+from novikoff.stream.formats.column_survey import Column, doubts_about_features, doubts_about_label, predicts_alone
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, shown
 from novikoff.stream.formats.json_lines import (
     IS_ABSENT,
@@ -169,10 +169,13 @@ class JsonLines(Format):
         label = options.label if options.label is not None else usual_label(head, title)
         how: dict[str, Any] = {"bits": bits, "signed": bool(options.signed), "largest": bool(options.largest)}
         chosen = {"ignore": options.ignore, "only": options.columns, "categorical": options.categorical}
+        deep = next((name for name in (*options.ignore, *options.columns) if "." in name), None)
+        if deep is not None:
+            raise InputError(f"{title}: --ignore and --columns are for fields at the top, not for a path as {deep!r}.")
         if label in chosen["ignore"]:
             raise InputError(f"{title}: the field {label!r} can't be the label and be ignored.")
         made = cls(label, options.text, **how, **check(options), **chosen)
-        made.survey.extend(fields_of(head))
+        made.survey.extend(fields_of(head, made.nested))
         return made
 
     def settings(self) -> dict[str, Any]:
@@ -183,6 +186,11 @@ class JsonLines(Format):
     def survey(self) -> list[Column]:
         """A first look at the fields of the first file."""
         return []
+
+    @cached_property
+    def nested(self) -> set[str]:
+        """Fields of the first objects with lists or objects in them."""
+        return set()
 
     @property
     def fields_read(self) -> tuple[str, ...]:
@@ -211,7 +219,20 @@ class JsonLines(Format):
 
     def doubts(self) -> list[str]:
         read = [(column, self._kind(column)) for column in self.survey]
-        return doubts_about_features([(column, kind) for column, kind in read if kind is not None])
+        features = [(column, kind) for column, kind in read if kind is not None]
+        label = next((column for column in self.survey if column.name == self.label), None)
+        found = [] if label is None else doubts_about_label(label)
+        found += doubts_about_features(features)
+        if label is not None:
+            found += [
+                f"field {column.name!r} alone tells the label of all {len(label.values):,} lines that were looked at:"
+                " --ignore it if it is known only after the label is."
+                for column, _ in features
+                if len(column.values) == len(label.values) and predicts_alone(column, label)
+            ]
+        known = {column.name for column in self.survey} | self.nested
+        said = dict.fromkeys(path.split(".")[0] for path in (*self.ignore, *self.only, *self.texts, *self.categorical))
+        return found + [f"no line that was looked at has the field {name!r}." for name in said if name not in known]
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> JsonParser:
         return JsonParser(self, named, unlabelled)
@@ -231,8 +252,8 @@ class JsonLines(Format):
         return self.bits
 
 
-def fields_of(head: bytes) -> list[Column]:
-    """The fields at the top of the first objects, as far as they are numbers or strings."""
+def fields_of(head: bytes, nested: set[str]) -> list[Column]:
+    """The fields at the top of the first objects that are numbers or strings; the names of others go to `nested`."""
     found: dict[str, list[bytes]] = {}
     for line in head.split(b"\n")[:FIELDS_LOOKED_AT]:
         try:
@@ -240,7 +261,9 @@ def fields_of(head: bytes) -> list[Column]:
         except (ValueError, RecursionError):
             continue
         for name, value in one.items() if isinstance(one, dict) else ():
-            if isinstance(value, str | int | float):
+            if isinstance(value, list | dict) or value is None:
+                nested.add(name)
+            elif isinstance(value, str | int | float):
                 text = str(int(value)) if isinstance(value, bool) else str(value)
                 found.setdefault(name, []).append(text.encode("utf-8", "replace"))
     return [Column(name, tuple(values)) for name, values in found.items()]

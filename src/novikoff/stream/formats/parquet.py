@@ -155,7 +155,7 @@ class ParquetParser(TableParser):
         label = np.where(good, numbers[:, table.target], 0.0)
         label[np.isnan(label)] = np.nan  # all with the same bits
         keys = label.view(np.uint64)
-        weights = np.zeros(0) if table.weight is None else numbers[good, table.weight]
+        weights = np.zeros(0) if not self.is_weighed() else numbers[good, table.weight]
         piece = Coded(numbers.astype(np.float32), codes, starts, stops, good)
         if not table.numeric[table.target]:
             text_keys(block.text, piece, table.target, keys)
@@ -182,7 +182,7 @@ class ParquetParser(TableParser):
             features = np.nan_to_num(piece.numbers[piece.good][:, table.features], nan=0.0)
             return Dense(features.ravel(), self.width), None
         size, words = block.stop - PADDING, bool(table.texts)
-        terms = piece.numbers.size + (terms_in(size, table.words, table.letters) if words else 0)
+        terms = piece.numbers.size + (self._most_words(piece) if words else 0)
         if self.terms < terms:
             self.terms = terms
             self.slots = self.make_slots(self.terms)
@@ -195,6 +195,12 @@ class ParquetParser(TableParser):
             self.room, self.slots, starts,
         )  # fmt: skip
         return Sparse(starts[: rows + 1], self.slots.indices, self.slots.values), self.slots
+
+    def _most_words(self, piece: Coded) -> int:
+        """How many terms the texts of all rows can have at most. A text that many rows have is in the block once."""
+        lengths = np.append(piece.stops - piece.starts, 0)  # 0 for ABSENT
+        codes = piece.codes[piece.good][:, list(self.table.texts)]
+        return terms_in(int(lengths[codes].sum()) + 2 * codes.size, self.table.words, self.table.letters)
 
     def _problems(self, batch: Any, numbers: Any, codes: Any) -> list[Problem]:
         """The first problem of each row that has one, in the order of the rows."""
@@ -210,7 +216,7 @@ class ParquetParser(TableParser):
             for row, column in np.argwhere(absent).tolist():
                 if self.kinds[column] != SKIPPED:
                     found.setdefault(row, (MISSING_VALUE, column))
-        if table.weight is not None:
+        if table.weight is not None and self.is_weighed():
             good = (numbers[:, table.weight] >= 0.0) & (numbers[:, table.weight] <= LARGEST_VALUE)
             found |= dict.fromkeys(np.flatnonzero(~good).tolist(), (WEIGHT, table.weight))
         found |= dict.fromkeys(np.flatnonzero(large[:, target]).tolist(), (LABEL, target))

@@ -21,6 +21,7 @@ _MISSING = rb"(?:[nN][aA]|[nN]/[aA]|[+-]?[nN][aA][nN]|[nN][uU][lL][lL]|\?)?"
 NUMBER = re.compile(rb"[ \t]*(?:" + _DECIMAL + rb")[ \t]*")
 MISSING = re.compile(rb"[ \t]*" + _MISSING + rb"[ \t]*")
 NUMERIC = re.compile(rb"[ \t]*(?:" + _DECIMAL + rb"|" + _MISSING + rb")[ \t]*")
+TRUTH = re.compile(rb"[ \t]*(?:true|false)[ \t]*", re.IGNORECASE)
 Record = list[bytes]
 
 
@@ -113,6 +114,11 @@ def _is_named(column: Sequence[bytes]) -> bool:
 
 def is_label_name(name: bytes) -> bool:
     return name.strip().lower() in LABEL_NAMES
+
+
+def is_truth(cells: Sequence[bytes]) -> bool:
+    """Whether all cells are true, false or missing, and some are not."""
+    return any(map(TRUTH.fullmatch, cells[:SNIFFED])) and all(TRUTH.fullmatch(c) or MISSING.fullmatch(c) for c in cells)
 
 
 def is_numeric(cells: Iterable[bytes]) -> bool:

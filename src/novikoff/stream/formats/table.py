@@ -67,6 +67,7 @@ class Opened:
     """The column of the table that each column of the file is; EXTRA for one that the table does not have."""
     certain: bool = True
     """Whether the file's names say so."""
+    title: str = ""
     notes: list[str] = field(default_factory=list)
     survey: list[Column] = field(default_factory=list)
     """A first look at the columns of the first file."""
@@ -181,7 +182,7 @@ class Table(Format):
         if lacking and self.missing == "error":
             raise InputError(f"{title}: has no column {lacking[0]!r}, which --missing error refuses.")
         extra = [name for name, c in zip(names, places, strict=True) if c == EXTRA]
-        self.opened.places, self.opened.certain = places, True
+        self.opened.title, self.opened.places, self.opened.certain = title, places, True
         self.opened.notes = [
             *([f"{title}: columns that the model does not know are ignored: {listed(extra)}"] if extra else []),
             *([f"{title}: columns that are not there count as missing: {listed(lacking)}"] if lacking else []),
@@ -204,14 +205,14 @@ class Table(Format):
             columns.append(("ignored", listed([self.names[c] for c in self.ignored], 40)))
         return columns
 
-    def doubts(self) -> list[str]:
+    def doubts(self, *, in_python: bool = False) -> list[str]:
         found: list[str] = []
         if not self.opened.survey:
             return found
         label = self.opened.survey[self.target]
         found += doubts_about_label(label)
         seen = [(self.opened.survey[c], KIND_NAMES[self.kind_of(c)]) for c in self.features]
-        found += doubts_about_features(seen)
+        found += doubts_about_features(seen, in_python=in_python)
         telling = [column.name for column, _ in seen if label.values and predicts_alone(column, label)]
         if telling:
             found.append(
@@ -236,9 +237,17 @@ def unique_names(names: Sequence[str], title: str) -> tuple[str, ...]:
 
 
 def settled_columns(
-    options: Any, names: Sequence[str], numeric: Sequence[bool], survey: list[Column], title: str, *, header: bool
+    options: Any,
+    names: Sequence[str],
+    numeric: Sequence[bool],
+    survey: list[Column],
+    title: str,
+    *,
+    header: bool,
+    truths: Sequence[bool] = (),
 ) -> dict[str, Any]:
-    """The fields of `Table`, from what a first look has found and the user has said."""
+    """The fields of `Table`, from what a first look has found and the user has said. Features that are truth values are
+    1 and 0, as in data frames and Parquet files; a label is not."""
     if len(names) < 2:
         raise InputError(f"{title}: has one column only, but there must be a label and at least one feature.")
 
@@ -249,6 +258,8 @@ def settled_columns(
     target = label_column(options.label, names, survey, title, header=header)
     weight = None if options.weight is None else column_place(options.weight, names, title, "--weight", header=header)
     kinds = list(numeric)
+    for c, truth in enumerate(truths):
+        kinds[c] |= truth and c != target
     for c in places("categorical"):
         kinds[c] = False
     for c in places("numeric"):
@@ -343,6 +354,17 @@ class TableParser(Parser):
         self.indicators = np.array([hashed(INDICATOR, int(seed)) for seed in self.seeds], np.uint64)
         self.policy = POLICIES.index(table.missing)
 
+    def is_weighed(self) -> bool:
+        """Whether rows have weights, which only learners need; InputError where a file to be learned has none."""
+        table = self.table
+        if table.weight is None or self.unlabelled:
+            return False
+        if table.weight not in table.opened.places:
+            raise InputError(
+                f"{table.opened.title}: has no column {table.names[table.weight]!r}, which has the weights of the rows."
+            )
+        return True
+
     @property
     def cells(self) -> int:
         """How many a record must have."""
@@ -361,7 +383,7 @@ class TableParser(Parser):
             keys=np.zeros(rows, np.uint64),
             labels=np.zeros((rows, 2), np.int64),
             line_of=np.zeros(rows, np.int64),
-            weights=np.zeros(0 if self.table.weight is None else rows),
+            weights=np.zeros(rows if self.is_weighed() else 0),
             problems=np.zeros((rows, 5), np.int64),
         )
 
