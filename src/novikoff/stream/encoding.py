@@ -594,7 +594,8 @@ class _Table(_Writer):
         """The names of a frame's columns. Where none of them is known and all are numbers, they stand for the columns
         of the file in order; None where that can't be."""
         named = [name if isinstance(name, str) else str(name) for name in columns]
-        if any(isinstance(name, str) for name in columns) or any(name in self.places for name in named):
+        known = self.format.header and any(name in self.places for name in named)
+        if known or any(isinstance(name, str) for name in columns):
             return named
         places = [self.format.names, self.format.feature_columns]
         return next((list(some) for some in places if len(some) == len(columns)), None)
