@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 from novikoff.stream.formats.survey import MISSING, NUMBER, NUMERIC
 
-LOOKED_AT = 1000  # records
+LOOKED_AT, LEAST_LOOKED_AT = 1000, 100  # records
+MOST_CELLS = 8_000
 MANY_CLASSES = 50
 ENOUGH = 20  # records, below which nothing is said about columns that are unique or constant
 NEAR_UNIQUE = 0.5  # different values, as a share of all
@@ -29,23 +30,23 @@ _COMMA = re.compile(rb"\s*[+-]?\d+,\d+\s*")
 _WHOLE = re.compile(rb"\s*[+-]?\d{1,15}\s*")
 
 
-class Column(NamedTuple):
+class Column:
     """What the first records have in one column."""
 
-    name: str
-    values: tuple[bytes, ...]
-    """Of each record."""
+    def __init__(self, name: str, values: tuple[bytes, ...]) -> None:
+        self.name, self.values = name, values
+        """The values are those of each record."""
 
-    @property
+    @cached_property
     def present(self) -> list[bytes]:
-        return [value for value in self.values if not MISSING.fullmatch(value)]
+        return [value for value in self.values if value[:1].isdigit() or not MISSING.fullmatch(value)]
 
-    @property
+    @cached_property
     def distinct(self) -> list[bytes]:
         """The different values that are not missing, in the order in which they come."""
         return list(dict.fromkeys(self.present))
 
-    @property
+    @cached_property
     def is_numeric(self) -> bool:
         """Whether all are numbers or missing."""
         return all(map(NUMERIC.fullmatch, self.values))
@@ -93,8 +94,9 @@ def spelled(value: bytes) -> str:
 
 
 def columns_of(names: Sequence[str], rows: Sequence[Sequence[bytes]]) -> list[Column]:
-    """The columns of up to LOOKED_AT records, evenly spread over those that are given."""
-    some = rows[:: max(1, len(rows) // LOOKED_AT)][:LOOKED_AT]
+    """The columns of up to LOOKED_AT records, fewer where they are wide, evenly spread over those that are given."""
+    most = max(LEAST_LOOKED_AT, min(LOOKED_AT, MOST_CELLS // len(names)))
+    some = rows[:: max(1, len(rows) // most)][:most]
     return [Column(name, tuple(row[k] for row in some)) for k, name in enumerate(names)]
 
 
@@ -186,20 +188,27 @@ def doubts_about_label(column: Column) -> list[str]:
 def predicts_alone(column: Column, label: Column) -> bool:
     """Whether the values of a column tell the label of every one of the first records: each of a few values always
     comes with the same label, or two labels are on two sides of a number."""
+    some = slice(0, ENOUGH)
+    return _tells(column, label, some) and _tells(column, label, slice(None), strict=True)
+
+
+def _tells(column: Column, label: Column, some: slice, *, strict: bool = False) -> bool:
+    """… of some records; `strict` asks for enough of them, and for some of each label."""
     pairs = [
         (value, wanted)
-        for value, wanted in zip(column.values, label.values, strict=True)
+        for value, wanted in zip(column.values[some], label.values[some], strict=True)
         if not MISSING.fullmatch(value) and not MISSING.fullmatch(wanted)
     ]
     labels = {wanted for _, wanted in pairs}
-    if len(pairs) < max(ENOUGH, len(column.values) // 2) or len(labels) < 2:
-        return False
-    if min(sum(wanted == one for _, wanted in pairs) for one in labels) < 3:
-        return False
+    if strict:
+        enough = len(pairs) >= max(ENOUGH, len(column.values) // 2) and len(labels) >= 2
+        if not enough or min(sum(wanted == one for _, wanted in pairs) for one in labels) < 3:
+            return False
     of_value = dict(pairs)
-    if len(of_value) <= max(2, len(pairs) // 10) and all(of_value[value] == wanted for value, wanted in pairs):
+    few = not strict or len(of_value) <= max(2, len(pairs) // 10)
+    if few and all(of_value[value] == wanted for value, wanted in pairs):
         return True
-    if len(labels) > 2 or not column.is_numeric:
-        return False
+    if len(labels) != 2 or not all(NUMBER.fullmatch(value) for value, _ in pairs):
+        return len(labels) < 2 and not strict
     one, other = ([float(value) for value, wanted in pairs if wanted == side] for side in labels)
     return max(one) < min(other) or max(other) < min(one)

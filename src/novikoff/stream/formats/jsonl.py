@@ -47,7 +47,7 @@ from novikoff.stream.labels import plain
 from novikoff.stream.rows import Sparse
 
 USUAL_LABELS = ("label", "class", "target", "y")
-FIELDS_LOOKED_AT = 200  # lines
+FIELDS_LOOKED_AT = 100  # lines
 CAME = 24  # bytes shown from where a line is wrong
 OTHERS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
 
