@@ -86,12 +86,22 @@ def test_every_labelling_of_a_shattered_set_is_realised(name: str) -> None:
             assert realised(name, points, labels)
 
 
+SLOW = ("kernel-perceptron", "auto")
+"""What needs much compiling for this alone."""
+
+
 def takes(learner: str, points: Any) -> bool:
     return bool((suited(learner, points) == points).all())
 
 
 @pytest.mark.parametrize(
-    ("learner", "name"), [(one, name) for one in ALL for name in SHATTERED if takes(one, shattered(name, 6))]
+    ("learner", "name"),
+    [
+        pytest.param(one, name, marks=[pytest.mark.slow] * (one in SLOW))
+        for one in ALL
+        for name in SHATTERED
+        if takes(one, shattered(name, 6))
+    ],
 )
 def test_every_learner_errs_on_every_point(learner: str, name: str) -> None:
     points, model = shattered(name, 6), fresh(learner)

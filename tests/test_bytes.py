@@ -126,7 +126,6 @@ def test_spread(mask: int, at: int) -> None:
     assert (found[after + SPARE :] == 7).all()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(DISABLED or "NUMBA_CPU_NAME" in os.environ, reason="this is the run as if on another machine")
 def test_the_same_on_a_machine_without_vectors_of_its_own(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "", "NOVIKOFF_CACHE": str(tmp_path)}
