@@ -232,9 +232,9 @@ def test_any_row_gives_the_same_score_from_a_file(fmt: str, learner: str, rows: 
 
 
 def frames(rows: list[Row]) -> Iterator[tuple[str, Any]]:
-    pandas = pytest.importorskip("pandas")
-    polars = pytest.importorskip("polars")
-    arrow = pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
+    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra")
     yield "pandas", pandas.DataFrame(rows)
     categories = dict.fromkeys({"job", "code"} & rows[0].keys(), "category")
     yield "pandas with categories", pandas.DataFrame(rows).astype(categories)
@@ -267,7 +267,7 @@ def test_data_frames_and_arrow_tables(
 
 
 def test_a_table_without_names_is_matched_by_position(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
     path = tmp_path / "bare.csv"
     path.write_text("1,0.5,x\n-1,2,y\n1,3,x\n-1,4,y\n")
     how = ["--no-header", "--label", "1", "--quiet", "--json"]
@@ -281,12 +281,16 @@ def test_a_table_without_names_is_matched_by_position(tmp_path: Path) -> None:
 
 
 def test_lists_of_texts_and_a_frame_of_one_column(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
     rows = random_rows(30)
     model, path = trained(tmp_path, "text", "arow", rows)
     texts, wanted = [text_of(row) for row in rows], predicted(tmp_path, path)[1]
-    others = (np.array(texts), np.array(texts, object), pytest.importorskip("polars").Series(texts))
-    arrow = pytest.importorskip("pyarrow").array(texts)
+    others = (
+        np.array(texts),
+        np.array(texts, object),
+        pytest.importorskip("polars", reason="polars is in the dev extra").Series(texts),
+    )
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra").array(texts)
     for many in (texts, tuple(texts), pandas.Series(texts), pandas.DataFrame({"message": texts}), arrow, *others):
         assert in_columns(model.decision_function(many), 30) == wanted
     nothing = model.score_one("")

@@ -75,7 +75,7 @@ def test_a_third_label_that_comes_late(tmp_path: Path, capsys: Capture, monkeypa
     assert main(["learn", str(two), str(three), "--save", str(models[0])]) == 0
     shown = capsys.readouterr()
     assert f"{three}:1: " in shown.err
-    assert "begins anew, with --scheme kesler" in shown.err
+    assert "Starting again with --scheme kesler" in shown.err
     told(capsys, "learn", two, three, "--scheme", "kesler", "--save", models[1])
     assert models[0].read_bytes() == models[1].read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(three.read_bytes())))

@@ -255,14 +255,14 @@ def test_few_categories_get_a_dictionary_and_many_are_hashed(tmp_path: Path) -> 
     assert load(model).n_features_in_ == 31
 
 
-def test_a_dictionary_that_becomes_large_is_begun_anew(
+def test_learning_starts_again_with_hashing_when_a_dictionary_becomes_large(
     tmp_path: Path, learn: Learn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("novikoff.stream.reading.MOST_NAMES", 50)
     path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k % 60}" for k in range(400)))
     report = learn(path)
     assert "more than 50 different categories" in report["said"]
-    assert "It begins anew, with --bits 18." in report["said"]
+    assert "Starting again with --bits 18." in report["said"]
     assert (report["features"], report["examples"]) == (1 << 18, 400)
     assert learn(path, "--bits", "0")["features"] == 60
 
@@ -442,6 +442,16 @@ def test_the_encoding_of_text_is_kept_in_the_model(tmp_path: Path, capsys: pytes
     assert [float(line.split("\t")[1]) for line in out.splitlines()] == [
         load(model).score_one({"stadt": city, "größe": k}) for k, city in ((3, "Köln"), (4, "Münster"), (5, "Köln"))
     ]
+    capsys.readouterr()
+    assert (
+        main(["predict", str(model), str(path), "--encoding", "utf-8", "--quiet"]) == 0
+    )  # the model's encoding counts
+    assert capsys.readouterr().err == ""
+    plain = write(tmp_path / "plain.csv", "y,stadt", "1,Bonn", "0,Essen")
+    assert main(["learn", str(plain), "--save", str(cached), "--learner", "perceptron", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(cached), str(path), "--quiet"]) == 0
+    assert "is not UTF-8 text" in capsys.readouterr().err
     assert main(["certify", str(model), str(path)]) == 0
     for encoding in ("latin-1", "cp1252", None):
         extra = [] if encoding is None else ["--encoding", encoding]

@@ -11,18 +11,19 @@ MOST_CLASSES_SHOWN = 6
 
 
 def show_description(reading: Reading, *, quiet: bool) -> None:
-    """Print what was read, unless that is to be quiet; and what is doubtful about it."""
+    """Print what was read, unless `quiet`, and warnings about it."""
     if not quiet:
         for line in description_lines(reading.description or {}):
             print(line, file=sys.stderr)
-        show_notes(reading)
+    show_notes(reading, quiet=quiet)
+
+
+def show_notes(reading: Reading, *, quiet: bool) -> None:
+    """Print notes about what was read, unless `quiet`, and warnings."""
+    for note in () if quiet else reading.notes:
+        print(f"note: {note}", file=sys.stderr)
     for doubt in reading.doubts:
         print(f"warning: {doubt}", file=sys.stderr)
-
-
-def show_notes(reading: Reading) -> None:
-    for note in reading.notes:
-        print(f"note: {note}", file=sys.stderr)
 
 
 def description_lines(about: dict[str, Any]) -> list[str]:

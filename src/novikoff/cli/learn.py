@@ -140,21 +140,21 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any, Reading, dict[str, int] | None]:
-    """The model after all passes. Where two labels turn out to be more, or categories to be many, files are begun anew
-    with a scheme, or with hashing, for that."""
+    """Return the model after all passes. Files are read again from the beginning where a third label needs a scheme for
+    many classes, or where there are so many categories that they must be hashed."""
     name = "resumed" if options.resume else "binary" if _for_two(options) else scheme.named(options)
-    can_begin_anew = not options.resume and not any(is_stream(title) for title in options.data)
+    can_restart = not options.resume and not any(is_stream(title) for title in options.data)
     for begun in count(1):
         try:
             return _passes(learner, name, passes, options, begun)
         except TooManyLabels as problem:
-            if name is not None or not can_begin_anew:
+            if name is not None or not can_restart:
                 raise
-            name, message = "kesler", f"{problem}\nIt begins anew, with --scheme kesler."
+            name, message = "kesler", f"{problem}\nStarting again with --scheme kesler."
         except TooManyNames as problem:
-            if not can_begin_anew:
+            if not can_restart:
                 raise
-            options.bits, message = DEFAULT_BITS, f"{problem}\nIt begins anew, with --bits {DEFAULT_BITS}."
+            options.bits, message = DEFAULT_BITS, f"{problem}\nStarting again with --bits {DEFAULT_BITS}."
         if not options.quiet:
             print(message, file=sys.stderr)
         learner = type(learner)(**learner.get_params())

@@ -78,8 +78,7 @@ def run(options: argparse.Namespace) -> int:
             sys.stdout.flush()
     if options.output:
         write_atomically(Path(options.output), "".join(lines).encode())
-    if not options.quiet:
-        show_notes(reading)
+    show_notes(reading, quiet=options.quiet)
     _report(examples, compared, options)
     return 0
 

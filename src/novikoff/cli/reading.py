@@ -95,14 +95,14 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--threads", metavar="N", type=int, help="threads that read (default: one per processor)")
 
 
-def _encoding(name: str) -> str | None:
-    """The name of an encoding; None for UTF-8, which needs no change."""
+def _encoding(name: str) -> str:
+    """Return the usual name of an encoding."""
     try:
         found = codecs.lookup(name).name
         "".encode(found)  # which codecs that are no encodings of text refuse
     except (LookupError, UnicodeError):
         raise argparse.ArgumentTypeError(f"no encoding is called {name!r}: try latin-1, cp1252 or utf-16") from None
-    return None if found in ("utf-8", "ascii") else found
+    return found
 
 
 def _names(said: list[str] | None) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from novikoff._arrays import NDArray, np
@@ -89,26 +91,21 @@ def first_batch(X: Any, *, warns: bool = False) -> door.Batch:
     return batch._replace(names=known, features=len(known) if grows and known else batch.features, reading=settings)
 
 
-class undo_new_features:  # noqa: N801 - used as a function is
+@contextmanager
+def undo_new_features(state: Any) -> Iterator[None]:
     """Forget names and features that raw rows have brought if they are refused."""
-
-    def __init__(self, state: Any) -> None:
-        self.state = state if getattr(state, "reading", None) is not None else None
-
-    def __enter__(self) -> None:
-        state = self.state
-        if state is not None:
-            self.before = state.features, state.ledger.examples, 0 if state.names is None else len(state.names)
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        state = self.state
-        if state is None or kind is None:
-            return
-        features, examples, names = self.before
+    if getattr(state, "reading", None) is None:
+        yield
+        return
+    features, examples, names = state.features, state.ledger.examples, 0 if state.names is None else len(state.names)
+    try:
+        yield
+    except BaseException:
         if state.ledger.examples == examples:  # not where a part of the batch was taken
             state.features = features
             if state.names is not None:
                 state.names.forget(names)
+        raise
 
 
 def _encoding(state: Any) -> Any:

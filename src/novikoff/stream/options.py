@@ -8,6 +8,7 @@ from novikoff.stream.formats.contract import Format
 from novikoff.stream.hashing import MOST_BITS
 
 MISSING_VALUES = ("absent", "indicator", "error")
+"""What a missing value can be: no feature; a feature of its own; a mistake."""
 
 
 @dataclass

@@ -158,9 +158,13 @@ class Reading:
         settled = {} if self.format is None else self.format.settings()
         if self.options.map is not None:
             settled |= {"map": self.options.map, "map_bits": self.options.map_bits}
-        if self.options.encoding is not None and settled:
-            settled |= {"encoding": self.options.encoding}
+        if self._other_encoding() is not None and settled:
+            settled |= {"encoding": self._other_encoding()}
         return settled or None
+
+    def _other_encoding(self) -> str | None:
+        """The encoding of the text, where that is not UTF-8."""
+        return None if self.options.encoding in ("utf-8", "ascii") else self.options.encoding
 
     def map(self) -> Map | None:
         """What is made of the features, once the format is settled."""
@@ -216,7 +220,7 @@ class Reading:
         return about
 
     def _file(self, title: str) -> Iterator[Batch]:
-        with opened(title, self.options.encoding) as feed:
+        with opened(title, self._other_encoding()) as feed:
             before = self._open(feed)
             settled = self.format
             assert settled is not None  # noqa: S101 - _open has settled it
@@ -265,7 +269,7 @@ class Reading:
             yield from self._text(feed, settled, lines)
             return
         how = {**settled.settings(), "unlabelled": self.options.unlabelled}
-        how |= {} if self.options.encoding is None else {"encoding": self.options.encoding}
+        how |= {} if self._other_encoding() is None else {"encoding": self._other_encoding()}
         stamp = cache.Stamp.of(feed.status, how)
         already = 0
         with cache.opened(feed.title, stamp, lenient=self.options.bad_lines == "skip") as found:

@@ -47,8 +47,7 @@ _MISSING = tuple(
 )
 # Kinds of columns: those that are no features (label, weight, ignored and unknown ones) are skipped.
 SKIPPED, NUMERIC, CATEGORY, TEXT = 0, 1, 2, 3
-POLICIES = ("absent", "indicator", "error")
-"""What a missing value is: no feature; a feature of its own; a mistake."""
+# What is done with a missing value: the places of `options.MISSING_VALUES`.
 LEAVE_OUT, INDICATE, REFUSE = range(3)
 
 

@@ -32,7 +32,6 @@ from novikoff.stream.formats.cells import (
     CATEGORY,
     CELLS,
     NUMERIC,
-    POLICIES,
     REASONS,
     SKIPPED,
     TEXT,
@@ -50,6 +49,7 @@ from novikoff.stream.formats.survey import is_label_name
 from novikoff.stream.formats.word_names import letters_name, words_name
 from novikoff.stream.formats.words import DEFAULT_SCALE, check, letters_seed
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
+from novikoff.stream.options import MISSING_VALUES
 
 MOST_CATEGORIES = 500
 """Different categories in the records that are looked at (at most 1,000), up to which they get a dictionary."""
@@ -352,7 +352,7 @@ class TableParser(Parser):
         self.seeds = np.array([hashed(name.encode()) for name in table.names], np.uint64)
         self.letters_seeds = np.array([letters_seed(int(seed)) for seed in self.seeds], np.uint64)
         self.indicators = np.array([hashed(INDICATOR, int(seed)) for seed in self.seeds], np.uint64)
-        self.policy = POLICIES.index(table.missing)
+        self.policy = MISSING_VALUES.index(table.missing)
 
     def is_weighed(self) -> bool:
         """Whether rows have weights, which only learners need; InputError where a file to be learned has none."""
