@@ -285,11 +285,8 @@ def test_lists_of_texts_and_a_frame_of_one_column(tmp_path: Path) -> None:
     rows = random_rows(30)
     model, path = trained(tmp_path, "text", "arow", rows)
     texts, wanted = [text_of(row) for row in rows], predicted(tmp_path, path)[1]
-    others = (
-        np.array(texts),
-        np.array(texts, object),
-        pytest.importorskip("polars", reason="polars is in the dev extra").Series(texts),
-    )
+    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    others = (np.array(texts), np.array(texts, object), polars.Series(texts))
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra").array(texts)
     for many in (texts, tuple(texts), pandas.Series(texts), pandas.DataFrame({"message": texts}), arrow, *others):
         assert in_columns(model.decision_function(many), 30) == wanted
