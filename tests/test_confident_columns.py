@@ -9,7 +9,20 @@ import pytest
 from numpy.typing import NDArray
 
 from novikoff import AROW, SGD, AllVsAll, Hierarchical, Kesler, MultiLabel, OneVsAll
-from novikoff.parts.schemes import Chosen, Code, Each, Pairs, Ranked, Relevant, Rivals, Tree, together
+from novikoff.parts.schemes import (
+    BAGGED,
+    BOOSTED,
+    CHOSEN,
+    CODE,
+    EACH,
+    PAIRS,
+    RANKED,
+    RELEVANT,
+    RIVALS,
+    TREE,
+    Scheme,
+    together,
+)
 from tests.schemes import compiled_in_the_slow_set, slow_unless
 from tests.streams import csr
 
@@ -109,11 +122,9 @@ def test_what_two_paths_of_a_tree_have_in_common_stays() -> None:
 
 
 def test_reductions_and_preferences_say_what_they_are() -> None:
-    nothing = np.zeros(0, np.int64)
-    apart = [Each(1.0), Pairs(1.0, 0.0), Code(1.0, np.zeros((0, 0), np.int8), nothing, 0.0), Relevant(1.0)]
-    whole = [Rivals(0), Chosen(0), Ranked(0), Tree(0, nothing, nothing, nothing, nothing)]
-    assert not any(together(scheme) for scheme in apart)
-    assert all(together(scheme) for scheme in whole)
+    apart, whole = (EACH, PAIRS, CODE, RELEVANT, BAGGED, BOOSTED), (RIVALS, CHOSEN, RANKED, TREE)
+    assert not any(together(Scheme(kind)) for kind in apart)
+    assert all(together(Scheme(kind)) for kind in whole)
 
 
 def test_batches_single_examples_and_files_give_the_same(tmp_path: Any) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from novikoff import AllVsAll, OneVsAll, OutputCode, Perceptron
 from novikoff.learners.learner import Learner
-from novikoff.parts.schemes import Pairs, aim
+from novikoff.parts.schemes import PAIRS, Scheme, aim
 from tests.schemes import INNER, WORDS, compiled_in_the_slow_set, examples, scheme, slow_unless, suited, told
 from tests.streams import csr
 from tests.test_twins import dot
@@ -425,7 +425,7 @@ def test_every_pair_has_its_column() -> None:
     pairs = [(low, high) for high in range(120) for low in range(high)]
     for c, (low, high) in enumerate(pairs):
         if c % 7 == 0 or low in (0, high - 1):
-            sides = [aim(Pairs(1.0, 0.0), y, c) for y in (low, high, (high + 1) % 120)]
+            sides = [aim(Scheme(PAIRS, 1.0), y, c) for y in (low, high, (high + 1) % 120)]
             assert sides[:2] == [-1.0, 1.0]
             assert sides[2] == (-1.0 if (high + 1) % 120 == low else 0.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 
 class NovikoffError(Exception):
@@ -139,11 +140,45 @@ class UnknownColumnsWarning(UserWarning):
     """
 
 
-def not_fitted(subject: str) -> Exception:
-    """Scikit-learn's own exception, for its tools look for that type; imported only when there is an error to tell."""
-    from sklearn.exceptions import NotFittedError
+class MissingPackageError(NovikoffError, ImportError):
+    """What was asked for needs a package that is not installed; the message names the extra that has it."""
 
-    return NotFittedError(f"{subject} has learned nothing yet: call fit, partial_fit or learn_one first.")
+
+def needed(module: str, extra: str, purpose: str) -> Any:
+    """A module of a package that only some uses need, imported where it is used."""
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError:
+        package = PACKAGES.get(module.partition(".")[0], module.partition(".")[0])
+        raise MissingPackageError(f"{purpose} needs {package}: pip install 'novikoff[{extra}]'.") from None
+
+
+SPARSE = "A sparse matrix"
+PACKAGES = {"sklearn": "scikit-learn"}
+"""Packages whose names are not those of their modules."""
+
+
+class NotFittedError(NovikoffError, ValueError, AttributeError):
+    """A model that has learned nothing was asked to predict. Where scikit-learn is installed, its own is raised."""
+
+
+def of_sklearn(name: str, otherwise: type[Any]) -> type[Any]:
+    """An exception or warning of scikit-learn, for its tools look for that type; ours where it is not installed."""
+    try:
+        from sklearn import exceptions
+    except ImportError:
+        return otherwise
+    found: type[Any] = getattr(exceptions, name)
+    return found
+
+
+def not_fitted(subject: str) -> Exception:
+    """Imported only when there is an error to show."""
+    kind = of_sklearn("NotFittedError", NotFittedError)
+    error: Exception = kind(f"{subject} has learned nothing yet: call fit, partial_fit or learn_one first.")
+    return error
 
 
 def levels_to_user() -> int:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError, not_fitted
+from novikoff.errors import SPARSE, InputError, needed, not_fitted
 from novikoff.learners.estimator import Estimator
 from novikoff.stream import door
 from novikoff.stream.maps import Map, Mapper, Unsuitable
@@ -104,8 +104,7 @@ def _check(batch: door.Batch) -> None:
 
 
 def _matrix(pieces: list[Sparse], columns: int) -> Any:
-    from scipy.sparse import csr_matrix
-
+    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
     lengths = np.concatenate([np.diff(rows.starts) for rows in pieces])
     indices = np.concatenate([rows.indices for rows in pieces]).view(np.int32)
     values = np.concatenate([rows.values for rows in pieces])

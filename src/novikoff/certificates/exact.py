@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates.examples import Examples, lowest_bits
+from novikoff.errors import SPARSE, needed
 
 DIGITS = 53
 SMALLEST = -1022
@@ -82,8 +83,7 @@ def _unrounded(sizes: NDArray[np.float64], grain: int) -> Any:
 
 def largest_square(examples: Examples) -> Fraction:
     """max over i of ‖z_i‖², exactly."""
-    from scipy.sparse import csr_matrix
-
+    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
     matrix = examples.matrix
     squares = csr_matrix((matrix.data**2, matrix.indices, matrix.indptr), matrix.shape)
     sums = np.asarray(squares.sum(axis=1)).ravel()

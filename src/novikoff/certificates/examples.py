@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
+from novikoff.errors import SPARSE, InputError, needed
 from novikoff.stream import door
 from novikoff.stream.labels import Labels, distinct, plain
 from novikoff.stream.rows import Dense, Rows
@@ -34,8 +34,7 @@ class Examples:
     @cached_property
     def sizes(self) -> Any:
         """|z|, term by term."""
-        from scipy.sparse import csr_matrix
-
+        csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
         matrix = self.matrix
         return csr_matrix((np.abs(matrix.data), matrix.indices, matrix.indptr), matrix.shape)
 
@@ -72,8 +71,7 @@ class Examples:
     def scaled(self) -> Any:
         """The matrix with every column, then every row, divided by its power of two: that changes no answer, and no
         digit unless numbers are farther apart than floating point reaches."""
-        from scipy.sparse import csr_matrix
-
+        csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
         matrix = self.matrix
         exponents = self.scale[matrix.indices] + np.repeat(self.heights, np.diff(matrix.indptr))
         return csr_matrix((np.ldexp(matrix.data, -exponents), matrix.indices, matrix.indptr), matrix.shape)
@@ -137,8 +135,8 @@ def whole_numbers(table: NDArray[np.float64]) -> NDArray[Any]:
 
 def _matrix(rows: Rows, count: int, features: int, bias: bool) -> Any:
     """CSR in double precision, columns growing, no zeros, the bias first."""
-    from scipy.sparse import csr_matrix, hstack
-
+    sparse = needed("scipy.sparse", "scipy", SPARSE)
+    csr_matrix, hstack = sparse.csr_matrix, sparse.hstack
     if isinstance(rows, Dense):
         matrix = csr_matrix(rows.values.reshape(count, features).astype(np.float64))
     else:

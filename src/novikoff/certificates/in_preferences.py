@@ -17,7 +17,7 @@ from novikoff.certificates.measure import OUTWARD, Batch, Measured, evidence, po
 from novikoff.certificates.preferences import Meter, Told, desk_for, lanes, measure_preferences, worst_preferences
 from novikoff.certificates.spaces import Stream
 from novikoff.certificates.told import Gatherer, Sample, kept
-from novikoff.parts.schemes import One, Tree, columns_for, stretch
+from novikoff.parts.schemes import TREE, columns_for, stretch
 from novikoff.theory.bounds import Evidence
 
 
@@ -68,11 +68,11 @@ class InPreferences:
 
     def _directions(self, sample: Sample, budget: int) -> Mapping[str, NDArray[np.float64]]:
         """By the machine for rivals, where classes are such."""
-        if not isinstance(self.model._wants(sample.codes), One):
+        if len(self.model._wants(sample.codes).classes) == 0:
             return {}
         features = self.model._fitted().features
         found = rivals.directions(sample, self.known, features, bias=self.bias, stretch=self.stretch, budget=budget)
-        if not isinstance(self.scheme, Tree):
+        if self.scheme.kind != TREE:
             return found
         paths = np.zeros((self.known, self.columns))
         for c in range(self.known):
@@ -87,7 +87,7 @@ class InPreferences:
         if not self.bias:
             u[0] = 0.0
         # What all columns have in common is in no preference, and only makes u longer.
-        return u if isinstance(self.scheme, Tree) else u - u.mean(axis=1, keepdims=True)
+        return u if self.scheme.kind == TREE else u - u.mean(axis=1, keepdims=True)
 
     def facts(
         self, found: Sequence[Found], stream: Stream, passes: int

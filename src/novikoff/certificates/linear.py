@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.errors import SPARSE, needed
+
 TOLERANCE = 1e-10
 """The smallest that HiGHS takes."""
 
@@ -27,8 +29,9 @@ class Solved(NamedTuple):
 
 def widest(rows: Any, heights: NDArray[np.float64], seconds: float) -> Solved | None:
     """`rows` are signed, `heights` the w_i; None where time ran out or HiGHS gave up."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_matrix, hstack
+    sparse = needed("scipy.sparse", "scipy", SPARSE)
+    csr_matrix, hstack = sparse.csr_matrix, sparse.hstack
+    linprog = needed("scipy.optimize", "scipy", "A linear program").linprog
 
     count, width = rows.shape
     costs = np.zeros(width + 1)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled, generic
+from novikoff._jit import compiled
 from novikoff._machine import element
 from novikoff.certificates.measure import (
     EXAMPLES,
@@ -33,13 +33,13 @@ from novikoff.certificates.measure import (
     result,
 )
 from novikoff.parts.classes import dots, room
-from novikoff.parts.schemes import Chosen, Ranked, Tree
+from novikoff.parts.schemes import CHOSEN, RANKED, TREE, Scheme, Wants, columns_for
 from novikoff.stream.rows import Rows, first, last
 
 
-@generic
+@compiled
 def things(
-    scheme: Any,
+    scheme: Scheme,
     known: int,
     scores: NDArray[np.float64],
     errors: NDArray[np.float64],
@@ -47,30 +47,18 @@ def things(
     high: NDArray[np.float64],
 ) -> int:
     """The ends of the scores of what is compared, from those of the columns; how many there are."""
-    for c in range(known):
+    if scheme.kind == TREE:
+        return sum_paths(scheme, known, scores, errors, low, high)
+    count = columns_for(scheme, known)
+    for c in range(count):
         low[c] = scores[c] - errors[c]
         high[c] = scores[c] + errors[c]
-    return known
+    return count
 
 
-@things.of(Chosen)
-def _(
-    scheme: Chosen,
-    known: int,
-    scores: NDArray[np.float64],
-    errors: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> int:
-    for c in range(known + 1):
-        low[c] = scores[c] - errors[c]
-        high[c] = scores[c] + errors[c]
-    return known + 1
-
-
-@things.of(Tree)
-def _(
-    scheme: Tree,
+@compiled
+def sum_paths(
+    scheme: Scheme,
     known: int,
     scores: NDArray[np.float64],
     errors: NDArray[np.float64],
@@ -108,62 +96,39 @@ def between_grades(
     return worst, best
 
 
-@generic
+@compiled
 def ends(
-    scheme: Any,
-    wants: Any,
+    scheme: Scheme,
+    wants: Wants,
     i: int,
     low: NDArray[np.float64],
     high: NDArray[np.float64],
     count: int,
     spare: NDArray[np.float64],
 ) -> tuple[float, float]:
-    """The same for the preferences of example i: its class to all others."""
+    """The same for the preferences of example i: its class to all others, its labels to the threshold and that to all
+    others, or those that it says."""
+    if scheme.kind == RANKED:
+        worst, best = np.inf, -np.inf
+        for k in range(wants.starts[i], wants.starts[i + 1], 2):
+            a, b = wants.members[k], wants.members[k + 1]
+            worst, best = min(worst, low[a] - high[b]), max(best, high[a] - low[b])
+        return worst, best
     for c in range(count):
         spare[c] = 0.0
-    spare[wants.classes[i]] = 1.0
+    if scheme.kind == CHOSEN:
+        spare[0] = 1.0
+        for k in range(wants.starts[i], wants.starts[i + 1]):
+            spare[wants.members[k] + 1] = 2.0
+    else:
+        spare[wants.classes[i]] = 1.0
     return between_grades(spare, low, high, count)
-
-
-@ends.of(Chosen)
-def _(
-    scheme: Chosen,
-    wants: Any,
-    i: int,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    count: int,
-    spare: NDArray[np.float64],
-) -> tuple[float, float]:
-    for c in range(count):
-        spare[c] = 0.0
-    spare[0] = 1.0
-    for k in range(wants.starts[i], wants.starts[i + 1]):
-        spare[wants.members[k] + 1] = 2.0
-    return between_grades(spare, low, high, count)
-
-
-@ends.of(Ranked)
-def _(
-    scheme: Ranked,
-    wants: Any,
-    i: int,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    count: int,
-    spare: NDArray[np.float64],
-) -> tuple[float, float]:
-    worst, best = np.inf, -np.inf
-    for k in range(wants.starts[i], wants.starts[i + 1], 2):
-        a, b = wants.members[k], wants.members[k + 1]
-        worst, best = min(worst, low[a] - high[b]), max(best, high[a] - low[b])
-    return worst, best
 
 
 @compiled
 def weigh_preferences(
-    scheme: Any,
-    wants: Any,
+    scheme: Scheme,
+    wants: Wants,
     kept: NDArray[np.int8],
     rows: Rows,
     u: NDArray[np.float64],
@@ -217,8 +182,8 @@ def add_losses(low: float, high: float, widths: NDArray[np.float64], sums: NDArr
 
 @compiled
 def worst_preferences(
-    scheme: Any,
-    wants: Any,
+    scheme: Scheme,
+    wants: Wants,
     kept: NDArray[np.int8],
     rows: Rows,
     u: NDArray[np.float64],

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates.witness import Sample
+from novikoff.errors import needed
 from novikoff.stream.rows import Sparse
 
 MOST_VALUES = 20_000_000  # of a table in which the sides of a rectangle are looked for
@@ -22,7 +23,7 @@ def known(model: Any, sample: Sample, features: int, passes: int) -> Mapping[str
     """What is shown of a target, by the names of `Evidence.target`; empty where the stream was too long to keep."""
     if sample.total != len(sample.labels) or not isinstance(sample.rows, Sparse):
         return {}
-    import scipy.sparse as sp  # only here: it takes longer to import than many a certificate to make
+    sp = needed("scipy.sparse", "scipy", "A certificate")  # here: to import it takes longer than many a certificate
 
     rows = sample.rows
     table = sp.csr_matrix((rows.values, rows.indices.astype(np.int64), rows.starts), (len(sample.labels), features))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from novikoff.errors import needed
+
 EPILOG = """\
 examples:
   novikoff completion bash > ~/.local/share/bash-completion/completions/novikoff
@@ -17,9 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def run(options: argparse.Namespace) -> int:
-    import shtab
-
     from novikoff.cli.main import parser
 
+    shtab = needed("shtab", "completion", "Shell completion")
     print(shtab.complete(parser(), shell=options.shell))
     return 0

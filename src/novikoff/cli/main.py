@@ -36,7 +36,6 @@ COMMANDS = {
     "cluster": "learn shards on a Dask cluster, or on all processors of this machine",
     "lab": "see theorems at work: an experiment with its plots and bounds",
     "serve": "predict and learn over HTTP, losing nothing",
-    "warm-up": "compile everything for this machine now",
     "completion": "print shell completion",
 }
 EPILOG = """\
@@ -89,8 +88,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if arguments[:1] == ["learn"]:
             _without_numpy()
         options = _parsed(parser(arguments), arguments)
-        if not getattr(options, "quiet", False):
-            _tell_of_compiling()
         if not gc.isenabled():
             gc.freeze()
             gc.enable()
@@ -144,18 +141,8 @@ def _without_numpy() -> None:
     """… as long as machine code does what there is to do."""
     from novikoff import _jit
 
-    if _jit.LEAN and not _jit.DISABLED:
+    if not _jit.DISABLED:
         _arrays.stand_in()
-
-
-def _tell_of_compiling() -> None:
-    """The first run of a kind compiles what it needs, which takes seconds: not without a word."""
-    from novikoff import _jit
-
-    def tell(name: str) -> None:
-        print(f"compiling {name} for this machine, once …", file=sys.stderr)
-
-    _jit.on_compiling = tell
 
 
 def _failed(sentence: str, code: int) -> int:

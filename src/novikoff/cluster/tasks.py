@@ -22,7 +22,8 @@ from novikoff.learners.learner import Learner
 from novikoff.ledger import Book, Ledger
 from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import arrays
-from novikoff.parts.many import KNOWN, Tally
+from novikoff.parts.many import KNOWN
+from novikoff.parts.schemes import Tally
 from novikoff.store import described, rebuilt
 from novikoff.stream.label_order import LabelOrder
 from novikoff.wrap import model_class

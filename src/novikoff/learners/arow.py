@@ -19,7 +19,7 @@ from novikoff.learners.estimator import one_of, within
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.averages import LONGEST
 from novikoff.parts.confident import Confident, confident
-from novikoff.parts.rules import Shortfall
+from novikoff.parts.rules import SHORTFALL, Loss
 from novikoff.theory.bounds import Bound
 
 __all__ = ["AROW"]
@@ -88,8 +88,8 @@ class AROW(Weighed):
         within(1.0, LONGEST, tail=self.tail)
         one_of(("positive", "negative"), tie=self.tie)
 
-    def _rule(self) -> Shortfall:
-        return Shortfall()
+    def _rule(self) -> Loss:
+        return Loss(SHORTFALL)
 
     def _geometry(self, slots: int, kind: Any) -> Confident:
         r, tail = float(self.r), float(self.tail)

@@ -24,7 +24,7 @@ from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.council import ERRORS, MEMBERS, SCORES, STEPS, VOTES, Council, council
 from novikoff.parts.geometry import read_all
-from novikoff.parts.rules import Told
+from novikoff.parts.rules import TOLD, Loss
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -88,8 +88,8 @@ class BinaryAuto(Judged, Weighed):
         within(0.01, 0.99, shrink=self.shrink)
         within(0.0, 0.1, share=self.share)
 
-    def _rule(self) -> Told:
-        return Told()
+    def _rule(self) -> Loss:
+        return Loss(TOLD)
 
     def _geometry(self, slots: int, kind: Any) -> Council:
         # Chosen by the share of progressive mistakes over streams of many kinds.

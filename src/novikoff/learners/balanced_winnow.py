@@ -19,7 +19,7 @@ from novikoff.learners.estimator import above_one, finite, not_negative
 from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.multiplicative import Multiplicative, multiplicative
-from novikoff.parts.rules import Mistake
+from novikoff.parts.rules import MISTAKE, Loss
 from novikoff.theory import winnow
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -91,8 +91,8 @@ class BalancedWinnow(Weighed):
     def _range(self) -> tuple[float, float]:
         return -1.0, 1.0
 
-    def _rule(self) -> Mistake:
-        return Mistake(float(self.margin))
+    def _rule(self) -> Loss:
+        return Loss(MISTAKE, float(self.margin))
 
     def _geometry(self, slots: int, kind: Any) -> Multiplicative:
         return multiplicative(

@@ -26,7 +26,7 @@ from novikoff.learners.events import OneByOne
 from novikoff.learners.state import State
 from novikoff.parts import clauses as k_cnf
 from novikoff.parts import literals as conjunction
-from novikoff.parts.rules import Missed
+from novikoff.parts.rules import MISSED, Loss
 from novikoff.theory import classes, concepts
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -75,8 +75,8 @@ class Elimination(Consistent):
     def _range(self) -> tuple[float, float]:
         return 1.0, 1.0
 
-    def _rule(self) -> Missed:
-        return Missed()
+    def _rule(self) -> Loss:
+        return Loss(MISSED)
 
     def _needs_all_features(self) -> str | None:
         return f"its clauses of up to {self.k} literals are made of them" if self.k > 1 else None

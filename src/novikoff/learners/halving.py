@@ -25,7 +25,7 @@ from novikoff.learners.judged import own_scratch
 from novikoff.learners.state import State
 from novikoff.parts.geometry import resized
 from novikoff.parts.loop import first_refused, judge
-from novikoff.parts.rules import Disagreement
+from novikoff.parts.rules import DISAGREEMENT, Loss
 from novikoff.parts.version_space import CLASSES, LEFT, RESTARTS, VersionSpace, class_of, count_errors, version_space
 from novikoff.stream.rows import Dense, Rows, cut, how_many, write_out
 from novikoff.theory import concepts
@@ -116,8 +116,8 @@ class Halving(Consistent):
     def _is_boolean(self) -> bool:
         return isinstance(self.hypotheses, str) and self.hypotheses in ("conjunctions", "disjunctions")
 
-    def _rule(self) -> Disagreement:
-        return Disagreement()
+    def _rule(self) -> Loss:
+        return Loss(DISAGREEMENT)
 
     def _needs_all_features(self) -> str | None:
         return "its hypotheses are made of them"

@@ -23,18 +23,12 @@ from novikoff.learners.estimator import positive
 from novikoff.learners.events import OneByOne
 from novikoff.learners.state import State
 from novikoff.parts.geometry import move, move_all, norm, update
-from novikoff.parts.rules import signal
+from novikoff.parts.rules import ANGLE, Loss
 from novikoff.stream.rows import Rows
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
 __all__ = ["MarginPerceptron"]
-
-
-class Angle(NamedTuple):
-    """Update on a mistake, where y·s/‖w‖ is below the threshold, and always from w = 0."""
-
-    threshold: float
 
 
 SQUARE, ROUNDING = 0, 1
@@ -48,11 +42,6 @@ class Measured(NamedTuple):
     slots: NDArray[np.floating]
     scalars: NDArray[np.float64]
     bias: float
-
-
-@signal.of(Angle)
-def _(rule: Angle, score: float, y: float, wrong: bool, norm: float) -> float:
-    return y if wrong or norm == 0.0 or y * score < rule.threshold * norm else 0.0
 
 
 @move.of(Measured)
@@ -136,8 +125,8 @@ class MarginPerceptron(OneByOne):
         if self.epsilon > 1.0:
             raise InputError(f"epsilon must be at most 1, but is {self.epsilon!r}.")
 
-    def _rule(self) -> Angle:
-        return Angle((1.0 - self.epsilon) * self.gamma)
+    def _rule(self) -> Loss:
+        return Loss(ANGLE, (1.0 - self.epsilon) * self.gamma)
 
     def _geometry(self, slots: int, kind: Any) -> Measured:
         return Measured(np.zeros(slots, kind), np.zeros(2), float(self.bias))

@@ -23,7 +23,7 @@ from novikoff.learners.estimator import positive
 from novikoff.learners.events import OneByOne
 from novikoff.learners.state import State
 from novikoff.parts.geometry import finished, move, read
-from novikoff.parts.rules import Mistake
+from novikoff.parts.rules import MISTAKE, Loss
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -112,8 +112,8 @@ class PNormPerceptron(OneByOne):
             if not 2.0 <= self.p <= 400.0:
                 raise InputError(f"p must be from 2 to 400, but is {self.p!r}.")
 
-    def _rule(self) -> Mistake:
-        return Mistake(0.0)
+    def _rule(self) -> Loss:
+        return Loss(MISTAKE)
 
     def _geometry(self, slots: int, kind: Any) -> Power:
         if self.p is None and slots < 2:

@@ -26,7 +26,7 @@ from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.additive import Additive, Averaged, additive
 from novikoff.parts.averages import LONGEST
-from novikoff.parts.rules import Mistake
+from novikoff.parts.rules import MISTAKE, Loss
 from novikoff.parts.schedules import Schedule
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
@@ -102,8 +102,8 @@ class Perceptron(Weighed):
         within(1.0, LONGEST, tail=self.tail)
         one_of(("positive", "negative"), tie=self.tie)
 
-    def _rule(self) -> Mistake:
-        return Mistake(self._width())
+    def _rule(self) -> Loss:
+        return Loss(MISTAKE, self._width())
 
     def _geometry(self, slots: int, kind: Any) -> Additive | Averaged:
         schedule, tail = Schedule(1.0, 0.0), float(self.tail)

@@ -21,7 +21,7 @@ from novikoff._jit import compiled
 from novikoff.learners.consistent import Consistent, taken_wrongly
 from novikoff.learners.state import State
 from novikoff.parts.geometry import limit, score, update
-from novikoff.parts.rules import Missed
+from novikoff.parts.rules import MISSED, Loss
 from novikoff.stream.rows import Rows, measure, wipe, write_out
 from novikoff.theory import concepts
 from novikoff.theory.bounds import Bound, Evidence
@@ -107,8 +107,8 @@ class Rectangle(Consistent):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _rule(self) -> Missed:
-        return Missed()
+    def _rule(self) -> Loss:
+        return Loss(MISSED)
 
     def _geometry(self, slots: int, kind: Any) -> Box:
         return Box(np.zeros((slots, 2), kind), np.zeros(1, np.int64), np.zeros(slots), 1.0)

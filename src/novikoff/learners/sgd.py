@@ -30,14 +30,14 @@ from novikoff.parts.adagrad import REACH, adagrad
 from novikoff.parts.additive import additive
 from novikoff.parts.averages import LONGEST
 from novikoff.parts.decayed import decayed
-from novikoff.parts.rules import Hinge, Logistic, Squared
+from novikoff.parts.rules import HINGE, LOGISTIC, SQUARED, Loss
 from novikoff.parts.schedules import POWERS, Schedule
 from novikoff.theory import regret
 from novikoff.theory.bounds import Bound, Evidence
 
 __all__ = ["SGD"]
 
-LOSSES = {"hinge": Hinge, "logistic": Logistic, "squared": Squared}
+LOSSES = {"hinge": HINGE, "logistic": LOGISTIC, "squared": SQUARED}
 
 
 @final
@@ -136,7 +136,7 @@ class SGD(Weighed):
             )
 
     def _rule(self) -> Any:
-        return LOSSES[self.loss]()
+        return Loss(LOSSES[self.loss])
 
     def _geometry(self, slots: int, kind: Any) -> Any:
         rate, l1, l2, tail = float(self.rate), float(self.l1), float(self.l2), float(self.tail)

@@ -26,7 +26,7 @@ from novikoff.learners.learner import TIES
 from novikoff.learners.perceptron import perceptron_bounds
 from novikoff.learners.state import State
 from novikoff.parts.geometry import limit, move, move_all, resized, update
-from novikoff.parts.rules import Mistake
+from novikoff.parts.rules import MISTAKE, Loss
 from novikoff.stream.rows import Rows, cut, first, last, measure, proper, slot
 from novikoff.theory.bounds import Bound
 
@@ -157,8 +157,8 @@ class VotedPerceptron(OneByOne):
     def _check_settings(self) -> None:
         one_of(("positive", "negative"), tie=self.tie)
 
-    def _rule(self) -> Mistake:
-        return Mistake(0.0)
+    def _rule(self) -> Loss:
+        return Loss(MISTAKE)
 
     def _geometry(self, slots: int, kind: Any) -> Voted:
         none = np.zeros(0, np.int64)

@@ -26,7 +26,7 @@ from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.geometry import resized
 from novikoff.parts.multiplicative import HIGHEST, Multiplicative, multiplicative
-from novikoff.parts.rules import Mistake
+from novikoff.parts.rules import MISTAKE, Loss
 from novikoff.theory import winnow
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -122,8 +122,8 @@ class Winnow(Weighed):
     def _range(self) -> tuple[float, float]:
         return 0.0, 1.0
 
-    def _rule(self) -> Mistake:
-        return Mistake(float(self.margin))
+    def _rule(self) -> Loss:
+        return Loss(MISTAKE, float(self.margin))
 
     def _needs_all_features(self) -> str | None:
         if self.negations:

@@ -19,31 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled, generic
-from novikoff.parts.rules import Hinge, Mistake, Shortfall, signal
+from novikoff.parts.rules import asked, signal
 
 UPDATES = ("top", "uniform", "proportional")
 TOP, UNIFORM, PROPORTIONAL = 0, 1, 2
-
-
-@generic
-def asked(rule: Any) -> float:
-    """The score from which on the rule is content; infinity where it never is."""
-    return np.inf
-
-
-@asked.of(Mistake)
-def _(rule: Mistake) -> float:
-    return rule.margin
-
-
-@asked.of(Hinge)
-def _(rule: Hinge) -> float:
-    return 1.0
-
-
-@asked.of(Shortfall)
-def _(rule: Shortfall) -> float:
-    return 1.0
 
 
 @compiled

@@ -28,7 +28,7 @@ from novikoff.parts.adagrad import AdaGrad
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.confident import Confident
 from novikoff.parts.geometry import read, read_constant, score, span, update
-from novikoff.parts.rules import Hinge, Shortfall, signal
+from novikoff.parts.rules import HINGE, SHORTFALL, Loss, signal
 from novikoff.stream.rows import Rows, Scaled, first, last, slot, squared
 
 MEMBERS = 4
@@ -262,10 +262,10 @@ def _(geometry: Council, rows: Rows, i: int, g: float, t: int) -> None:
     scalars[SPREADS + PERCEPTRON] += notes[LAST] * notes[LAST]
     keep_scale(geometry, rows, i, 1, 1)
     at, step = Scaled(rows, geometry.example, 1, 0), int(scalars[STEPS])
-    pull = signal(Shortfall(), notes[AROW_LAST], y, False, 0.0)
+    pull = signal(Loss(SHORTFALL, 0.0), notes[AROW_LAST], y, False, 0.0)
     if pull != 0.0:
         update(arow(geometry), at, i, weight * pull, step)
-    pull = signal(Hinge(), notes[ADAGRAD_LAST], y, False, 0.0)
+    pull = signal(Loss(HINGE, 0.0), notes[ADAGRAD_LAST], y, False, 0.0)
     if pull != 0.0:
         update(adagrad(geometry), at, i, weight * pull, step)
     if y * notes[LAST] < 0.0 or (notes[LAST] == 0.0 and y < 0.0):

@@ -45,7 +45,7 @@ from novikoff.parts.council import (
     scaled,
 )
 from novikoff.parts.geometry import update
-from novikoff.parts.rules import Hinge, Mistake, Shortfall
+from novikoff.parts.rules import HINGE, MISTAKE, SHORTFALL, Loss
 from novikoff.parts.schemes import Room
 from novikoff.stream.rows import Rows, Scaled, first, last, slot
 
@@ -133,7 +133,7 @@ def _(geometry: Council, rows: Rows, i: int, across: int, push: Push) -> None:
     show_scale(geometry, mine, i)
 
     other = rival(of_arow, columns, y)
-    pull = weight * pulls(Shortfall(), of_arow[y] - of_arow[other], 0.0)
+    pull = weight * pulls(Loss(SHORTFALL, 0.0), of_arow[y] - of_arow[other], 0.0)
     if pull != 0.0:
         its, member = Scaled(rows, geometry.example, across, other), arow(geometry)
         beta = 1.0 / (spread(member, mine, i) + spread(member, its, i) + geometry.r)
@@ -142,7 +142,7 @@ def _(geometry: Council, rows: Rows, i: int, across: int, push: Push) -> None:
         show_scale(geometry, its, i)
 
     other = rival(of_adagrad, columns, y)
-    pull = weight * pulls(Hinge(), of_adagrad[y] - of_adagrad[other], 0.0)
+    pull = weight * pulls(Loss(HINGE, 0.0), of_adagrad[y] - of_adagrad[other], 0.0)
     if pull != 0.0:
         its = Scaled(rows, geometry.example, across, other)
         update(adagrad(geometry), mine, i, pull, step)
@@ -150,7 +150,7 @@ def _(geometry: Council, rows: Rows, i: int, across: int, push: Push) -> None:
         show_scale(geometry, its, i)
 
     other = rival(of_last, columns, y)
-    pull = weight * pulls(Mistake(0.0), of_last[y] - of_last[other], 0.0)
+    pull = weight * pulls(Loss(MISTAKE, 0.0), of_last[y] - of_last[other], 0.0)
     if pull != 0.0:
         its = Scaled(rows, geometry.example, across, other)
         add(geometry, mine, i, pull)

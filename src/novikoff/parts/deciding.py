@@ -7,21 +7,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled, generic
+from novikoff._jit import compiled
 from novikoff.parts.blame import first_with, highest_of
+from novikoff.parts.resampled import weigh_members
 from novikoff.parts.rules import loss
-from novikoff.parts.schemes import Chosen, Code, Each, Pairs, Ranked, Relevant, Rivals, Room, Tree
-
-
-@generic
-def weigh(scheme: Any, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
-    """What speaks for each class: the highest wins."""
-    for c in range(known):
-        room[c] = scores[c]
+from novikoff.parts.schemes import (
+    BAGGED,
+    BOOSTED,
+    CHOSEN,
+    CODE,
+    EACH,
+    PAIRS,
+    RANKED,
+    RELEVANT,
+    RIVALS,
+    TREE,
+    Room,
+    Scheme,
+    Wants,
+)
 
 
 @compiled
-def decide(scheme: Any, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> int:
+def weigh(scheme: Scheme, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+    """What speaks for each class: the highest wins."""
+    if scheme.kind == PAIRS:
+        weigh_pairs(scheme, scores, known, room)
+    elif scheme.kind == CODE:
+        weigh_words(scheme, rule, scores, known, room)
+    elif scheme.kind == CHOSEN:
+        for c in range(known):
+            room[c] = scores[c + 1] - scores[0]
+    elif scheme.kind == TREE:
+        weigh_paths(scheme, scores, known, room)
+    elif scheme.kind == BAGGED or scheme.kind == BOOSTED:  # noqa: PLR1714 - compiled as it stands
+        weigh_members(scheme, scores, known, room)
+    else:
+        for c in range(known):
+            room[c] = scores[c]
+
+
+@compiled
+def decide(scheme: Scheme, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> int:
     """The class that is predicted, −1 where none is known; the first of equals."""
     weigh(scheme, rule, scores, known, room)
     return largest_of(room, known)
@@ -33,14 +60,15 @@ def largest_of(scores: NDArray[np.float64], count: int) -> int:
 
 
 @compiled
-def wins(scheme: Pairs, scores: NDArray[np.float64], low: int, high: int) -> bool:
+def wins(scheme: Scheme, scores: NDArray[np.float64], low: int, high: int) -> bool:
     """Whether the higher of two classes wins over the lower one."""
     s = scores[high * (high - 1) // 2 + low]
     return s > 0.0 or (s == 0.0 and scheme.tie > 0.0)
 
 
-@weigh.of(Pairs)
-def _(scheme: Pairs, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+@compiled
+def weigh_pairs(scheme: Scheme, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+    """How many pairs each class wins, or how far it gets."""
     for c in range(known):
         room[c] = 0.0
     if scheme.tournament == 0.0:
@@ -65,8 +93,9 @@ def distance(rule: Any, margin: float) -> float:
     return max(0.0, 1.0 - margin) if of_rule == 0.0 else of_rule
 
 
-@weigh.of(Code)
-def _(scheme: Code, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+@compiled
+def weigh_words(scheme: Scheme, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+    """How near the scores are to each class's code word."""
     for k in range(known):
         room[k] = 0.0
         for c in range(scheme.columns[known]):
@@ -79,14 +108,8 @@ def _(scheme: Code, rule: Any, scores: NDArray[np.float64], known: int, room: ND
                 room[k] -= y * s < 0.0 or (s == 0.0 and y * scheme.tie < 0.0)
 
 
-@weigh.of(Chosen)
-def _(scheme: Chosen, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
-    for c in range(known):
-        room[c] = scores[c + 1] - scores[0]
-
-
-@weigh.of(Tree)
-def _(scheme: Tree, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+@compiled
+def weigh_paths(scheme: Scheme, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
     """The sum of the scores of the nodes on each class's path, from the root down."""
     for c in range(known):
         room[c] = 0.0
@@ -96,7 +119,7 @@ def _(scheme: Tree, rule: Any, scores: NDArray[np.float64], known: int, room: ND
 
 @compiled
 def weigh_all(
-    scheme: Any,
+    scheme: Scheme,
     rule: Any,
     scores: NDArray[np.float64],
     across: int,
@@ -117,11 +140,16 @@ def weigh_all(
 # --- Whether the prediction was right ---
 
 
-@generic
-def is_wrong(scheme: Any, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
+@compiled
+def is_wrong(scheme: Scheme, wants: Wants, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
     """Whether the example was not predicted as it is labelled."""
-    scores, _, spare = room
-    return decide(scheme, rule, scores, known, spare) != wants.classes[i]
+    if scheme.kind == EACH or scheme.kind == RIVALS:  # noqa: PLR1714 - compiled as it stands
+        return beaten(room.scores, known, wants.classes[i])
+    if scheme.kind == RANKED or scheme.kind == RELEVANT:  # noqa: PLR1714
+        return unmet > 0
+    if scheme.kind == CHOSEN:
+        return differs(wants, i, known, room)
+    return decide(scheme, rule, room.scores, known, room.spare) != wants.classes[i]
 
 
 @compiled
@@ -133,35 +161,16 @@ def beaten(scores: NDArray[np.float64], known: int, y: int) -> bool:
     return ahead
 
 
-@is_wrong.of(Each)
-def _(scheme: Each, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
-    return beaten(room.scores, known, wants.classes[i])
-
-
-@is_wrong.of(Rivals)
-def _(scheme: Rivals, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
-    return beaten(room.scores, known, wants.classes[i])
-
-
-@is_wrong.of(Ranked)
-def _(scheme: Ranked, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
-    return unmet > 0
-
-
-@is_wrong.of(Relevant)
-def _(scheme: Relevant, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
-    return unmet > 0
-
-
-@is_wrong.of(Chosen)
-def _(scheme: Chosen, wants: Any, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
+@compiled
+def differs(wants: Wants, i: int, known: int, room: Room) -> bool:
+    """Whether the labels above the threshold are not those of the example."""
     scores, _, spare = room
     for c in range(known):
         spare[c] = scores[c + 1] > scores[0]
     for k in range(wants.starts[i], wants.starts[i + 1]):
         if wants.members[k] < known:
             spare[wants.members[k]] -= 1.0
-    differs = False
+    found = False
     for c in range(known):
-        differs |= spare[c] != 0.0
-    return differs
+        found |= spare[c] != 0.0
+    return found

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled, generic
+from novikoff._jit import compiled
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
 from novikoff.parts.columns import Push, score_all, update_columns
 from novikoff.parts.deciding import is_wrong
 from novikoff.parts.geometry import bias_square, fits, limit, norm, span, tick
-from novikoff.parts.moving import blame, misses, sides_of
+from novikoff.parts.moving import blame, sides_of
+from novikoff.parts.resampled import misses, note_members
 from novikoff.parts.rules import loss
 from novikoff.parts.schemes import (
-    Code,
-    Each,
-    Pairs,
-    Relevant,
+    BAGGED,
+    BOOSTED,
+    CODE,
+    RELEVANT,
     Room,
+    Scheme,
+    Tally,
+    Wants,
     aim,
     columns_for,
     highest,
@@ -32,22 +36,17 @@ from novikoff.stream.rows import Rows, proper, squared
 KNOWN, NEW, UNMET = 0, 1, 2
 
 
-class Tally(NamedTuple):
-    """What is counted beside the ledger."""
-
-    counts: NDArray[np.int64]
-    """Classes known; examples with a class that was not known before; binary problems that were got wrong."""
-    times: NDArray[np.int64]
-    """Of each column: the examples that it has learned from."""
-    mistakes: NDArray[np.int64]
-    """Of each column of a reduction: its own mistakes."""
-
-
-@generic
+@compiled
 def note_columns(
-    scheme: Any, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
+    scheme: Scheme, wants: Wants, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
 ) -> float:
     """Counts for each column that it has seen example i; returns the loss."""
+    if scheme.kind <= CODE:
+        return note_reduced(scheme, wants, i, rule, weight, known, room, tally)
+    if scheme.kind == RELEVANT:
+        return note_labels(scheme, wants, i, rule, weight, known, room, tally)
+    if scheme.kind == BAGGED or scheme.kind == BOOSTED:  # noqa: PLR1714 - compiled as it stands
+        return note_members(scheme, wants, i, rule, weight, known, room, tally)
     t = tally.times[0] + 1
     for c in range(max(1, columns_for(scheme, known))):  # time goes on even where there is no column yet
         tally.times[c] = t
@@ -56,20 +55,22 @@ def note_columns(
 
 @compiled
 def note_reduced(
-    scheme: Any, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
+    scheme: Scheme, wants: Wants, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
 ) -> float:
     total = 0.0
     for c in range(columns_for(scheme, known)):
         side, s = aim(scheme, wants.classes[i], c), room.scores[c]
         if side != 0.0:
             tally.times[c] += 1
-            tally.mistakes[c] += side * s < 0.0 or (s == 0.0 and side * scheme.tie < 0.0)
+            tally.mistakes[c] += misses(scheme, s, side)
             total += weight * loss(rule, s, side)
     return total
 
 
-@note_columns.of(Relevant)
-def _(scheme: Relevant, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally) -> float:
+@compiled
+def note_labels(
+    scheme: Scheme, wants: Wants, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
+) -> float:
     total = 0.0
     sides_of(wants, i, known, room.spare)
     for c in range(known):
@@ -79,28 +80,13 @@ def _(scheme: Relevant, wants: Any, i: int, rule: Any, weight: float, known: int
     return total
 
 
-@note_columns.of(Each)
-def _(scheme: Each, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally) -> float:
-    return note_reduced(scheme, wants, i, rule, weight, known, room, tally)
-
-
-@note_columns.of(Pairs)
-def _(scheme: Pairs, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally) -> float:
-    return note_reduced(scheme, wants, i, rule, weight, known, room, tally)
-
-
-@note_columns.of(Code)
-def _(scheme: Code, wants: Any, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally) -> float:
-    return note_reduced(scheme, wants, i, rule, weight, known, room, tally)
-
-
 @compiled
 def step(
-    scheme: Any,
+    scheme: Scheme,
     rule: Any,
     geometry: Any,
     rows: Rows,
-    wants: Any,
+    wants: Wants,
     i: int,
     weight: float,
     across: int,
@@ -151,11 +137,11 @@ def step(
 
 @compiled
 def learn_many(
-    scheme: Any,
+    scheme: Scheme,
     rule: Any,
     geometry: Any,
     rows: Rows,
-    wants: Any,
+    wants: Wants,
     count: int,
     weights: NDArray[np.float64],
     slots: int,

@@ -7,28 +7,64 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled, generic
+from novikoff._jit import compiled
 from novikoff.parts.blame import ByGrade, Listed, blame_pairs, blame_rivals
 from novikoff.parts.deciding import weigh
+from novikoff.parts.resampled import blame_members, misses
 from novikoff.parts.rules import signal
-from novikoff.parts.schemes import Chosen, Ranked, Relevant, Rivals, Room, Tree, aim, columns_for
+from novikoff.parts.schemes import (
+    BAGGED,
+    BOOSTED,
+    CHOSEN,
+    RANKED,
+    RELEVANT,
+    RIVALS,
+    TREE,
+    Room,
+    Scheme,
+    Wants,
+    aim,
+    columns_for,
+)
 
 
-@generic
-def blame(scheme: Any, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+@compiled
+def blame(  # noqa: PLR0911 - one for each kind
+    scheme: Scheme, wants: Wants, i: int, rule: Any, norm: float, known: int, room: Room
+) -> int:
     """The signal of each column, from the labels of example i; how many of its binary problems it gets wrong."""
+    scores, signals, _ = room
+    if scheme.kind == RIVALS:
+        return int(blame_rivals(scheme.update, rule, norm, scores, known, wants.classes[i], signals))
+    if scheme.kind == RELEVANT:
+        return blame_labels(scheme, wants, i, rule, norm, known, room)
+    if scheme.kind == CHOSEN:
+        return blame_threshold(scheme, wants, i, rule, norm, known, room)
+    if scheme.kind == RANKED:
+        return blame_ranking(scheme, wants, i, rule, norm, known, room)
+    if scheme.kind == TREE:
+        return blame_paths(scheme, wants, i, rule, norm, known, room)
+    if scheme.kind == BAGGED or scheme.kind == BOOSTED:  # noqa: PLR1714 - compiled as it stands
+        return blame_members(scheme, wants, i, rule, norm, known, room)
+    return blame_reduced(scheme, wants, i, rule, norm, known, room)
+
+
+@compiled
+def blame_reduced(scheme: Scheme, wants: Wants, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+    """Each column is a binary problem of its own."""
     scores, signals, _ = room
     y, unmet = wants.classes[i], 0
     for c in range(columns_for(scheme, known)):
         side, s = aim(scheme, y, c), scores[c]
-        wrong = side * s < 0.0 or (s == 0.0 and side * scheme.tie < 0.0)
+        wrong = misses(scheme, s, side)
         signals[c] = signal(rule, s, side, wrong, norm) if side != 0.0 else 0.0
         unmet += wrong
     return unmet
 
 
-@blame.of(Relevant)
-def _(scheme: Relevant, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+@compiled
+def blame_labels(scheme: Scheme, wants: Wants, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+    """Each label is a binary problem of its own."""
     scores, signals, spare = room
     sides_of(wants, i, known, spare)
     unmet = 0
@@ -40,7 +76,7 @@ def _(scheme: Relevant, wants: Any, i: int, rule: Any, norm: float, known: int, 
 
 
 @compiled
-def sides_of(wants: Any, i: int, known: int, room: NDArray[np.float64]) -> None:
+def sides_of(wants: Wants, i: int, known: int, room: NDArray[np.float64]) -> None:
     """+1 for each label of example i, −1 for all others."""
     for c in range(known):
         room[c] = -1.0
@@ -50,18 +86,8 @@ def sides_of(wants: Any, i: int, known: int, room: NDArray[np.float64]) -> None:
 
 
 @compiled
-def misses(scheme: Relevant, s: float, side: float) -> bool:
-    return side * s < 0.0 or (s == 0.0 and side * scheme.tie < 0.0)
-
-
-@blame.of(Rivals)
-def _(scheme: Rivals, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
-    scores, signals, _ = room
-    return int(blame_rivals(scheme.update, rule, norm, scores, known, wants.classes[i], signals))
-
-
-@blame.of(Chosen)
-def _(scheme: Chosen, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+def blame_threshold(scheme: Scheme, wants: Wants, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+    """Labels of the example ≻ threshold ≻ all others."""
     scores, signals, spare = room
     for c in range(known + 1):
         spare[c] = 0.0
@@ -71,8 +97,9 @@ def _(scheme: Chosen, wants: Any, i: int, rule: Any, norm: float, known: int, ro
     return blame_pairs(scheme.update, rule, norm, scores, ByGrade(spare), known + 1, signals)
 
 
-@blame.of(Ranked)
-def _(scheme: Ranked, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+@compiled
+def blame_ranking(scheme: Scheme, wants: Wants, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+    """The preferences that the example says."""
     scores, signals, spare = room
     for k in range(known * known):
         spare[k] = 0.0
@@ -81,8 +108,9 @@ def _(scheme: Ranked, wants: Any, i: int, rule: Any, norm: float, known: int, ro
     return blame_pairs(scheme.update, rule, norm, scores, Listed(spare, known), known, signals)
 
 
-@blame.of(Tree)
-def _(scheme: Tree, wants: Any, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+@compiled
+def blame_paths(scheme: Scheme, wants: Wants, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+    """The class of the example ≻ all others, by the sums along their paths."""
     scores, signals, spare = room
     weigh(scheme, rule, scores, known, spare)
     asks, y = spare[known:], wants.classes[i]

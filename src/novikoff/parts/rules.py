@@ -1,8 +1,11 @@
-"""Rules: when an example changes the weights, and how hard it pulls.
+"""Losses: when an example changes the weights, and by how much.
 
-A rule turns score s = w·x, label y ∈ {−1, +1} and ‖w‖ into a signal g; the geometry then moves the weights along g·x.
-For a loss ℓ the signal is −∂ℓ/∂s. Conventions exactly at the kink, as the sources have them: y·s equal to the margin
-does not update a thick separator, y·s = 1 does update under the hinge.
+A loss turns the score s = w·x, the label y ∈ {−1, +1} and ‖w‖ into a signal g; the geometry then moves the weights
+along g·x. For a loss ℓ that can be differentiated g = −∂ℓ/∂s. Conventions exactly at the kink, as the sources have
+them: y·s equal to the margin does not update a thick separator, y·s = 1 does update under the hinge.
+
+All losses of the package are one type with a `kind`, so that the loop is compiled once for all of them. A loss of your
+own is a NamedTuple for which `signal`, and where it has a value `loss`, are defined: see docs/own-loss.md.
 """
 
 from __future__ import annotations
@@ -13,39 +16,24 @@ from typing import Any
 from novikoff._jit import generic
 from novikoff._records import NamedTuple
 
-
-class Mistake(NamedTuple):
-    """Update on a mistake, and also where y·s < margin (the thick separator)."""
-
-    margin: float
+MISTAKE, ANGLE, MISSED, DISAGREEMENT, TOLD, HINGE, SHORTFALL, LOGISTIC, SQUARED = range(9)
 
 
-class Missed(NamedTuple):
-    """Update on a positive example that was predicted negative, and on nothing else."""
+class Loss(NamedTuple):
+    """
+    MISTAKE        update on a mistake, and also where y·s < margin (the thick separator)
+    ANGLE          … where y·s/‖w‖ < margin, and always from w = 0
+    MISSED         update on a positive example that was predicted negative, and on nothing else
+    DISAGREEMENT   update where not all vote for the label: the score is the share of votes for + less that for −
+    TOLD           every example is shown to the geometry, which knows itself what to make of it
+    HINGE          ℓ = max(0, 1 − y·s), the loss of the support vector machine
+    SHORTFALL      update where y·s < 1, in proportion to 1 − y·s: the slope of half the squared hinge loss
+    LOGISTIC       ℓ = ln(1 + exp(−y·s)), the loss of logistic regression
+    SQUARED        ℓ = ½(y − s)², the loss of LMS, Adaline and ridge regression
+    """
 
-
-class Disagreement(NamedTuple):
-    """Update where not all vote for the label: the score is the share of votes for + less that for −."""
-
-
-class Told(NamedTuple):
-    """Every example is shown to the geometry, which knows itself what to make of it."""
-
-
-class Hinge(NamedTuple):
-    """ℓ = max(0, 1 − y·s), the loss of the support vector machine."""
-
-
-class Shortfall(NamedTuple):
-    """Update where y·s < 1, as hard as it falls short of 1: by the hinge loss ℓ, the slope of ½ℓ²."""
-
-
-class Logistic(NamedTuple):
-    """ℓ = ln(1 + exp(−y·s)), the loss of logistic regression."""
-
-
-class Squared(NamedTuple):
-    """ℓ = ½(y − s)², the loss of LMS, Adaline and ridge regression."""
+    kind: int
+    margin: float = 0.0
 
 
 @generic
@@ -56,66 +44,51 @@ def signal(rule: Any, score: float, y: float, wrong: bool, norm: float) -> float
 
 @generic
 def loss(rule: Any, score: float, y: float) -> float:
-    """The loss that the rule follows; the mistake-driven rules follow none."""
+    """The value of the loss; the mistake-driven ones have none."""
     return 0.0
 
 
-@signal.of(Mistake)
-def _(rule: Mistake, score: float, y: float, wrong: bool, norm: float) -> float:
-    return y if wrong or y * score < rule.margin else 0.0
+@generic
+def asked(rule: Any) -> float:
+    """The score from which on the loss is content; infinity where it never is."""
+    return math.inf
 
 
-@signal.of(Missed)
-def _(rule: Missed, score: float, y: float, wrong: bool, norm: float) -> float:
-    return y if wrong and y > 0.0 else 0.0
+@signal.of(Loss)
+def _(rule: Loss, score: float, y: float, wrong: bool, norm: float) -> float:  # noqa: PLR0911 - one for each kind
+    if rule.kind == MISTAKE:
+        return y if wrong or y * score < rule.margin else 0.0
+    if rule.kind == TOLD:
+        return y
+    if rule.kind == HINGE:
+        return y if y * score <= 1.0 else 0.0
+    if rule.kind == SHORTFALL:
+        return y * max(0.0, 1.0 - y * score)
+    if rule.kind == LOGISTIC:
+        e = math.exp(-abs(score))  # of a negative number only: it cannot overflow
+        return y * (e / (1.0 + e) if y * score > 0.0 else 1.0 / (1.0 + e))
+    if rule.kind == SQUARED:
+        return y - score
+    if rule.kind == ANGLE:
+        return y if wrong or norm == 0.0 or y * score < rule.margin * norm else 0.0
+    if rule.kind == MISSED:
+        return y if wrong and y > 0.0 else 0.0
+    return y if y * score < 1.0 else 0.0  # DISAGREEMENT
 
 
-@signal.of(Disagreement)
-def _(rule: Disagreement, score: float, y: float, wrong: bool, norm: float) -> float:
-    return y if y * score < 1.0 else 0.0
+@loss.of(Loss)
+def _(rule: Loss, score: float, y: float) -> float:
+    if rule.kind == HINGE or rule.kind == SHORTFALL:  # noqa: PLR1714 - compiled as it stands
+        return max(0.0, 1.0 - y * score)
+    if rule.kind == LOGISTIC:
+        return math.log1p(math.exp(-abs(score))) + max(0.0, -y * score)
+    if rule.kind == SQUARED:
+        return 0.5 * (y - score) * (y - score)
+    return 0.0
 
 
-@signal.of(Told)
-def _(rule: Told, score: float, y: float, wrong: bool, norm: float) -> float:
-    return y
-
-
-@signal.of(Hinge)
-def _(rule: Hinge, score: float, y: float, wrong: bool, norm: float) -> float:
-    return y if y * score <= 1.0 else 0.0
-
-
-@loss.of(Hinge)
-def _(rule: Hinge, score: float, y: float) -> float:
-    return max(0.0, 1.0 - y * score)
-
-
-@signal.of(Shortfall)
-def _(rule: Shortfall, score: float, y: float, wrong: bool, norm: float) -> float:
-    return y * max(0.0, 1.0 - y * score)
-
-
-@loss.of(Shortfall)
-def _(rule: Shortfall, score: float, y: float) -> float:
-    return max(0.0, 1.0 - y * score)
-
-
-@signal.of(Logistic)
-def _(rule: Logistic, score: float, y: float, wrong: bool, norm: float) -> float:
-    e = math.exp(-abs(score))  # of a negative number only: it cannot overflow
-    return y * (e / (1.0 + e) if y * score > 0.0 else 1.0 / (1.0 + e))
-
-
-@loss.of(Logistic)
-def _(rule: Logistic, score: float, y: float) -> float:
-    return math.log1p(math.exp(-abs(score))) + max(0.0, -y * score)
-
-
-@signal.of(Squared)
-def _(rule: Squared, score: float, y: float, wrong: bool, norm: float) -> float:
-    return y - score
-
-
-@loss.of(Squared)
-def _(rule: Squared, score: float, y: float) -> float:
-    return 0.5 * (y - score) * (y - score)
+@asked.of(Loss)
+def _(rule: Loss) -> float:
+    if rule.kind == MISTAKE:
+        return rule.margin
+    return 1.0 if rule.kind == HINGE or rule.kind == SHORTFALL else math.inf  # noqa: PLR1714

@@ -9,6 +9,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any, NamedTuple
 
+from novikoff.errors import needed
+
 INK, GREY, LINES = "#1f2933", "#6b7280", "#e5e7eb"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
@@ -32,7 +34,7 @@ LOOKS = (
 
 def as_html(traces: list[dict[str, Any]], layout: dict[str, Any], place: str) -> str:
     """A <div> with the id `place`, and the script that draws in it; Plotly's own script must come before."""
-    import plotly.graph_objects as go
+    go = needed("plotly.graph_objects", "report", "A report")
 
     figure = go.Figure(data=traces, layout=layout)
     html: str = figure.to_html(full_html=False, include_plotlyjs=False, div_id=place, config=CONFIG)
@@ -41,9 +43,7 @@ def as_html(traces: list[dict[str, Any]], layout: dict[str, Any], place: str) ->
 
 def library() -> str:
     """Plotly's JavaScript, to be put into the page."""
-    from plotly.offline import get_plotlyjs
-
-    script: str = get_plotlyjs()
+    script: str = needed("plotly.offline", "report", "A report").get_plotlyjs()
     return script
 
 

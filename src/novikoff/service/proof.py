@@ -13,7 +13,7 @@ import numpy as np
 from novikoff.auto import TWO_CLASS_EXAMPLES
 from novikoff.certificates.certificate import Certificate, make
 from novikoff.certificates.source import Arrays
-from novikoff.errors import NovikoffError
+from novikoff.errors import SPARSE, NovikoffError, needed
 from novikoff.service.journal import entries, reader
 from novikoff.service.lessons import RAW, Refused
 from novikoff.service.limits import Limits
@@ -94,8 +94,7 @@ def arrays(folder: Path, claim: Claim, limits: Limits) -> tuple[Any, list[Any]]:
 
 def gathered(lessons: Iterable[tuple[Any, Any]]) -> tuple[Any, list[Any]]:
     """Features and labels of examples as a matrix, its columns in the order in which their names came, and labels."""
-    from scipy.sparse import csr_matrix
-
+    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
     columns: dict[str, int] = {}
     starts, indices, values, y = array("q", [0]), array("i"), array("d"), list[Any]()
     for features, label in lessons:

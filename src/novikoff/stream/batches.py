@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
+from novikoff.errors import SPARSE, InputError, needed
 from novikoff.stream.labels import missing_label
 from novikoff.stream.options import Options, checked
 from novikoff.stream.reading import Batch, Reading, check_names, is_builtin
@@ -209,8 +209,7 @@ class Gathered:
 
 
 def _csr(values: NDArray[Any], indices: NDArray[np.int32], starts: NDArray[np.int64], width: int) -> Any:
-    from scipy.sparse import csr_matrix
-
+    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
     starts = starts.astype(np.int32) if starts[-1] < 2**31 else starts
     matrix = csr_matrix((len(starts) - 1, width), dtype=values.dtype)
     # Given as they are: the constructor would look through all indices, which the parser has done already.

@@ -7,7 +7,7 @@ from typing import Any
 
 from novikoff._arrays import NDArray, np
 from novikoff._records import NamedTuple
-from novikoff.errors import NovikoffError
+from novikoff.errors import MissingPackageError
 from novikoff.stream.rows import Dense
 
 
@@ -50,9 +50,7 @@ def read(title: str) -> tuple[Dense, NDArray[Any], int]:
 
     spec = find_spec("sklearn")
     if spec is None or spec.origin is None:
-        raise NovikoffError(
-            "The built-in streams come with scikit-learn, which is not installed: pip install scikit-learn."
-        )
+        raise MissingPackageError("The built-in data sets come with scikit-learn: pip install 'novikoff[sklearn]'.")
     import gzip
 
     with open(os.path.join(os.path.dirname(spec.origin), "datasets", "data", stream.file), "rb") as file:

@@ -11,15 +11,17 @@ another state of the file or of another way to read it is not used but made anew
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from novikoff._arrays import NDArray, np
 from novikoff._bytes import fold, word
-from novikoff._jit import DISABLED, compiled, source_digest
+from novikoff._jit import DISABLED, compiled
 from novikoff.errors import InputError
 from novikoff.stream.formats.contract import Parsed
 from novikoff.stream.hashing import K0, K1
@@ -76,6 +78,15 @@ class Stamp(NamedTuple):
     def of(cls, status: os.stat_result, settings: dict[str, Any]) -> Stamp:
         changed = [status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
         return cls(status.st_size, changed, json.dumps(settings, sort_keys=True), source_digest())
+
+
+@functools.cache
+def source_digest() -> str:
+    """Of the package's code that reads files: what another version has read may be something else."""
+    total = 0
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        total = zlib.crc32(path.read_bytes(), total)
+    return f"{total:08x}"
 
 
 def cache_path(title: str) -> Path:

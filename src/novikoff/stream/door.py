@@ -14,7 +14,7 @@ from typing import Any
 
 from novikoff._arrays import ArrayLike, NDArray, np
 from novikoff._records import NamedTuple
-from novikoff.errors import InputError
+from novikoff.errors import InputError, of_sklearn
 from novikoff.stream.rows import Dense, Rows, Sparse
 
 LARGEST_INDEX = 2**31 - 1
@@ -142,12 +142,10 @@ def label_array(y: Any, count: int | None = None) -> NDArray[Any]:
         raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
-
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Change its shape to (n_samples,), for example"
             " with y.ravel().",
-            DataConversionWarning,
+            of_sklearn("DataConversionWarning", UserWarning),
             stacklevel=4,
         )
         array = array.ravel()

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING
 from novikoff._records import NamedTuple
-from novikoff.errors import InputError
+from novikoff.errors import InputError, needed
 
 BLOCK = 1 << 20
 NEWLINE = 10
@@ -420,8 +420,7 @@ class _Zstandard:
     """Frames one after another. The library's own reader takes an archive that was cut off for a complete one."""
 
     def __init__(self, file: Any) -> None:
-        import zstandard
-
+        zstandard = needed("zstandard", "zstd", "A file compressed by zstd")
         self.file, self.tool = file, zstandard.ZstdDecompressor()
         self.frame: Any = None
         self.packed, self.ready = b"", memoryview(b"")

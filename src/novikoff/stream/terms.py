@@ -171,9 +171,13 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def in_order(rows: Sparse) -> Sparse:
     """The same rows with their columns growing and values of the same column added up."""
-    from scipy.sparse import csr_matrix
-
-    shape = (how_many(rows), int(rows.indices.max(initial=0)) + 1)
-    matrix = csr_matrix((rows.values, rows.indices.astype(np.int64), rows.starts), shape, copy=True)
-    matrix.sum_duplicates()
-    return Sparse(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data)
+    end, count = int(rows.starts[-1]), how_many(rows)
+    row = np.repeat(np.arange(count), np.diff(rows.starts))
+    # Stable: terms of one column are added in the order they came in.
+    order = np.lexsort((rows.indices[:end], row))
+    row, columns, values = row[order], rows.indices[order], rows.values[order]
+    is_first = np.ones(end, bool)
+    is_first[1:] = (row[1:] != row[:-1]) | (columns[1:] != columns[:-1])
+    total, group = values[is_first], np.cumsum(is_first) - 1
+    np.add.at(total, group[~is_first], values[~is_first])
+    return Sparse(_starts(np.bincount(row[is_first], minlength=count)), columns[is_first], total)

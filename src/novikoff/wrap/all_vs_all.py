@@ -13,7 +13,7 @@ from typing import Literal, final
 
 from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import TIES, Learner
-from novikoff.parts.schemes import Pairs
+from novikoff.parts.schemes import PAIRS, Scheme
 from novikoff.stream.classes import Classes
 from novikoff.wrap.many import takes_columns
 from novikoff.wrap.reducing import Reduction
@@ -54,8 +54,8 @@ class AllVsAll(Reduction):
     def _check_learner(self) -> None:
         takes_columns(self, own_time=True)
 
-    def _scheme(self, classes: Classes) -> Pairs:
-        return Pairs(TIES[self.inner.tie], float(self.decision == "tournament"))
+    def _scheme(self, classes: Classes) -> Scheme:
+        return Scheme(PAIRS, TIES[self.inner.tie], tournament=float(self.decision == "tournament"))
 
     def column_names(self) -> list[str]:
         known = self._fitted().labels.known()

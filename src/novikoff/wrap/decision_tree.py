@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from novikoff.errors import needed
 from novikoff.learners.estimator import one_of, seeded, whole
 from novikoff.parts.trees import Trees
 from novikoff.stream import door
@@ -76,10 +77,8 @@ class DecisionTree(Voting):
 
     def template(self) -> Any:
         """The same for scikit-learn, its seed left open."""
-        from sklearn.tree import DecisionTreeClassifier
-
         self._check_all()
-        return DecisionTreeClassifier(
+        return needed("sklearn.tree", "sklearn", "A decision tree").DecisionTreeClassifier(
             max_depth=self.depth if self.depth is None else int(self.depth),
             min_samples_leaf=int(self.leaf),
             max_features=None if self.attributes == "all" else self.attributes,

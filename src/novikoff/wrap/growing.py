@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
+from novikoff.errors import InputError, needed
 from novikoff.parts.trees import Trees
 
 GROWN = ("DecisionTreeClassifier", "ExtraTreeClassifier")
@@ -24,9 +24,7 @@ def is_foreign_tree(learner: Any) -> bool:
 def grown(template: Any, table: Any, codes: NDArray[np.int64], classes: int, weights: Any, seed: int) -> Trees:
     """A tree like the template, an unfitted one of scikit-learn. `table` is float32, dense in rows or sparse in
     columns; codes may leave out classes."""
-    from sklearn.base import clone
-
-    tree = clone(template)
+    tree = needed("sklearn.base", "sklearn", "A decision tree").clone(template)
     if tree.random_state is None:
         tree.random_state = seed % SEEDS
     tree.fit(table, codes, sample_weight=weights, check_input=False)

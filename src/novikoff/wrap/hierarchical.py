@@ -18,7 +18,7 @@ from novikoff.errors import LabelError
 from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import Learner
 from novikoff.parts.blame import UPDATES
-from novikoff.parts.schemes import Tree
+from novikoff.parts.schemes import TREE, Scheme
 from novikoff.stream import door
 from novikoff.stream.classes import Classes
 from novikoff.theory.bounds import Bound
@@ -77,7 +77,7 @@ class Hierarchical(Many):
     def _check_learner(self) -> None:
         takes_preferences(self, self.update)
 
-    def _scheme(self, classes: Classes) -> Tree:
+    def _scheme(self, classes: Classes) -> Scheme:
         numbers: dict[tuple[str, ...], int] = {}
         starts, nodes, columns, deepest = [0], list[int](), [0], [0]
         for label in classes.known():
@@ -86,7 +86,9 @@ class Hierarchical(Many):
             starts.append(len(nodes))
             columns.append(len(numbers))
             deepest.append(max(deepest[-1], len(path)))
-        return Tree(UPDATES.index(self.update), *(np.array(a, np.int64) for a in (starts, nodes, columns, deepest)))
+        lists = {"starts": starts, "nodes": nodes, "columns": columns, "deepest": deepest}
+        arrays: dict[str, Any] = {name: np.array(numbers, np.int64) for name, numbers in lists.items()}
+        return Scheme(TREE, update=UPDATES.index(self.update), **arrays)
 
     def column_names(self) -> list[str]:
         found = dict.fromkeys(path for label in self._fitted().labels.known() for path in self.path(label))

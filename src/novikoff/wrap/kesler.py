@@ -19,7 +19,7 @@ from novikoff.learners.auto import BinaryAuto
 from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import Learner
 from novikoff.parts.blame import UPDATES
-from novikoff.parts.schemes import Rivals
+from novikoff.parts.schemes import RIVALS, Scheme
 from novikoff.stream.classes import Classes
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import Many
@@ -73,8 +73,8 @@ class Kesler(Many):
     def _check_learner(self) -> None:
         takes_preferences(self, self.update, rivals=self.update == "top")
 
-    def _scheme(self, classes: Classes) -> Rivals:
-        return Rivals(UPDATES.index(self.update))
+    def _scheme(self, classes: Classes) -> Scheme:
+        return Scheme(RIVALS, update=UPDATES.index(self.update))
 
     def bounds(self) -> Sequence[Bound]:
         return preference_bounds(self, BOUNDED)

@@ -20,7 +20,7 @@ from novikoff.errors import InputError, LabelError
 from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import Learner
 from novikoff.parts.blame import UPDATES
-from novikoff.parts.schemes import Preferences, Ranked
+from novikoff.parts.schemes import NONE, RANKED, Scheme, Wants
 from novikoff.stream import door
 from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
@@ -73,8 +73,8 @@ class LabelRanking(Many):
     def _check_learner(self) -> None:
         takes_preferences(self, self.update)
 
-    def _scheme(self, classes: Classes) -> Ranked:
-        return Ranked(UPDATES.index(self.update))
+    def _scheme(self, classes: Classes) -> Scheme:
+        return Scheme(RANKED, update=UPDATES.index(self.update))
 
     def _spare(self, state: Any) -> int:
         return max(super()._spare(state), len(state.labels) ** 2)
@@ -91,8 +91,8 @@ class LabelRanking(Many):
     def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
         return numbered([spoken(y)], known)
 
-    def _wants(self, codes: Any) -> Preferences:
-        return Preferences(codes.starts, codes.members)
+    def _wants(self, codes: Any) -> Wants:
+        return Wants(NONE, codes.starts, codes.members)
 
     def choose(self, scores: NDArray[np.float64]) -> Any:
         shown, _ = self.weighed(scores)

@@ -24,8 +24,8 @@ from novikoff.parts import columns as table
 from novikoff.parts import council_columns  # noqa: F401 - what Auto does with many columns
 from novikoff.parts.deciding import weigh_all
 from novikoff.parts.geometry import limit
-from novikoff.parts.many import KNOWN, Tally, learn_many
-from novikoff.parts.schemes import One, columns_for
+from novikoff.parts.many import KNOWN, learn_many
+from novikoff.parts.schemes import Tally, Wants, columns_for
 from novikoff.stream.classes import Classes
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Rows, Sparse
@@ -131,7 +131,7 @@ class Many(Stack, Classed):
 
     def _wants(self, codes: Any) -> Any:
         """Labels as the loop takes them."""
-        return One(codes)
+        return Wants(codes)
 
     def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Any) -> Table:
         known = Names(names) if names else None

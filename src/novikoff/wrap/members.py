@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
+from novikoff.errors import SPARSE, InputError, needed
 from novikoff.learners import name_of
 from novikoff.learners.estimator import Estimator
 from novikoff.learners.learner import Learner
@@ -55,8 +55,7 @@ def _end(rows: Rows) -> int:
 def matrix_of(rows: Rows, features: int) -> Any:
     if isinstance(rows, Dense):
         return rows.values.reshape(-1, rows.width)
-    from scipy.sparse import csr_matrix
-
+    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
     start, end = int(rows.starts[0]), _end(rows)
     parts = rows.values[start:end], rows.indices[start:end].astype(np.int64), rows.starts - start
     return csr_matrix(parts, (how_many(rows), features))
@@ -109,9 +108,9 @@ class Teacher:
             _give_seed(member, seed)
             present = codes if weights is None else codes[weights > 0.0]
             if (present == present[0]).all():  # many estimators refuse to learn a single class
-                from sklearn.dummy import DummyClassifier
-
-                member = DummyClassifier(strategy="most_frequent")
+                member = needed("sklearn.dummy", "sklearn", "An estimator of scikit-learn").DummyClassifier(
+                    strategy="most_frequent"
+                )
         return member.fit(matrix, codes, **more)
 
 
@@ -120,9 +119,7 @@ def fresh(learner: Any) -> Any:
     if isinstance(learner, Estimator):
         make = getattr(learner, "__sklearn_clone__", None)
         return type(learner)(**learner.get_params(deep=False)) if make is None else make()
-    from sklearn.base import clone
-
-    return clone(learner)
+    return needed("sklearn.base", "sklearn", "An estimator of scikit-learn").clone(learner)
 
 
 def _give_seed(member: Any, seed: int) -> None:
@@ -230,7 +227,6 @@ def _learner_from(inner: dict[str, Any]) -> Any:
 
     name: str = inner["name"]
     if name.startswith(FOREIGN) and name.removeprefix(FOREIGN) in growing.GROWN:
-        from sklearn import tree
-
+        tree = needed("sklearn.tree", "sklearn", "A decision tree")
         return getattr(tree, name.removeprefix(FOREIGN))(**inner["settings"])
     return model_class(name).from_settings(inner["settings"])

@@ -22,7 +22,7 @@ from novikoff.errors import InputError, LabelError
 from novikoff.learners.estimator import one_of
 from novikoff.learners.learner import TIES, Learner
 from novikoff.parts.blame import UPDATES
-from novikoff.parts.schemes import Chosen, Relevant, Sets
+from novikoff.parts.schemes import CHOSEN, NONE, RELEVANT, Scheme, Wants
 from novikoff.stream import door
 from novikoff.stream.classes import Classes, LabelSets, ordered
 from novikoff.stream.labels import plain
@@ -74,8 +74,10 @@ class MultiLabel(Reduction):
         else:
             takes_preferences(self, self.update)
 
-    def _scheme(self, classes: Classes) -> Relevant | Chosen:
-        return Relevant(TIES[self.inner.tie]) if self.update == "each" else Chosen(UPDATES.index(self.update))
+    def _scheme(self, classes: Classes) -> Scheme:
+        if self.update == "each":
+            return Scheme(RELEVANT, TIES[self.inner.tie])
+        return Scheme(CHOSEN, update=UPDATES.index(self.update))
 
     def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[LabelSets, Classes]:
         sets = label_sets(y)
@@ -92,8 +94,8 @@ class MultiLabel(Reduction):
 
         return SetsOfNumbers(labels, leave_out=left_out)
 
-    def _wants(self, codes: Any) -> Sets:
-        return Sets(codes.starts, codes.members)
+    def _wants(self, codes: Any) -> Wants:
+        return Wants(NONE, codes.starts, codes.members)
 
     def choose(self, scores: NDArray[np.float64]) -> Any:
         shown, _ = self.weighed(scores)

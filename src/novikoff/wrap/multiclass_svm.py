@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import InputError, OverflowRefused
+from novikoff.errors import InputError, OverflowRefused, of_sklearn
 from novikoff.learners.estimator import positive, seeded, truth, whole
 from novikoff.parts.classes import room, score_rows
 from novikoff.parts.crammer_singer import Reached, origin, posed, solve
@@ -146,13 +146,11 @@ class MulticlassSVM(Solved):
                 "The weights grew out of range; nothing was learned. Scale the features, or choose a smaller C."
             )
         if not reached.within(self.tolerance):
-            from sklearn.exceptions import ConvergenceWarning
-
             warnings.warn(
                 f"After {reached.passes} passes the objective {reached.primal:.6g} is within {reached.gap:.3g} of the"
                 f" optimum ({reached.gap / reached.primal:.2g} of it, tolerance {self.tolerance:g}): scale the"
                 " features, allow more passes, choose a smaller C or a larger tolerance.",
-                ConvergenceWarning,
+                of_sklearn("ConvergenceWarning", UserWarning),
                 stacklevel=3,
             )
 

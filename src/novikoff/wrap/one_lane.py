@@ -24,7 +24,7 @@ from novikoff.parts.deciding import weigh_all
 from novikoff.parts.feature_sample import NEXT, record_row
 from novikoff.parts.geometry import arrays, limit
 from novikoff.parts.many import KNOWN, learn_many
-from novikoff.parts.schemes import One
+from novikoff.parts.schemes import Wants
 from novikoff.parts.single import HUGE
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.rows import Sparse
@@ -148,7 +148,7 @@ class OneLane:
             return False
         for buffer in self.room:
             buffer.fill(0.0)
-        row, wants = Sparse(np.array([0, len(terms[0])]), *terms), One(np.array([code]))
+        row, wants = Sparse(np.array([0, len(terms[0])]), *terms), Wants(np.array([code]))
         slots = self.features + 1
         args = self.scheme, self.rule, self.geometry, row, wants, 1, ALL_ONES, slots, self.across, self.tally
         if not self._call("learn_many", learn_many, *args, self.room, self.book, True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import final
 
 from novikoff.learners.learner import TIES, Learner
-from novikoff.parts.schemes import Each
+from novikoff.parts.schemes import EACH, Scheme
 from novikoff.stream.classes import Classes
 from novikoff.wrap.many import takes_columns
 from novikoff.wrap.reducing import Reduction
@@ -43,5 +43,5 @@ class OneVsAll(Reduction):
     def _check_learner(self) -> None:
         takes_columns(self)
 
-    def _scheme(self, classes: Classes) -> Each:
-        return Each(TIES[self.inner.tie])
+    def _scheme(self, classes: Classes) -> Scheme:
+        return Scheme(EACH, TIES[self.inner.tie])

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.learners.learner import TIES
-from novikoff.parts.resampled import Bagged
+from novikoff.parts.schemes import BAGGED, Scheme
 from novikoff.stream.classes import Classes
 from novikoff.wrap.resampling import Resampling
 
@@ -48,9 +48,9 @@ class OnlineBagging(Resampling):
     ['up', 'right', 'left']
     """
 
-    def _scheme(self, classes: Classes) -> Bagged:
+    def _scheme(self, classes: Classes) -> Scheme:
         members = int(self.members)
-        return Bagged(TIES[self.inner.tie], members, np.zeros((0, members)))
+        return Scheme(BAGGED, TIES[self.inner.tie], members=members, luck=np.zeros((0, members)))
 
-    def _with_luck(self, state: Any, scheme: Bagged, luck: NDArray[np.float64]) -> Bagged:
+    def _with_luck(self, state: Any, scheme: Scheme, luck: NDArray[np.float64]) -> Scheme:
         return scheme._replace(luck=luck)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.learners.learner import TIES
-from novikoff.parts.resampled import Boosted
+from novikoff.parts.schemes import BOOSTED, Scheme
 from novikoff.stream.classes import Classes
 from novikoff.wrap.resampling import Resampling
 
@@ -50,14 +50,14 @@ class OnlineBoosting(Resampling):
     ['up', 'right', 'left']
     """
 
-    def _scheme(self, classes: Classes) -> Boosted:
+    def _scheme(self, classes: Classes) -> Scheme:
         members = int(self.members)
         sums = np.zeros((members, 2))
         if self._state is not None and "boosting" in self._state.more:
             sums = self._state.more["boosting"]
-        return Boosted(TIES[self.inner.tie], members, np.zeros((0, members)), sums)
+        return Scheme(BOOSTED, TIES[self.inner.tie], members=members, luck=np.zeros((0, members)), sums=sums)
 
-    def _with_luck(self, state: Any, scheme: Boosted, luck: NDArray[np.float64]) -> Boosted:
+    def _with_luck(self, state: Any, scheme: Scheme, luck: NDArray[np.float64]) -> Scheme:
         sums = state.more.setdefault("boosting", np.zeros((int(self.members), 2)))
         return scheme._replace(luck=luck, sums=sums)
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from novikoff.errors import InputError
 from novikoff.learners.estimator import one_of, seeded, whole
 from novikoff.learners.learner import TIES, Learner
-from novikoff.parts.schemes import Code
+from novikoff.parts.schemes import CODE, Scheme
 from novikoff.stream.classes import Classes
 from novikoff.wrap.many import takes_columns
 from novikoff.wrap.reducing import Reduction
@@ -90,13 +90,14 @@ class OutputCode(Reduction):
         settings = super()._run_settings()
         return {**settings, "code": self.code if isinstance(self.code, str) else given(self.code).tolist()}
 
-    def _scheme(self, classes: Classes) -> Code:
+    def _scheme(self, classes: Classes) -> Scheme:
         words = self.words(len(classes))
         known = np.arange(len(classes) + 1)
         bits = np.full(len(known), words.shape[1])
         if self._code() == "exhaustive":
             bits = 2 ** np.maximum(known - 1, 0) - 1
-        return Code(TIES[self.inner.tie], words, bits.astype(np.int64), float(self.decoding == "loss"))
+        by_loss = float(self.decoding == "loss")
+        return Scheme(CODE, TIES[self.inner.tie], by_loss=by_loss, words=words, columns=bits.astype(np.int64))
 
     def _code(self) -> str:
         return self.code if isinstance(self.code, str) else "given"

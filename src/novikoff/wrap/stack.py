@@ -11,7 +11,7 @@ from novikoff.learners import learner_class, name_of
 from novikoff.learners.arow import AROW
 from novikoff.learners.estimator import Estimator
 from novikoff.learners.learner import Learner
-from novikoff.parts.blame import asked
+from novikoff.parts.rules import asked
 
 
 class Stack(Estimator):

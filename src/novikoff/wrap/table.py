@@ -13,8 +13,8 @@ from novikoff.errors import InputError
 from novikoff.learners.state import State
 from novikoff.parts.columns import laid_out, wide_enough
 from novikoff.parts.geometry import APPENDED, arrays
-from novikoff.parts.many import KNOWN, NEW, UNMET, Tally
-from novikoff.parts.schemes import Room
+from novikoff.parts.many import KNOWN, NEW, UNMET
+from novikoff.parts.schemes import Room, Tally
 
 
 def _nothing() -> NDArray[np.int64]:

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.errors import needed
+
 
 class Formula(NamedTuple):
     rule: str
@@ -100,7 +102,7 @@ def _rate(count: int, least: int, share: float) -> float:
         return -float(np.expm1(np.log1p(-share) / count))
     if least == count:
         return float(share ** (1.0 / count))
-    from scipy.special import betaincinv
-
-    found: Any = betaincinv(least, count - least + 1, share)
+    found: Any = needed("scipy.special", "scipy", "This share of true formulas").betaincinv(
+        least, count - least + 1, share
+    )
     return float(found)

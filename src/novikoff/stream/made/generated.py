@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
+from novikoff.errors import SPARSE, InputError, needed
 from novikoff.stream.made.truth import Truth
 from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many
 
@@ -68,8 +68,7 @@ class Generated(ABC):
     def _matrix(self, rows: Rows) -> Any:
         if isinstance(rows, Dense):
             return rows.values.reshape(-1, rows.width)
-        from scipy.sparse import csr_matrix
-
+        csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
         shape = (how_many(rows), self.n)
         return csr_matrix((rows.values, rows.indices.view(np.int32), rows.starts), shape=shape)
 

@@ -1,0 +1,124 @@
+"""Builds the compiled library: `python -m novikoff._compiled.build`.
+
+Every kernel of the manifest is compiled to an object file of its own, for each CPU level that is asked for; the object
+files of a level are linked to one library. Needs Numba and a linker: `cc`, or the package ziglang.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from novikoff._compiled import library, manifest
+from novikoff._compiled.cpu import LEVELS, detect
+from novikoff._compiled.library import CPU_FILE, FIRST_LINE, LIST, file_name
+from novikoff._compiled.linking import NoLinker, link, write_cpu_object
+from novikoff._compiled.manifest import PACKAGE, Kernel
+from novikoff._compiled.objects import COMPILER, ObjectStore, compile_kernels
+
+OBJECTS = PACKAGE.parent.parent / "build" / "kernels"
+HOST, ALL = "host", "all"
+
+
+class Build:
+    """Libraries in a folder, made of object files in another."""
+
+    def __init__(self, folder: Path, objects: Path, *, portable: bool = False, watch: bool = True) -> None:
+        """`portable`: for older systems, too; `watch`: list the source files, so that an edit is noticed."""
+        self.folder, self.objects, self.portable, self.watch = folder, objects, portable, watch
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, kernels: Sequence[Kernel], levels: Sequence[str], jobs: int, *, quiet: bool = False) -> None:
+        """Compiles these kernels; others that are in the manifest and were compiled before stay in the library."""
+        self._link_cpu()
+        levels = [self.host_level() if level == HOST else level for level in levels]
+        for level in levels:
+            compile_kernels(kernels, level, self._store(level), jobs, quiet=quiet)
+        for level in levels:
+            made = self._made(level)
+            link([path for path, _ in made.values()], self.folder / file_name(level), portable=self.portable)
+        for old in self.folder.glob("kernels-*.so"):
+            if old.name not in map(file_name, levels):
+                old.unlink()
+        self._write_list(levels)
+
+    def _store(self, level: str) -> ObjectStore:
+        return ObjectStore(self.objects / level)
+
+    def _made(self, level: str) -> dict[Kernel, tuple[Path, frozenset[str]]]:
+        store = self._store(level)
+        found = ((kernel, store.find(kernel)) for kernel in manifest.read())
+        return {kernel: made for kernel, made in found if made is not None}
+
+    def _link_cpu(self) -> None:
+        code = self.objects / "cpu.o"
+        write_cpu_object(code)
+        link([code], self.folder / CPU_FILE, portable=self.portable)
+
+    def host_level(self) -> str:
+        level = detect(ctypes.CDLL(str(self.folder / CPU_FILE)))
+        if level is None:
+            raise SystemExit("This processor is older than x86-64-v2: Numba compiles kernels when they are first used.")
+        return level
+
+    def _write_list(self, levels: Sequence[str]) -> None:
+        """Checksums of the libraries, and what they were made of."""
+        names = [CPU_FILE, *map(file_name, levels)]
+        lines = [FIRST_LINE, *(f"library {name} {_checksum(self.folder / name):08x}" for name in names)]
+        lines += self._source_lines(levels[0]) if self.watch else []
+        temporary = self.folder / f".{LIST}.{os.getpid()}.part"
+        temporary.write_text("\n".join(lines) + "\n")
+        os.replace(temporary, self.folder / LIST)
+
+    def _source_lines(self, level: str) -> Iterator[str]:
+        made_of = {kernel: {*files, *COMPILER} for kernel, (_, files) in self._made(level).items()}
+        files = sorted({name for group in made_of.values() for name in group})
+        for name in files:
+            status = (PACKAGE / name).stat()
+            yield f"file {name} {status.st_mtime_ns} {status.st_size} {_checksum(PACKAGE / name):08x}"
+        numbers = {name: str(k) for k, name in enumerate(files)}
+        groups: dict[str, int] = {}
+        for kernel, group in made_of.items():
+            spelled = " ".join(numbers[name] for name in files if name in group)
+            if spelled not in groups:
+                groups[spelled] = len(groups)
+                yield f"group {spelled}"
+            yield f"kernel {kernel.symbol} {groups[spelled]}"
+
+
+def _checksum(path: Path) -> int:
+    return zlib.crc32(path.read_bytes())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m novikoff._compiled.build", description="Builds the compiled library."
+    )
+    parser.add_argument("--level", action="append", choices=[HOST, ALL, *LEVELS], help="default: that of this machine")
+    parser.add_argument("--first", action="store_true", help="only what a first `novikoff learn` needs")
+    parser.add_argument("--wheel", type=Path, metavar="FOLDER", help="build for a wheel, in this folder")
+    parser.add_argument("--portable", action="store_true", help="link with ziglang, for older systems too")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--quiet", action="store_true")
+    options = parser.parse_args()
+    levels = options.level or [HOST]
+    began = time.perf_counter()
+    kernels = manifest.read(manifest.FIRST_KERNELS) if options.first else manifest.read()
+    folder = options.wheel or Path(library.FOLDER)
+    build = Build(folder, OBJECTS, portable=options.portable, watch=options.wheel is None)
+    try:
+        build(kernels, list(LEVELS) if ALL in levels else levels, options.jobs, quiet=options.quiet)
+    except NoLinker as problem:
+        sys.exit(f"The compiled library can't be built: {problem}.")
+    if not options.quiet:
+        print(f"{len(kernels)} kernels built in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Compiles kernels ahead of time: for a CPU level, from the text of their signatures, to object code.
+
+Needs Numba, and is the only module that reaches into its inner parts. A process that compiles ahead of time does
+nothing else: Numba's code generator is replaced in it.
+
+Functions inside a kernel are inlined. Numba would make machine code and wrappers of each, and optimise each for itself;
+here all that is done once, for the whole kernel with its entry point.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.core import codegen
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+from numba.np.numpy_support import from_dtype
+
+from novikoff import _jit
+from novikoff._compiled.cpu import LEVELS
+from novikoff._compiled.entry_points import EntryPoint
+from novikoff._compiled.signature import LIKE
+
+SCALARS = {"q": types.int64, "Q": types.uint64, "d": types.float64, "?": types.boolean}
+
+
+class Object(NamedTuple):
+    """Object code of a kernel for one signature."""
+
+    content: bytes
+    modules: frozenset[str]
+    """The modules whose functions are in it."""
+
+
+# --- Signatures ---
+
+
+def numba_types(text: str) -> tuple[Any, ...]:
+    """The argument types that a signature says."""
+    return tuple(_all_types(iter(text.split())))
+
+
+def _all_types(words: Iterator[str]) -> Iterator[Any]:
+    for word in words:
+        if word == ")":
+            return
+        yield _one_type(word, words)
+
+
+def _one_type(word: str, words: Iterator[str]) -> Any:
+    if word in SCALARS:
+        return SCALARS[word]
+    if word == LIKE:
+        return types.Optional(_one_type(next(words), words))
+    if word == "(tuple":
+        return types.Tuple(list(_all_types(words)))
+    if word.startswith("("):
+        module, _, name = word[1:].rpartition(".")
+        return types.NamedTuple(list(_all_types(words)), getattr(import_module(module), name))
+    read_only = word.endswith("r")
+    word = word.removesuffix("r")
+    return types.Array(from_dtype(np.dtype(word[:-2])), int(word[-2]), word[-1], readonly=read_only, aligned=True)
+
+
+# --- Code ---
+
+
+class Library(codegen.AOTCodeLibrary):
+    """Code of one function with all that it calls; optimised as a whole where it is a kernel with its entry point."""
+
+    outermost = False
+
+    def _optimize_final_module(self) -> None:
+        if self.outermost:
+            super()._optimize_final_module()
+
+
+class Codegen(codegen.AOTCPUCodegen):
+    _library_class = Library
+
+    def __init__(self, level: str) -> None:
+        self._features = ",".join(f"+{feature}" for feature in LEVELS[level].features)
+        super().__init__("novikoff", cpu_name=LEVELS[level].cpu)
+
+    def _customize_tm_features(self) -> str:
+        return self._features
+
+
+class Compiler:
+    def __init__(self, level: str) -> None:
+        from numba import _dynfunc
+
+        _jit.more_options.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        self.codegen = Codegen(level)
+        self.context = cpu_target.target_context.subtarget(_internal_codegen=self.codegen, aot_mode=True)
+
+        def executable(library: Any, descriptor: Any, environment: Any) -> Any:
+            """A function object that is never called, of its own for each."""
+            return _dynfunc.make_function(descriptor.lookup_module(), "function", "", 1, environment, (library,))
+
+        self.context.get_executable = executable
+        cpu_target.__dict__["_toplevel_target_context"] = self.context
+
+    def compile(self, function: Any, signature: str, symbol: str) -> Object:
+        """`function` is what the decorator `compiled` has made."""
+        with global_compiler_lock:
+            dispatcher = function.dispatcher
+            kinds = numba_types(signature)
+            dispatcher.compile(kinds)
+            made = dispatcher.overloads[kinds]
+            library = self.codegen.create_library(symbol)
+            library.outermost = True
+            module = library.create_ir_module(symbol)
+            EntryPoint(self.context, module, symbol).write(
+                made.fndesc, made.signature, release_lock=function.options["nogil"]
+            )
+            library.add_ir_module(module)
+            library.add_linking_library(made.library)
+            library.finalize()
+            content = library._final_module
+            for one in content.functions:
+                if not one.is_declaration and one.name != symbol:
+                    one.linkage = "internal"
+            for variable in content.global_variables:
+                if not variable.is_declaration:
+                    variable.linkage = "internal"
+            return Object(self.codegen._tm.emit_object(content), frozenset(_modules(made.library, set())))
+
+
+def _modules(library: Any, seen: set[int]) -> Iterator[str]:
+    """The modules of novikoff whose functions are in a library, by the names of its symbols."""
+    if id(library) in seen:
+        return
+    seen.add(id(library))
+    for function in library._final_module.functions:
+        parts = _name_parts(function.name)
+        if parts[:1] == ["novikoff"]:
+            yield from (name for k in range(1, len(parts)) if (name := ".".join(parts[:k])) in sys.modules)
+    for inner in library._linking_libraries:
+        yield from _modules(inner, seen)
+
+
+def _name_parts(symbol: str) -> list[str]:
+    """Of _ZN8novikoff5parts4loop5learn…: novikoff, parts, loop, learn."""
+    parts, rest = [], symbol.removeprefix("_ZN")
+    while rest is not symbol and (size := re.match(r"\d+", rest)):
+        end = size.end() + int(size[0])
+        parts.append(rest[size.end() : end])
+        rest = rest[end:]
+    return parts

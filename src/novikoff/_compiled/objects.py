@@ -1,0 +1,138 @@
+"""Object files: compiled by several processes, and kept as long as the source files they were made of stay the same."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from hashlib import sha256
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from novikoff import _jit
+from novikoff._compiled.manifest import PACKAGE, Kernel, source_files
+
+if TYPE_CHECKING:
+    from novikoff._compiled.compiler import Compiler
+
+AT_ONCE = 6  # kernels that a process compiles before it asks for more
+COMPILER = ("_compiled/compiler.py", "_compiled/entry_points.py", "_compiled/cpu.py", "_jit.py")
+KERNEL_MODULES = tuple(
+    f"novikoff.{name}"
+    for name in (
+        "_",
+        "certificates",
+        "cluster.displacement",
+        "kernels",
+        "learners",
+        "ledger",
+        "parts",
+        "stream",
+        "wrap",
+    )
+)
+"""Where generic functions and their bodies are."""
+_compiler: Compiler
+
+
+class ObjectStore:
+    """Object files for one CPU level. The name of a file has a digest of all that it was made of; a list beside it says
+    which source files these were."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def find(self, kernel: Kernel) -> tuple[Path, frozenset[str]] | None:
+        """The object file, and the source files that it was made of."""
+        try:
+            files = frozenset((self.folder / f"{kernel.symbol}.txt").read_text().split())
+            path = self._path(kernel, files)
+        except FileNotFoundError:
+            return None
+        return (path, files) if path.exists() else None
+
+    def keep(self, kernel: Kernel, content: bytes, files: frozenset[str]) -> None:
+        for old in self.folder.glob(f"{kernel.symbol}-*.o"):
+            old.unlink()
+        self._path(kernel, files).write_bytes(content)
+        (self.folder / f"{kernel.symbol}.txt").write_text("\n".join(sorted(files)) + "\n")
+
+    def _path(self, kernel: Kernel, files: frozenset[str]) -> Path:
+        digest = sha256(repr((kernel, _toolchain())).encode())
+        for name in sorted({*files, *COMPILER}):
+            digest.update(_digest_of(name))
+        return self.folder / f"{kernel.symbol}-{digest.hexdigest()[:16]}.o"
+
+
+@functools.cache
+def _digest_of(name: str) -> bytes:
+    return sha256((PACKAGE / name).read_bytes()).digest()
+
+
+@functools.cache
+def _toolchain() -> tuple[str, ...]:
+    return tuple(version(package) for package in ("numba", "llvmlite", "numpy"))
+
+
+def compile_kernels(kernels: Sequence[Kernel], level: str, store: ObjectStore, jobs: int, *, quiet: bool) -> None:
+    """Compiles those whose object files are not there."""
+    missing = [kernel for kernel in kernels if store.find(kernel) is None]
+    for done, (kernel, content, files) in enumerate(_compiled(missing, level, jobs), start=1):
+        store.keep(kernel, content, files)
+        if not quiet:
+            _show(done, len(missing), level)
+
+
+def _show(done: int, count: int, level: str) -> None:
+    """One line that is written over on a terminal, a line now and then elsewhere."""
+    line = f"building kernels {done}/{count} ({level})"
+    if sys.stderr.isatty():
+        print(line, end="\n" if done == count else "\r", file=sys.stderr, flush=True)
+    elif done % 50 == 0 or done == count:
+        print(line, file=sys.stderr, flush=True)
+
+
+def _compiled(kernels: Sequence[Kernel], level: str, jobs: int) -> Iterator[tuple[Kernel, bytes, frozenset[str]]]:
+    if not kernels:
+        return
+    batches = _batches(kernels)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(batches)), context, _start, (level,)) as pool:
+        for future in as_completed([pool.submit(_compile, batch) for batch in batches]):
+            yield from future.result()
+
+
+def _batches(kernels: Sequence[Kernel]) -> list[list[Kernel]]:
+    """Kernels that share functions together; those of which there are many first."""
+    groups: dict[str, list[Kernel]] = defaultdict(list)
+    for kernel in kernels:
+        groups[kernel.name].append(kernel)
+    ordered = sorted(groups.values(), key=len, reverse=True)
+    return [group[k : k + AT_ONCE] for group in ordered for k in range(0, len(group), AT_ONCE)]
+
+
+def _start(level: str) -> None:
+    """In each process that compiles: all modules are imported first, since each may add to generic functions."""
+    import pkgutil
+
+    from novikoff._compiled.compiler import Compiler
+
+    global _compiler  # noqa: PLW0603 - of the process
+    _compiler = Compiler(level)
+    for module in pkgutil.walk_packages([str(PACKAGE)], "novikoff."):
+        if module.name.startswith(KERNEL_MODULES) and module.name != "novikoff.__main__":
+            import_module(module.name)
+
+
+def _compile(kernels: Sequence[Kernel]) -> list[tuple[Kernel, bytes, frozenset[str]]]:
+    made = []
+    for kernel in kernels:
+        found = _compiler.compile(_jit.functions[kernel.name], kernel.signature, kernel.symbol)
+        made.append((kernel, found.content, source_files(kernel, found.modules)))
+    return made
