@@ -1,7 +1,11 @@
-"""Hypothesis without deadlines: the first call of a compiled function may have to compile it. Variants of learners are
-in the slow set, but for their twins."""
+"""Hypothesis without deadlines. Variants of learners are in the slow set, but for their twins. A kernel of the package
+that is not in the compiled library is an error: nothing is compiled but what tests define themselves."""
 
 from __future__ import annotations
+
+import os
+
+os.environ.setdefault("NOVIKOFF_JIT", "0")  # before novikoff is imported, and for the processes that tests start
 
 import pytest
 from hypothesis import settings

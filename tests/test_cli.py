@@ -20,10 +20,10 @@ from sklearn.datasets import dump_svmlight_file, load_breast_cancer
 import novikoff
 from novikoff import learners
 from novikoff.cli.main import COMMANDS, main
-from novikoff.cli.warm_up import TABLES_ONLY
 from novikoff.stream import builtin
 from tests.streams import csr, real
 
+TABLES_ONLY = ("halving",)  # must know the number of features beforehand
 LINES = "+1 1:1 3:0.5 # a comment\n-1 2:1 3:0.25\n\n1 1:2\n-1 2:3 9:1e-3\n"
 
 

@@ -100,7 +100,7 @@ class Compiled(Generic[P, R]):
 
     def _compile(self, samples: tuple[Any, ...], signature: str) -> Callable[..., R]:
         if STRICT and all(part.startswith("novikoff.") for part in (self.name, *re.findall(r"\(([\w.]+)", signature))):
-            raise NotInLibrary(f"{self.name} is not in the compiled library for: {signature}")
+            raise NotInLibrary(f"{self.name} is not in the compiled library (`make kernels` builds it) for: {signature}")
         numba = numba_module()
         show_compiling(self.function.__name__)
         began = time.perf_counter()

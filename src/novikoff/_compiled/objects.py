@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import multiprocessing
 import sys
 from collections import defaultdict
@@ -128,11 +129,14 @@ def _start(level: str) -> None:
     for module in pkgutil.walk_packages([str(PACKAGE)], "novikoff."):
         if module.name.startswith(KERNEL_MODULES) and module.name != "novikoff.__main__":
             import_module(module.name)
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 50)  # a compiler makes millions of small objects: to look for garbage took a sixth
 
 
 def _compile(kernels: Sequence[Kernel]) -> list[tuple[Kernel, bytes, frozenset[str]]]:
     made = []
     for kernel in kernels:
+        import_module(kernel.module)
         found = _compiler.compile(_jit.functions[kernel.name], kernel.signature, kernel.symbol)
         made.append((kernel, found.content, source_files(kernel, found.modules)))
     return made

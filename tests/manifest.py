@@ -1,0 +1,37 @@
+"""Whether the manifest of kernels is what tests call: `python -m tests.manifest CALLED`, a file that a run of the tests
+wrote (NOVIKOFF_RECORD_KERNELS). With --write the manifest is made from it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from novikoff._compiled.manifest import MANIFEST, Kernel, read
+
+
+def called(path: Path) -> set[Kernel]:
+    """Kernels of the package, of types of the package: those that tests define are not in the library."""
+    lines = set(path.read_text().splitlines())
+    kernels = {Kernel(*line.split(" ", 1)) for line in lines if line.startswith("novikoff.")}
+    return {k for k in kernels if "(tests." not in k.signature and "(__main__." not in k.signature}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("called", type=Path)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    found, listed = called(options.called), set(read())
+    if options.write:
+        MANIFEST.write_text("".join(f"{k.name} {k.signature}\n" for k in sorted(found)))
+        return 0
+    for what, kernels in (("not in the manifest", found - listed), ("never called", listed - found)):
+        for kernel in sorted(kernels):
+            print(f"{what}: {kernel.name} {kernel.signature}", file=sys.stderr)
+    print(f"{len(listed)} kernels in the manifest, {len(found)} called")
+    return int(found != listed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
