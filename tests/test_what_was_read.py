@@ -21,6 +21,7 @@ from novikoff.stream.formats.csv import Csv
 from novikoff.stream.formats.jsonl import JsonLines
 from novikoff.stream.hashing import hashed
 from novikoff.stream.options import Options
+from novikoff.stream.reading import Reading
 from tests.tables import read
 
 DATA = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -77,6 +78,32 @@ def test_a_target_with_many_values_is_doubtful(learn: Learn, tmp_path: Path) -> 
     assert "the label 'price' has 400 different values in 400 rows" in warning
     assert "each is a class" in warning
     assert f"warning: {warning}" in report["said"]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "options"),
+    [
+        ("t.svm", "{label} 1:{k} 3:1", []),
+        ("t.vw", "{label} |a x:{k} y", []),
+        ("t.txt", "{label}\tsome words {k}", ["--format", "text"]),
+    ],
+)
+def test_many_classes_are_doubtful_in_every_format(
+    name: str, line: str, options: list[str], learn: Learn, tmp_path: Path
+) -> None:
+    many = write(tmp_path / name, *(line.format(label=k % 60, k=k) for k in range(200)))
+    [warning] = [text for text in learn(many, *options)["warnings"] if "classify" in text]
+    assert warning.startswith("60 different labels in the first 200 rows (0, 1, 2, …), each a class.")
+    few = write(tmp_path / name, *(line.format(label=k % 50, k=k) for k in range(200)))
+    assert not any("classify" in text for text in learn(few, *options)["warnings"])
+
+
+def test_grades_of_queries_are_no_classes(tmp_path: Path) -> None:
+    reading = Reading(
+        [str(write(tmp_path / "t.svm", *(f"{k % 60} qid:{k // 60} 1:{k}" for k in range(180))))], Options()
+    )
+    reading.describe(next(reading.batches()))
+    assert reading.doubts == []
 
 
 def test_labels_of_two_types_are_doubtful(learn: Learn, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError, LabelError, TooManyNames
 from novikoff.stream import builtin, formats
 from novikoff.stream.feed import BLOCK, Block, Feed, opened
+from novikoff.stream.formats.class_count import doubt_about_classes
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem
 from novikoff.stream.hashing import DEFAULT_BITS
 from novikoff.stream.names import Names
@@ -107,7 +108,7 @@ class Reading:
     notes: list[str] = field(default_factory=list)
     """What is worth knowing of the files that were opened, such as columns that are ignored."""
     description: dict[str, Any] | None = None
-    """What `describe` found, where it was asked."""
+    """What `describe` has found."""
     doubts: list[str] = field(default_factory=list)
     """What is doubtful about the first file."""
     shuffler: Shuffler | None = None
@@ -196,13 +197,19 @@ class Reading:
         """Names of hashed slots, the first that came for each."""
         return self._slot_names.kept
 
-    def describe(self, first: Batch) -> dict[str, Any]:
-        """Return what was read: the format, kinds of columns, and the labels of the first examples."""
+    def describe(self, first: Batch) -> None:
+        """Note what was read in `description`: the format, kinds of columns, and the labels of the first examples; and
+        in `doubts` that there are many classes, where no survey of columns has said so."""
         about: dict[str, Any] = {"files": list(self.titles)}
         about |= dict(self.format.describe()) if self.format is not None else {"format": "built-in"}
-        about["label"] = label_counts(first)
+        counts = about["label"] = label_counts(first)
         named = getattr(self.format, "label", None)
-        return about if named is None else {**about, "label_column": named}
+        if named is not None:
+            about["label_column"] = named
+        elif not _has_queries(first):  # their labels are grades, not classes
+            many = doubt_about_classes(list(counts), sum(counts.values()))
+            self.doubts += [] if many is None else [many]
+        self.description = about
 
     def report(self) -> dict[str, Any]:
         """What is worth knowing of how the data was read: lines left out by reason, slots that names share."""
@@ -455,6 +462,10 @@ def _builtin(title: str) -> Batch:
         spans=np.zeros((0, 4), np.int64),
     )
     return Batch(rows, parsed, title, 0, width, table=True)
+
+
+def _has_queries(batch: Batch) -> bool:
+    return batch.parsed.groups is not None and bool(batch.parsed.groups.max() >= 0)
 
 
 def label_counts(batch: Batch) -> dict[str, int]:
