@@ -214,8 +214,15 @@ def test_columns_by_option(tmp_path: Path) -> None:
         rows_of(path, missing="error")
     for wrong, message in (
         ({"ignore": ("z",)}, r"--ignore must be a column \(y, a, b, c, d\) or a number up to 5, not 'z'"),
-        ({"columns": ("a",), "ignore": ("a",)}, "column 'a' can't be a feature and something else"),
-        ({"text": "y"}, "column 'y' can't be a feature and something else"),
+        ({"columns": ("a",), "ignore": ("a",)}, "column 'a' can't be --ignore and --columns: choose one of them"),
+        ({"text": "y"}, "column 'y' can't be the label and --text"),
+        ({"ignore": ("y",)}, "column 'y' can't be the label and --ignore"),
+        ({"label": "a", "columns": ("1", "a")}, "column 'a' can't be the label and --columns"),
+        ({"weight": "a", "label": "2"}, "column 'a' can't be the label and --weight"),
+        ({"weight": "a", "numeric": ("2",)}, "column 'a' can't be --weight and --numeric"),
+        ({"numeric": ("b",), "categorical": ("a", "b")}, "column 'b' can't be --categorical and --numeric"),
+        ({"text": "c", "categorical": ("c",)}, "column 'c' can't be --text and --categorical"),
+        ({"ignore": ("c",), "categorical": ("c",)}, "column 'c' can't be --ignore and --categorical"),
         ({"ignore": ("a", "b", "c", "d")}, "no column is left that is a feature"),
     ):
         with pytest.raises(InputError, match=message):
@@ -262,8 +269,15 @@ def test_json_fields_by_option(tmp_path: Path) -> None:
     hashed_rows, *_ = read(path, bits=20, ignore=("b", "zip"))
     assert hashed_rows == [{hashed(b"a") & (2**20 - 1): 2.0}, {hashed(b"a") & (2**20 - 1): 7.0}]
     assert JsonLines.settled(Options(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == ("a",)
-    with pytest.raises(InputError, match="can't be the label and be ignored"):
-        read(path, ignore=("y",))
+    for wrong, message in (
+        ({"ignore": ("y",)}, "field 'y' can't be the label and --ignore"),
+        ({"text": "zip", "categorical": ("zip",)}, "field 'zip' can't be --text and --categorical"),
+        ({"text": "b.d", "ignore": ("b",)}, "field 'b' can't be --text and --ignore"),
+        ({"label": "b.d", "ignore": ("b",)}, "field 'b' can't be the label and --ignore"),
+        ({"label": "b.d", "text": "a,b.d"}, "field 'b.d' can't be the label and --text"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(path, **wrong)  # type: ignore[arg-type]
 
 
 # --- Small models ---

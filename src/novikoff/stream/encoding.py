@@ -35,6 +35,7 @@ from novikoff.errors import InputError, UnknownColumnsWarning, levels_to_user
 from novikoff.stream import formats
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.contract import Format, Parsed, Parser
+from novikoff.stream.formats.table import listed, unique_names
 from novikoff.stream.formats.words import MOST_LETTERS, MOST_WORDS
 from novikoff.stream.hashing import MOST_BITS
 from novikoff.stream.maps import Map, Mapper, Unsuitable
@@ -392,7 +393,7 @@ class _Writer(ABC):
         """The record as text."""
 
     def takes(self, X: Any) -> bool:
-        return _is_list(X) and len(X) > 0 and self.record(_first(X)) is not None
+        return _is_list(X) and len(X) > 0 and self.record(first_value(X)) is not None
 
     def records(self, X: Any) -> Iterator[Any]:
         for k, x in enumerate(_listed(X)):
@@ -458,11 +459,11 @@ class _Texts(_Writer):
 
     def records(self, X: Any) -> Iterator[Any]:
         if not is_frame(X):
-            yield from super().records(X)
+            yield from super().records(["" if is_missing(text) else text for text in _listed(X)])
             return
         for row in _rows_of_frame(X):
             (text,) = row.values()
-            yield "" if _is_missing(text) else str(text)
+            yield "" if is_missing(text) else str(text)
 
 
 _BLANKS = "".join(map(chr, range(33)))
@@ -548,7 +549,7 @@ class _Table(_Writer):
         column, text = self._feature(name)
         if column < 0:
             self.unknown(name)
-        elif not _is_missing(value) and value != 0:
+        elif not is_missing(value) and value != 0:
             spelled = _quoted(text)
             if isinstance(value, str) or value != 1:
                 raise InputError(f"{name!r} is a category, which is there (1) or not (0), but its value is {value!r}.")
@@ -601,10 +602,19 @@ class _Table(_Writer):
         return next((list(some) for some in places if len(some) == len(columns)), None)
 
     def _must_be_named(self, columns: list[Any]) -> list[Any]:
+        """Return the names of a frame's columns; InputError where the model knows none of them."""
         named = self._named(columns)
-        if named is None:
-            raise InputError(f"The model has the columns {', '.join(self.format.names[:8])}, but none of these came.")
+        if named is None or not any(self._is_known(name) for name in named):
+            wanted = listed(self.format.feature_columns)
+            raise InputError(
+                f"The model has the columns {wanted}, but the table has none of them:"
+                f" {listed([str(name) for name in columns])}."
+            )
         return named
+
+    def _is_known(self, name: str) -> bool:
+        """Whether this is a column of features, or the name of a feature."""
+        return self.places.get(name, -1) in self.features or self._feature(name)[0] >= 0
 
     def records(self, X: Any) -> Iterator[Any]:
         if not is_frame(X):
@@ -703,7 +713,7 @@ def category(value: Any) -> str:
     """
     if isinstance(value, str):
         return value
-    if _is_missing(value):
+    if is_missing(value):
         return ""
     value = _plain(value)
     if isinstance(value, float) and value.is_integer():
@@ -713,7 +723,7 @@ def category(value: Any) -> str:
 
 def _number(value: Any) -> str:
     """A value of a column of numbers, as it is spelled in a cell."""
-    if _is_missing(value):
+    if is_missing(value):
         return ""
     value = _plain(value)
     if isinstance(value, str):
@@ -737,7 +747,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     if value is None:
         return True
     if isinstance(value, float | np.floating):
@@ -761,7 +771,7 @@ def _json(value: Any) -> str:
     """JSON of values that are not Python's own; missing ones are null."""
 
     def clean(value: Any) -> Any:
-        if _is_missing(value):
+        if is_missing(value):
             return None
         if isinstance(value, Mapping):
             return {str(name): clean(inner) for name, inner in value.items()}
@@ -814,9 +824,10 @@ def _listed(X: Any) -> Any:
     return X.tolist() if isinstance(X, np.ndarray) else _lister(X)()
 
 
-def _first(X: Any) -> Any:
-    first = X.iloc[0] if hasattr(X, "iloc") else X[0]
-    return first.as_py() if hasattr(first, "as_py") else first
+def first_value(X: Any) -> Any:
+    """Return the first value of a list, a Series or an array that is not missing; None where there is none."""
+    values = (value.as_py() if hasattr(value, "as_py") else value for value in X)
+    return next((value for value in values if not is_missing(value)), None)
 
 
 def is_frame(X: Any) -> bool:
@@ -825,7 +836,10 @@ def is_frame(X: Any) -> bool:
 
 
 def columns_of(X: Any) -> list[Any]:
-    return list(X.schema.names if _is_arrow(X) else X.columns)
+    """Return the names of a frame's columns; InputError where two have the same name."""
+    names = list(X.schema.names if _is_arrow(X) else X.columns)
+    unique_names([str(name) for name in names], "X")
+    return names
 
 
 def _is_arrow(X: Any) -> bool:

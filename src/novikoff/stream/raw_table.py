@@ -75,11 +75,13 @@ def is_raw(X: Any) -> bool:
     if isinstance(X, RawRows):
         return True
     if isinstance(X, list | tuple) and X:
-        return isinstance(X[0], str) or (isinstance(X[0], Mapping) and all(isinstance(name, str) for name in X[0]))
+        first = X[0] if X[0] is not None else next((x for x in X if x is not None), None)
+        return isinstance(first, str) or (isinstance(first, Mapping) and all(isinstance(name, str) for name in first))
     dtype = getattr(X, "dtype", None)
-    if dtype is not None and getattr(X, "ndim", 1) == 1 and len(X):
-        first = X.iloc[0] if hasattr(X, "iloc") else X[0]
-        return isinstance(first, str | Mapping)
+    if dtype is not None and getattr(X, "ndim", 1) == 1 and len(X) and getattr(dtype, "kind", "O") not in NUMBER_KINDS:
+        from novikoff.stream.encoding import first_value
+
+        return isinstance(first_value(X), str | Mapping)
     if not hasattr(X, "columns"):
         return False
     from novikoff.stream.encoding import is_frame
@@ -93,10 +95,10 @@ def settle(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
     from novikoff.stream.options import Options
 
     rows, options = (X.X, X.options) if isinstance(X, RawRows) else (X, Options())
-    from novikoff.stream.encoding import is_frame
+    from novikoff.stream.encoding import first_value, is_frame
 
     if not is_frame(rows):
-        first = next(iter(rows), None)
+        first = first_value(rows)
         if isinstance(first, str):
             return rows, Text.settled(options, b"x\ty\n", "X").settings()
         if not isinstance(first, Mapping):

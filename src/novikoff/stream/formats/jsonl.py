@@ -44,6 +44,7 @@ from novikoff.stream.formats.json_tokens import DEEPEST, LONGEST_PATH, NO_LABEL,
 from novikoff.stream.formats.words import DEFAULT_SCALE, NoWords, Words, check, letters_seed, refuse, room_for, terms_in
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
 from novikoff.stream.labels import plain
+from novikoff.stream.options import check_roles
 from novikoff.stream.rows import Sparse
 
 USUAL_LABELS = ("label", "class", "target", "y")
@@ -172,8 +173,13 @@ class JsonLines(Format):
         deep = next((name for name in (*options.ignore, *options.columns) if "." in name), None)
         if deep is not None:
             raise InputError(f"{title}: --ignore and --columns are for fields at the top, not for a path as {deep!r}.")
-        if label in chosen["ignore"]:
-            raise InputError(f"{title}: the field {label!r} can't be the label and be ignored.")
+        texts = () if options.text is None else tuple(options.text.split(","))
+        roles = {"the label": (label,), "--ignore": options.ignore, "--text": texts}
+        check_roles({**roles, "--categorical": options.categorical}, title, "field")
+        inside = {"--text": texts, "--categorical": options.categorical, "the label": (label,)}
+        tops = {option: [path.split(".")[0] for path in paths] for option, paths in inside.items()}
+        for option, names in tops.items():
+            check_roles({option: names, "--ignore": options.ignore}, title, "field")
         made = cls(label, options.text, **how, **check(options), **chosen)
         made.survey.extend(fields_of(head, made.nested))
         return made

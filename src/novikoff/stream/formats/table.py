@@ -49,7 +49,7 @@ from novikoff.stream.formats.survey import is_label_name
 from novikoff.stream.formats.word_names import letters_name, words_name
 from novikoff.stream.formats.words import DEFAULT_SCALE, check, letters_seed
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
-from novikoff.stream.options import MISSING_VALUES
+from novikoff.stream.options import MISSING_VALUES, check_roles
 
 MOST_CATEGORIES = 500
 """Different categories in the records that are looked at (at most 1,000), up to which they get a dictionary."""
@@ -270,9 +270,10 @@ def settled_columns(
     for c in texts:
         kinds[c] = False
     chosen, ignored = places("columns"), places("ignore")
-    both = {*chosen, *texts} & {*ignored, target, weight}
-    if both:
-        raise InputError(f"{title}: column {names[min(both)]!r} can't be a feature and something else: say it once.")
+    roles = {"the label": [target], "--weight": [] if weight is None else [weight], "--ignore": ignored}
+    kinds_said = {"--text": texts, "--categorical": places("categorical"), "--numeric": places("numeric")}
+    for some in ({**roles, **kinds_said}, {**roles, "--columns": chosen}):
+        check_roles({option: [names[c] for c in columns] for option, columns in some.items()}, title)
     left_out = {c for c in range(len(names)) if chosen and c not in chosen and c not in texts} | set(ignored)
     features = [c for c in range(len(names)) if c not in left_out and c not in (target, weight)]
     if not features:
