@@ -280,6 +280,82 @@ def test_json_fields_by_option(tmp_path: Path) -> None:
             read(path, **wrong)  # type: ignore[arg-type]
 
 
+def test_weights_of_json_lines(tmp_path: Path, learn: Learn) -> None:
+    lines = [{"y": 1, "a": 2, "w": 2.5}, {"w": "0", "y": 0, "a": 3}, {"y": 1, "w": 1, "a": 5}]
+    path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
+    assert rows_of(path, bits=0, weight="w") == [{"a": 2}, {"a": 3}, {"a": 5}]
+    assert rows_of(path, bits=0, weight="w", columns=("a",)) == [{"a": 2}, {"a": 3}, {"a": 5}]
+    _, _, _, reading = read(path, weight="w")
+    assert [batch.parsed.weights.tolist() for batch in reading.batches()] == [[2.5, 0.0, 1.0]]
+    model = tmp_path / "m.model"
+    report = learn(path, "--weight", "w", "--save", model)
+    assert (report["examples"], report["read"]["weight"]) == (2, "w")
+    assert main(["certify", str(model), str(path)]) == 0
+    for bad in (-1, "x", "NA", True, [1], {"b": 1}):
+        line = json.dumps({"y": 1, "w": bad})
+        with pytest.raises(InputError, match=r":1: the weight must be one number from 0 to 1e15, but .* came at byte"):
+            read(write(tmp_path / "bad.jsonl", line), weight="w")
+    with pytest.raises(InputError, match=r":1: the weight must be one number"):
+        read(write(tmp_path / "bad.jsonl", '{"w": 1, "y": 1, "w": 2}'), weight="w")
+    for bare in ({"y": 0, "a": 3}, {"y": 0, "a": 3, "w": None}):
+        other = write(tmp_path / "bare.jsonl", json.dumps(bare))
+        with pytest.raises(InputError, match=r":1: has no field 'w' with a weight, or it is null"):
+            read(other, weight="w")
+        assert main(["predict", str(model), str(other), "--quiet"]) == 0  # where weights are not needed
+    loaded = load(model)
+    assert loaded.score_one({"a": 3}) == loaded.score_one({"a": 3, "w": 7}) == loaded.score_one({"a": 3, "w": "x"})
+
+
+def test_numbers_in_strings_of_json_lines(tmp_path: Path) -> None:
+    lines = [{"y": 1, "n": " 2.5 ", "s": "7"}, {"n": 3, "y": 0, "s": "8"}, {"n": "NA", "y": 1}, {"n": None, "y": 0}]
+    path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
+    assert rows_of(path, bits=0, numeric=("n",)) == [{"n": 2.5, "s=7": 1}, {"n": 3, "s=8": 1}, {}, {}]
+    assert rows_of(path, bits=0)[2] == {"n=NA": 1}
+    inside = write(tmp_path / "i.jsonl", '{"y": 1, "u": {"n": "1e1"}}', '{"y": 0, "u": {"n": ["1", "2"]}}')
+    assert rows_of(inside, bits=0, numeric=("u.n",)) == [{"u.n": 10}, {"u.n": 3}]
+    for bad, message in (("old", "a field of --numeric must be a number"), ("1e16", "numbers must be finite")):
+        with pytest.raises(InputError, match=rf":2: {message}.*{bad}"):
+            read(write(tmp_path / "b.jsonl", '{"y": 1, "n": "1"}', f'{{"y": 1, "n": "{bad}"}}'), numeric=("n",))
+    skipped = write(tmp_path / "s.jsonl", '{"y": 1, "n": "old", "a": 2}')
+    assert rows_of(skipped, bits=0, numeric=("n",), columns=("a",)) == [{"a": 2}]
+
+
+def test_missing_values_of_json_lines(tmp_path: Path) -> None:
+    lines = [{"y": 1, "a": 2, "b": {"c": None}, "s": "NA"}, {"y": 0, "a": "", "b": {"c": "n/a"}, "s": "x"}, {"y": 1}]
+    path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
+    assert rows_of(path, bits=0) == [{"a": 2, "s=NA": 1}, {"a=": 1, "b.c=n/a": 1, "s=x": 1}, {}]
+    gaps = [{"a": 2, "b.c is missing": 1, "s is missing": 1}, {"a is missing": 1, "b.c is missing": 1, "s=x": 1}, {}]
+    assert rows_of(path, bits=0, missing="indicator") == gaps
+    assert rows_of(path, bits=0, missing="indicator", text="s") == gaps
+    assert rows_of(path, bits=0, missing="indicator", ignore=("b", "s")) == [{"a": 2}, {"a is missing": 1}, {}]
+    hashed_rows, *_ = read(path, bits=20, missing="indicator", columns=("a",))
+    assert hashed_rows[1] == {hashed(b"\x01missing", hashed(b"a")) & (2**20 - 1): 1.0}  # as in tables
+    with pytest.raises(InputError, match=r":1: there must be a value \(--missing error\), but 'null"):
+        read(path, missing="error")
+    with pytest.raises(InputError, match=r":2: there must be a value"):
+        read(path, missing="error", ignore=("b", "s"))
+    assert rows_of(path, bits=0, missing="error", ignore=("b", "s", "a")) == [{}, {}, {}]
+
+
+def test_models_of_json_lines_keep_what_fields_are(tmp_path: Path) -> None:
+    rows = [
+        {"y": k % 2, "n": str(k * 0.1), "s": ["u", None, "NA"][k % 3], "w": 1 + k % 2, "c": k % 4} for k in range(40)
+    ]
+    path, model = write(tmp_path / "t.jsonl", *map(json.dumps, rows)), tmp_path / "m.model"
+    how = ["--numeric", "n", "--weight", "w", "--missing", "indicator", "--categorical", "c", "--learner", "perceptron"]
+    for bits in ("0", "18"):
+        learn = ["learn", str(path), *how, "--bits", bits, "--quiet", "--json"]
+        assert main([*learn, "--save", str(model)]) == 0
+        assert main(["predict", str(model), str(path), "--scores", "--output", str(tmp_path / "out"), "--quiet"]) == 0
+        scores = [float(line.split("\t")[1]) for line in (tmp_path / "out").read_text().splitlines()]
+        loaded = load(model)
+        assert [loaded.score_one(row) for row in rows] == scores
+        assert loaded.decision_function(rows).tolist() == scores
+        assert loaded.score_one({"n": 0.3, "s": float("nan")}) == loaded.score_one({"n": "0.3", "s": ""})
+        assert main(["certify", str(model), str(path)]) == 0
+        assert main(["learn", str(path), *how, "--resume", str(model), "--quiet"]) == 0
+
+
 # --- Small models ---
 
 

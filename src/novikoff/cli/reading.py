@@ -36,12 +36,12 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--columns", metavar="COLUMN", action="append", help="the only columns that are features")
     group.add_argument("--categorical", metavar="COLUMN", action="append", help="columns whose numbers are codes")
     group.add_argument("--numeric", metavar="COLUMN", action="append", help="columns that are numbers")
-    group.add_argument("--weight", metavar="COLUMN", help="the column with the weights of the rows")
+    group.add_argument("--weight", metavar="COLUMN", help="the column or field with the weights of the rows")
     group.add_argument(
         "--missing",
         choices=MISSING_VALUES,
         default="absent",
-        help="what an empty cell, NA or NaN is: no feature (default), a feature of its own, or a mistake",
+        help="what an empty cell, NA, NaN or null is: no feature (default), a feature of its own, or a mistake",
     )
     group.add_argument("--delimiter", metavar="CHARACTER", help="between the columns of a table (default: found)")
     group.add_argument("--quote", choices=("none",), help="none: quotes in a table are text like any other")
@@ -209,6 +209,8 @@ def as_learned(options: Options, settings: dict[str, Any] | None) -> Options:
         found["columns"] = tuple(settings["only"])
     if settings.get("quote") == "none":
         found["quote"] = "none"
+    if settings.get("format") == "jsonl":
+        found |= {"numeric": tuple(settings.get("numeric", ())), "weight": settings.get("weight")}
     if "names" in settings:
         found |= _columns_as_learned(settings)
     unsaid = asdict(Options())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from novikoff._records import dataclass
 from novikoff.errors import InputError
@@ -83,7 +83,7 @@ def checked(options: Options) -> Options:
     return options
 
 
-def check_roles(roles: dict[str, Iterable[str]], title: str, what: str = "column") -> None:
+def check_roles(roles: Mapping[str, Iterable[str]], title: str, what: str = "column") -> None:
     """Raise InputError where a column is named by two options; `roles` are the names by option."""
     found: dict[str, str] = {}
     for option, names in roles.items():

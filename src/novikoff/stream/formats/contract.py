@@ -17,6 +17,9 @@ from novikoff.stream.rows import Rows
 LARGEST_VALUE = 1e15  # sums of squares stay within float32
 NO_LABEL_KEY = np.uint64(0x7FF8 << 48)  # the bits of NaN
 
+INDICATOR = b"\x01missing"
+"""What is hashed under a column's or field's name, for the feature that stands for its missing values."""
+
 
 class Spelled(Protocol):
     """Text in memory, or in a file, by places in it."""

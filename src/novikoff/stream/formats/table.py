@@ -44,7 +44,7 @@ from novikoff.stream.formats.column_survey import (
     predicts_alone,
     spelled,
 )
-from novikoff.stream.formats.contract import Format, Parser, Problem, number_label, shown
+from novikoff.stream.formats.contract import INDICATOR, Format, Parser, Problem, number_label, shown
 from novikoff.stream.formats.survey import is_label_name
 from novikoff.stream.formats.word_names import letters_name, words_name
 from novikoff.stream.formats.words import DEFAULT_SCALE, check, letters_seed
@@ -54,7 +54,6 @@ from novikoff.stream.options import MISSING_VALUES, check_roles
 MOST_CATEGORIES = 500
 """Different categories in the records that are looked at (at most 1,000), up to which they get a dictionary."""
 EXTRA = -1
-INDICATOR = b"\x01missing"
 KIND_NAMES = {NUMERIC: "numeric", CATEGORY: "categorical", TEXT: "text"}
 LISTED = 12  # columns that are named in a message
 

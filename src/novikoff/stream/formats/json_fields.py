@@ -1,0 +1,82 @@
+"""Fields of JSON lines that options give a meaning: the weight, numbers in strings, and missing values.
+
+Strings are read as the cells of a table are (`cells.py`): by --numeric as numbers; where --missing is given, the empty
+string, NA, N/A, NaN, null and ? are missing values, and so is null itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._jit import compiled, compiled_apart
+from novikoff.stream.formats.cells import ABSENT, INDICATE, LEAVE_OUT, REFUSE, is_missing, one_number
+from novikoff.stream.formats.cells import RANGE as CELL_RANGE
+from novikoff.stream.formats.json_tokens import MISSING, NUMERIC, RANGE, WEIGHT
+from novikoff.stream.formats.records import NO_QUOTE
+from novikoff.stream.hashing import hash_of
+
+ORDINARY, NO_TERM, TERM, IS_WEIGHT = 0, -1, -2, -3
+"""What a value is, beside the reasons why it is refused, which are above 0."""
+
+
+class Fields(NamedTuple):
+    """Which fields have a meaning of their own, by the hashes of their paths."""
+
+    any: bool
+    """Whether there are any: most files have none."""
+    has_weight: bool
+    weight: Any
+    weighs: bool
+    """Whether weights are wanted; otherwise the field is skipped."""
+    numeric: NDArray[np.uint64]
+    missing: int
+    """LEAVE_OUT, INDICATE or REFUSE."""
+    indicator: NDArray[np.uint8]
+    """The name of the feature for a missing value, below that of its field."""
+    indicator_size: int
+
+
+@compiled
+def is_weight(fields: Fields, path: Any) -> bool:
+    return bool(fields.has_weight and path == fields.weight)
+
+
+@compiled
+def is_numeric(fields: Fields, path: Any) -> bool:
+    for j in range(len(fields.numeric)):
+        if fields.numeric[j] == path:
+            return True
+    return False
+
+
+@compiled_apart
+def missing_value(fields: Fields, path: Any) -> tuple[int, Any, float]:
+    """A missing value: (what it is, the hash of its feature, the feature's value)."""
+    if is_weight(fields, path):
+        return (WEIGHT if fields.weighs else NO_TERM), path, 0.0
+    if fields.missing == INDICATE:
+        return TERM, hash_of(fields.indicator, 0, fields.indicator_size, path), 1.0
+    return (MISSING if fields.missing == REFUSE else NO_TERM), path, 0.0
+
+
+@compiled_apart
+def string_value(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
+    """A string: (what it is, the hash of its feature, the feature's value or the weight)."""
+    weight, numeric = is_weight(fields, path), is_numeric(fields, path)
+    if not weight and not numeric:
+        if fields.missing != LEAVE_OUT and is_missing(text, start, stop):
+            return missing_value(fields, path)
+        return ORDINARY, path, 0.0
+    if weight and not fields.weighs:
+        return NO_TERM, path, 0.0
+    reason, value = one_number(text, start, stop, NO_QUOTE)
+    if reason == ABSENT:
+        return missing_value(fields, path)
+    if weight:
+        return (IS_WEIGHT if reason == 0 and value >= 0.0 else WEIGHT), path, value
+    if reason != 0:
+        return (RANGE if reason == CELL_RANGE else NUMERIC), path, 0.0
+    return TERM, path, value
