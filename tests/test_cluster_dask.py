@@ -326,7 +326,12 @@ def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys:
     assert (report["shards"], report["rounds"], report["examples"]) == (5, 2, 4000)
     assert "dashboard" in told.err
     assert told.err.splitlines()[0] == "auto can't be mixed across shards: using arow"
-    assert [line.split()[0] for line in told.err.splitlines()[4:6]] == ["1", "2"]
+    lines = told.err.splitlines()
+    assert [line.split()[0] for line in lines if line[:8].strip().isdigit()] == ["1", "2"]
+    assert lines[3] == f"reading     {names[0]} and 4 more: svmlight"
+    assert lines[4].startswith("label       ")
+    assert report["read"]["format"] == "svmlight"
+    assert report["read"]["files"] == names
     assert report["learner"] == "arow"
     same = DistributedLearner(rounds=2, client=client).fit(names)
     assert model.read_bytes() == to_bytes(same.model_)

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novikoff import InputError, load
+from novikoff import InputError, Perceptron, load
 from novikoff._jit import DISABLED
 from novikoff.cli.main import main
+from novikoff.cluster import DistributedLearner
+from novikoff.cluster.shards import File
 from novikoff.stream.formats.csv import Csv
 from novikoff.stream.formats.jsonl import JsonLines
 from novikoff.stream.hashing import hashed
@@ -146,6 +148,37 @@ def test_other_formats_say_what_they_are(learn: Learn, tmp_path: Path) -> None:
     better = learn(data, "--text", "body", "--ignore", "n")
     assert better["read"]["text"] == "body"
     assert not any("body" in warning for warning in better["warnings"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["compare", "--learners", "perceptron,arow"], ["learn", "--scheme", "bagging", "--members", "2"]],
+    ids=lambda command: command[0],
+)
+def test_other_commands_say_what_they_read(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = titanic(tmp_path / "titanic.csv")
+    arguments = [command[0], str(data), "--label", "survived", "--bits", "6", *command[1:]]
+    assert main([*arguments, "--json"]) == 0
+    out, error = capsys.readouterr()
+    report = json.loads(out)
+    assert report["read"]["label_column"] == "survived"
+    assert f"reading     {data}: csv, delimiter ',', with a line of names\nlabel       survived: " in error
+    assert "numeric     pclass, age\ncategorical sex (2)\n" in error
+    assert "codes: --categorical pclass if so" in report["warnings"][0]
+    assert f"warning: {report['warnings'][0]}\n" in error
+    assert main([*arguments, "--json", "--quiet"]) == 0
+    out, error = capsys.readouterr()
+    assert json.loads(out)["read"] == report["read"]
+    assert error == f"warning: {report['warnings'][0]}\n"  # as with learn
+
+
+def test_a_shard_says_what_is_read_from_it(tmp_path: Path) -> None:
+    path = titanic(tmp_path / "titanic.csv")
+    found = File(str(path), Options(label="survived", hashes_names=True)).describe()
+    assert found.description["label_column"] == "survived"
+    assert "codes: --categorical pclass if so" in found.doubts[0]
 
 
 # --- Warnings ---
@@ -592,6 +625,16 @@ def test_the_encoding_of_text_is_kept_in_the_model(tmp_path: Path, capsys: pytes
     for wrong in ("hex", "rot13", "undefined"):
         with pytest.raises(SystemExit):
             main(["learn", str(path), "--encoding", wrong])
+
+
+def test_a_cluster_reads_other_encodings(tmp_path: Path) -> None:
+    shards = [tmp_path / "1.csv", tmp_path / "2.csv"]
+    for shard in shards:
+        shard.write_bytes("y,stadt\n1,Köln\n0,Münster\n1,Köln\n".encode("latin-1"))
+    options = Options(label="y", encoding="latin-1")
+    model = DistributedLearner(Perceptron(), rounds=2).fit(list(map(str, shards)), options=options).model_
+    assert model.predict_one({"stadt": "Köln"}) == 1
+    assert model.predict_one({"stadt": "Münster"}) == 0
 
 
 def test_json_models_are_certified_without_options(tmp_path: Path) -> None:
