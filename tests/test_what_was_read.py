@@ -68,8 +68,9 @@ def test_the_label_is_asked_for(learn: Learn, tmp_path: Path) -> None:
     report = learn(data, "--label", "survived")
     assert report["read"]["label_column"] == "survived"
     assert set(report["read"]["label"]) == {"0", "1"}
-    assert report["read"]["numeric"] == "pclass, age"
-    assert report["read"]["categorical"] == "sex (2)"
+    assert report["read"]["numeric"] == ["pclass", "age"]
+    assert report["read"]["categorical"] == ["sex"]
+    assert report["read"]["categories"] == {"sex": 2}
     assert "codes: --categorical pclass if so" in report["warnings"][0]
 
 
@@ -130,8 +131,28 @@ def test_everything_that_was_read_is_printed_before_learning(learn: Learn, tmp_p
         "weight      w",
     ]
     assert lines[6] == "ignored     id"
-    assert report["read"]["format"] == "csv, delimiter ';', with a line of names"
+    assert report["read"] == {
+        "files": [str(data)],
+        "format": "csv, delimiter ';', with a line of names",
+        "label": {"1": 20, "0": 20},
+        "label_column": "class",
+        "numeric": ["size"],
+        "categorical": ["colour"],
+        "categories": {"colour": 2},
+        "text": ["note"],
+        "weight": "w",
+        "ignored": ["id"],
+    }
     assert main(["learn", str(data), "--ignore", "id", "--quiet"]) == 0
+
+
+def test_all_columns_are_in_the_json_report(learn: Learn, tmp_path: Path) -> None:
+    names = [f"c{k}" for k in range(100)]
+    rows = [",".join([str(k % 2), *(str(k * j % 7) for j in range(100))]) for k in range(20)]
+    report = learn(write(tmp_path / "t.csv", ",".join(["y", *names]), *rows))
+    assert report["read"]["numeric"] == names
+    assert "numeric     c0, c1, " in report["said"]
+    assert "c39 and 60 more" in report["said"]
 
 
 def test_other_formats_say_what_they_are(learn: Learn, tmp_path: Path) -> None:
@@ -142,11 +163,12 @@ def test_other_formats_say_what_they_are(learn: Learn, tmp_path: Path) -> None:
     ]
     data = write(tmp_path / "a.jsonl", *rows)
     report = learn(data)
-    assert (report["read"]["numeric"], report["read"]["categorical"]) == ("n", "kind, body")
+    assert (report["read"]["numeric"], report["read"]["categorical"]) == (["n"], ["kind", "body"])
     assert "column 'body' (a text of words 0, " in report["warnings"][1]
     assert "--text body makes features of the words" in report["warnings"][1]
     better = learn(data, "--text", "body", "--ignore", "n")
-    assert better["read"]["text"] == "body"
+    assert better["read"]["text"] == ["body"]
+    assert better["read"]["ignored"] == ["n"]
     assert not any("body" in warning for warning in better["warnings"])
 
 
@@ -493,8 +515,8 @@ def test_bank_marketing(learn: Learn, tmp_path: Path) -> None:
     model = tmp_path / "bank.model"
     report = learn(DATA / "bank_marketing.csv.gz", "--ignore", "duration", "--save", model)
     assert report["read"]["label_column"] == "y"
-    assert report["read"]["ignored"] == "duration"
-    assert report["read"]["categorical"].startswith("job (12), marital (")
+    assert report["read"]["ignored"] == ["duration"]
+    assert report["read"]["categories"]["job"] == 12
     assert report["examples"] == 41188
     assert model.stat().st_size < 100_000
     assert "duration" not in load(model).feature_names_in_
@@ -515,7 +537,8 @@ def test_credit_default(learn: Learn) -> None:
     assert "which column is the label" in learn(path, code=2)["said"]
     report = learn(path, "--label", "24", "--categorical", "2,3,4")
     assert "without a line of names" in report["read"]["format"]
-    assert report["read"]["categorical"].startswith("2 (2), 3 (")
+    assert report["read"]["categorical"] == ["2", "3", "4"]
+    assert report["read"]["categories"]["2"] == 2
     assert report["examples"] == 30000
 
 
@@ -538,8 +561,8 @@ def test_reuters_without_id_and_date(learn: Learn) -> None:
     report = learn(
         DATA / "reuters21578.jsonl.gz", "--label", "has_topics", "--text", "title,body", "--ignore", "id,date"
     )
-    assert report["read"]["ignored"] == "id, date"
-    assert report["read"]["text"] == "title, body"
+    assert report["read"]["ignored"] == ["id", "date"]
+    assert report["read"]["text"] == ["title", "body"]
     assert report["examples"] == 21578
 
 

@@ -12,6 +12,7 @@ from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading, check_names
 
 MOST_CLASSES_SHOWN = 6
+MOST_COLUMNS_SHOWN = 40
 
 
 class Described(Protocol):
@@ -70,5 +71,16 @@ def description_lines(about: dict[str, Any]) -> list[str]:
         lines.append(f"{'label':<12}{column}{shown}{rest}{first}")
     for title in ("numeric", "categorical", "text", "weight", "ignored"):
         if title in about:
-            lines.append(f"{title:<12}{about[title]}")
+            lines.append(f"{title:<12}{_shown_columns(about, title)}")
     return lines
+
+
+def _shown_columns(about: dict[str, Any], title: str) -> str:
+    """The columns of a kind, up to MOST_COLUMNS_SHOWN; categorical ones with the number of their categories."""
+    names = about[title]
+    if isinstance(names, str):
+        return names
+    counts = about.get("categories", {}) if title == "categorical" else {}
+    shown = [f"{name} ({counts[name]:,})" if name in counts else name for name in names[:MOST_COLUMNS_SHOWN]]
+    more = f" and {len(names) - MOST_COLUMNS_SHOWN:,} more" if len(names) > MOST_COLUMNS_SHOWN else ""
+    return ", ".join(shown) + more

@@ -201,7 +201,7 @@ class Reading:
         """Note what was read in `description`: the format, kinds of columns, and the labels of the first examples; and
         in `doubts` that there are many classes, where no survey of columns has said so."""
         about: dict[str, Any] = {"files": list(self.titles)}
-        about |= dict(self.format.describe()) if self.format is not None else {"format": "built-in"}
+        about |= self.format.describe() if self.format is not None else {"format": "built-in"}
         counts = about["label"] = label_counts(first)
         named = getattr(self.format, "label", None)
         if named is not None:

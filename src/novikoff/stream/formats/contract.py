@@ -132,9 +132,9 @@ class Format(ABC):
         """What is worth knowing of the file that was opened last."""
         return []
 
-    def describe(self) -> list[tuple[str, str]]:
-        """What was read, in titles and texts: the format, and kinds of columns."""
-        return [("format", self.name)]
+    def describe(self) -> dict[str, Any]:
+        """Return what was read: the format in words, and all columns of each kind."""
+        return {"format": self.name}
 
     def doubts(self) -> list[str]:
         """What is doubtful about the beginning of the first file."""

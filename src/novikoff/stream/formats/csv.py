@@ -196,11 +196,11 @@ class Csv(Table):
         table.opened.survey = columns
         return table
 
-    def describe(self) -> list[tuple[str, str]]:
+    def describe(self) -> dict[str, Any]:
         delimiter = {"\t": "tab", " ": "blank"}.get(SPELLED.get(self.delimiter, self.delimiter), repr(self.delimiter))
         quotes = ", quotes are text" if self.quote == "none" else ""
         how = f"{self.name}, delimiter {delimiter}{quotes}, {'with' if self.header else 'without'} a line of names"
-        return [("format", how), *super().describe()]
+        return {**super().describe(), "format": how}
 
     @classmethod
     def enough(cls, head: bytes) -> bool:

@@ -254,15 +254,15 @@ class JsonLines(Format):
             return "numeric"
         return "numeric" if column.is_numeric and name not in self.categorical else "categorical"
 
-    def describe(self) -> list[tuple[str, str]]:
+    def describe(self) -> dict[str, Any]:
         found: dict[str, list[str]] = {"numeric": [], "categorical": [], "text": []}
         for column in self.survey:
             kind = self._kind(column)
             if kind is not None:
                 found[kind].append(column.name)
-        others = [("weight", self.weight)] if self.weight is not None else []
-        others += [("ignored", ", ".join(self.ignore))] if self.ignore else []
-        return [("format", "jsonl"), *((kind, ", ".join(names)) for kind, names in found.items() if names), *others]
+        others: dict[str, Any] = {"weight": self.weight, "ignored": list(self.ignore)}
+        about = {**super().describe(), **found, **others}
+        return {title: value for title, value in about.items() if value not in (None, [])}
 
     def doubts(self) -> list[str]:
         read = [(column, self._kind(column)) for column in self.survey]

@@ -259,9 +259,6 @@ class Parquet(Table):
             table._check_type(schema.field(c), c, title)
         return table
 
-    def describe(self) -> list[tuple[str, str]]:
-        return [("format", "parquet"), *super().describe()]
-
     def parser(self, *, named: bool, unlabelled: bool = False) -> ParquetParser:
         return ParquetParser(self, named, unlabelled)
 

@@ -189,20 +189,20 @@ class Table(Format):
 
     # --- What was read ---
 
-    def describe(self) -> list[tuple[str, str]]:
-        columns: list[tuple[str, str]] = []
-        seen = {column.name: column for column in self.opened.survey}
+    def describe(self) -> dict[str, Any]:
+        found: dict[str, Any] = super().describe()
         for kind, title in KIND_NAMES.items():
             some = [self.names[c] for c in self.features if self.kind_of(c) == kind]
-            if kind == CATEGORY and seen:
-                some = [f"{name} ({len(seen[name].distinct):,})" for name in some]
             if some:
-                columns.append((title, listed(some, 40)))
+                found[title] = some
         if self.weight is not None:
-            columns.append(("weight", self.names[self.weight]))
+            found["weight"] = self.names[self.weight]
         if self.ignored:
-            columns.append(("ignored", listed([self.names[c] for c in self.ignored], 40)))
-        return columns
+            found["ignored"] = [self.names[c] for c in self.ignored]
+        counts = {column.name: len(column.distinct) for column in self.opened.survey}
+        if counts and "categorical" in found:
+            found["categories"] = {name: counts[name] for name in found["categorical"]}
+        return found
 
     def doubts(self, *, in_python: bool = False) -> list[str]:
         found: list[str] = []
