@@ -47,7 +47,10 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--quote", choices=("none",), help="none: quotes in a table are text like any other")
     group.add_argument("--encoding", metavar="NAME", type=_encoding, help="of text that is not UTF-8, such as latin-1")
     group.add_argument(
-        "--header", action=argparse.BooleanOptionalAction, help="whether a table begins with names (default: found)"
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether a table begins with names (default: found); for a model with names --no-header matches columns"
+        " by position",
     )
     group.add_argument(
         "--bits", metavar="B", type=int, help="hash names to 2^B slots (default: 18); 0 keeps a dictionary of names"

@@ -148,6 +148,7 @@ class File:
         if model._state is not None and model._state.reading is not None:
             before = {k: v for k, v in model._state.reading.items() if k not in ("map", "map_bits", "encoding")}
             reading.format = formats.format_class(before.pop("format")).restored(before) if before else None
+            reading.settled_in_run = True
         return reading
 
     def _must_be_there(self) -> None:

@@ -118,8 +118,8 @@ class Reading:
     _columns: Columns | None = None
     _cached_in: list[cache.Place] = field(default_factory=list)
     _mapper: Mapper | None = None
-    _has_settled: bool = False
-    """Whether the format was settled here, to be learned, and not by a model."""
+    settled_in_run: bool = False
+    """Whether the format was settled by a file that is learned in this run, and not by a model."""
     _looked_through: set[tuple[int, ...]] = field(default_factory=set)
     """The caches whose checksums are known to be right."""
 
@@ -368,14 +368,14 @@ class Reading:
             only_known(self.options, kind, name)
             largest = self.options.largest or (self.options.prefer_largest and "largest" in kind.options)
             self.format = kind.settled(replace(self.options, largest=largest), head, feed.title)
-            self._has_settled = not self.options.unlabelled
+            self.settled_in_run = not self.options.unlabelled
             self.doubts += [*formats.doubts(feed.title, name, self.options.format), *self.format.doubts()]
         else:
             head = _more(feed, head, type(self.format))
         doubt = f"{feed.title} is not UTF-8 text: --encoding latin-1 reads it as what it may be."
         if self.format.is_text and not formats.is_utf8(head) and doubt not in self.doubts:
             self.doubts.append(doubt)
-        size, lines = self.format.opening(head, feed.title)
+        size, lines = self.format.opening(head, feed.title, header=self.options.header, same_run=self.settled_in_run)
         self.notes += [note for note in self.format.notes if note not in self.notes]
         feed.skip(size)
         return lines
@@ -402,7 +402,7 @@ class Reading:
                     self._columns = Columns(self.names)
                 rows = self._columns.of(rows, used, name_of)
                 features = len(self._columns.names)
-                if features > MOST_NAMES and self.options.bits is None and self._has_settled:
+                if features > MOST_NAMES and self.options.bits is None and self.settled_in_run:
                     raise TooManyNames(
                         f"{title}: has more than {MOST_NAMES:,} different categories: --bits {DEFAULT_BITS} hashes them"
                         " into a model of fixed size, --bits 0 keeps all of their names."

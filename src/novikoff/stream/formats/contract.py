@@ -100,8 +100,13 @@ class Format(ABC):
         """A parser; `named` where the names of hashed features are to be kept, `unlabelled` where an example without a
         label is no problem."""
 
-    def opening(self, head: bytes, title: str) -> tuple[int, int]:
-        """How many bytes and lines to leave out at the beginning of a file; raises InputError where it does not fit."""
+    def opening(
+        self, head: bytes, title: str, *, header: bool | None = None, same_run: bool = False
+    ) -> tuple[int, int]:
+        """How many bytes and lines to leave out at the beginning of a file; raises InputError where it does not fit.
+
+        `header` is what the user has said of a line of names. `same_run`: the format was settled by another file of
+        the same run, and not by a model."""
         return 0, 0
 
     @classmethod

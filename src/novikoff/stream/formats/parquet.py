@@ -262,7 +262,9 @@ class Parquet(Table):
     def parser(self, *, named: bool, unlabelled: bool = False) -> ParquetParser:
         return ParquetParser(self, named, unlabelled)
 
-    def opening(self, head: bytes, title: str) -> tuple[int, int]:
+    def opening(
+        self, head: bytes, title: str, *, header: bool | None = None, same_run: bool = False
+    ) -> tuple[int, int]:
         self.match_schema(_file(title, head).schema_arrow, title)
         return 0, 0
 

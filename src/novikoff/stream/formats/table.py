@@ -176,7 +176,7 @@ class Table(Format):
         if len(lacking) == len(self.features):
             raise InputError(
                 f"{title}: has none of the columns of the data before ({listed(self.feature_columns)}), but"
-                f" {listed(names)}."
+                f" {listed(names)}. If these are no names, --no-header matches columns by position."
             )
         if lacking and self.missing == "error":
             raise InputError(f"{title}: has no column {lacking[0]!r}, which --missing error refuses.")
