@@ -25,6 +25,8 @@ from novikoff.errors import InputError
 from novikoff.service.served import _is_online
 from novikoff.store import to_bytes
 from novikoff.stream import encoding as encodings
+from novikoff.stream import frames as table_frames
+from novikoff.stream import raw_records
 from novikoff.stream.options import Options
 from tests.raw_rows import (
     FORMATS,
@@ -302,8 +304,8 @@ def test_data_frames_and_arrow_tables(
     raw = raw_of(FORMATS[fmt][0], rows)
     wanted = model.decision_function(raw).tolist()
     if without_arrow:
-        monkeypatch.setattr(encodings, "find_spec", lambda _: None)
-    monkeypatch.setattr(encodings, "ARROW_CELLS", 50)
+        monkeypatch.setattr(raw_records, "find_spec", lambda _: None)
+    monkeypatch.setattr(table_frames, "CELLS_AT_ONCE", 50)
     monkeypatch.setattr(encodings, "CHUNK", 300)
     for name, frame in frames(raw):
         assert model.decision_function(frame).tolist() == wanted, name

@@ -139,6 +139,8 @@ def test_columns_that_are_wrong_are_refused() -> None:
             Perceptron().fit(with_columns(FRAME, **said), LABELS)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"Row \d+: column 'job' has no value, which --missing error refuses"):
         Perceptron().fit(with_columns(FRAME, **{**SAID, "ignore": "zip", "categorical": ()}, missing="error"), LABELS)
+    with pytest.raises(InputError, match="Row 1: rows must all be dicts, but this one is a NoneType"):
+        Perceptron().fit([rows()[0], None], ["good", "other"])
     with pytest.raises(InputError, match="Raw rows are a data frame, a list of dicts"):
         Perceptron().fit(with_columns([[1, 2]]), [0])
 
@@ -212,7 +214,7 @@ def test_streams_go_on() -> None:
 @pytest.mark.parametrize("arrow", [True, False])
 def test_texts_that_many_rows_have(arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not arrow:
-        monkeypatch.setattr("novikoff.stream.encoding.find_spec", lambda _: None)
+        monkeypatch.setattr("novikoff.stream.raw_records.find_spec", lambda _: None)
     frame = pandas.DataFrame({"t": ["some words of a text", "other words"] * 500, "b": ["x", "y"] * 500})
     labels = [0, 1] * 500
     said = with_columns(frame, text=["t", "b"], words=3, letters=2)

@@ -24,6 +24,7 @@ from novikoff._arrays import room
 from novikoff._bytes import PADDING
 from novikoff._records import dataclass
 from novikoff.errors import InputError
+from novikoff.stream.column_names import listed, unique_names
 from novikoff.stream.feed import Block
 from novikoff.stream.formats import survey
 from novikoff.stream.formats.cells import (
@@ -39,7 +40,7 @@ from novikoff.stream.formats.cells import (
 from novikoff.stream.formats.column_survey import columns_of
 from novikoff.stream.formats.contract import Parsed, Problem
 from novikoff.stream.formats.records import NO_QUOTE, NOWHERE, QUOTE, find_cells, last_record_end
-from novikoff.stream.formats.table import Table, TableParser, listed, settled_columns, unique_names
+from novikoff.stream.formats.table import Table, TableParser, settled_columns
 from novikoff.stream.formats.words import NoWords, room_for, terms_in
 from novikoff.stream.rows import Dense, Sparse
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from novikoff._records import asdict, dataclass, field
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, slots
+from novikoff.stream.column_names import listed
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.cells import (
     ABSENT,
@@ -55,7 +56,6 @@ MOST_CATEGORIES = 500
 """Different categories in the records that are looked at (at most 1,000), up to which they get a dictionary."""
 EXTRA = -1
 KIND_NAMES = {NUMERIC: "numeric", CATEGORY: "categorical", TEXT: "text"}
-LISTED = 12  # columns that are named in a message
 
 
 @dataclass
@@ -219,20 +219,6 @@ class Table(Format):
                 f" {len(label.values):,} rows that were looked at: --ignore what is known only after the label is."
             )
         return found
-
-
-def listed(names: Sequence[str], most: int = LISTED) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
-
-
-def unique_names(names: Sequence[str], title: str) -> tuple[str, ...]:
-    """Columns without a name are named by their number; InputError where two have the same name."""
-    filled = [name or str(k + 1) for k, name in enumerate(names)]
-    first: dict[str, int] = {}
-    for k, name in enumerate(filled):
-        if first.setdefault(name, k) != k:
-            raise InputError(f"{title}: columns {first[name] + 1} and {k + 1} are both named {name!r}: rename one.")
-    return tuple(filled)
 
 
 def settled_columns(
