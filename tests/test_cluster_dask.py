@@ -267,7 +267,7 @@ def test_arrays_bags_frames_and_delayed_batches(client: Any) -> None:
         there = DistributedLearner(Perceptron(), rounds=2, client=client).fit(*data)
         assert to_bytes(there.model_) == plain
     one = DistributedLearner(Perceptron(), rounds=2, client=client).fit(arrays[0].rechunk(300), arrays[1].rechunk(300))
-    assert to_bytes(one.model_) == to_bytes(Perceptron(passes=2).fit(X, y))
+    assert to_bytes(one.model_) == to_bytes(Perceptron(passes=2, shuffle=False).fit(X, y))
     mapped = db.from_sequence(range(3), npartitions=3).map(_made)
     assert to_bytes(DistributedLearner(Perceptron(), rounds=2, client=client).fit(mapped).model_) == plain
     frame = dd.from_pandas(pd.DataFrame(X).rename(columns=str).assign(label=y), npartitions=3)

@@ -454,6 +454,19 @@ def test_later_files_are_matched_by_the_names_of_their_columns(
     assert "leave out --delimiter" in capsys.readouterr().err
 
 
+@settings(max_examples=200)
+@given(
+    st.text(st.sampled_from('12-.eE+ \t,\n\r"xaANn/?'), max_size=40).map(str.encode),
+    st.sampled_from([b",", b"\t"]),
+    st.sampled_from(['"', "none"]),
+)
+def test_a_first_look_at_all_cells(text: bytes, delimiter: bytes, quote: str) -> None:
+    records = [cells for cells, _ in survey.records(text, delimiter, quote)]
+    assert survey.cells_of(text, delimiter, quote) == records
+    for cells in records:
+        assert survey.is_numeric(cells) == all(map(survey.NUMERIC.fullmatch, cells))
+
+
 def test_a_record_is_never_taken_for_names(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     path, model = tmp_path / "n.csv", tmp_path / "model"
     path.write_text("y,size,kind\n1,2,size\n0,4,x\n1,1,size\n")

@@ -184,7 +184,7 @@ class Csv(Table):
         said, quote = options.delimiter or cls.usual, options.quote or '"'
         found = said if said is not None else survey.found_delimiter(head, title, quote).decode()
         separator = separator_of(found)
-        rows = [cells for cells, _ in survey.records(head, separator, quote)]
+        rows = survey.cells_of(head, separator, quote)
         if not rows:
             raise InputError(f"{title}: is empty: there are no examples in it.")
         width = len(rows[0])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled, compiled_apart
+from novikoff._jit import compiled, compiled_apart, generic
 from novikoff.stream.formats.cells import ABSENT, INDICATE, LEAVE_OUT, REFUSE, is_missing, one_number
 from novikoff.stream.formats.cells import RANGE as CELL_RANGE
 from novikoff.stream.formats.json_tokens import MISSING, NUMERIC, RANGE, WEIGHT
@@ -22,11 +22,16 @@ ORDINARY, NO_TERM, TERM, IS_WEIGHT = 0, -1, -2, -3
 """What a value is, beside the reasons why it is refused, which are above 0."""
 
 
+class NoFields(NamedTuple):
+    """In place of `Fields` where no field has a meaning of its own: the parser of such files is compiled without all
+    that is here."""
+
+    unused: int
+
+
 class Fields(NamedTuple):
     """Which fields have a meaning of their own, by the hashes of their paths."""
 
-    any: bool
-    """Whether there are any: most files have none."""
     has_weight: bool
     weight: Any
     weighs: bool
@@ -39,9 +44,26 @@ class Fields(NamedTuple):
     indicator_size: int
 
 
-@compiled
-def is_weight(fields: Fields, path: Any) -> bool:
+@generic
+def is_weight(fields: NoFields | Fields, path: Any) -> bool:
+    """Whether a field has the weight."""
+    return False
+
+
+@is_weight.of(Fields)
+def _(fields: Fields, path: Any) -> bool:
     return bool(fields.has_weight and path == fields.weight)
+
+
+@generic
+def needs_weight(fields: NoFields | Fields) -> bool:
+    """Whether there must be a weight."""
+    return False
+
+
+@needs_weight.of(Fields)
+def _(fields: Fields) -> bool:
+    return fields.weighs
 
 
 @compiled
@@ -52,9 +74,19 @@ def is_numeric(fields: Fields, path: Any) -> bool:
     return False
 
 
-@compiled_apart
-def missing_value(fields: Fields, path: Any) -> tuple[int, Any, float]:
+@generic
+def missing_value(fields: NoFields | Fields, path: Any) -> tuple[int, Any, float]:
     """A missing value: (what it is, the hash of its feature, the feature's value)."""
+    return NO_TERM, path, 0.0
+
+
+@missing_value.of(Fields)
+def _(fields: Fields, path: Any) -> tuple[int, Any, float]:
+    return missing_in(fields, path)
+
+
+@compiled_apart
+def missing_in(fields: Fields, path: Any) -> tuple[int, Any, float]:
     if is_weight(fields, path):
         return (WEIGHT if fields.weighs else NO_TERM), path, 0.0
     if fields.missing == INDICATE:
@@ -62,19 +94,31 @@ def missing_value(fields: Fields, path: Any) -> tuple[int, Any, float]:
     return (MISSING if fields.missing == REFUSE else NO_TERM), path, 0.0
 
 
-@compiled_apart
-def string_value(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
+@generic
+def string_value(
+    fields: NoFields | Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any
+) -> tuple[int, Any, float]:
     """A string: (what it is, the hash of its feature, the feature's value or the weight)."""
+    return ORDINARY, path, 0.0
+
+
+@string_value.of(Fields)
+def _(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
+    return string_in(fields, text, start, stop, path)
+
+
+@compiled_apart
+def string_in(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
     weight, numeric = is_weight(fields, path), is_numeric(fields, path)
     if not weight and not numeric:
         if fields.missing != LEAVE_OUT and is_missing(text, start, stop):
-            return missing_value(fields, path)
+            return missing_in(fields, path)
         return ORDINARY, path, 0.0
     if weight and not fields.weighs:
         return NO_TERM, path, 0.0
     reason, value = one_number(text, start, stop, NO_QUOTE)
     if reason == ABSENT:
-        return missing_value(fields, path)
+        return missing_in(fields, path)
     if weight:
         return (IS_WEIGHT if reason == 0 and value >= 0.0 else WEIGHT), path, value
     if reason != 0:

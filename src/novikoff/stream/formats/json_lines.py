@@ -32,8 +32,10 @@ from novikoff.stream.formats.json_fields import (
     ORDINARY,
     TERM,
     Fields,
+    NoFields,
     is_weight,
     missing_value,
+    needs_weight,
     string_value,
 )
 from novikoff.stream.formats.json_strings import QUOTE, plain_end, unescaped, utf8_ends
@@ -86,7 +88,7 @@ class Machine(NamedTuple):
     """Hashes of the names of fields that are left out, and of those that alone are read, if there are any."""
     categorical: NDArray[np.uint64]
     """Hashes of the paths of fields whose numbers are categories."""
-    fields: Fields
+    fields: NoFields | Fields
     plain: NDArray[np.uint8]
     """A string without its escapes."""
     path: NDArray[np.uint8]
@@ -237,7 +239,7 @@ def read_line(
                     dropped = text_number(m.ignored, h) >= 0 or (len(m.only) > 0 and text_number(m.only, h) < 0)
                 continue
             path: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
-            if m.fields.any and not dropped and path != m.label:
+            if not dropped and path != m.label:
                 what, term, value = string_value(m.fields, source, s, e, path)
                 if what > 0 or (what == IS_WEIGHT and weighed):
                     return (what if what > 0 else WEIGHT), quote, at
@@ -304,7 +306,7 @@ def read_line(
             k = after
             state = BEHIND
             continue
-        weighs = m.fields.any and is_weight(m.fields, h)
+        weighs = is_weight(m.fields, h)
         if byte == 123 or byte == 91:
             if is_label or weighs:
                 return (LABEL_KIND if is_label else WEIGHT), k, at
@@ -332,7 +334,7 @@ def read_line(
                 out.labels[row, 0] = IS_NUMBER
                 out.numbers[row] = value
             elif weighs:
-                if m.fields.weighs:
+                if needs_weight(m.fields):
                     if weighed or value < 0.0:
                         return WEIGHT, k, at
                     weighed = True
@@ -344,7 +346,7 @@ def read_line(
             k = after
             continue
         letters = np.uint64(word(text, k))
-        if weighs and m.fields.weighs and letters & _FOUR != _NULL:
+        if weighs and needs_weight(m.fields) and letters & _FOUR != _NULL:
             return WEIGHT, k, at
         if letters & _FOUR == _TRUE:
             if is_label:
@@ -361,7 +363,7 @@ def read_line(
                 out.keys[row] = FALSE_KEY
             k += 5
         elif letters & _FOUR == _NULL:
-            if m.fields.any and not (dropped or is_label or weighs):
+            if not (dropped or is_label or weighs):
                 own: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
                 what, term, value = missing_value(m.fields, own)
                 if what > 0:
@@ -377,7 +379,7 @@ def read_line(
         return MORE, k, at
     if not labelled:
         return NO_LABEL, start, at
-    if m.fields.weighs and not weighed:
+    if needs_weight(m.fields) and not weighed:
         return NO_WEIGHT, start, at
     return 0, k, at
 

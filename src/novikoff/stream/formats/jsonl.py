@@ -31,7 +31,7 @@ from novikoff.stream.bag import slots
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.column_survey import Column, doubts_about_features, doubts_about_label, predicts_alone
 from novikoff.stream.formats.contract import INDICATOR, Format, Parsed, Parser, Problem, shown
-from novikoff.stream.formats.json_fields import Fields
+from novikoff.stream.formats.json_fields import Fields, NoFields
 from novikoff.stream.formats.json_lines import (
     IS_ABSENT,
     IS_FALSE,
@@ -99,19 +99,25 @@ class JsonParser(Parser):
             numbers=keys.view(np.float64),
             labels=np.zeros((lines, 3), np.int64),
             line_of=np.zeros(lines, np.int64),
-            weights=np.zeros(lines if self.machine.fields.weighs else 0),
+            weights=np.zeros(lines if self.weighs else 0),
             problems=np.zeros((lines, 5), np.int64),
         )
 
-    def _fields(self) -> Fields:
+    @property
+    def weighs(self) -> bool:
+        """Whether examples have weights, which only learners need."""
+        return self.settled.weight is not None and not self.unlabelled
+
+    def _fields(self) -> NoFields | Fields:
         fmt = self.settled
+        if fmt.weight is None and not fmt.numeric and fmt.missing == "absent":
+            return NoFields(0)
         indicator = np.zeros(len(INDICATOR) + PADDING, np.uint8)
         indicator[: len(INDICATOR)] = np.frombuffer(INDICATOR, np.uint8)
         return Fields(
-            any=bool(fmt.weight is not None or fmt.numeric or fmt.missing != "absent"),
             has_weight=fmt.weight is not None,
             weight=np.uint64(hashed((fmt.weight or "").encode())),
-            weighs=fmt.weight is not None and not self.unlabelled,
+            weighs=self.weighs,
             numeric=np.array([hashed(path.encode()) for path in fmt.numeric], np.uint64),
             missing=MISSING_VALUES.index(fmt.missing),
             indicator=indicator,
@@ -303,7 +309,7 @@ class JsonLines(Format):
 def fields_of(head: bytes, nested: set[str]) -> list[Column]:
     """The fields at the top of the first objects that are numbers or strings; the names of others go to `nested`."""
     found: dict[str, list[bytes]] = {}
-    for line in head.split(b"\n")[:FIELDS_LOOKED_AT]:
+    for line in head.split(b"\n", FIELDS_LOOKED_AT)[:FIELDS_LOOKED_AT]:
         try:
             one = json.loads(line)
         except (ValueError, RecursionError):
