@@ -8,7 +8,6 @@ are read as numbers; columns that say nothing, and columns that say too much.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -160,6 +159,8 @@ def _listed_names(names: list[str], *, in_python: bool) -> str:
     """Names as an option takes them."""
     if in_python:
         return repr(names[0] if len(names) == 1 else names)
+    import shlex
+
     return shlex.quote(",".join(names))
 
 

@@ -1,7 +1,6 @@
 """Fields of JSON lines that options give a meaning: the weight, numbers in strings, and missing values.
 
-Strings are read as the cells of a table are (`cells.py`): by --numeric as numbers; where --missing is given, the empty
-string, NA, N/A, NaN, null and ? are missing values, and so is null itself.
+Most files have none: then nothing of `json_field_values.py`, which reads them, is imported or compiled.
 """
 
 from __future__ import annotations
@@ -11,116 +10,37 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled, compiled_apart, generic
-from novikoff.stream.formats.cells import ABSENT, INDICATE, LEAVE_OUT, REFUSE, is_missing, one_number
-from novikoff.stream.formats.cells import RANGE as CELL_RANGE
-from novikoff.stream.formats.json_tokens import MISSING, NUMERIC, RANGE, WEIGHT
-from novikoff.stream.formats.records import NO_QUOTE
-from novikoff.stream.hashing import hash_of
+from novikoff._jit import generic
 
 ORDINARY, NO_TERM, TERM, IS_WEIGHT = 0, -1, -2, -3
 """What a value is, beside the reasons why it is refused, which are above 0."""
 
 
 class NoFields(NamedTuple):
-    """In place of `Fields` where no field has a meaning of its own: the parser of such files is compiled without all
-    that is here."""
+    """In place of `json_field_values.Fields` where no field has a meaning of its own."""
 
     unused: int
 
 
-class Fields(NamedTuple):
-    """Which fields have a meaning of their own, by the hashes of their paths."""
-
-    has_weight: bool
-    weight: Any
-    weighs: bool
-    """Whether weights are wanted; otherwise the field is skipped."""
-    numeric: NDArray[np.uint64]
-    missing: int
-    """LEAVE_OUT, INDICATE or REFUSE."""
-    indicator: NDArray[np.uint8]
-    """The name of the feature for a missing value, below that of its field."""
-    indicator_size: int
-
-
 @generic
-def is_weight(fields: NoFields | Fields, path: Any) -> bool:
+def is_weight(fields: Any, path: Any) -> bool:
     """Whether a field has the weight."""
     return False
 
 
-@is_weight.of(Fields)
-def _(fields: Fields, path: Any) -> bool:
-    return bool(fields.has_weight and path == fields.weight)
-
-
 @generic
-def needs_weight(fields: NoFields | Fields) -> bool:
+def needs_weight(fields: Any) -> bool:
     """Whether there must be a weight."""
     return False
 
 
-@needs_weight.of(Fields)
-def _(fields: Fields) -> bool:
-    return fields.weighs
-
-
-@compiled
-def is_numeric(fields: Fields, path: Any) -> bool:
-    for j in range(len(fields.numeric)):
-        if fields.numeric[j] == path:
-            return True
-    return False
-
-
 @generic
-def missing_value(fields: NoFields | Fields, path: Any) -> tuple[int, Any, float]:
+def missing_value(fields: Any, path: Any) -> tuple[int, Any, float]:
     """A missing value: (what it is, the hash of its feature, the feature's value)."""
     return NO_TERM, path, 0.0
 
 
-@missing_value.of(Fields)
-def _(fields: Fields, path: Any) -> tuple[int, Any, float]:
-    return missing_in(fields, path)
-
-
-@compiled_apart
-def missing_in(fields: Fields, path: Any) -> tuple[int, Any, float]:
-    if is_weight(fields, path):
-        return (WEIGHT if fields.weighs else NO_TERM), path, 0.0
-    if fields.missing == INDICATE:
-        return TERM, hash_of(fields.indicator, 0, fields.indicator_size, path), 1.0
-    return (MISSING if fields.missing == REFUSE else NO_TERM), path, 0.0
-
-
 @generic
-def string_value(
-    fields: NoFields | Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any
-) -> tuple[int, Any, float]:
+def string_value(fields: Any, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
     """A string: (what it is, the hash of its feature, the feature's value or the weight)."""
     return ORDINARY, path, 0.0
-
-
-@string_value.of(Fields)
-def _(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
-    return string_in(fields, text, start, stop, path)
-
-
-@compiled_apart
-def string_in(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
-    weight, numeric = is_weight(fields, path), is_numeric(fields, path)
-    if not weight and not numeric:
-        if fields.missing != LEAVE_OUT and is_missing(text, start, stop):
-            return missing_in(fields, path)
-        return ORDINARY, path, 0.0
-    if weight and not fields.weighs:
-        return NO_TERM, path, 0.0
-    reason, value = one_number(text, start, stop, NO_QUOTE)
-    if reason == ABSENT:
-        return missing_in(fields, path)
-    if weight:
-        return (IS_WEIGHT if reason == 0 and value >= 0.0 else WEIGHT), path, value
-    if reason != 0:
-        return (RANGE if reason == CELL_RANGE else NUMERIC), path, 0.0
-    return TERM, path, value

@@ -31,8 +31,6 @@ from novikoff.stream.formats.json_fields import (
     IS_WEIGHT,
     ORDINARY,
     TERM,
-    Fields,
-    NoFields,
     is_weight,
     missing_value,
     needs_weight,
@@ -88,7 +86,8 @@ class Machine(NamedTuple):
     """Hashes of the names of fields that are left out, and of those that alone are read, if there are any."""
     categorical: NDArray[np.uint64]
     """Hashes of the paths of fields whose numbers are categories."""
-    fields: NoFields | Fields
+    fields: Any
+    """NoFields or Fields: see `json_fields.py`."""
     plain: NDArray[np.uint8]
     """A string without its escapes."""
     path: NDArray[np.uint8]

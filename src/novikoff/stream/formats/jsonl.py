@@ -30,8 +30,8 @@ from novikoff.errors import InputError
 from novikoff.stream.bag import slots
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.column_survey import Column, doubts_about_features, doubts_about_label, predicts_alone
-from novikoff.stream.formats.contract import INDICATOR, Format, Parsed, Parser, Problem, shown
-from novikoff.stream.formats.json_fields import Fields, NoFields
+from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, shown
+from novikoff.stream.formats.json_fields import NoFields
 from novikoff.stream.formats.json_lines import (
     IS_ABSENT,
     IS_FALSE,
@@ -48,7 +48,7 @@ from novikoff.stream.formats.json_tokens import DEEPEST, LONGEST_PATH, NO_LABEL,
 from novikoff.stream.formats.words import DEFAULT_SCALE, NoWords, Words, check, letters_seed, refuse, room_for, terms_in
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
 from novikoff.stream.labels import plain
-from novikoff.stream.options import MISSING_VALUES, check_roles
+from novikoff.stream.options import check_roles
 from novikoff.stream.rows import Sparse
 
 USUAL_LABELS = ("label", "class", "target", "y")
@@ -108,21 +108,13 @@ class JsonParser(Parser):
         """Whether examples have weights, which only learners need."""
         return self.settled.weight is not None and not self.unlabelled
 
-    def _fields(self) -> NoFields | Fields:
+    def _fields(self) -> Any:
         fmt = self.settled
         if fmt.weight is None and not fmt.numeric and fmt.missing == "absent":
             return NoFields(0)
-        indicator = np.zeros(len(INDICATOR) + PADDING, np.uint8)
-        indicator[: len(INDICATOR)] = np.frombuffer(INDICATOR, np.uint8)
-        return Fields(
-            has_weight=fmt.weight is not None,
-            weight=np.uint64(hashed((fmt.weight or "").encode())),
-            weighs=self.weighs,
-            numeric=np.array([hashed(path.encode()) for path in fmt.numeric], np.uint64),
-            missing=MISSING_VALUES.index(fmt.missing),
-            indicator=indicator,
-            indicator_size=len(INDICATOR),
-        )
+        from novikoff.stream.formats.json_field_values import make_fields
+
+        return make_fields(fmt.weight, fmt.numeric, fmt.missing, weighs=self.weighs)
 
     def parse(self, block: Block) -> Parsed:
         if block.size > self.size:
