@@ -239,11 +239,10 @@ def text_label(text: Bytes, start: int, stop: int, quote: int, out: Out, row: in
     return NO_LABEL if is_missing(text, start, stop) else 0
 
 
-# The bodies of `put_row` and the loop call `one_number` themselves: each function in between would be compiled with all
-# that is in it once more.
+# `read_numbers` is inlined into the bodies of `put_row`: a call for each record would cost a tenth of the parsing time.
 
 
-@compiled_apart
+@compiled
 def read_numbers(
     text: Bytes,
     marks: NDArray[np.uint32],
