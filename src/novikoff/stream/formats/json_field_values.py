@@ -21,6 +21,8 @@ from novikoff.stream.formats.json_fields import (
     NO_TERM,
     ORDINARY,
     TERM,
+    is_category,
+    is_left_out,
     is_weight,
     missing_value,
     needs_weight,
@@ -35,6 +37,11 @@ from novikoff.stream.options import MISSING_VALUES
 class Fields(NamedTuple):
     """Which fields have a meaning of their own, by the hashes of their paths."""
 
+    ignored: NDArray[np.uint64]
+    only: NDArray[np.uint64]
+    """By name: those that are left out, and those that alone are read, if there are any."""
+    categorical: NDArray[np.uint64]
+    """Those whose numbers are categories."""
     has_weight: bool
     weight: Any
     weighs: bool
@@ -47,19 +54,36 @@ class Fields(NamedTuple):
     indicator_size: int
 
 
-def make_fields(weight: str | None, numeric: tuple[str, ...], missing: str, *, weighs: bool) -> Fields:
-    """Return the fields with these paths."""
+def make_fields(settled: Any, *, weighs: bool) -> Fields:
+    """Return the fields that a format has options for."""
+
+    def hashes(paths: tuple[str, ...]) -> NDArray[np.uint64]:
+        return np.array([hashed(path.encode()) for path in paths], np.uint64)
+
     indicator = np.zeros(len(INDICATOR) + PADDING, np.uint8)
     indicator[: len(INDICATOR)] = np.frombuffer(INDICATOR, np.uint8)
     return Fields(
-        has_weight=weight is not None,
-        weight=np.uint64(hashed((weight or "").encode())),
+        ignored=hashes(settled.ignore),
+        only=hashes(settled.fields_read),
+        categorical=hashes(settled.categorical),
+        has_weight=settled.weight is not None,
+        weight=np.uint64(hashed((settled.weight or "").encode())),
         weighs=weighs,
-        numeric=np.array([hashed(path.encode()) for path in numeric], np.uint64),
-        missing=MISSING_VALUES.index(missing),
+        numeric=hashes(settled.numeric),
+        missing=MISSING_VALUES.index(settled.missing),
         indicator=indicator,
         indicator_size=len(INDICATOR),
     )
+
+
+@is_left_out.of(Fields)
+def _(fields: Fields, path: Any) -> bool:
+    return is_among(fields.ignored, path) or (len(fields.only) > 0 and not is_among(fields.only, path))
+
+
+@is_category.of(Fields)
+def _(fields: Fields, path: Any) -> bool:
+    return is_among(fields.categorical, path)
 
 
 @is_weight.of(Fields)
@@ -83,9 +107,9 @@ def _(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any)
 
 
 @compiled
-def is_numeric(fields: Fields, path: Any) -> bool:
-    for j in range(len(fields.numeric)):
-        if fields.numeric[j] == path:
+def is_among(hashes: NDArray[np.uint64], path: Any) -> bool:
+    for j in range(len(hashes)):
+        if hashes[j] == path:
             return True
     return False
 
@@ -101,7 +125,7 @@ def missing_in(fields: Fields, path: Any) -> tuple[int, Any, float]:
 
 @compiled_apart
 def string_in(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
-    weight, numeric = fields.has_weight and path == fields.weight, is_numeric(fields, path)
+    weight, numeric = fields.has_weight and path == fields.weight, is_among(fields.numeric, path)
     if not weight and not numeric:
         if fields.missing != LEAVE_OUT and is_missing(text, start, stop):
             return missing_in(fields, path)

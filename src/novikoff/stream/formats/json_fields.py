@@ -1,4 +1,4 @@
-"""Fields of JSON lines that options give a meaning: the weight, numbers in strings, and missing values.
+"""Fields of JSON lines that options give a meaning: left out, codes, the weight, numbers in strings, missing values.
 
 Most files have none: then nothing of `json_field_values.py`, which reads them, is imported or compiled.
 """
@@ -20,6 +20,18 @@ class NoFields(NamedTuple):
     """In place of `json_field_values.Fields` where no field has a meaning of its own."""
 
     unused: int
+
+
+@generic
+def is_left_out(fields: Any, path: Any) -> bool:
+    """Whether a field at the top is no feature."""
+    return False
+
+
+@generic
+def is_category(fields: Any, path: Any) -> bool:
+    """Whether the numbers of a field are categories."""
+    return False
 
 
 @generic

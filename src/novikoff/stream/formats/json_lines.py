@@ -31,6 +31,8 @@ from novikoff.stream.formats.json_fields import (
     IS_WEIGHT,
     ORDINARY,
     TERM,
+    is_category,
+    is_left_out,
     is_weight,
     missing_value,
     needs_weight,
@@ -81,11 +83,6 @@ class Machine(NamedTuple):
     texts: NDArray[np.uint64]
     letters: NDArray[np.uint64]
     """Hashes of the paths of label and texts; seeds for the letters of these texts."""
-    ignored: NDArray[np.uint64]
-    only: NDArray[np.uint64]
-    """Hashes of the names of fields that are left out, and of those that alone are read, if there are any."""
-    categorical: NDArray[np.uint64]
-    """Hashes of the paths of fields whose numbers are categories."""
     fields: Any
     """NoFields or Fields: see `json_fields.py`."""
     plain: NDArray[np.uint8]
@@ -235,7 +232,7 @@ def read_line(
                 if depth == 1:
                     at = mark if dropped else at
                     mark = at
-                    dropped = text_number(m.ignored, h) >= 0 or (len(m.only) > 0 and text_number(m.only, h) < 0)
+                    dropped = is_left_out(m.fields, h)
                 continue
             path: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
             if not dropped and path != m.label:
@@ -338,7 +335,7 @@ def read_line(
                         return WEIGHT, k, at
                     weighed = True
                     out.weights[row] = value
-            elif text_number(m.categorical, h) >= 0:
+            elif is_category(m.fields, h):
                 at = put(to, at, hash_of(text, k, after, h), 1.0, start, stop, at - first)
             else:
                 at = put(to, at, h, value, start, stop, at - first)

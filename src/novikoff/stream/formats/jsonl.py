@@ -81,9 +81,6 @@ class JsonParser(Parser):
             label=np.uint64(hashed(fmt.label.encode())),
             texts=np.array(texts, np.uint64),
             letters=np.array([letters_seed(h) for h in texts], np.uint64),
-            ignored=np.array([hashed(name.encode()) for name in fmt.ignore], np.uint64),
-            only=np.array([hashed(name.encode()) for name in fmt.fields_read], np.uint64),
-            categorical=np.array([hashed(name.encode()) for name in fmt.categorical], np.uint64),
             fields=self._fields(),
             plain=np.zeros(size + 2 * PADDING, np.uint8),
             path=np.zeros(LONGEST_PATH + PADDING, np.uint8),
@@ -110,11 +107,12 @@ class JsonParser(Parser):
 
     def _fields(self) -> Any:
         fmt = self.settled
-        if fmt.weight is None and not fmt.numeric and fmt.missing == "absent":
+        chosen = fmt.ignore or fmt.only or fmt.categorical or fmt.numeric
+        if not chosen and fmt.weight is None and fmt.missing == "absent":
             return NoFields(0)
         from novikoff.stream.formats.json_field_values import make_fields
 
-        return make_fields(fmt.weight, fmt.numeric, fmt.missing, weighs=self.weighs)
+        return make_fields(fmt, weighs=self.weighs)
 
     def parse(self, block: Block) -> Parsed:
         if block.size > self.size:
