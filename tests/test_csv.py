@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import random
 import threading
@@ -427,7 +428,13 @@ def test_later_files_are_matched_by_the_names_of_their_columns(
         return capsys.readouterr()
 
     expected, _ = predicted(names, records)
-    assert predicted([], records)[0] == expected  # without names
+    assert predicted([], records, "--no-header")[0] == expected  # by position
+    assert predicted([], [[t, n] for _, t, n in records], "--no-header")[0] == expected  # and without labels
+    b.write_text(written(records), newline="")
+    assert run("predict", model, b) == 2
+    assert "which are not the names of the columns (t, n): --no-header reads a file" in capsys.readouterr().err
+    assert run("predict", model, b, "--header") == 2
+    assert "has none of the columns of the data before (t, n)" in capsys.readouterr().err
     swapped = [[n, label, t] for label, t, n in records]
     assert predicted(["n", "label", "t"], swapped)[0] == expected
     out, notes = predicted(["n", "more", "label", "t"], [[n, "x", label, t] for label, t, n in records])
@@ -439,12 +446,65 @@ def test_later_files_are_matched_by_the_names_of_their_columns(
     assert f"note: {b}: columns that are not there count as missing: n\n" in notes
     b.write_text("a,b\nx,1\n")
     assert run("predict", model, b) == 2
-    assert "has none of the columns of the data before (t, n), but a, b." in capsys.readouterr().err
+    assert "has none of the columns of the data before (t, n), but a, b. If these" in capsys.readouterr().err
     b.write_text("label,t,t\nx,1,2\n")
     assert run("predict", model, b) == 2
     assert "columns 2 and 3 are both named 't'" in capsys.readouterr().err
     assert run("predict", model, b, "--delimiter", ";") == 2
     assert "leave out --delimiter" in capsys.readouterr().err
+
+
+@settings(max_examples=200)
+@given(
+    st.text(st.sampled_from('12-.eE+ \t,\n\r"xaANn/?'), max_size=40).map(str.encode),
+    st.sampled_from([b",", b"\t"]),
+    st.sampled_from(['"', "none"]),
+)
+def test_a_first_look_at_all_cells(text: bytes, delimiter: bytes, quote: str) -> None:
+    records = [cells for cells, _ in survey.records(text, delimiter, quote)]
+    assert survey.cells_of(text, delimiter, quote) == records
+    for cells in records:
+        assert survey.is_numeric(cells) == all(map(survey.NUMERIC.fullmatch, cells))
+
+
+def test_a_record_is_never_taken_for_names(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path, model = tmp_path / "n.csv", tmp_path / "model"
+    path.write_text("y,size,kind\n1,2,size\n0,4,x\n1,1,size\n")
+    assert run("learn", path, "--save", model, "--quiet", "--learner", "perceptron") == 0
+    bare = tmp_path / "bare.csv"
+    bare.write_text("1,2,size\n0,4,x\n")  # a category that is the name of a column
+    assert run("predict", model, bare) == 2
+    assert "begins with 1, 2, size, which are not the names of the columns (size, kind)" in capsys.readouterr().err
+    assert run("predict", model, bare, "--no-header", "--quiet") == 0
+    assert len(capsys.readouterr().out.split()) == 2
+    more = tmp_path / "more.csv"
+    more.write_text("size,2019,kind\n2,7,x\n")  # a column that the model does not know may be named by a number
+    assert run("predict", model, more, "--quiet") == 0
+    assert len(capsys.readouterr().out.split()) == 1
+    assert run("learn", bare, "--resume", model, "--quiet") == 2
+    assert run("learn", bare, "--resume", model, "--quiet", "--no-header") == 0
+
+
+def test_later_files_of_a_run_may_have_no_names(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in (("a.csv", "y,t,n\n1,x,2\n0,z,3\n"), ("b.csv", "1,x,5\n0,z,7\n")):
+        (tmp_path / name).write_text(text)
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    assert run("learn", *files, "--json", "--quiet", "--learner", "perceptron") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["examples"] == 4
+    assert report["notes"] == [f"{files[1]}: has no line of names: its columns are matched by position"]
+
+
+def test_names_above_data_for_a_model_without_names(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path, model = tmp_path / "n.csv", tmp_path / "model"
+    path.write_text("1,2,3\n0,4,5\n1,1,1\n")
+    assert run("learn", path, "--save", model, "--quiet", "--label", "1", "--learner", "perceptron") == 0
+    path.write_text("y,a,b\n1,2,3\n0,4,5\n")
+    capsys.readouterr()
+    assert run("predict", model, path) == 2
+    assert f"{path}:1: " in capsys.readouterr().err
+    assert run("predict", model, path, "--header", "--quiet") == 0
+    assert len(capsys.readouterr().out.split()) == 2
 
 
 def test_a_table_of_numbers_keeps_its_columns(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

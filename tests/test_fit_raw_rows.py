@@ -139,8 +139,39 @@ def test_columns_that_are_wrong_are_refused() -> None:
             Perceptron().fit(with_columns(FRAME, **said), LABELS)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"Row \d+: column 'job' has no value, which --missing error refuses"):
         Perceptron().fit(with_columns(FRAME, **{**SAID, "ignore": "zip", "categorical": ()}, missing="error"), LABELS)
+    with pytest.raises(InputError, match="Row 1: rows must all be dicts, but this one is a NoneType"):
+        Perceptron().fit([rows()[0], None], ["good", "other"])
     with pytest.raises(InputError, match="Raw rows are a data frame, a list of dicts"):
         Perceptron().fit(with_columns([[1, 2]]), [0])
+
+
+def test_tables_that_are_not_the_models_are_refused() -> None:
+    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra")
+    model = Perceptron().fit(with_columns(FRAME, **SAID), LABELS)
+    other = {"colour": ["red", "blue"], "label": ["good", "other"]}
+    for frame in (pandas.DataFrame(other), polars.DataFrame(other), arrow.table(other)):
+        with pytest.raises(InputError, match=r"has the columns age, job, .* has none of them: colour, label"):
+            model.predict(frame)
+    twice = pandas.DataFrame([["a", "b", 3]], columns=["job", "job", "age"])
+    for frame in (twice, arrow.Table.from_arrays([["a"], ["b"]], ["job", "job"])):
+        with pytest.raises(InputError, match="X: columns 1 and 2 are both named 'job': rename one"):
+            model.predict(frame)
+    with pytest.raises(InputError, match="both named 'job'"):
+        Perceptron().fit(pandas.concat([twice] * 2), ["good", "other"])
+
+
+def test_texts_that_are_missing_are_empty() -> None:
+    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    texts = [None, *(row["note"] for row in rows())]
+    labels = ["other", *LABELS]
+    model = Perceptron().fit(["", *texts[1:]], labels)
+    for some in (texts, pandas.Series(texts), pandas.Series(texts, dtype="string"), np.array(texts, object)):
+        assert to_bytes(Perceptron().fit(some, labels)) == to_bytes(model)
+        assert model.decision_function(some).tolist() == model.decision_function(["", *texts[1:]]).tolist()
+    assert model.predict(polars.Series(texts)).tolist() == model.predict(["", *texts[1:]]).tolist()
+    with pytest.raises(InputError, match="Row 1: rows must all be of one kind, but this one is a int"):
+        model.predict(["a", 3])
 
 
 def test_numbers_are_not_raw() -> None:
@@ -183,7 +214,7 @@ def test_streams_go_on() -> None:
 @pytest.mark.parametrize("arrow", [True, False])
 def test_texts_that_many_rows_have(arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not arrow:
-        monkeypatch.setattr("novikoff.stream.encoding.find_spec", lambda _: None)
+        monkeypatch.setattr("novikoff.stream.raw_records.find_spec", lambda _: None)
     frame = pandas.DataFrame({"t": ["some words of a text", "other words"] * 500, "b": ["x", "y"] * 500})
     labels = [0, 1] * 500
     said = with_columns(frame, text=["t", "b"], words=3, letters=2)

@@ -14,13 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novikoff import InputError, load
+from novikoff import InputError, Perceptron, load
 from novikoff._jit import DISABLED
 from novikoff.cli.main import main
+from novikoff.cluster import DistributedLearner
+from novikoff.cluster.shards import File
 from novikoff.stream.formats.csv import Csv
 from novikoff.stream.formats.jsonl import JsonLines
 from novikoff.stream.hashing import hashed
 from novikoff.stream.options import Options
+from novikoff.stream.reading import Reading
 from tests.tables import read
 
 DATA = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -65,8 +68,9 @@ def test_the_label_is_asked_for(learn: Learn, tmp_path: Path) -> None:
     report = learn(data, "--label", "survived")
     assert report["read"]["label_column"] == "survived"
     assert set(report["read"]["label"]) == {"0", "1"}
-    assert report["read"]["numeric"] == "pclass, age"
-    assert report["read"]["categorical"] == "sex (2)"
+    assert report["read"]["numeric"] == ["pclass", "age"]
+    assert report["read"]["categorical"] == ["sex"]
+    assert report["read"]["categories"] == {"sex": 2}
     assert "codes: --categorical pclass if so" in report["warnings"][0]
 
 
@@ -77,6 +81,32 @@ def test_a_target_with_many_values_is_doubtful(learn: Learn, tmp_path: Path) -> 
     assert "the label 'price' has 400 different values in 400 rows" in warning
     assert "each is a class" in warning
     assert f"warning: {warning}" in report["said"]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "options"),
+    [
+        ("t.svm", "{label} 1:{k} 3:1", []),
+        ("t.vw", "{label} |a x:{k} y", []),
+        ("t.txt", "{label}\tsome words {k}", ["--format", "text"]),
+    ],
+)
+def test_many_classes_are_doubtful_in_every_format(
+    name: str, line: str, options: list[str], learn: Learn, tmp_path: Path
+) -> None:
+    many = write(tmp_path / name, *(line.format(label=k % 60, k=k) for k in range(200)))
+    [warning] = [text for text in learn(many, *options)["warnings"] if "classify" in text]
+    assert warning.startswith("60 different labels in the first 200 rows (0, 1, 2, …), each a class.")
+    few = write(tmp_path / name, *(line.format(label=k % 50, k=k) for k in range(200)))
+    assert not any("classify" in text for text in learn(few, *options)["warnings"])
+
+
+def test_grades_of_queries_are_no_classes(tmp_path: Path) -> None:
+    reading = Reading(
+        [str(write(tmp_path / "t.svm", *(f"{k % 60} qid:{k // 60} 1:{k}" for k in range(180))))], Options()
+    )
+    reading.describe(next(reading.batches()))
+    assert reading.doubts == []
 
 
 def test_labels_of_two_types_are_doubtful(learn: Learn, tmp_path: Path) -> None:
@@ -101,8 +131,28 @@ def test_everything_that_was_read_is_printed_before_learning(learn: Learn, tmp_p
         "weight      w",
     ]
     assert lines[6] == "ignored     id"
-    assert report["read"]["format"] == "csv, delimiter ';', with a line of names"
+    assert report["read"] == {
+        "files": [str(data)],
+        "format": "csv, delimiter ';', with a line of names",
+        "label": {"1": 20, "0": 20},
+        "label_column": "class",
+        "numeric": ["size"],
+        "categorical": ["colour"],
+        "categories": {"colour": 2},
+        "text": ["note"],
+        "weight": "w",
+        "ignored": ["id"],
+    }
     assert main(["learn", str(data), "--ignore", "id", "--quiet"]) == 0
+
+
+def test_all_columns_are_in_the_json_report(learn: Learn, tmp_path: Path) -> None:
+    names = [f"c{k}" for k in range(100)]
+    rows = [",".join([str(k % 2), *(str(k * j % 7) for j in range(100))]) for k in range(20)]
+    report = learn(write(tmp_path / "t.csv", ",".join(["y", *names]), *rows))
+    assert report["read"]["numeric"] == names
+    assert "numeric     c0, c1, " in report["said"]
+    assert "c39 and 60 more" in report["said"]
 
 
 def test_other_formats_say_what_they_are(learn: Learn, tmp_path: Path) -> None:
@@ -113,12 +163,44 @@ def test_other_formats_say_what_they_are(learn: Learn, tmp_path: Path) -> None:
     ]
     data = write(tmp_path / "a.jsonl", *rows)
     report = learn(data)
-    assert (report["read"]["numeric"], report["read"]["categorical"]) == ("n", "kind, body")
+    assert (report["read"]["numeric"], report["read"]["categorical"]) == (["n"], ["kind", "body"])
     assert "column 'body' (a text of words 0, " in report["warnings"][1]
     assert "--text body makes features of the words" in report["warnings"][1]
     better = learn(data, "--text", "body", "--ignore", "n")
-    assert better["read"]["text"] == "body"
+    assert better["read"]["text"] == ["body"]
+    assert better["read"]["ignored"] == ["n"]
     assert not any("body" in warning for warning in better["warnings"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["compare", "--learners", "perceptron,arow"], ["learn", "--scheme", "bagging", "--members", "2"]],
+    ids=lambda command: command[0],
+)
+def test_other_commands_say_what_they_read(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = titanic(tmp_path / "titanic.csv")
+    arguments = [command[0], str(data), "--label", "survived", "--bits", "6", *command[1:]]
+    assert main([*arguments, "--json"]) == 0
+    out, error = capsys.readouterr()
+    report = json.loads(out)
+    assert report["read"]["label_column"] == "survived"
+    assert f"reading     {data}: csv, delimiter ',', with a line of names\nlabel       survived: " in error
+    assert "numeric     pclass, age\ncategorical sex (2)\n" in error
+    assert "codes: --categorical pclass if so" in report["warnings"][0]
+    assert f"warning: {report['warnings'][0]}\n" in error
+    assert main([*arguments, "--json", "--quiet"]) == 0
+    out, error = capsys.readouterr()
+    assert json.loads(out)["read"] == report["read"]
+    assert error == f"warning: {report['warnings'][0]}\n"  # as with learn
+
+
+def test_a_shard_says_what_is_read_from_it(tmp_path: Path) -> None:
+    path = titanic(tmp_path / "titanic.csv")
+    found = File(str(path), Options(label="survived", hashes_names=True)).describe()
+    assert found.description["label_column"] == "survived"
+    assert "codes: --categorical pclass if so" in found.doubts[0]
 
 
 # --- Warnings ---
@@ -187,8 +269,15 @@ def test_columns_by_option(tmp_path: Path) -> None:
         rows_of(path, missing="error")
     for wrong, message in (
         ({"ignore": ("z",)}, r"--ignore must be a column \(y, a, b, c, d\) or a number up to 5, not 'z'"),
-        ({"columns": ("a",), "ignore": ("a",)}, "column 'a' can't be a feature and something else"),
-        ({"text": "y"}, "column 'y' can't be a feature and something else"),
+        ({"columns": ("a",), "ignore": ("a",)}, "column 'a' can't be --ignore and --columns: choose one of them"),
+        ({"text": "y"}, "column 'y' can't be the label and --text"),
+        ({"ignore": ("y",)}, "column 'y' can't be the label and --ignore"),
+        ({"label": "a", "columns": ("1", "a")}, "column 'a' can't be the label and --columns"),
+        ({"weight": "a", "label": "2"}, "column 'a' can't be the label and --weight"),
+        ({"weight": "a", "numeric": ("2",)}, "column 'a' can't be --weight and --numeric"),
+        ({"numeric": ("b",), "categorical": ("a", "b")}, "column 'b' can't be --categorical and --numeric"),
+        ({"text": "c", "categorical": ("c",)}, "column 'c' can't be --text and --categorical"),
+        ({"ignore": ("c",), "categorical": ("c",)}, "column 'c' can't be --ignore and --categorical"),
         ({"ignore": ("a", "b", "c", "d")}, "no column is left that is a feature"),
     ):
         with pytest.raises(InputError, match=message):
@@ -235,8 +324,91 @@ def test_json_fields_by_option(tmp_path: Path) -> None:
     hashed_rows, *_ = read(path, bits=20, ignore=("b", "zip"))
     assert hashed_rows == [{hashed(b"a") & (2**20 - 1): 2.0}, {hashed(b"a") & (2**20 - 1): 7.0}]
     assert JsonLines.settled(Options(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == ("a",)
-    with pytest.raises(InputError, match="can't be the label and be ignored"):
-        read(path, ignore=("y",))
+    for wrong, message in (
+        ({"ignore": ("y",)}, "field 'y' can't be the label and --ignore"),
+        ({"text": "zip", "categorical": ("zip",)}, "field 'zip' can't be --text and --categorical"),
+        ({"text": "b.d", "ignore": ("b",)}, "field 'b' can't be --text and --ignore"),
+        ({"label": "b.d", "ignore": ("b",)}, "field 'b' can't be the label and --ignore"),
+        ({"label": "b.d", "text": "a,b.d"}, "field 'b.d' can't be the label and --text"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(path, **wrong)  # type: ignore[arg-type]
+
+
+def test_weights_of_json_lines(tmp_path: Path, learn: Learn) -> None:
+    lines = [{"y": 1, "a": 2, "w": 2.5}, {"w": "0", "y": 0, "a": 3}, {"y": 1, "w": 1, "a": 5}]
+    path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
+    assert rows_of(path, bits=0, weight="w") == [{"a": 2}, {"a": 3}, {"a": 5}]
+    assert rows_of(path, bits=0, weight="w", columns=("a",)) == [{"a": 2}, {"a": 3}, {"a": 5}]
+    _, _, _, reading = read(path, weight="w")
+    assert [batch.parsed.weights.tolist() for batch in reading.batches()] == [[2.5, 0.0, 1.0]]
+    model = tmp_path / "m.model"
+    report = learn(path, "--weight", "w", "--save", model)
+    assert (report["examples"], report["read"]["weight"]) == (2, "w")
+    assert main(["certify", str(model), str(path)]) == 0
+    for bad in (-1, "x", "NA", True, [1], {"b": 1}):
+        line = json.dumps({"y": 1, "w": bad})
+        with pytest.raises(InputError, match=r":1: the weight must be one number from 0 to 1e15, but .* came at byte"):
+            read(write(tmp_path / "bad.jsonl", line), weight="w")
+    with pytest.raises(InputError, match=r":1: the weight must be one number"):
+        read(write(tmp_path / "bad.jsonl", '{"w": 1, "y": 1, "w": 2}'), weight="w")
+    for bare in ({"y": 0, "a": 3}, {"y": 0, "a": 3, "w": None}):
+        other = write(tmp_path / "bare.jsonl", json.dumps(bare))
+        with pytest.raises(InputError, match=r":1: has no field 'w' with a weight, or it is null"):
+            read(other, weight="w")
+        assert main(["predict", str(model), str(other), "--quiet"]) == 0  # where weights are not needed
+    loaded = load(model)
+    assert loaded.score_one({"a": 3}) == loaded.score_one({"a": 3, "w": 7}) == loaded.score_one({"a": 3, "w": "x"})
+
+
+def test_numbers_in_strings_of_json_lines(tmp_path: Path) -> None:
+    lines = [{"y": 1, "n": " 2.5 ", "s": "7"}, {"n": 3, "y": 0, "s": "8"}, {"n": "NA", "y": 1}, {"n": None, "y": 0}]
+    path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
+    assert rows_of(path, bits=0, numeric=("n",)) == [{"n": 2.5, "s=7": 1}, {"n": 3, "s=8": 1}, {}, {}]
+    assert rows_of(path, bits=0)[2] == {"n=NA": 1}
+    inside = write(tmp_path / "i.jsonl", '{"y": 1, "u": {"n": "1e1"}}', '{"y": 0, "u": {"n": ["1", "2"]}}')
+    assert rows_of(inside, bits=0, numeric=("u.n",)) == [{"u.n": 10}, {"u.n": 3}]
+    for bad, message in (("old", "a field of --numeric must be a number"), ("1e16", "numbers must be finite")):
+        with pytest.raises(InputError, match=rf":2: {message}.*{bad}"):
+            read(write(tmp_path / "b.jsonl", '{"y": 1, "n": "1"}', f'{{"y": 1, "n": "{bad}"}}'), numeric=("n",))
+    skipped = write(tmp_path / "s.jsonl", '{"y": 1, "n": "old", "a": 2}')
+    assert rows_of(skipped, bits=0, numeric=("n",), columns=("a",)) == [{"a": 2}]
+
+
+def test_missing_values_of_json_lines(tmp_path: Path) -> None:
+    lines = [{"y": 1, "a": 2, "b": {"c": None}, "s": "NA"}, {"y": 0, "a": "", "b": {"c": "n/a"}, "s": "x"}, {"y": 1}]
+    path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
+    assert rows_of(path, bits=0) == [{"a": 2, "s=NA": 1}, {"a=": 1, "b.c=n/a": 1, "s=x": 1}, {}]
+    gaps = [{"a": 2, "b.c is missing": 1, "s is missing": 1}, {"a is missing": 1, "b.c is missing": 1, "s=x": 1}, {}]
+    assert rows_of(path, bits=0, missing="indicator") == gaps
+    assert rows_of(path, bits=0, missing="indicator", text="s") == gaps
+    assert rows_of(path, bits=0, missing="indicator", ignore=("b", "s")) == [{"a": 2}, {"a is missing": 1}, {}]
+    hashed_rows, *_ = read(path, bits=20, missing="indicator", columns=("a",))
+    assert hashed_rows[1] == {hashed(b"\x01missing", hashed(b"a")) & (2**20 - 1): 1.0}  # as in tables
+    with pytest.raises(InputError, match=r":1: there must be a value \(--missing error\), but 'null"):
+        read(path, missing="error")
+    with pytest.raises(InputError, match=r":2: there must be a value"):
+        read(path, missing="error", ignore=("b", "s"))
+    assert rows_of(path, bits=0, missing="error", ignore=("b", "s", "a")) == [{}, {}, {}]
+
+
+def test_models_of_json_lines_keep_what_fields_are(tmp_path: Path) -> None:
+    rows = [
+        {"y": k % 2, "n": str(k * 0.1), "s": ["u", None, "NA"][k % 3], "w": 1 + k % 2, "c": k % 4} for k in range(40)
+    ]
+    path, model = write(tmp_path / "t.jsonl", *map(json.dumps, rows)), tmp_path / "m.model"
+    how = ["--numeric", "n", "--weight", "w", "--missing", "indicator", "--categorical", "c", "--learner", "perceptron"]
+    for bits in ("0", "18"):
+        learn = ["learn", str(path), *how, "--bits", bits, "--quiet", "--json"]
+        assert main([*learn, "--save", str(model)]) == 0
+        assert main(["predict", str(model), str(path), "--scores", "--output", str(tmp_path / "out"), "--quiet"]) == 0
+        scores = [float(line.split("\t")[1]) for line in (tmp_path / "out").read_text().splitlines()]
+        loaded = load(model)
+        assert [loaded.score_one(row) for row in rows] == scores
+        assert loaded.decision_function(rows).tolist() == scores
+        assert loaded.score_one({"n": 0.3, "s": float("nan")}) == loaded.score_one({"n": "0.3", "s": ""})
+        assert main(["certify", str(model), str(path)]) == 0
+        assert main(["learn", str(path), *how, "--resume", str(model), "--quiet"]) == 0
 
 
 # --- Small models ---
@@ -343,8 +515,8 @@ def test_bank_marketing(learn: Learn, tmp_path: Path) -> None:
     model = tmp_path / "bank.model"
     report = learn(DATA / "bank_marketing.csv.gz", "--ignore", "duration", "--save", model)
     assert report["read"]["label_column"] == "y"
-    assert report["read"]["ignored"] == "duration"
-    assert report["read"]["categorical"].startswith("job (12), marital (")
+    assert report["read"]["ignored"] == ["duration"]
+    assert report["read"]["categories"]["job"] == 12
     assert report["examples"] == 41188
     assert model.stat().st_size < 100_000
     assert "duration" not in load(model).feature_names_in_
@@ -365,7 +537,8 @@ def test_credit_default(learn: Learn) -> None:
     assert "which column is the label" in learn(path, code=2)["said"]
     report = learn(path, "--label", "24", "--categorical", "2,3,4")
     assert "without a line of names" in report["read"]["format"]
-    assert report["read"]["categorical"].startswith("2 (2), 3 (")
+    assert report["read"]["categorical"] == ["2", "3", "4"]
+    assert report["read"]["categories"]["2"] == 2
     assert report["examples"] == 30000
 
 
@@ -388,8 +561,8 @@ def test_reuters_without_id_and_date(learn: Learn) -> None:
     report = learn(
         DATA / "reuters21578.jsonl.gz", "--label", "has_topics", "--text", "title,body", "--ignore", "id,date"
     )
-    assert report["read"]["ignored"] == "id, date"
-    assert report["read"]["text"] == "title, body"
+    assert report["read"]["ignored"] == ["id", "date"]
+    assert report["read"]["text"] == ["title", "body"]
     assert report["examples"] == 21578
 
 
@@ -475,6 +648,16 @@ def test_the_encoding_of_text_is_kept_in_the_model(tmp_path: Path, capsys: pytes
     for wrong in ("hex", "rot13", "undefined"):
         with pytest.raises(SystemExit):
             main(["learn", str(path), "--encoding", wrong])
+
+
+def test_a_cluster_reads_other_encodings(tmp_path: Path) -> None:
+    shards = [tmp_path / "1.csv", tmp_path / "2.csv"]
+    for shard in shards:
+        shard.write_bytes("y,stadt\n1,Köln\n0,Münster\n1,Köln\n".encode("latin-1"))
+    options = Options(label="y", encoding="latin-1")
+    model = DistributedLearner(Perceptron(), rounds=2).fit(list(map(str, shards)), options=options).model_
+    assert model.predict_one({"stadt": "Köln"}) == 1
+    assert model.predict_one({"stadt": "Münster"}) == 0
 
 
 def test_json_models_are_certified_without_options(tmp_path: Path) -> None:

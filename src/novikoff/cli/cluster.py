@@ -19,6 +19,7 @@ from typing import Any
 from novikoff import learners
 from novikoff.cli import interrupt, scheme, settings
 from novikoff.cli.certify import add_certifying, chosen
+from novikoff.cli.describing import show_description
 from novikoff.cli.figures import progressive_error_lines
 from novikoff.cli.reading import add_reading, options_of
 from novikoff.cli.shuffling import add_random_state, run_settings
@@ -86,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 def run(options: argparse.Namespace) -> int:
     from novikoff.cluster.distributed_learner import DistributedLearner
+    from novikoff.cluster.first_look import describe_first
     from novikoff.cluster.inputs import shards_of
     from novikoff.cluster.on_dask import connected
 
@@ -104,6 +106,8 @@ def run(options: argparse.Namespace) -> int:
     ways.prefer_largest = options.together is None and binary._range()[1] < math.inf
     with connected(options.scheduler, options.workers) as client:
         _tell(options, f"scheduler   {client.scheduler.address}\ndashboard   {client.dashboard_link}")
+        read = describe_first(options.data, ways, client)
+        show_description(read, quiet=options.quiet)
         shown = Rounds(quiet=options.quiet)
         told = None if options.classes is None else [_label(word) for word in options.classes.split(",")]
         model = _model(binary, options, ways, client, told)
@@ -115,6 +119,7 @@ def run(options: argparse.Namespace) -> int:
             learner.fit(options.data, options=ways, positive=options.positive, classes=told, onlooker=shown)
         interrupt.check()
         report = _summary(learner, time.perf_counter() - began)
+        report |= {"read": read.description, "notes": read.notes, "warnings": [*read.doubts, *learner.warnings_]}
         if options.save:
             from novikoff.store import save
 
@@ -122,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
         if options.certificate:
             report["certificate"] = _certified(learner, options)
     print(json.dumps(report) if options.json else _as_text(report, options))
-    for warning in report["warnings"]:
+    for warning in learner.warnings_:  # the others came before learning
         print(f"warning: {warning}", file=sys.stderr)
     return 0
 
@@ -205,7 +210,6 @@ def _summary(learner: Any, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "examples_per_second": ledger.examples / seconds,
         "radius": model.ledger_.radius,
-        "warnings": learner.warnings_,
     }
 
 

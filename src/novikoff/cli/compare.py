@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from novikoff import learners
+from novikoff.cli.describing import describe_files, show_description
 from novikoff.cli.reading import DATA, add_reading, options_of
 from novikoff.cli.reporting import add_report
 from novikoff.cli.shuffling import add_shuffle, order_warnings, settle_shuffle
@@ -60,16 +61,19 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         check_writable(Path(options.report))
     settle_shuffle(options)
+    ways = options_of(options)
+    read = describe_files(options.data, ways)
+    show_description(read, quiet=options.quiet)
     found = compare(
         options.data,
-        options_of(options),
+        ways,
         positive=options.positive,
         passes=options.passes,
         only=options.learners or (),
         random_state=(options.random_state or 0) if options.shuffle else None,
     )
-    warnings = order_warnings(found.label_order, options)
-    for warning in warnings:
+    late = order_warnings(found.label_order, options)
+    for warning in late:
         print(f"warning: {warning}", file=sys.stderr)
     if options.report:
         from novikoff.report.compared import page
@@ -77,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
 
         names = [Path(title).name for title in options.data]
         write_atomically(Path(options.report), page(found, names).encode())
-    document = {**found.as_dict(), "warnings": warnings}
+    document = {**found.as_dict(), "read": read.description, "notes": read.notes, "warnings": [*read.doubts, *late]}
     print(json.dumps(document, ensure_ascii=False) if options.json else _as_text(found))
     broken = any(entry.bound is not None and entry.bound["verdict"] == "broken" for entry in found.entries)
     return 1 if broken else 0

@@ -3,22 +3,52 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from contextlib import closing
+from typing import Any, Protocol
 
-from novikoff.stream.reading import Reading
+from novikoff._records import replace
+from novikoff.cli.reading import is_stream
+from novikoff.stream.options import Options
+from novikoff.stream.reading import Reading, check_names
 
 MOST_CLASSES_SHOWN = 6
+MOST_COLUMNS_SHOWN = 40
 
 
-def show_description(reading: Reading, *, quiet: bool) -> None:
+class Described(Protocol):
+    """What was read: a `Reading` that has described its first examples, or what a worker has found of a shard."""
+
+    @property
+    def description(self) -> dict[str, Any] | None: ...
+
+    @property
+    def notes(self) -> list[str]: ...
+
+    @property
+    def doubts(self) -> list[str]: ...
+
+
+def describe_files(titles: list[str], options: Options) -> Reading:
+    """Read the first examples of files, for commands that read them by themselves later on. Streams, which can be read
+    once only, are not touched."""
+    check_names(titles)
+    reading = Reading(titles, replace(options, threads=1))
+    if not any(is_stream(title) for title in titles):
+        batches: Any = reading.batches()
+        with closing(batches):
+            reading.describe(next(batches))
+    return reading
+
+
+def show_description(reading: Described, *, quiet: bool) -> None:
     """Print what was read, unless `quiet`, and warnings about it."""
     if not quiet:
-        for line in description_lines(reading.description or {}):
+        for line in description_lines(reading.description) if reading.description else ():
             print(line, file=sys.stderr)
     show_notes(reading, quiet=quiet)
 
 
-def show_notes(reading: Reading, *, quiet: bool) -> None:
+def show_notes(reading: Described, *, quiet: bool) -> None:
     """Print notes about what was read, unless `quiet`, and warnings."""
     for note in () if quiet else reading.notes:
         print(f"note: {note}", file=sys.stderr)
@@ -41,5 +71,16 @@ def description_lines(about: dict[str, Any]) -> list[str]:
         lines.append(f"{'label':<12}{column}{shown}{rest}{first}")
     for title in ("numeric", "categorical", "text", "weight", "ignored"):
         if title in about:
-            lines.append(f"{title:<12}{about[title]}")
+            lines.append(f"{title:<12}{_shown_columns(about, title)}")
     return lines
+
+
+def _shown_columns(about: dict[str, Any], title: str) -> str:
+    """The columns of a kind, up to MOST_COLUMNS_SHOWN; categorical ones with the number of their categories."""
+    names = about[title]
+    if isinstance(names, str):
+        return names
+    counts = about.get("categories", {}) if title == "categorical" else {}
+    shown = [f"{name} ({counts[name]:,})" if name in counts else name for name in names[:MOST_COLUMNS_SHOWN]]
+    more = f" and {len(names) - MOST_COLUMNS_SHOWN:,} more" if len(names) > MOST_COLUMNS_SHOWN else ""
+    return ", ".join(shown) + more

@@ -180,7 +180,7 @@ def _passes(
         shuffle_reading(reading, options, ranking=_may_rank(learner, name))
     batches = reading.batches()
     first = next(batches)
-    reading.description = reading.describe(first)
+    reading.describe(first)
     if begun == 1:
         show_description(reading, quiet=options.quiet)
     found: dict[str, Any] = {}

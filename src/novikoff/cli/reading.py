@@ -36,18 +36,21 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--columns", metavar="COLUMN", action="append", help="the only columns that are features")
     group.add_argument("--categorical", metavar="COLUMN", action="append", help="columns whose numbers are codes")
     group.add_argument("--numeric", metavar="COLUMN", action="append", help="columns that are numbers")
-    group.add_argument("--weight", metavar="COLUMN", help="the column with the weights of the rows")
+    group.add_argument("--weight", metavar="COLUMN", help="the column or field with the weights of the rows")
     group.add_argument(
         "--missing",
         choices=MISSING_VALUES,
         default="absent",
-        help="what an empty cell, NA or NaN is: no feature (default), a feature of its own, or a mistake",
+        help="what an empty cell, NA, NaN or null is: no feature (default), a feature of its own, or a mistake",
     )
     group.add_argument("--delimiter", metavar="CHARACTER", help="between the columns of a table (default: found)")
     group.add_argument("--quote", choices=("none",), help="none: quotes in a table are text like any other")
     group.add_argument("--encoding", metavar="NAME", type=_encoding, help="of text that is not UTF-8, such as latin-1")
     group.add_argument(
-        "--header", action=argparse.BooleanOptionalAction, help="whether a table begins with names (default: found)"
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether a table begins with names (default: found); for a model with names --no-header matches columns"
+        " by position",
     )
     group.add_argument(
         "--bits", metavar="B", type=int, help="hash names to 2^B slots (default: 18); 0 keeps a dictionary of names"
@@ -209,6 +212,8 @@ def as_learned(options: Options, settings: dict[str, Any] | None) -> Options:
         found["columns"] = tuple(settings["only"])
     if settings.get("quote") == "none":
         found["quote"] = "none"
+    if settings.get("format") == "jsonl":
+        found |= {"numeric": tuple(settings.get("numeric", ())), "weight": settings.get("weight")}
     if "names" in settings:
         found |= _columns_as_learned(settings)
     unsaid = asdict(Options())

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from novikoff.cli import interrupt
 from novikoff.cli.reading import is_stream
 from novikoff.errors import InputError
+from novikoff.stream.permutation import LARGEST_SEED
 from novikoff.stream.reading import is_builtin
 
 if TYPE_CHECKING:
     from novikoff.stream.label_order import LabelOrder
     from novikoff.stream.reading import Reading
 
-LARGEST_SEED = 2**63 - 1
 SECONDS_BETWEEN_LINES = 5.0
 SEED_SETTINGS = ("random_state", "seed")
 RUN_SETTINGS = (*SEED_SETTINGS, "shuffle")

@@ -12,6 +12,7 @@ from typing import Any
 from novikoff import learners
 from novikoff.cli import interrupt, scheme, settings
 from novikoff.cli.certify import certified
+from novikoff.cli.describing import show_description
 from novikoff.cli.reading import options_of, reading_for
 from novikoff.cli.shuffling import run_settings
 from novikoff.cli.writing import check_writable
@@ -41,7 +42,9 @@ def run(options: argparse.Namespace, name: str) -> int:
             f" --scheme {STREAMS[name]}.",
             file=sys.stderr,
         )
-    whole = gathered(reading_for(options.data, options_of(options), None), positive=options.positive)
+    reading = reading_for(options.data, options_of(options), None)
+    whole = gathered(reading, positive=options.positive)
+    show_description(reading, quiet=options.quiet)
     interrupt.check()
     model = _model(options, name, whole).fit_whole(whole)
     interrupt.check()
@@ -50,6 +53,7 @@ def run(options: argparse.Namespace, name: str) -> int:
 
         save(model, options.save)
     report = _summary(model, name, len(whole.y), time.perf_counter() - began, options)
+    report |= {"read": reading.description, "notes": reading.notes, "warnings": reading.doubts}
     if asked:
         report["certificate"] = certified(model, options_of(options), 1, options)
     print(json.dumps(report) if options.json else _as_text(report, options))

@@ -1,4 +1,4 @@
-"""The labels that the first block of the first shard has: enough to know whether they are more than two."""
+"""What the beginning of the first shard says: how it is read, and whether there are more than two labels."""
 
 from __future__ import annotations
 
@@ -8,8 +8,21 @@ from typing import Any
 from novikoff.cluster import tasks
 from novikoff.cluster.inputs import shards_of
 from novikoff.cluster.on_dask import OnDask
+from novikoff.cluster.shards import FirstExamples
 from novikoff.stream.options import Options
 from novikoff.wrap.kesler import Kesler
+
+
+def describe_first(names: Sequence[str], options: Options, client: Any) -> FirstExamples:
+    """Describe what is read from the first shard, on a worker, where the files are; `files` are all shards."""
+    shards = shards_of(list(names), None, options, None).shards
+    engine = OnDask(client)
+
+    def describe() -> Any:
+        return engine.results([engine.call(tasks.describe, shards[0])])[0]
+
+    found: FirstExamples = engine.surely(describe)
+    return found._replace(description={**found.description, "files": [shard.name for shard in shards]})
 
 
 def labels_of(names: Sequence[str], options: Options, client: Any) -> Sequence[Any]:

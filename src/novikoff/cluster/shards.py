@@ -44,6 +44,14 @@ class Look(NamedTuple):
     """Whether examples have sets of labels, or queries."""
 
 
+class FirstExamples(NamedTuple):
+    """What was read from the beginning of a file: see `Reading.describe`."""
+
+    description: dict[str, Any]
+    notes: list[str]
+    doubts: list[str]
+
+
 class Shard(Protocol):
     @property
     def name(self) -> str: ...
@@ -114,6 +122,14 @@ class File:
                 labels = tuple(getattr(reader.labels, "sides", None) or reader.labels.known())
             return Look(self.title, labels, width, kind, reading.columns(self.title), reading.settings(), several)
 
+    def describe(self) -> FirstExamples:
+        """Read its first examples as the model will be learned from them."""
+        self._must_be_there()
+        reading = Reading([self.title], replace(self.options, threads=1))
+        with closing(cast(Generator[Any], reading.batches())) as batches:
+            reading.describe(next(batches))
+        return FirstExamples(reading.description or {}, reading.notes, reading.doubts)
+
     def learn(self, model: Learner, data: Pairs | None) -> bool:
         following = model.following(self._reading(model), positive=self.positive)
         following.once()
@@ -130,8 +146,9 @@ class File:
         self._must_be_there()
         reading = Reading([self.title], replace(self.options, threads=self.options.threads or 1))
         if model._state is not None and model._state.reading is not None:
-            before = {k: v for k, v in model._state.reading.items() if k not in ("map", "map_bits")}
+            before = {k: v for k, v in model._state.reading.items() if k not in ("map", "map_bits", "encoding")}
             reading.format = formats.format_class(before.pop("format")).restored(before) if before else None
+            reading.settled_in_run = True
         return reading
 
     def _must_be_there(self) -> None:

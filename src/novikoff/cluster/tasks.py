@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from novikoff.cluster.displacement import Moved, displacement, moved
 from novikoff.cluster.ledger import Record, at_step, merged, record_of
 from novikoff.cluster.packing import Arrays, packed, unpacked
-from novikoff.cluster.shards import Look, Pairs, Shard
+from novikoff.cluster.shards import File, FirstExamples, Look, Pairs, Shard
 from novikoff.errors import InputError
 from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
@@ -76,6 +76,10 @@ def _received(message: bytes, base: Arrays | None) -> Any:
 
 def mark(shard: Shard, data: Pairs | None) -> dict[str, Any]:
     return shard.mark(data)
+
+
+def describe(shard: File) -> FirstExamples:
+    return shard.describe()
 
 
 def look(shard: Shard, data: Pairs | None, message: bytes, all_labels: bool) -> Look:

@@ -22,7 +22,7 @@ from novikoff.stream.buckets import Buckets, Sizes, Sorted
 from novikoff.stream.dictionary import NameTable
 from novikoff.stream.feed import PACKED
 from novikoff.stream.formats.contract import Parsed, number_label
-from novikoff.stream.permutation import ALGORITHM, describe_shuffle, sort_keys
+from novikoff.stream.permutation import ALGORITHM, LARGEST_SEED, describe_shuffle, sort_keys
 from novikoff.stream.reading import Batch, is_builtin
 from novikoff.stream.row_records import SIZE_MASK, Fields, Layout, Words, count_contents, decode
 from novikoff.stream.rows import Dense, Rows, Sparse
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 BATCH_WORDS = 1 << 17  # of records that become one batch, 1 MB
 LINE_BITS = 40  # of a place; the bits above are the number of the file
-LARGEST_SEED = 2**63 - 1
 MOST_NUMERIC_LABELS = 4096  # that are noted: labels that are numbers can be read from their keys
 ONE_BITS = int(np.ones(1).view(np.int64)[0])
 NO_WORDS = np.zeros(0, np.int64)

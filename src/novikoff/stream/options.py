@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.formats.contract import Format
@@ -79,6 +81,15 @@ def checked(options: Options) -> Options:
     if options.bad_lines not in ("error", "skip"):
         raise InputError(f"bad_lines must be error or skip, but is {options.bad_lines!r}.")
     return options
+
+
+def check_roles(roles: Mapping[str, Iterable[str]], title: str, what: str = "column") -> None:
+    """Raise InputError where a column is named by two options; `roles` are the names by option."""
+    found: dict[str, str] = {}
+    for option, names in roles.items():
+        for name in names:
+            if found.setdefault(name, option) != option:
+                raise InputError(f"{title}: {what} {name!r} can't be {found[name]} and {option}: choose one of them.")
 
 
 def only_known(options: Options, kind: type[Format], name: str) -> None:

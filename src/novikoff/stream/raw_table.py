@@ -13,12 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from novikoff._records import NamedTuple
 from novikoff.errors import DoubtfulColumnsWarning, InputError, levels_to_user
+from novikoff.stream.frames import (
+    NUMBER_KINDS,
+    columns_of,
+    first_value,
+    is_frame,
+    is_text_column,
+    kind_of_column,
+    some_values,
+)
 
 if TYPE_CHECKING:
     from novikoff.stream.options import Options
 
 LOOKED_AT = 1000  # rows
-NUMBER_KINDS = "biuf"
 
 
 class RawRows(NamedTuple):
@@ -75,16 +83,14 @@ def is_raw(X: Any) -> bool:
     if isinstance(X, RawRows):
         return True
     if isinstance(X, list | tuple) and X:
-        return isinstance(X[0], str) or (isinstance(X[0], Mapping) and all(isinstance(name, str) for name in X[0]))
+        first = X[0] if X[0] is not None else next((x for x in X if x is not None), None)
+        return isinstance(first, str) or (isinstance(first, Mapping) and all(isinstance(name, str) for name in first))
     dtype = getattr(X, "dtype", None)
-    if dtype is not None and getattr(X, "ndim", 1) == 1 and len(X):
-        first = X.iloc[0] if hasattr(X, "iloc") else X[0]
-        return isinstance(first, str | Mapping)
+    if dtype is not None and getattr(X, "ndim", 1) == 1 and len(X) and getattr(dtype, "kind", "O") not in NUMBER_KINDS:
+        return isinstance(first_value(X), str | Mapping)
     if not hasattr(X, "columns"):
         return False
-    from novikoff.stream.encoding import is_frame
-
-    return is_frame(X) and any(_is_text(X, k) for k in range(len(_columns(X))))
+    return is_frame(X) and any(is_text_column(X, k) for k in range(len(columns_of(X))))
 
 
 def settle(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
@@ -93,10 +99,8 @@ def settle(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
     from novikoff.stream.options import Options
 
     rows, options = (X.X, X.options) if isinstance(X, RawRows) else (X, Options())
-    from novikoff.stream.encoding import is_frame
-
     if not is_frame(rows):
-        first = next(iter(rows), None)
+        first = first_value(rows)
         if isinstance(first, str):
             return rows, Text.settled(options, b"x\ty\n", "X").settings()
         if not isinstance(first, Mapping):
@@ -106,16 +110,20 @@ def settle(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
 
 def _table(rows: Any, options: Options, warns: bool) -> Any:
     from novikoff._records import replace
-    from novikoff.stream.encoding import category, is_frame
+    from novikoff.stream.column_names import unique_names
     from novikoff.stream.formats.column_survey import Column
     from novikoff.stream.formats.csv import Csv
-    from novikoff.stream.formats.table import settled_columns, unique_names
+    from novikoff.stream.formats.table import settled_columns
+    from novikoff.stream.raw_values import category
 
     if is_frame(rows):
-        names = [str(name) for name in _columns(rows)]
-        numeric = [not _is_text(rows, k) for k in range(len(names))]
-        values: list[list[Any]] = [_some(rows, k) for k in range(len(names))]
+        names = [str(name) for name in columns_of(rows)]
+        numeric = [not is_text_column(rows, k) for k in range(len(names))]
+        values: list[list[Any]] = [some_values(rows, k, LOOKED_AT) for k in range(len(names))]
     else:
+        odd = next((k for k, row in enumerate(rows) if not isinstance(row, Mapping)), None)
+        if odd is not None:
+            raise InputError(f"Row {odd}: rows must all be dicts, but this one is a {type(rows[odd]).__name__}.")
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: [row.get(name) for row in rows] for name in names}
         numeric = [not any(isinstance(value, str) for value in columns[name]) for name in names]
@@ -132,7 +140,7 @@ def _table(rows: Any, options: Options, warns: bool) -> Any:
     )
     table = Csv(**fields)
     for c in table.features if is_frame(rows) else ():
-        if _kind(rows, c) == "other":
+        if kind_of_column(rows, c) == "other":
             raise InputError(
                 f"Column {names[c]!r} has neither numbers nor texts: make numbers or texts of it, or leave it out by"
                 f" with_columns(X, ignore={names[c]!r})."
@@ -141,47 +149,3 @@ def _table(rows: Any, options: Options, warns: bool) -> Any:
     for doubt in table.doubts(in_python=True) if warns else ():
         warnings.warn(doubt[0].upper() + doubt[1:], DoubtfulColumnsWarning, stacklevel=levels_to_user())
     return table
-
-
-def _columns(X: Any) -> list[Any]:
-    from novikoff.stream.encoding import columns_of
-
-    return columns_of(X)
-
-
-def _is_text(X: Any, k: int) -> bool:
-    """Whether column k of a frame is texts or categories."""
-    return _kind(X, k) == "text"
-
-
-def _kind(X: Any, k: int) -> str:
-    """What the values of column k of a frame are: number, text or other, such as dates and lists."""
-    if hasattr(X, "iloc"):
-        return _kind_in_pandas(X.iloc[:, k])
-    name = str(X.schema.field(k).type if hasattr(X, "to_pylist") else X.dtypes[k]).lower()
-    if name.startswith(("string", "large_string", "utf8", "large_utf8", "cat", "enum", "dictionary<values=string")):
-        return "text"
-    numbers = ("int", "uint", "float", "double", "halffloat", "bool", "decimal", "null")
-    return "number" if name.startswith(numbers) else "other"
-
-
-def _kind_in_pandas(column: Any) -> str:
-    kind = getattr(column.dtype, "kind", "O")
-    if kind in NUMBER_KINDS:
-        return "number"
-    if kind != "O" or str(column.dtype) != "object":
-        return "text" if kind in "OU" else "other"
-    values = [value for value in column if value is not None]
-    if any(isinstance(value, str) for value in values):
-        return "text"
-    return "number" if all(hasattr(value, "__float__") for value in values) else "other"
-
-
-def _some(X: Any, k: int) -> list[Any]:
-    """Up to LOOKED_AT values of column k, evenly spread."""
-    if hasattr(X, "iloc"):
-        column = X.iloc[:: max(1, len(X) // LOOKED_AT), k]
-        return list(column[:LOOKED_AT])
-    column = X.column(k) if hasattr(X, "to_pylist") else X.to_series(k)
-    values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
-    return list(values[:: max(1, len(values) // LOOKED_AT)][:LOOKED_AT])

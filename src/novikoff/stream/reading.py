@@ -17,6 +17,7 @@ from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError, LabelError, TooManyNames
 from novikoff.stream import builtin, formats
 from novikoff.stream.feed import BLOCK, Block, Feed, opened
+from novikoff.stream.formats.class_count import doubt_about_classes
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem
 from novikoff.stream.hashing import DEFAULT_BITS
 from novikoff.stream.names import Names
@@ -107,7 +108,7 @@ class Reading:
     notes: list[str] = field(default_factory=list)
     """What is worth knowing of the files that were opened, such as columns that are ignored."""
     description: dict[str, Any] | None = None
-    """What `describe` found, where it was asked."""
+    """What `describe` has found."""
     doubts: list[str] = field(default_factory=list)
     """What is doubtful about the first file."""
     shuffler: Shuffler | None = None
@@ -117,8 +118,8 @@ class Reading:
     _columns: Columns | None = None
     _cached_in: list[cache.Place] = field(default_factory=list)
     _mapper: Mapper | None = None
-    _has_settled: bool = False
-    """Whether the format was settled here, to be learned, and not by a model."""
+    settled_in_run: bool = False
+    """Whether the format was settled by a file that is learned in this run, and not by a model."""
     _looked_through: set[tuple[int, ...]] = field(default_factory=set)
     """The caches whose checksums are known to be right."""
 
@@ -196,13 +197,19 @@ class Reading:
         """Names of hashed slots, the first that came for each."""
         return self._slot_names.kept
 
-    def describe(self, first: Batch) -> dict[str, Any]:
-        """Return what was read: the format, kinds of columns, and the labels of the first examples."""
+    def describe(self, first: Batch) -> None:
+        """Note what was read in `description`: the format, kinds of columns, and the labels of the first examples; and
+        in `doubts` that there are many classes, where no survey of columns has said so."""
         about: dict[str, Any] = {"files": list(self.titles)}
-        about |= dict(self.format.describe()) if self.format is not None else {"format": "built-in"}
-        about["label"] = label_counts(first)
+        about |= self.format.describe() if self.format is not None else {"format": "built-in"}
+        counts = about["label"] = label_counts(first)
         named = getattr(self.format, "label", None)
-        return about if named is None else {**about, "label_column": named}
+        if named is not None:
+            about["label_column"] = named
+        elif not _has_queries(first):  # their labels are grades, not classes
+            many = doubt_about_classes(list(counts), sum(counts.values()))
+            self.doubts += [] if many is None else [many]
+        self.description = about
 
     def report(self) -> dict[str, Any]:
         """What is worth knowing of how the data was read: lines left out by reason, slots that names share."""
@@ -361,14 +368,14 @@ class Reading:
             only_known(self.options, kind, name)
             largest = self.options.largest or (self.options.prefer_largest and "largest" in kind.options)
             self.format = kind.settled(replace(self.options, largest=largest), head, feed.title)
-            self._has_settled = not self.options.unlabelled
+            self.settled_in_run = not self.options.unlabelled
             self.doubts += [*formats.doubts(feed.title, name, self.options.format), *self.format.doubts()]
         else:
             head = _more(feed, head, type(self.format))
         doubt = f"{feed.title} is not UTF-8 text: --encoding latin-1 reads it as what it may be."
         if self.format.is_text and not formats.is_utf8(head) and doubt not in self.doubts:
             self.doubts.append(doubt)
-        size, lines = self.format.opening(head, feed.title)
+        size, lines = self.format.opening(head, feed.title, header=self.options.header, same_run=self.settled_in_run)
         self.notes += [note for note in self.format.notes if note not in self.notes]
         feed.skip(size)
         return lines
@@ -395,7 +402,7 @@ class Reading:
                     self._columns = Columns(self.names)
                 rows = self._columns.of(rows, used, name_of)
                 features = len(self._columns.names)
-                if features > MOST_NAMES and self.options.bits is None and self._has_settled:
+                if features > MOST_NAMES and self.options.bits is None and self.settled_in_run:
                     raise TooManyNames(
                         f"{title}: has more than {MOST_NAMES:,} different categories: --bits {DEFAULT_BITS} hashes them"
                         " into a model of fixed size, --bits 0 keeps all of their names."
@@ -455,6 +462,10 @@ def _builtin(title: str) -> Batch:
         spans=np.zeros((0, 4), np.int64),
     )
     return Batch(rows, parsed, title, 0, width, table=True)
+
+
+def _has_queries(batch: Batch) -> bool:
+    return batch.parsed.groups is not None and bool(batch.parsed.groups.max() >= 0)
 
 
 def label_counts(batch: Batch) -> dict[str, int]:

@@ -44,6 +44,8 @@ def gathered(reading: Reading, *, positive: str | None = None) -> Whole:
     for batch in reading.batches():
         title = batch.title
         parsed = batch.parsed
+        if reading.description is None:
+            reading.describe(batch)
         if parsed.sets is not None or (parsed.groups is not None and (parsed.groups >= 0).any()) or _lists(batch):
             raise InputError(f"{title}: there must be one label an example, but here are sets of them, or queries.")
         parts.add(batch)

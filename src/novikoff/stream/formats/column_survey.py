@@ -8,16 +8,15 @@ are read as numbers; columns that say nothing, and columns that say too much.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
+from novikoff.stream.formats.class_count import doubt_about_classes
 from novikoff.stream.formats.survey import MISSING, NUMBER, NUMERIC
 
 LOOKED_AT, LEAST_LOOKED_AT = 1000, 100  # records
 MOST_CELLS = 8_000
-MANY_CLASSES = 50
 ENOUGH = 20  # records, below which nothing is said about columns that are unique or constant
 NEAR_UNIQUE = 0.5  # different values, as a share of all
 MOST_CODES = 10  # different whole numbers that may be codes
@@ -160,6 +159,8 @@ def _listed_names(names: list[str], *, in_python: bool) -> str:
     """Names as an option takes them."""
     if in_python:
         return repr(names[0] if len(names) == 1 else names)
+    import shlex
+
     return shlex.quote(",".join(names))
 
 
@@ -171,13 +172,8 @@ def _counts_up(values: Sequence[bytes]) -> bool:
 
 def doubts_about_label(column: Column) -> list[str]:
     """What is doubtful about the column of the label."""
-    found, distinct = [], column.distinct
-    if len(distinct) > MANY_CLASSES:
-        found.append(
-            f"the label {column.name!r} has {len(distinct):,} different values in {len(column.present):,} rows"
-            f" ({column.shown()}), and each is a class: is it the right column? These learners classify, they don't"
-            " predict numbers."
-        )
+    many = doubt_about_classes([spelled(value) for value in column.distinct], len(column.present), column.name)
+    found = [] if many is None else [many]
     numbers = sum(1 for value in column.present if NUMBER.fullmatch(value))
     if 0 < numbers < len(column.present):
         odd = next(value for value in column.present if not NUMBER.fullmatch(value))

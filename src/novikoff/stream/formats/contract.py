@@ -17,6 +17,9 @@ from novikoff.stream.rows import Rows
 LARGEST_VALUE = 1e15  # sums of squares stay within float32
 NO_LABEL_KEY = np.uint64(0x7FF8 << 48)  # the bits of NaN
 
+INDICATOR = b"\x01missing"
+"""What is hashed under a column's or field's name, for the feature that stands for its missing values."""
+
 
 class Spelled(Protocol):
     """Text in memory, or in a file, by places in it."""
@@ -97,8 +100,13 @@ class Format(ABC):
         """A parser; `named` where the names of hashed features are to be kept, `unlabelled` where an example without a
         label is no problem."""
 
-    def opening(self, head: bytes, title: str) -> tuple[int, int]:
-        """How many bytes and lines to leave out at the beginning of a file; raises InputError where it does not fit."""
+    def opening(
+        self, head: bytes, title: str, *, header: bool | None = None, same_run: bool = False
+    ) -> tuple[int, int]:
+        """How many bytes and lines to leave out at the beginning of a file; raises InputError where it does not fit.
+
+        `header` is what the user has said of a line of names. `same_run`: the format was settled by another file of
+        the same run, and not by a model."""
         return 0, 0
 
     @classmethod
@@ -129,9 +137,9 @@ class Format(ABC):
         """What is worth knowing of the file that was opened last."""
         return []
 
-    def describe(self) -> list[tuple[str, str]]:
-        """What was read, in titles and texts: the format, and kinds of columns."""
-        return [("format", self.name)]
+    def describe(self) -> dict[str, Any]:
+        """Return what was read: the format in words, and all columns of each kind."""
+        return {"format": self.name}
 
     def doubts(self) -> list[str]:
         """What is doubtful about the beginning of the first file."""

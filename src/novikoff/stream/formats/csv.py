@@ -5,9 +5,11 @@ column is numbers if all its cells in the first MiB are numbers or missing, else
 both sides and may be quoted; categories are their bytes. A missing value is an empty cell, ?, NA, N/A, NaN or null, in
 small or capital letters, quoted or not. Blank lines are skipped. What the columns become: see `table.py`.
 
-A later file may begin with the same names; if its first record has a number where numbers are to come, it has none. It
-may be without the column of the label: so its names say or, where it has none, most of its first records. Then there is
-no label to learn from, but all that is needed to predict.
+A later file must begin with names of the same columns, in any order. Its columns are matched by position only where
+--no-header is given, or where another file of the same run had the names; then there is a note. No record is taken for
+names without asking: a first line of numbers is refused. A file may be without the column of the label: so its names
+say or, where it has none, most of its first records. Then there is no label to learn from, but all that is needed to
+predict.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from novikoff._arrays import room
 from novikoff._bytes import PADDING
 from novikoff._records import dataclass
 from novikoff.errors import InputError
+from novikoff.stream.column_names import listed, unique_names
 from novikoff.stream.feed import Block
 from novikoff.stream.formats import survey
 from novikoff.stream.formats.cells import (
@@ -37,7 +40,7 @@ from novikoff.stream.formats.cells import (
 from novikoff.stream.formats.column_survey import columns_of
 from novikoff.stream.formats.contract import Parsed, Problem
 from novikoff.stream.formats.records import NO_QUOTE, NOWHERE, QUOTE, find_cells, last_record_end
-from novikoff.stream.formats.table import Table, TableParser, settled_columns, unique_names
+from novikoff.stream.formats.table import Table, TableParser, settled_columns
 from novikoff.stream.formats.words import NoWords, room_for, terms_in
 from novikoff.stream.rows import Dense, Sparse
 
@@ -181,7 +184,7 @@ class Csv(Table):
         said, quote = options.delimiter or cls.usual, options.quote or '"'
         found = said if said is not None else survey.found_delimiter(head, title, quote).decode()
         separator = separator_of(found)
-        rows = [cells for cells, _ in survey.records(head, separator, quote)]
+        rows = survey.cells_of(head, separator, quote)
         if not rows:
             raise InputError(f"{title}: is empty: there are no examples in it.")
         width = len(rows[0])
@@ -196,11 +199,11 @@ class Csv(Table):
         table.opened.survey = columns
         return table
 
-    def describe(self) -> list[tuple[str, str]]:
+    def describe(self) -> dict[str, Any]:
         delimiter = {"\t": "tab", " ": "blank"}.get(SPELLED.get(self.delimiter, self.delimiter), repr(self.delimiter))
         quotes = ", quotes are text" if self.quote == "none" else ""
         how = f"{self.name}, delimiter {delimiter}{quotes}, {'with' if self.header else 'without'} a line of names"
-        return [("format", how), *super().describe()]
+        return {**super().describe(), "format": how}
 
     @classmethod
     def enough(cls, head: bytes) -> bool:
@@ -218,7 +221,9 @@ class Csv(Table):
         quote = NO_QUOTE if self.quote == "none" else QUOTE
         return last_record_end(text, start, stop, self.separator[0], quote, NOWHERE)
 
-    def opening(self, head: bytes, title: str) -> tuple[int, int]:
+    def opening(
+        self, head: bytes, title: str, *, header: bool | None = None, same_run: bool = False
+    ) -> tuple[int, int]:
         survey.must_be_text(head, title)
         first = list(islice(survey.records(head, self.separator, self.quote), survey.SNIFFED))
         widths, columns, opened = [len(cells) for cells, _ in first], len(self.names), self.opened
@@ -226,14 +231,33 @@ class Csv(Table):
         without_label = tuple(c for c in everything if c != self.target)
         narrow = widths.count(columns - 1) > widths.count(columns)
         opened.places, opened.certain, opened.notes = without_label if narrow else everything, not narrow, []
-        if not self.header:
+        if header is False or (header is None and not self.header):
             return 0, 0
         cells, end = first[0] if first else ([], 0)
+        left_out = end, head.count(b"\n", 0, end)
+        if not self.header:
+            return left_out
         names = [_spelled(cell) or str(c + 1) for c, cell in enumerate(cells)]
-        if not any(name in self.names for name in names) and any(map(survey.NUMBER.fullmatch, cells)):
-            return 0, 0  # no names, but values
+        if header is None and not self._are_names(names, cells):
+            if not same_run:
+                raise InputError(
+                    f"{title}: begins with {listed(names)}, which are not the names of the columns"
+                    f" ({listed(self.feature_columns)}): --no-header reads a file without names, whose columns are"
+                    " matched by position."
+                )
+            opened.notes = [f"{title}: has no line of names: its columns are matched by position"]
+            return 0, 0
         self.match(unique_names(names, title), title)
-        return end, head.count(b"\n", 0, end)
+        return left_out
+
+    def _are_names(self, names: list[str], cells: list[bytes]) -> bool:
+        """Whether the first record of a file is names: more of it are names of columns than other numbers."""
+        known = sum(name in self.names for name in names)
+        numbers = sum(
+            name not in self.names and survey.NUMBER.fullmatch(cell) is not None
+            for name, cell in zip(names, cells, strict=True)
+        )
+        return known > numbers or numbers == 0
 
 
 @dataclass(frozen=True)

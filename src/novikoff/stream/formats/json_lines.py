@@ -9,6 +9,8 @@ What a value is worth:
     false, null   nothing
     text          path=word …     the words of a string in a field that was declared to be text
 
+Fields with other meanings (a weight, numbers in strings, missing values) are in `json_fields.py`.
+
 The hash of `path` is hashed(path), that of `path=string` is hashed(string, hashed(path)), as with the columns of a CSV
 file and the namespaces of Vowpal Wabbit. What comes twice is added up.
 """
@@ -25,6 +27,17 @@ from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
 from novikoff.stream.bag import Slots, finished_row, put
 from novikoff.stream.formats.contract import LARGEST_VALUE, NO_LABEL_KEY
+from novikoff.stream.formats.json_fields import (
+    IS_WEIGHT,
+    ORDINARY,
+    TERM,
+    is_category,
+    is_left_out,
+    is_weight,
+    missing_value,
+    needs_weight,
+    string_value,
+)
 from novikoff.stream.formats.json_strings import QUOTE, plain_end, unescaped, utf8_ends
 from novikoff.stream.formats.json_tokens import (
     COLON,
@@ -38,10 +51,12 @@ from novikoff.stream.formats.json_tokens import (
     MORE,
     NAME,
     NO_LABEL,
+    NO_WEIGHT,
     OBJECT,
     RANGE,
     SEPARATOR,
     VALUE,
+    WEIGHT,
     is_digit,
     number_at,
     put_index,
@@ -68,11 +83,8 @@ class Machine(NamedTuple):
     texts: NDArray[np.uint64]
     letters: NDArray[np.uint64]
     """Hashes of the paths of label and texts; seeds for the letters of these texts."""
-    ignored: NDArray[np.uint64]
-    only: NDArray[np.uint64]
-    """Hashes of the names of fields that are left out, and of those that alone are read, if there are any."""
-    categorical: NDArray[np.uint64]
-    """Hashes of the paths of fields whose numbers are categories."""
+    fields: Any
+    """NoFields or Fields: see `json_fields.py`."""
     plain: NDArray[np.uint8]
     """A string without its escapes."""
     path: NDArray[np.uint8]
@@ -94,6 +106,8 @@ class Out(NamedTuple):
     labels: NDArray[np.int64]
     """Kind of label, and where it stands: from, to."""
     line_of: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    """Of each row; none where no field has them."""
     problems: NDArray[np.int64]
     """Line, reason, from where to where what came stands, and where the line begins."""
 
@@ -164,7 +178,7 @@ def read_line(
     state = AT_FIRST_NAME
     m.kinds[1] = IN_OBJECT
     m.lengths[1] = 0
-    labelled = False
+    labelled = weighed = False
     h = _NO_SEED  # of the path of the value to come
     begin = size = 0  # where its last name stands, while that is not in m.path
     pending = False
@@ -218,9 +232,22 @@ def read_line(
                 if depth == 1:
                     at = mark if dropped else at
                     mark = at
-                    dropped = text_number(m.ignored, h) >= 0 or (len(m.only) > 0 and text_number(m.only, h) < 0)
+                    dropped = is_left_out(m.fields, h)
                 continue
             path: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
+            if not dropped and path != m.label:
+                what, term, value = string_value(m.fields, source, s, e, path)
+                if what > 0 or (what == IS_WEIGHT and weighed):
+                    return (what if what > 0 else WEIGHT), quote, at
+                if what == IS_WEIGHT:
+                    weighed = True
+                    out.weights[row] = value
+                elif what == TERM:
+                    at = put(to, at, term, value, start, stop, at - first)
+                if what != ORDINARY:
+                    k = after
+                    state = BEHIND
+                    continue
             words = text_number(m.texts, path)
             if path == m.label:
                 if labelled:
@@ -275,9 +302,10 @@ def read_line(
             k = after
             state = BEHIND
             continue
+        weighs = is_weight(m.fields, h)
         if byte == 123 or byte == 91:
-            if is_label:
-                return LABEL_KIND, k, at
+            if is_label or weighs:
+                return (LABEL_KIND if is_label else WEIGHT), k, at
             if depth == DEEPEST:
                 return DEEP, k, at
             if pending:
@@ -301,19 +329,27 @@ def read_line(
                 labelled = True
                 out.labels[row, 0] = IS_NUMBER
                 out.numbers[row] = value
-            elif text_number(m.categorical, h) >= 0:
+            elif weighs:
+                if needs_weight(m.fields):
+                    if weighed or value < 0.0:
+                        return WEIGHT, k, at
+                    weighed = True
+                    out.weights[row] = value
+            elif is_category(m.fields, h):
                 at = put(to, at, hash_of(text, k, after, h), 1.0, start, stop, at - first)
             else:
                 at = put(to, at, h, value, start, stop, at - first)
             k = after
             continue
         letters = np.uint64(word(text, k))
+        if weighs and needs_weight(m.fields) and letters & _FOUR != _NULL:
+            return WEIGHT, k, at
         if letters & _FOUR == _TRUE:
             if is_label:
                 labelled = True
                 out.labels[row, 0] = IS_TRUE
                 out.keys[row] = TRUE_KEY
-            else:
+            elif not weighs:
                 at = put(to, at, h, 1.0, start, stop, at - first)
             k += 4
         elif letters & _FIVE == _FALSE:
@@ -323,6 +359,13 @@ def read_line(
                 out.keys[row] = FALSE_KEY
             k += 5
         elif letters & _FOUR == _NULL:
+            if not (dropped or is_label or weighs):
+                own: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
+                what, term, value = missing_value(m.fields, own)
+                if what > 0:
+                    return what, k, at
+                if what == TERM:
+                    at = put(to, at, term, value, start, stop, at - first)
             k += 4
         else:
             return (RANGE if byte == 73 or byte == 78 else VALUE), k, at
@@ -332,6 +375,8 @@ def read_line(
         return MORE, k, at
     if not labelled:
         return NO_LABEL, start, at
+    if needs_weight(m.fields) and not weighed:
+        return NO_WEIGHT, start, at
     return 0, k, at
 
 

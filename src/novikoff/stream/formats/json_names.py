@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from novikoff.stream.formats.survey import MISSING
 from novikoff.stream.formats.word_names import collapsed, lowered, spelled
 from novikoff.stream.formats.words import MOST_WORDS, WORD
 
@@ -36,8 +37,17 @@ def names_of(
     ignored: tuple[str, ...] = (),
     only: tuple[str, ...] = (),
     categorical: tuple[str, ...] = (),
+    numeric: tuple[str, ...] = (),
+    weight: str | None = None,
+    missing: str = "absent",
 ) -> list[str]:
     """All names of a line that was read before."""
+
+    def is_missing(value: Any, own: str) -> bool:
+        """Strings are missing values where something is made of these, or where numbers are to come."""
+        if isinstance(value, str) and (missing != "absent" or own in numeric):
+            return MISSING.fullmatch(value.encode()) is not None
+        return value is None
 
     def walk(value: Any, path: str, own: str) -> Iterator[str]:
         """`own` is the path of the list in which the value is, or its own."""
@@ -50,8 +60,14 @@ def names_of(
         elif isinstance(value, list) and path != label:
             for k, inner in enumerate(value):
                 yield from walk(inner, f"{path}.{k}", path)
+        elif (path if value is True or isinstance(value, Number) else own) == weight:
+            return
+        elif is_missing(value, own) and own != label:
+            yield from [f"{own} is missing"] if missing == "indicator" else []
         elif isinstance(value, str):
-            if own in texts and own != label:
+            if own in numeric:
+                yield own
+            elif own in texts and own != label:
                 yield from (f"{own}={name}" for name in text_names(value.encode(), words, letters, lower))
             elif own != label:
                 yield f"{own}={value}"

@@ -36,10 +36,15 @@ REASONS = {
     16: ("label", "the label must be a number, a string, true or false"),
     17: ("label", "the label comes a second time"),
     18: ("no label", "there is no label"),
+    19: ("weight", "the weight must be one number from 0 to 1e15"),
+    20: ("no weight", "there is no weight"),
+    21: ("missing", "there must be a value (--missing error)"),
+    22: ("number", "a field of --numeric must be a number"),
 }
 ENCODING, OBJECT, NAME, COLON, VALUE, SEPARATOR, MORE, NUMBER, RANGE, DEEP, LONG, LABEL_KIND, LABEL_TWICE, NO_LABEL = (
     range(5, 19)
 )
+WEIGHT, NO_WEIGHT, MISSING, NUMERIC = range(19, 23)
 
 
 @compiled

@@ -4,7 +4,10 @@ The label is the field that --label names, by a path with points for one within 
 first of label, class, target and y that the first object has. It is a number, a string, true or false, or a list of
 these for learners of several labels; a line without it, or with null, is no example but a problem, unless examples may
 be without a label. --text declares fields, with commas between them, whose strings are texts: their words are the
-features, as with labelled text (see `words.py`); --scale looks at each text by itself.
+features, as with labelled text (see `words.py`); --scale looks at each text by itself. --numeric reads the strings of
+fields as numbers, --weight names the field with the example's weight. null is no feature; with --missing indicator or
+error, null and the strings that are missing values in tables are missing. A field that an object lacks never is:
+objects have no fixed set of fields.
 
 Lines are held to RFC 8259, strings to UTF-8. Beyond that: no half surrogate pairs (\\ud800), objects and lists up to 64
 deep, paths of up to 1000 bytes, numbers of size up to 1e15, one label. What comes twice is added up, and so is what has
@@ -28,6 +31,7 @@ from novikoff.stream.bag import slots
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.column_survey import Column, doubts_about_features, doubts_about_label, predicts_alone
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, shown
+from novikoff.stream.formats.json_fields import NoFields
 from novikoff.stream.formats.json_lines import (
     IS_ABSENT,
     IS_FALSE,
@@ -40,10 +44,11 @@ from novikoff.stream.formats.json_lines import (
     parse,
 )
 from novikoff.stream.formats.json_names import names_of
-from novikoff.stream.formats.json_tokens import DEEPEST, LONGEST_PATH, NO_LABEL, REASONS
+from novikoff.stream.formats.json_tokens import DEEPEST, LONGEST_PATH, NO_LABEL, NO_WEIGHT, REASONS
 from novikoff.stream.formats.words import DEFAULT_SCALE, NoWords, Words, check, letters_seed, refuse, room_for, terms_in
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
 from novikoff.stream.labels import plain
+from novikoff.stream.options import check_roles
 from novikoff.stream.rows import Sparse
 
 USUAL_LABELS = ("label", "class", "target", "y")
@@ -76,9 +81,7 @@ class JsonParser(Parser):
             label=np.uint64(hashed(fmt.label.encode())),
             texts=np.array(texts, np.uint64),
             letters=np.array([letters_seed(h) for h in texts], np.uint64),
-            ignored=np.array([hashed(name.encode()) for name in fmt.ignore], np.uint64),
-            only=np.array([hashed(name.encode()) for name in fmt.fields_read], np.uint64),
-            categorical=np.array([hashed(name.encode()) for name in fmt.categorical], np.uint64),
+            fields=self._fields(),
             plain=np.zeros(size + 2 * PADDING, np.uint8),
             path=np.zeros(LONGEST_PATH + PADDING, np.uint8),
             kinds=np.zeros(DEEPEST + 1, np.int64),
@@ -93,8 +96,23 @@ class JsonParser(Parser):
             numbers=keys.view(np.float64),
             labels=np.zeros((lines, 3), np.int64),
             line_of=np.zeros(lines, np.int64),
+            weights=np.zeros(lines if self.weighs else 0),
             problems=np.zeros((lines, 5), np.int64),
         )
+
+    @property
+    def weighs(self) -> bool:
+        """Whether examples have weights, which only learners need."""
+        return self.settled.weight is not None and not self.unlabelled
+
+    def _fields(self) -> Any:
+        fmt = self.settled
+        chosen = fmt.ignore or fmt.only or fmt.categorical or fmt.numeric
+        if not chosen and fmt.weight is None and fmt.missing == "absent":
+            return NoFields(0)
+        from novikoff.stream.formats.json_field_values import make_fields
+
+        return make_fields(fmt, weighs=self.weighs)
 
     def parse(self, block: Block) -> Parsed:
         if block.size > self.size:
@@ -105,7 +123,7 @@ class JsonParser(Parser):
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
             keys=out.keys[:rows],
             label=json_label(block, out),
-            weights=np.zeros(0),
+            weights=out.weights[:rows],
             line_of=out.line_of[:rows],
             lines=lines,
             features=1 << bits if bits else 0,
@@ -118,6 +136,8 @@ class JsonParser(Parser):
         kind, rule = REASONS[reason]
         if reason == NO_LABEL:
             return Problem(line, kind, f"has no field {self.settled.label!r} with a label, or it is null.")
+        if reason == NO_WEIGHT:
+            return Problem(line, kind, f"has no field {self.settled.weight!r} with a weight, or it is null.")
         while stop > where and block.text[stop - 1] <= 32:
             stop -= 1
         came = shown(block, where, min(stop, where + CAME)) if stop > where else "the end of the line"
@@ -154,10 +174,16 @@ class JsonLines(Format):
     """The only fields that are features, where any are named."""
     categorical: tuple[str, ...] = ()
     """Fields, by their paths, whose numbers are categories."""
+    numeric: tuple[str, ...] = ()
+    """Fields, by their paths, whose strings are numbers."""
+    weight: str | None = None
+    """The field, by its path, with the weights of the examples."""
+    missing: str = "absent"
 
     name: ClassVar[str] = "jsonl"
     options: ClassVar[tuple[str, ...]] = (
         "label", "text", "signed", "largest", "words", "letters", "scale", "ignore", "columns", "categorical",
+        "numeric", "weight", "missing",
     )  # fmt: skip
 
     @classmethod
@@ -169,18 +195,31 @@ class JsonLines(Format):
         label = options.label if options.label is not None else usual_label(head, title)
         how: dict[str, Any] = {"bits": bits, "signed": bool(options.signed), "largest": bool(options.largest)}
         chosen = {"ignore": options.ignore, "only": options.columns, "categorical": options.categorical}
+        said = {"numeric": options.numeric, "weight": options.weight, "missing": options.missing}
         deep = next((name for name in (*options.ignore, *options.columns) if "." in name), None)
         if deep is not None:
             raise InputError(f"{title}: --ignore and --columns are for fields at the top, not for a path as {deep!r}.")
-        if label in chosen["ignore"]:
-            raise InputError(f"{title}: the field {label!r} can't be the label and be ignored.")
-        made = cls(label, options.text, **how, **check(options), **chosen)
+        texts = () if options.text is None else tuple(options.text.split(","))
+        roles: dict[str, tuple[str, ...]] = {
+            "the label": (label,),
+            "--weight": () if options.weight is None else (options.weight,),
+            "--text": texts,
+            "--categorical": options.categorical,
+            "--numeric": options.numeric,
+        }
+        check_roles(roles, title, "field")
+        for option, paths in roles.items():
+            check_roles({option: [path.split(".")[0] for path in paths], "--ignore": options.ignore}, title, "field")
+        made = cls(label, options.text, **how, **check(options), **chosen, **said)
         made.survey.extend(fields_of(head, made.nested))
         return made
 
     def settings(self) -> dict[str, Any]:
         """For the model file. What most files don't have is left out."""
-        return {name: value for name, value in super().settings().items() if value != ()}
+        usual: dict[str, Any] = {"ignore": (), "only": (), "categorical": (), "numeric": ()}
+        usual |= {"weight": None, "missing": "absent"}
+        own = super().settings()
+        return {name: value for name, value in own.items() if name not in usual or value != usual[name]}
 
     @cached_property
     def survey(self) -> list[Column]:
@@ -197,25 +236,29 @@ class JsonLines(Format):
         """The only fields at the top that are read, where any are named."""
         if not self.only:
             return ()
-        return tuple(dict.fromkeys(path.split(".")[0] for path in (*self.only, *self.texts, self.label)))
+        weight = () if self.weight is None else (self.weight,)
+        return tuple(dict.fromkeys(path.split(".")[0] for path in (*self.only, *self.texts, self.label, *weight)))
 
     def _kind(self, column: Column) -> str | None:
         """What a field is read as; None where it is no feature."""
         name = column.name
-        if name == self.label or name in self.ignore or (self.only and name not in self.fields_read):
+        if name in (self.label, self.weight) or name in self.ignore or (self.only and name not in self.fields_read):
             return None
         if name in self.texts:
             return "text"
+        if name in self.numeric:
+            return "numeric"
         return "numeric" if column.is_numeric and name not in self.categorical else "categorical"
 
-    def describe(self) -> list[tuple[str, str]]:
+    def describe(self) -> dict[str, Any]:
         found: dict[str, list[str]] = {"numeric": [], "categorical": [], "text": []}
         for column in self.survey:
             kind = self._kind(column)
             if kind is not None:
                 found[kind].append(column.name)
-        ignored = [("ignored", ", ".join(self.ignore))] if self.ignore else []
-        return [("format", "jsonl"), *((kind, ", ".join(names)) for kind, names in found.items() if names), *ignored]
+        others: dict[str, Any] = {"weight": self.weight, "ignored": list(self.ignore)}
+        about = {**super().describe(), **found, **others}
+        return {title: value for title, value in about.items() if value not in (None, [])}
 
     def doubts(self) -> list[str]:
         read = [(column, self._kind(column)) for column in self.survey]
@@ -231,7 +274,8 @@ class JsonLines(Format):
                 if len(column.values) == len(label.values) and predicts_alone(column, label)
             ]
         known = {column.name for column in self.survey} | self.nested
-        said = dict.fromkeys(path.split(".")[0] for path in (*self.ignore, *self.only, *self.texts, *self.categorical))
+        chosen = (*self.ignore, *self.only, *self.texts, *self.categorical, *self.numeric)
+        said = dict.fromkeys(path.split(".")[0] for path in chosen)
         return found + [f"no line that was looked at has the field {name!r}." for name in said if name not in known]
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> JsonParser:
@@ -240,7 +284,7 @@ class JsonLines(Format):
     def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
         start, stop, number, _ = (int(n) for n in span)
         line = block.text[start:stop].tobytes()
-        chosen = self.ignore, self.fields_read, self.categorical
+        chosen = self.ignore, self.fields_read, self.categorical, self.numeric, self.weight, self.missing
         return names_of(line, self.label, self.texts, self.words, self.letters, self.lower, *chosen)[number]
 
     @property
@@ -255,7 +299,7 @@ class JsonLines(Format):
 def fields_of(head: bytes, nested: set[str]) -> list[Column]:
     """The fields at the top of the first objects that are numbers or strings; the names of others go to `nested`."""
     found: dict[str, list[bytes]] = {}
-    for line in head.split(b"\n")[:FIELDS_LOOKED_AT]:
+    for line in head.split(b"\n", FIELDS_LOOKED_AT)[:FIELDS_LOOKED_AT]:
         try:
             one = json.loads(line)
         except (ValueError, RecursionError):

@@ -20,6 +20,7 @@ from novikoff._jit import compiled
 from novikoff._records import NamedTuple, dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, finished_row, put
+from novikoff.stream.column_names import unique_names
 from novikoff.stream.feed import Block, Feed
 from novikoff.stream.formats.cells import (
     CATEGORY,
@@ -37,7 +38,7 @@ from novikoff.stream.formats.cells import MISSING as MISSING_VALUE
 from novikoff.stream.formats.column_survey import LOOKED_AT, Column
 from novikoff.stream.formats.contract import LARGEST_VALUE, Parsed, Problem
 from novikoff.stream.formats.survey import MISSING
-from novikoff.stream.formats.table import EXTRA, Table, TableParser, settled_columns, unique_names
+from novikoff.stream.formats.table import EXTRA, Table, TableParser, settled_columns
 from novikoff.stream.formats.words import NoWords, Words, put_text, room_for, terms_in
 from novikoff.stream.hashing import hash_of
 from novikoff.stream.rows import Dense, Sparse
@@ -259,13 +260,12 @@ class Parquet(Table):
             table._check_type(schema.field(c), c, title)
         return table
 
-    def describe(self) -> list[tuple[str, str]]:
-        return [("format", "parquet"), *super().describe()]
-
     def parser(self, *, named: bool, unlabelled: bool = False) -> ParquetParser:
         return ParquetParser(self, named, unlabelled)
 
-    def opening(self, head: bytes, title: str) -> tuple[int, int]:
+    def opening(
+        self, head: bytes, title: str, *, header: bool | None = None, same_run: bool = False
+    ) -> tuple[int, int]:
         self.match_schema(_file(title, head).schema_arrow, title)
         return 0, 0
 

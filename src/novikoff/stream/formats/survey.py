@@ -21,6 +21,10 @@ _MISSING = rb"(?:[nN][aA]|[nN]/[aA]|[+-]?[nN][aA][nN]|[nN][uU][lL][lL]|\?)?"
 NUMBER = re.compile(rb"[ \t]*(?:" + _DECIMAL + rb")[ \t]*")
 MISSING = re.compile(rb"[ \t]*" + _MISSING + rb"[ \t]*")
 NUMERIC = re.compile(rb"[ \t]*(?:" + _DECIMAL + rb"|" + _MISSING + rb")[ \t]*")
+_PLAIN = rb"-?[0-9]+(?:\.[0-9]+)?"
+_NUMERIC_LINES = re.compile(
+    rb"(?>" + _PLAIN + rb"\n|[ \t]*(?:" + _DECIMAL + rb"|" + _MISSING + rb")[ \t]*\n)*+"
+)  # a line for each cell; most cells are plain numbers
 TRUTH = re.compile(rb"[ \t]*(?:true|false)[ \t]*", re.IGNORECASE)
 Record = list[bytes]
 
@@ -53,6 +57,16 @@ def records(text: bytes, delimiter: bytes, quote: str = '"') -> Iterator[tuple[R
         if (len(cells) > 1 or cells[0].strip(b" \t")) and (whole or alone):
             alone = False
             yield cells, at
+
+
+def cells_of(text: bytes, delimiter: bytes, quote: str = '"') -> list[Record]:
+    """Return the cells of all records, as `records` does; text without quotes takes half the time."""
+    if quote != "none" and b'"' in text:
+        return [cells for cells, _ in records(text, delimiter, quote)]
+    lines = text.split(b"\n")
+    if b"\r" in text:
+        lines = [line.removesuffix(b"\r") for line in lines]
+    return [line.split(delimiter) for line in lines if delimiter in line or line.strip(b" \t")]
 
 
 def _quoted(text: bytes, at: int, delimiter: bytes) -> tuple[Record, int, bool]:
@@ -123,4 +137,8 @@ def is_truth(cells: Sequence[bytes]) -> bool:
 
 def is_numeric(cells: Iterable[bytes]) -> bool:
     """Whether all cells are numbers or missing."""
-    return all(map(NUMERIC.fullmatch, cells))
+    cells = list(cells)
+    lines = b"\n".join(cells) + b"\n"
+    if lines.count(b"\n") != len(cells):  # some are of several lines
+        return all(map(NUMERIC.fullmatch, cells))
+    return _NUMERIC_LINES.fullmatch(lines) is not None

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from novikoff._records import asdict, dataclass, field
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, slots
+from novikoff.stream.column_names import listed
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.cells import (
     ABSENT,
@@ -44,19 +45,17 @@ from novikoff.stream.formats.column_survey import (
     predicts_alone,
     spelled,
 )
-from novikoff.stream.formats.contract import Format, Parser, Problem, number_label, shown
+from novikoff.stream.formats.contract import INDICATOR, Format, Parser, Problem, number_label, shown
 from novikoff.stream.formats.survey import is_label_name
 from novikoff.stream.formats.word_names import letters_name, words_name
 from novikoff.stream.formats.words import DEFAULT_SCALE, check, letters_seed
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
-from novikoff.stream.options import MISSING_VALUES
+from novikoff.stream.options import MISSING_VALUES, check_roles
 
 MOST_CATEGORIES = 500
 """Different categories in the records that are looked at (at most 1,000), up to which they get a dictionary."""
 EXTRA = -1
-INDICATOR = b"\x01missing"
 KIND_NAMES = {NUMERIC: "numeric", CATEGORY: "categorical", TEXT: "text"}
-LISTED = 12  # columns that are named in a message
 
 
 @dataclass
@@ -177,7 +176,7 @@ class Table(Format):
         if len(lacking) == len(self.features):
             raise InputError(
                 f"{title}: has none of the columns of the data before ({listed(self.feature_columns)}), but"
-                f" {listed(names)}."
+                f" {listed(names)}. If these are no names, --no-header matches columns by position."
             )
         if lacking and self.missing == "error":
             raise InputError(f"{title}: has no column {lacking[0]!r}, which --missing error refuses.")
@@ -190,20 +189,20 @@ class Table(Format):
 
     # --- What was read ---
 
-    def describe(self) -> list[tuple[str, str]]:
-        columns: list[tuple[str, str]] = []
-        seen = {column.name: column for column in self.opened.survey}
+    def describe(self) -> dict[str, Any]:
+        found: dict[str, Any] = super().describe()
         for kind, title in KIND_NAMES.items():
             some = [self.names[c] for c in self.features if self.kind_of(c) == kind]
-            if kind == CATEGORY and seen:
-                some = [f"{name} ({len(seen[name].distinct):,})" for name in some]
             if some:
-                columns.append((title, listed(some, 40)))
+                found[title] = some
         if self.weight is not None:
-            columns.append(("weight", self.names[self.weight]))
+            found["weight"] = self.names[self.weight]
         if self.ignored:
-            columns.append(("ignored", listed([self.names[c] for c in self.ignored], 40)))
-        return columns
+            found["ignored"] = [self.names[c] for c in self.ignored]
+        counts = {column.name: len(column.distinct) for column in self.opened.survey}
+        if counts and "categorical" in found:
+            found["categories"] = {name: counts[name] for name in found["categorical"]}
+        return found
 
     def doubts(self, *, in_python: bool = False) -> list[str]:
         found: list[str] = []
@@ -220,20 +219,6 @@ class Table(Format):
                 f" {len(label.values):,} rows that were looked at: --ignore what is known only after the label is."
             )
         return found
-
-
-def listed(names: Sequence[str], most: int = LISTED) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
-
-
-def unique_names(names: Sequence[str], title: str) -> tuple[str, ...]:
-    """Columns without a name are named by their number; InputError where two have the same name."""
-    filled = [name or str(k + 1) for k, name in enumerate(names)]
-    first: dict[str, int] = {}
-    for k, name in enumerate(filled):
-        if first.setdefault(name, k) != k:
-            raise InputError(f"{title}: columns {first[name] + 1} and {k + 1} are both named {name!r}: rename one.")
-    return tuple(filled)
 
 
 def settled_columns(
@@ -270,9 +255,10 @@ def settled_columns(
     for c in texts:
         kinds[c] = False
     chosen, ignored = places("columns"), places("ignore")
-    both = {*chosen, *texts} & {*ignored, target, weight}
-    if both:
-        raise InputError(f"{title}: column {names[min(both)]!r} can't be a feature and something else: say it once.")
+    roles = {"the label": [target], "--weight": [] if weight is None else [weight], "--ignore": ignored}
+    kinds_said = {"--text": texts, "--categorical": places("categorical"), "--numeric": places("numeric")}
+    for some in ({**roles, **kinds_said}, {**roles, "--columns": chosen}):
+        check_roles({option: [names[c] for c in columns] for option, columns in some.items()}, title)
     left_out = {c for c in range(len(names)) if chosen and c not in chosen and c not in texts} | set(ignored)
     features = [c for c in range(len(names)) if c not in left_out and c not in (target, weight)]
     if not features:

@@ -1,0 +1,24 @@
+"""Names of columns: each of its own, and some of them in a message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from novikoff.errors import InputError
+
+LISTED = 12  # columns that are named in a message
+
+
+def listed(names: Sequence[str], most: int = LISTED) -> str:
+    """Join names, and the number of those beyond the first `most`."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
+def unique_names(names: Sequence[str], title: str) -> tuple[str, ...]:
+    """Columns without a name are named by their number; InputError where two have the same name."""
+    filled = [name or str(k + 1) for k, name in enumerate(names)]
+    first: dict[str, int] = {}
+    for k, name in enumerate(filled):
+        if first.setdefault(name, k) != k:
+            raise InputError(f"{title}: columns {first[name] + 1} and {k + 1} are both named {name!r}: rename one.")
+    return tuple(filled)

@@ -1,0 +1,22 @@
+"""The warning about labels with so many different values that they may be numbers to predict, not classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MANY_CLASSES = 50
+SHOWN_LABELS = 3
+ADVICE = "These learners classify, they don't predict numbers."
+
+
+def doubt_about_classes(distinct: Sequence[str], rows: int, column: str | None = None) -> str | None:
+    """Return a sentence where the first rows have more than MANY_CLASSES labels; the column is that of a table."""
+    if len(distinct) <= MANY_CLASSES:
+        return None
+    shown = ", ".join(distinct[:SHOWN_LABELS])
+    if column is None:
+        return f"{len(distinct):,} different labels in the first {rows:,} rows ({shown}, …), each a class. {ADVICE}"
+    return (
+        f"the label {column!r} has {len(distinct):,} different values in {rows:,} rows ({shown}, …), and each is a"
+        f" class: is it the right column? {ADVICE}"
+    )
