@@ -99,8 +99,8 @@ class Compiled(Generic[P, R]):
         return (lambda *args: entry(*map(_as_views, args))) if _has_buffers(samples) else entry
 
     def _compile(self, samples: tuple[Any, ...], signature: str) -> Callable[..., R]:
-        if STRICT and all(part.startswith("novikoff.") for part in (self.name, *re.findall(r"\(([\w.]+)", signature))):
-            raise NotInLibrary(f"{self.name} is not in the compiled library (`make kernels` builds it) for: {signature}")
+        if STRICT and _is_ours(self.name, signature):
+            raise NotInLibrary(f"{self.name} is not in the compiled library (see `make kernels`) for: {signature}")
         numba = numba_module()
         show_compiling(self.function.__name__)
         began = time.perf_counter()
@@ -163,6 +163,11 @@ def _as_views(value: Any) -> Any:
 
 def _has_buffers(value: Any) -> bool:
     return type(value) is _buffers.Buffer or (isinstance(value, tuple) and any(map(_has_buffers, value)))
+
+
+def _is_ours(name: str, signature: str) -> bool:
+    """Whether a kernel, and all classes in its signature, are of the package."""
+    return all(part.startswith(("novikoff.", "tuple")) for part in (name, *re.findall(r"\(([\w.]+)", signature)))
 
 
 def _record(name: str, signature: str) -> None:

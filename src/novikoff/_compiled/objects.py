@@ -136,7 +136,10 @@ def _start(level: str) -> None:
 def _compile(kernels: Sequence[Kernel]) -> list[tuple[Kernel, bytes, frozenset[str]]]:
     made = []
     for kernel in kernels:
-        import_module(kernel.module)
-        found = _compiler.compile(_jit.functions[kernel.name], kernel.signature, kernel.symbol)
+        try:
+            import_module(kernel.module)
+            found = _compiler.compile(_jit.functions[kernel.name], kernel.signature, kernel.symbol)
+        except Exception as problem:
+            raise RuntimeError(f"{kernel.name} can't be compiled for {kernel.signature}: {problem}") from problem
         made.append((kernel, found.content, source_files(kernel, found.modules)))
     return made
