@@ -121,7 +121,7 @@ class Library:
     def _level(self, forced: str | None) -> str | None:
         from novikoff._compiled.cpu import LEVELS, detect
 
-        built = [level for level in LEVELS if file_name(level) in self.list.checksums]
+        built = self.levels()
         if forced and forced not in LEVELS:
             raise LibraryError(f"{LEVEL_VARIABLE}={forced}: the CPU levels are {', '.join(LEVELS)}.")
         if not built:
@@ -150,6 +150,12 @@ class Library:
             return ctypes.PyDLL(path)
         except OSError as problem:
             raise LibraryError(f"{path} can't be loaded ({problem}): {AGAIN}.") from None
+
+    def levels(self) -> list[str]:
+        """Those that the library has."""
+        from novikoff._compiled.cpu import LEVELS
+
+        return [level for level in LEVELS if file_name(level) in self.list.checksums]
 
     def find(self, name: str, signature: str) -> Callable[..., Any] | None:
         """The kernel, as a function that takes the arguments themselves; None where it is not in the library."""

@@ -41,6 +41,10 @@ def read(path: Path = MANIFEST) -> list[Kernel]:
 # --- Source files ---
 
 
+WITHOUT_CODE = {"novikoff", "novikoff.errors", "novikoff._compiled.library", "novikoff._compiled.signature"}
+"""Modules of which nothing is in any kernel, though nearly all import them."""
+
+
 def source_files(kernel: Kernel, modules: Iterable[str]) -> frozenset[str]:
     """The files, from the folder of the package on, that a kernel with functions of these modules is made of: those of
     the modules, of the classes in its signature, and of all that these import."""
@@ -56,7 +60,7 @@ def _closure(module: str) -> frozenset[str]:
     waiting = [module]
     while waiting:
         one = waiting.pop()
-        if one not in found:
+        if one not in found and one not in WITHOUT_CODE:
             found.add(one)
             waiting += _imports(one)
     return frozenset(found)

@@ -57,7 +57,8 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=Formatter,
     )
-    top.add_argument("--version", action="version", version=f"novikoff {__version__}")
+    top.add_argument("--version", action="store_true", help="show the version and exit")
+    top.add_argument("--verbose", action="store_true", help="with --version: also the CPU level of the compiled code")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     asked = None if arguments is None else next((name for name in arguments[:1] if name in COMMANDS), "")
     for name, text in COMMANDS.items():
@@ -79,11 +80,13 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return top
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one for each way to end
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no γ is no reason to fail
+    if arguments and set(arguments) <= {"--version", "--verbose"}:
+        return _show_version(verbose="--verbose" in arguments)
     try:
         if arguments[:1] == ["learn"]:
             _without_numpy()
@@ -110,6 +113,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{where}{problem.strerror or problem}.", 2)
     except KeyboardInterrupt:
         return _failed("interrupted; nothing was written.", 130)
+
+
+def _show_version(*, verbose: bool) -> int:
+    print(f"novikoff {__version__}")
+    if verbose:
+        from novikoff._compiled.library import library
+
+        found = library()
+        level = None if found is None else found.level
+        built = [] if found is None else found.levels()
+        print(f"kernels  {level or 'none: compiled by Numba when they are first used'}")
+        print(f"built    {', '.join(built) or 'none'}")
+        print(f"python   {sys.version.split()[0]}")
+    return 0
 
 
 def _parsed(known: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
