@@ -18,7 +18,7 @@ import re
 from typing import Any
 
 from novikoff import _avx512, _lanes
-from novikoff._arrays import np
+from novikoff._compiled.lazy_numpy import np
 from novikoff._jit import compiled, primitive
 from novikoff._lanes import LONGEST_INDEX, WIDE
 

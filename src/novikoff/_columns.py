@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from novikoff._arrays import np
+from novikoff._compiled.lazy_numpy import np
 from novikoff._jit import machine_has, primitive
 from novikoff._machine import LANES, in_lanes, prefetch
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, Like, compiled_brief, primitive
 from novikoff._machine import element, put, unpacked
 

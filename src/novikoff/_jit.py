@@ -18,9 +18,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from novikoff import _arrays, _buffers
+from novikoff._compiled.buffers import Buffer, UInt64, as_numpy, numpy_module
+from novikoff._compiled.lazy_numpy import LazyNumpy
 from novikoff._compiled.library import library
 from novikoff._compiled.signature import TypeSample, spell_call, type_key
 from novikoff.errors import NovikoffError
@@ -96,7 +98,7 @@ class Compiled(Generic[P, R]):
         entry = None if found is None else found.find(self.name, signature)
         if entry is None:
             return self._compile(samples, signature)
-        return (lambda *args: entry(*map(_as_views, args))) if _has_buffers(samples) else entry
+        return (lambda *args: entry(*map(_as_words, args))) if _has_buffers(samples) else entry
 
     def _compile(self, samples: tuple[Any, ...], signature: str) -> Callable[..., R]:
         if STRICT and _is_ours(self.name, signature):
@@ -104,20 +106,17 @@ class Compiled(Generic[P, R]):
         numba = numba_module()
         show_compiling(self.function.__name__)
         began = time.perf_counter()
-        views = [_as_arrays(sample) for sample in samples]
-        kinds = tuple(_numba_type(numba, view) for view in views)
+        kinds = tuple(_numba_type(numba, sample) for sample in samples)
         self.dispatcher.compile(kinds)
         entry: Callable[..., R] = self.dispatcher.overloads[kinds].entry_point
         _add_seconds(time.perf_counter() - began)
-        if all(view is sample for view, sample in zip(views, samples, strict=True)):
-            return entry
-        return lambda *args: entry(*map(_as_arrays, args))
+        return (lambda *args: entry(*map(as_numpy, args))) if _has_buffers(samples) else entry
 
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Numba's own object."""
         numba = numba_module()
-        dispatcher = numba.njit(self.function, **self.options, **more_options)
+        dispatcher = numba.njit(_with_numpy(self.function), **self.options, **more_options)
         template = dispatcher.get_call_template
 
         def of_types(args: Any, kws: Any) -> Any:
@@ -134,35 +133,21 @@ class NotInLibrary(NovikoffError):
 
 def _numba_type(numba: Any, sample: Any) -> Any:
     if isinstance(sample, TypeSample):
-        return numba.types.Optional(numba.typeof(sample.value))
-    return numba.typeof(sample)
+        return numba.types.Optional(numba.typeof(as_numpy(sample.value)))
+    return numba.typeof(as_numpy(sample))
 
 
-def _as_arrays(value: Any) -> Any:
-    """Buffers as NumPy's arrays, which is what Numba knows."""
-    if _arrays.is_foreign(value):
-        return value.of_numpy()
-    if isinstance(value, TypeSample):
-        return TypeSample(_as_arrays(value.value))
+def _as_words(value: Any) -> Any:
+    """Buffers as entry points take them."""
+    if type(value) is Buffer:
+        return value.for_call()
     if isinstance(value, tuple):
-        items = [_as_arrays(item) for item in value]
-        if all(new is old for new, old in zip(items, value, strict=True)):
-            return value
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return value
-
-
-def _as_views(value: Any) -> Any:
-    """Buffers as memory views, which is what entry points know."""
-    if type(value) is _buffers.Buffer:
-        return value.cells if len(value.shape) == 1 else value.cells.cast("B").cast(value.dtype.char, value.shape)
-    if isinstance(value, tuple):
-        return tuple(map(_as_views, value))
+        return tuple(map(_as_words, value))
     return value
 
 
 def _has_buffers(value: Any) -> bool:
-    return type(value) is _buffers.Buffer or (isinstance(value, tuple) and any(map(_has_buffers, value)))
+    return type(value) is Buffer or (isinstance(value, tuple) and any(map(_has_buffers, value)))
 
 
 def _is_ours(name: str, signature: str) -> bool:
@@ -268,7 +253,6 @@ def numba_module() -> Any:
     global _numba  # noqa: PLW0603 - imported once, on first need
     with _lock:
         if _numba is None:
-            _arrays.settled()
             try:
                 import numba
                 import numba.extending
@@ -279,6 +263,10 @@ def numba_module() -> Any:
             def _type_of_compiled(value: Compiled[Any, Any], context: Any) -> Any:
                 return numba.types.Dispatcher(value.dispatcher)
 
+            @numba.extending.typeof_impl.register(UInt64)
+            def _type_of_unsigned(value: UInt64, context: Any) -> Any:
+                return numba.types.uint64
+
             _numba = numba
         _register_generics()
     return _numba
@@ -287,4 +275,20 @@ def numba_module() -> Any:
 def _register_generics() -> None:
     while _generics:
         call, choose = _generics.pop()
-        _numba.extending.overload(call, strict=False, jit_options=OPTIONS | more_options)(choose)
+        _numba.extending.overload(call, strict=False, jit_options=OPTIONS | more_options)(_choosing(choose))
+
+
+def _choosing(choose: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *types: _with_numpy(choose(*types))
+
+
+def _with_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function where its module has NumPy itself for `np`: Numba does not know the one that is imported late."""
+    known = function.__globals__
+    if type(known.get("np")) is not LazyNumpy:
+        return function
+    late = FunctionType(
+        function.__code__, {**known, "np": numpy_module()}, function.__name__, function.__defaults__, function.__closure__
+    )
+    late.__kwdefaults__, late.__qualname__, late.__module__ = function.__kwdefaults__, function.__qualname__, known["__name__"]
+    return late

@@ -26,7 +26,8 @@ import math
 import struct
 from typing import Any
 
-from novikoff._arrays import np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import np
 from novikoff._jit import DISABLED, primitive
 
 LANES = 8
@@ -470,7 +471,7 @@ def _add_words(value: Any, words: list[int]) -> None:
     if isinstance(value, tuple):
         for item in value:
             _add_words(item, words)
-    elif isinstance(value, np.ndarray):
+    elif buffers.is_array(value):
         # A third of the time of `ctypes.data`, which makes an object for it.
         words.append(value.__array_interface__["data"][0])
         words.extend(value.shape)

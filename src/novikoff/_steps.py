@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from novikoff._arrays import np
+from novikoff._compiled.lazy_numpy import np
 from novikoff._jit import primitive
 
 LANES = 8

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
 from novikoff._records import NamedTuple
 
@@ -55,7 +56,7 @@ class Ledger:
 
     def __init__(self, book: Book | None = None) -> None:
         if book is None:
-            book = Book(np.zeros(LISTED + CAPACITY, np.int64), np.zeros(3))
+            book = Book(buffers.zeros(LISTED + CAPACITY, "int64"), buffers.zeros(3))
             book.counts[STRIDE] = 1
         self.book = book
 

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError, ModelFileError
 from novikoff.learners import name_of
 from novikoff.learners.estimator import Estimator
@@ -227,11 +228,11 @@ def rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: st
 
 
 def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> State:
-    kind = np.dtype(header["precision"])
+    kind = buffers.dtype(header["precision"])
     features = header["features"]
     fresh = model._geometry(features + 1, kind)
     labels = model._labels_from(header["labels"], rest=header.get("rest", ""))
-    counts = np.zeros(LISTED + CAPACITY, np.int64)
+    counts = buffers.zeros(LISTED + CAPACITY, "int64")
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     ledger = Ledger(Book(counts, tensors["ledger.sums"]))
     state = State(
@@ -337,8 +338,8 @@ def _as_text(values: list[Any]) -> NDArray[np.uint8]:
     """JSON as an array of bytes. A piece at a time: other threads need not wait for the whole of a long list."""
     pieces = (values[k : k + PIECE] for k in range(0, len(values), PIECE))
     text = ",".join(json.dumps(piece, separators=(",", ":"))[1:-1] for piece in pieces)
-    return np.frombuffer(f"[{text}]".encode(), np.uint8)
+    return buffers.frombuffer(f"[{text}]".encode(), "uint8")
 
 
 def _whole(array: NDArray[Any]) -> NDArray[Any]:
-    return np.ascontiguousarray(array)
+    return buffers.ascontiguousarray(array)

@@ -3,7 +3,8 @@
 The entry point is what CPython calls a METH_FASTCALL function. It takes the arguments apart by itself (a tuple is its
 items, an array is its address, shape and strides), lets other threads run while the kernel does, and makes a Python
 object of the result: a call costs some tens of nanoseconds. All of CPython's functions that it needs are in the stable
-ABI. Arrays are NumPy's, whose first fields have stood at the same places since NumPy 1.7, or memory views.
+ABI. Arrays are NumPy's, whose first fields have stood at the same places since NumPy 1.7, or tuples of their address,
+shape and strides.
 """
 
 from __future__ import annotations
@@ -18,8 +19,6 @@ WORD, BYTE = ir.IntType(64), ir.IntType(8)
 OBJECT = BYTE.as_pointer()
 TYPE_OFFSET = 8
 DATA_OFFSET, SHAPE_OFFSET, STRIDES_OFFSET = 16, 32, 40  # of NumPy's arrays
-VIEW_BYTES, VIEW_SHAPE, VIEW_STRIDES = 80, 48, 56  # of a Py_buffer: its size, and offsets in it
-FULL_READ_ONLY = 0x11C  # PyBUF_FULL_RO: shape and strides, of memory that need not be writable
 
 
 class EntryPoint:
@@ -151,30 +150,21 @@ class ArrayReader:
 
     def write(self) -> None:
         builder, (value, words) = self.builder, self.function.args
-        views = self.module.globals.get("PyMemoryView_Type") or ir.GlobalVariable(
-            self.module, BYTE, "PyMemoryView_Type"
-        )
-        is_view = builder.icmp_unsigned("==", self.word_at(value, TYPE_OFFSET), builder.ptrtoint(views, WORD))
-        with builder.if_else(is_view) as (view, array):
-            with view:
-                self.read_view(value, words)
+        tuples = self.module.globals.get("PyTuple_Type") or ir.GlobalVariable(self.module, BYTE, "PyTuple_Type")
+        is_tuple = builder.icmp_unsigned("==", self.word_at(value, TYPE_OFFSET), builder.ptrtoint(tuples, WORD))
+        with builder.if_else(is_tuple) as (numbers, array):
+            with numbers:
+                for k in range(1 + 2 * self.dimensions):
+                    item = self.call("PyTuple_GetItem", OBJECT, value, WORD(k))
+                    builder.store(self.call("PyLong_AsLongLong", WORD, item), builder.gep(words, [WORD(k)]))
             with array:
                 builder.store(self.word_at(value, DATA_OFFSET), words)
                 self.copy(value, SHAPE_OFFSET, STRIDES_OFFSET, words)
         builder.ret_void()
 
-    def read_view(self, value: Any, words: Any) -> None:
-        """The caller's memory view keeps the memory: what is asked for here is given back at once."""
-        builder, number = self.builder, ir.IntType(32)
-        view = cgutils.alloca_once(builder, BYTE, size=VIEW_BYTES)
-        kind = ir.FunctionType(number, [OBJECT, OBJECT, number])
-        get = cgutils.get_or_insert_function(self.module, kind, "PyObject_GetBuffer")
-        found = builder.icmp_signed("==", builder.call(get, [value, view, number(FULL_READ_ONLY)]), number(0))
-        with builder.if_then(found, likely=True):
-            builder.store(self.word_at(view, 0), words)
-            self.copy(view, VIEW_SHAPE, VIEW_STRIDES, words)
-            kind = ir.FunctionType(ir.VoidType(), [OBJECT])
-            builder.call(cgutils.get_or_insert_function(self.module, kind, "PyBuffer_Release"), [view])
+    def call(self, name: str, result: Any, *args: Any) -> Any:
+        kind = ir.FunctionType(result, [arg.type for arg in args])
+        return self.builder.call(cgutils.get_or_insert_function(self.module, kind, name), args)
 
     def copy(self, value: Any, shape: int, strides: int, words: Any) -> None:
         builder = self.builder

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from novikoff import _buffers
+from novikoff._compiled.buffers import Buffer
 
 NUMBERS = {
     "bool": "?",
@@ -64,8 +64,8 @@ def type_key(value: Any) -> Any:
         return kind
     if issubclass(kind, tuple):
         return (kind, *map(type_key, value))
-    if kind is _buffers.Buffer:
-        return _buffers.Buffer, value.dtype.char, len(value.shape), value.cells.readonly
+    if kind is Buffer:
+        return Buffer, value.dtype.char, len(value.shape), value.cells.readonly
     if hasattr(kind, "__array_interface__"):
         return value.dtype, value.ndim, value.flags.num
     if kind is TypeSample:
@@ -80,7 +80,7 @@ def spell(value: Any) -> str:
         return NUMBERS[kind.__name__]
     if issubclass(kind, tuple):
         return f"({_class_name(kind)} {' '.join(map(spell, value))}{' ' if value else ''})"
-    if kind is _buffers.Buffer:
+    if kind is Buffer:
         return f"{value.dtype.str}{len(value.shape)}{_layout(True, not value.cells.readonly)}"
     if kind is TypeSample:
         return f"{LIKE} {spell(value.value)}"

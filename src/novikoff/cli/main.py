@@ -18,7 +18,7 @@ from typing import NoReturn
 # Nothing here multiplies matrices: the threads that NumPy would make for that only cost time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from novikoff import __version__, _arrays
+from novikoff import __version__
 from novikoff.cli import interrupt
 from novikoff.cli.help import Formatter
 from novikoff.errors import NovikoffError
@@ -157,9 +157,10 @@ def program() -> NoReturn:
 def _without_numpy() -> None:
     """… as long as machine code does what there is to do."""
     from novikoff import _jit
+    from novikoff._compiled.buffers import use_buffers
 
     if not _jit.DISABLED:
-        _arrays.stand_in()
+        use_buffers()
 
 
 def _failed(sentence: str, code: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.learners.lane import Lane
 from novikoff.learners.learner import TIES
 from novikoff.learners.linear import Linear
@@ -19,7 +20,8 @@ from novikoff.stream.rows import Dense
 
 _LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_asked_encoded", "_met")
 
-ndarray = np.ndarray  # by a name of its own it is found sooner
+ndarray: Any = None
+"""NumPy's, by a name of its own, by which it is found sooner; set when the first example is learned."""
 
 
 class OneByOne(Linear):
@@ -77,6 +79,8 @@ class OneByOne(Linear):
 
     def _learn_unusual(self, x: Any, y: Any) -> None:
         """The way around: takes everything, says what is wrong, and leaves the lane ready for more of the same."""
+        global ndarray  # noqa: PLW0603 - files are learned without NumPy
+        ndarray = np.ndarray
         state = self._state
         if state is None:
             state = first_state(self, x)
@@ -174,7 +178,7 @@ class OneByOne(Linear):
 
     def _score_terms(self, state: State, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
         """One example's score: the same sum in the same order, with only the weights that it needs."""
-        weights, out = np.empty(len(columns) + 1), np.empty(1)
+        weights, out = buffers.empty(len(columns) + 1), buffers.empty(1)
         seen = columns < state.features
         read_some(state.geometry, state.ledger.examples, np.where(seen, columns, np.uint32(0)), weights)
         weights[1:][~seen] = self._unseen_weight(state)
@@ -188,7 +192,7 @@ class OneByOne(Linear):
             columns = np.minimum(columns, np.uint32(state.features))
             state = state.copy()
             state.make_room(state.features + 1)
-        out = np.empty(1)
+        out = buffers.empty(1)
         self._scorer(state)(row_of(columns, values), True, out)
         return float(out[0])
 

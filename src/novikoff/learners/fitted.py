@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Generic, TypeVar
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import not_fitted
 from novikoff.learners.estimator import Estimator
 from novikoff.stream import door

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from novikoff._arrays import np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
@@ -142,7 +143,7 @@ class Following:
                 if self.reading.options.bad_lines != "skip":
                     raise InputError(f"{batch.where(at)}: {problem}") from None
                 self.reading.left_out["range"] += 1
-                if isinstance(signs, np.ndarray):
+                if buffers.is_array(signs):
                     signs[at] = self.sides.nothing
                 start = at + 1
                 continue

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
-from novikoff._arrays import np
+from novikoff._compiled.lazy_numpy import np
 from novikoff._dicts import Terms, desk, reader
 from novikoff._jit import Like
 from novikoff._machine import pack

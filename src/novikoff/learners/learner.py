@@ -11,7 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
-from novikoff._arrays import ArrayLike, NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.estimator import seeded, truth, whole
 from novikoff.learners.fitted import Fitted
@@ -33,7 +34,7 @@ TIES = {"positive": 1.0, "negative": -1.0}
 FIT_SETTINGS = ("passes", "shuffle", "random_state")
 """Settings that say how fit goes over its rows; a run may go on with others."""
 
-Orders: TypeAlias = Iterable[NDArray[np.int64] | None]
+Orders: TypeAlias = "Iterable[NDArray[np.int64] | None]"
 """The order of the rows in each pass; None is the given order."""
 IN_GIVEN_ORDER: Orders = (None,)
 """One pass."""
@@ -315,7 +316,7 @@ class Learner(Fitted[State], ABC):
             labels,
             features,
             known,
-            np.dtype(kind),
+            buffers.dtype(kind),
             self._run_settings(),
             feature_sample=self._fresh_sample(kind),
         )
@@ -421,7 +422,7 @@ class Learner(Fitted[State], ABC):
     @property
     def classes_(self) -> NDArray[Any]:
         """The two labels: the score is positive for the second."""
-        return np.array(self._learned("classes_").labels.known())
+        return buffers.array(self._learned("classes_").labels.known())
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -485,7 +486,7 @@ class Learner(Fitted[State], ABC):
         passes, places = np.divmod(times, rows)
         if record is None:
             return places
-        found = np.empty(len(times), np.int64)
+        found = buffers.empty(len(times), "int64")
         for number in np.unique(passes).tolist():
             chosen = passes == number
             found[chosen] = permutation(record["seed"], number, rows)[places[chosen]]

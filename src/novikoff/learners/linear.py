@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.learners.learner import TIES
 from novikoff.learners.slotted import Slotted
 from novikoff.learners.state import State

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.raw_rows import encode_one
 from novikoff.parts.geometry import limit

@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
 from novikoff.errors import InputError
 from novikoff.learners.estimator import positive

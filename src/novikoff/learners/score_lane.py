@@ -12,7 +12,8 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._dicts import Terms, desk, reader
 from novikoff._jit import Like
 from novikoff._machine import pack
@@ -24,7 +25,7 @@ from novikoff.stream.door import LARGEST_INDEX
 
 UNUSUAL = float("nan")
 NEVER_LEARNED = LARGEST_INDEX - 1  # a column that no feature with a name has
-NOTHING = np.zeros(0, np.uint32)
+NOTHING = buffers.zeros(0, "uint32")
 
 Score = Callable[[State, Any], float | None]
 """score(state, x) → the score; NaN where x must go the way around, None where the lane is of another state."""
@@ -61,10 +62,10 @@ class ScoreLane:
             self.buffers.clear()
         layout = struct.Struct(f"{terms}I{terms}{self.kind.char}")
         buffer = bytearray(layout.size)
-        indices = np.frombuffer(buffer, np.uint32, terms)
-        values = np.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
+        indices = buffers.frombuffer(buffer, "uint32", terms)
+        values = buffers.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
         room = Terms(desk(), indices, values)
-        return layout.pack_into, buffer, np.empty(terms + 1), pack(room), room
+        return layout.pack_into, buffer, buffers.empty(terms + 1), pack(room), room
 
     def scores(self, state: State) -> Score:
         """A function whose names are all its own, to be made anew after the lane was refreshed."""
@@ -109,8 +110,8 @@ class ScoreLane:
         if x.dtype is not self.kind or x.ndim != 1 or x.size != self.asked.features or x.size == 0:
             return UNUSUAL
         if self.dense is None:
-            values = np.zeros(2, self.kind)
-            weights = np.zeros(1)
+            values = buffers.zeros(2, self.kind)
+            weights = buffers.zeros(1)
             self.dense = score_dense.bound(self.block, Like(self.asked), values[::2], NOTHING, values, weights)
         free = self.buffers[x.size]
         room = free.pop() if free else self._buffers(x.size)

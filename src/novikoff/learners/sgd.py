@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
-from novikoff._arrays import np
+from novikoff._compiled.lazy_numpy import np
 from novikoff.errors import InputError
 from novikoff.learners.estimator import not_negative, one_of, positive, within
 from novikoff.learners.state import State

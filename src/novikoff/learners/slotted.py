@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._records import NamedTuple
 from novikoff.errors import InputError
 from novikoff.learners.learner import IN_GIVEN_ORDER, Learner, Orders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._arrays import NDArray
+from novikoff._compiled.lazy_numpy import NDArray
 from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from novikoff._arrays import ArrayLike
+from novikoff._compiled.lazy_numpy import ArrayLike
 from novikoff.learners.events import OneByOne
 
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, generic
 from novikoff._machine import element
 from novikoff._records import NamedTuple
@@ -49,10 +50,10 @@ def adagrad(
     """`tail` is for averages without penalties."""
     lazy = l1 > 0.0 or l2 > 0.0
     return AdaGrad(
-        slots=np.zeros((slots, 2), kind),
-        seen=np.zeros(slots if lazy else 0),
-        sums=np.zeros(slots if average else 0),
-        scalars=np.zeros(2),
+        slots=buffers.zeros((slots, 2), kind),
+        seen=buffers.zeros(slots if lazy else 0),
+        sums=buffers.zeros(slots if average else 0),
+        scalars=buffers.zeros(2),
         bias=float(bias),
         rate=rate,
         l1=l1,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._machine import element, put
 from novikoff._records import NamedTuple
 from novikoff.parts.averages import mean, raised
@@ -32,9 +33,9 @@ class Averaged(NamedTuple):
 def additive(
     slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: bool, tail: float = 1.0
 ) -> Additive | Averaged:
-    zeros = np.zeros(slots, kind)
+    zeros = buffers.zeros(slots, kind)
     if average:
-        return Averaged(zeros, np.zeros(slots), float(bias), schedule, tail)
+        return Averaged(zeros, buffers.zeros(slots), float(bias), schedule, tail)
     return Additive(zeros, float(bias), schedule)
 
 

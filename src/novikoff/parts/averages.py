@@ -10,7 +10,7 @@ Only weights that move are touched; a geometry's `sums` are Σ (t−1)^p·δ, an
 
 from __future__ import annotations
 
-from novikoff._arrays import np
+from novikoff._compiled.lazy_numpy import np
 from novikoff._jit import compiled
 
 LONGEST = 20.0

@@ -21,7 +21,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
 from novikoff._records import NamedTuple
 from novikoff.parts.adagrad import AdaGrad
@@ -71,11 +72,11 @@ class Council(NamedTuple):
 
 def council(slots: int, kind: Any, *, bias: bool, **settings: float) -> Council:
     empty = Council(
-        slots=np.zeros((slots, PARTS), kind),
-        sums=np.zeros((slots, 2)),
-        scalars=np.zeros(SCALARS),
-        example=np.zeros(slots, kind),
-        notes=np.zeros(NOTES),
+        slots=buffers.zeros((slots, PARTS), kind),
+        sums=buffers.zeros((slots, 2)),
+        scalars=buffers.zeros(SCALARS),
+        example=buffers.zeros(slots, kind),
+        notes=buffers.zeros(NOTES),
         bias=float(bias),
         **settings,
     )

@@ -21,7 +21,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart, generic
 from novikoff._machine import ask, element
 from novikoff._records import NamedTuple
@@ -315,10 +316,10 @@ class FeatureSample:
     data."""
 
     def __init__(self, kind: Any = "float64") -> None:
-        self.kind = np.dtype(kind)
-        clock = np.zeros(4, np.int64)
+        self.kind = buffers.dtype(kind)
+        clock = buffers.zeros(4, "int64")
         clock[NEXT] = 1
-        self.moments = Moments(np.zeros(0, np.uint32), np.zeros((1, PARTS), self.kind), clock)
+        self.moments = Moments(buffers.zeros(0, "uint32"), buffers.zeros((1, PARTS), self.kind), clock)
         self.direct = 1  # rows of a table that has one for each slot; 0 for a hash table
 
     @classmethod
@@ -371,10 +372,10 @@ class FeatureSample:
         """Return the numbers of the sampled examples in before + 1 … after, and their rows in a batch that was learned
         in this order."""
         if not self.is_kept:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+            return buffers.zeros(0, "int64"), buffers.zeros(0, "int64")
         start = next_sampled.function(before)
         most = max(0, min(after - start + 1, FIRST + PER_OCTAVE * 64 + after // LARGEST))
-        times = np.zeros(most, np.int64)
+        times = buffers.zeros(most, "int64")
         times = times[: list_sampled(start, after, times)]
         learned = order[weights[order] != 0.0] if len(weights) else order
         return times, learned[times - (before + 1)]
@@ -402,7 +403,7 @@ class FeatureSample:
         from novikoff.stream.terms import tidied
 
         t = int(self.moments.clock[NEXT])
-        record_rows(self.moments, tidied(rows, i, i + 1, features), np.zeros(0), t - 1, t, features + 1, True)
+        record_rows(self.moments, tidied(rows, i, i + 1, features), buffers.zeros(0), t - 1, t, features + 1, True)
 
     # --- Room ---
 
@@ -422,12 +423,12 @@ class FeatureSample:
         little."""
         if self.direct and slots <= MOST_DIRECT:
             self.direct = size = max(slots, min(2 * self.direct, MOST_DIRECT))
-            self.moments = self.moments._replace(table=np.zeros((size, PARTS), self.kind))
+            self.moments = self.moments._replace(table=buffers.zeros((size, PARTS), self.kind))
             return
         self.direct, size = 0, SMALLEST_TABLE
         while 4 * needed > 3 * size:
             size *= 2
-        self.moments = self.moments._replace(keys=np.zeros(size, np.uint32), table=np.zeros((size, PARTS), self.kind))
+        self.moments = self.moments._replace(keys=buffers.zeros(size, "uint32"), table=buffers.zeros((size, PARTS), self.kind))
 
     def copy(self) -> FeatureSample:
         made = FeatureSample(self.kind)
@@ -441,10 +442,10 @@ class FeatureSample:
         """Return the columns of the features that the sample has met, in ascending order, and COUNT, SHIFT, SUM and
         SQUARES of each."""
         met = int(self.moments.clock[MET])
-        columns, columns_2 = np.zeros(met, np.uint32), np.zeros(met, np.uint32)
-        places, places_2 = np.zeros(met, np.int64), np.zeros(met, np.int64)
-        found = np.zeros((met, PARTS), self.kind)
-        export(self.moments, columns, places, columns_2, places_2, np.zeros(RADIX, np.int64), found)
+        columns, columns_2 = buffers.zeros(met, "uint32"), buffers.zeros(met, "uint32")
+        places, places_2 = buffers.zeros(met, "int64"), buffers.zeros(met, "int64")
+        found = buffers.zeros((met, PARTS), self.kind)
+        export(self.moments, columns, places, columns_2, places_2, buffers.zeros(RADIX, "int64"), found)
         return columns, found
 
     def _centred(self) -> tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -461,7 +462,7 @@ class FeatureSample:
         It is known where a sampled example has a value other than 0; elsewhere the estimate is 0.
         """
         columns, count, mean, squares = self._centred()
-        deviations, known = np.zeros(features), np.zeros(features, np.bool_)
+        deviations, known = buffers.zeros(features), buffers.zeros(features, "bool")
         share = np.minimum(count / max(1, self.weight), 1.0)
         with np.errstate(over="ignore", invalid="ignore"):
             found = np.sqrt(squares / max(1, self.weight) + share * (1.0 - share) * mean**2)
@@ -476,7 +477,7 @@ class FeatureSample:
         if not self.is_kept:
             return {}
         columns, found = self.as_arrays()
-        counts = np.array([self.sampled, self.weight], np.int64)
+        counts = buffers.array([self.sampled, self.weight], "int64")
         return {"sample.counts": counts, "sample.columns": columns, "sample.moments": found}
 
     @classmethod
@@ -498,7 +499,7 @@ class FeatureSample:
 
     def _load(self, sampled: int, weight: int, columns: Any, found: Any, features: int) -> None:
         self._make_table(len(columns), features + 1)
-        fill(self.moments, np.ascontiguousarray(columns), np.ascontiguousarray(found))
+        fill(self.moments, buffers.ascontiguousarray(columns), buffers.ascontiguousarray(found))
         self.moments.clock[SAMPLED], self.moments.clock[WEIGHT] = sampled, weight
 
     # --- Shards ---
@@ -507,7 +508,7 @@ class FeatureSample:
         """Add the sample of other examples to this one."""
         (mine, *a), (theirs, *b) = self._centred(), other._centred()
         columns = np.union1d(mine, theirs).astype(np.uint32)
-        both = np.zeros((2, 3, len(columns)))
+        both = buffers.zeros((2, 3, len(columns)))
         both[0][:, np.searchsorted(columns, mine)] = a
         both[1][:, np.searchsorted(columns, theirs)] = b
         (n, mean, squares), (m, mean_2, squares_2) = both
@@ -515,7 +516,7 @@ class FeatureSample:
         with np.errstate(over="ignore", invalid="ignore"):
             apart = np.where(n * m > 0.0, away * away * (n * share), 0.0)
         mean = np.where(n == 0.0, mean_2, mean + away * share)
-        found = np.stack([n + m, mean, np.zeros(len(columns)), squares + squares_2 + apart], axis=1)
+        found = np.stack([n + m, mean, buffers.zeros(len(columns)), squares + squares_2 + apart], axis=1)
         if len(columns) > max(MOST_MET, MOST_DIRECT):  # those that most examples have
             most = np.sort(np.lexsort((columns, -(n + m)))[:MOST_MET])
             columns, found = columns[most], found[most]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, generic
 from novikoff._machine import element, in_range
 from novikoff.stream.rows import Rows, Seen, first, is_term, last, measure, origin, slot
@@ -156,7 +157,7 @@ def read_some(geometry: Any, t: int, indices: NDArray[np.uint32], out: NDArray[n
 
 def filled(shape: tuple[int, ...], fill: Any, kind: Any) -> NDArray[Any]:
     """Zeros are memory as the system gives it, which costs nothing before it is written."""
-    return np.zeros(shape, kind) if fill == 0.0 else np.full(shape, fill, kind)
+    return buffers.zeros(shape, kind) if fill == 0.0 else buffers.full(shape, fill, kind)
 
 
 def resized(geometry: G, slots: int) -> G:
@@ -176,4 +177,4 @@ def resized(geometry: G, slots: int) -> G:
 def arrays(geometry: Any) -> dict[str, NDArray[Any]]:
     """The state of a geometry by field; its numbers are settings."""
     kept = ((name, value) for name, value in geometry._asdict().items() if name not in DERIVED)
-    return {name: value for name, value in kept if isinstance(value, np.ndarray)}
+    return {name: value for name, value in kept if buffers.is_array(value)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_brief, generic
 from novikoff._machine import unpacked
 from novikoff._records import NamedTuple

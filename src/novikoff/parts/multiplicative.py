@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, generic
 from novikoff._machine import dense_sums, element, put
 from novikoff._steps import dense_powers, sparse_powers

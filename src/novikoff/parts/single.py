@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_brief
 from novikoff._machine import dense_sums, unpacked
 from novikoff._records import NamedTuple

@@ -10,9 +10,7 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
 from novikoff.errors import InputError
 from novikoff.stream.made.checks import whole
 from novikoff.stream.made.worst import WORST, drifting_disjunction, irrelevant, orthonormal

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from novikoff._arrays import NDArray, np, room
 from novikoff._bytes import signed
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uint64, uninitialised
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
 from novikoff.stream.hashing import is_negative, slot_of
 
 FILTER_BITS = 16
-_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_ZERO, _ONE = uint64(0), uint64(1)
 
 
 class Slots(NamedTuple):
@@ -44,13 +46,13 @@ class Slots(NamedTuple):
 def slots(terms: int, *, bits: int, signed: bool, named: bool, largest: bool = False) -> Slots:
     """Room for so many terms; `named` where names are wanted for them. Memory that is never written costs nothing."""
     return Slots(
-        indices=room(terms, np.uint32),
-        values=room(terms, np.float32),
-        hashes=room(terms, np.uint64),
-        spans=room((terms if named or bits == 0 else 0, 4), np.int64),
-        table=room(1 << max(4, (4 * terms - 1).bit_length()), np.uint32),
-        filter=np.zeros(1 << (FILTER_BITS - 6), np.uint64),
-        used=np.zeros(max(1, (1 << bits) >> 6) if bits else 0, np.uint64),
+        indices=uninitialised(terms, "uint32"),
+        values=uninitialised(terms, "float32"),
+        hashes=uninitialised(terms, "uint64"),
+        spans=uninitialised((terms if named or bits == 0 else 0, 4), "int64"),
+        table=uninitialised(1 << max(4, (4 * terms - 1).bit_length()), "uint32"),
+        filter=buffers.zeros(1 << (FILTER_BITS - 6), "uint64"),
+        used=buffers.zeros(max(1, (1 << bits) >> 6) if bits else 0, "uint64"),
         mask=(1 << bits) - 1 if bits else -1,
         signed=int(signed),
         largest=int(largest),

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import SPARSE, InputError, needed
 from novikoff.stream.labels import missing_label
 from novikoff.stream.options import Options, checked

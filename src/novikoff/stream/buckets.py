@@ -16,9 +16,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError
 from novikoff.stream.row_records import Fields, Words, count_records, encode, list_records, scatter
 

@@ -19,8 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from novikoff._arrays import NDArray, np
 from novikoff._bytes import fold, word
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, compiled
 from novikoff.errors import InputError
 from novikoff.stream.formats.contract import Parsed
@@ -35,8 +37,8 @@ WORDS = 8
 RECORD_SIZE = 1 << 22  # bytes of a record, about
 END = 24  # bytes after the trailer: its length, its checksum, magic
 WEIGHTS, GROUPS, VALUES, NUMBERS = 1, 2, 4, 8
-_K0: Any = np.uint64(K0)
-_K1: Any = np.uint64(K1)
+_K0: Any = uint64(K0)
+_K1: Any = uint64(K1)
 
 
 def _checksum(content: NDArray[np.uint8]) -> Any:
@@ -130,7 +132,7 @@ class _Piece(NamedTuple):
         return bool(len(self.weights)), bool(len(self.groups)), self.width, self.numbers
 
     def size(self) -> int:
-        return sum(array.nbytes for array in self if isinstance(array, np.ndarray))
+        return sum(array.nbytes for array in self if buffers.is_array(array))
 
 
 def _joined(pieces: list[_Piece]) -> _Piece:

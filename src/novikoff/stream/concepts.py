@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any, TypedDict, Unpack
 
-import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from novikoff._compiled.lazy_numpy import np
 from novikoff.errors import InputError
 from novikoff.stream.made import formulas, real_concepts
 from novikoff.stream.made.checks import share, whole

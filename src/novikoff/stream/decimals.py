@@ -24,11 +24,12 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart, primitive
 from novikoff._machine import element
 
-Bytes: TypeAlias = NDArray[np.uint8]
+Bytes: TypeAlias = "NDArray[np.uint8]"
 
 DIGITS = 18  # all numbers of so many digits are below 2⁶³
 FULL = 10 ** (DIGITS - 1)  # the least number of so many digits
@@ -53,10 +54,10 @@ def _fives() -> NDArray[np.int64]:
         bits = power.bit_length()
         scaled = (power << 126 >> bits) if q >= 0 else (1 << 125 + bits) // power
         words += [scaled >> 63, scaled & WHOLE]
-    return np.array(words, np.int64)
+    return buffers.array(words, "int64")
 
 
-TENS = np.array([10.0**k for k in range(23)])
+TENS = buffers.array([10.0**k for k in range(23)])
 FIVES = _fives()
 
 
@@ -278,7 +279,7 @@ def _settle(buffer: Bytes, start: int, last: int, q: int, bits: int, limbs: Any)
 
 
 def _settled(buffer: Bytes, start: int, last: int, q: int, bits: int) -> int:
-    return _settle(buffer, start, last, q, bits, np.zeros(2 * LIMBS, np.int64))
+    return _settle(buffer, start, last, q, bits, buffers.zeros(2 * LIMBS, "int64"))
 
 
 def _settled_code(numba: Any, *types: Any) -> Any:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from novikoff._arrays import NDArray, np
 from novikoff._bytes import signed
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, compiled, compiled_brief
 from novikoff.stream.hashing import K2
 
 EMPTY = -1
-_MIXER: Any = np.uint64(K2)
+_MIXER: Any = uint64(K2)
 
 
 # Numbers as keys differ in their highest bits only, which a product alone would leave where they are.
@@ -63,8 +65,8 @@ class NameTable:
     """Numbers for names, in the order in which they came."""
 
     def __init__(self) -> None:
-        self.keys = np.zeros(1024, np.uint64)
-        self.numbers = np.full(1024, EMPTY, np.int64)
+        self.keys = buffers.zeros(1024, "uint64")
+        self.numbers = buffers.full(1024, EMPTY, "int64")
         self.count = 0
 
     def add(self, h: Any, number: int) -> None:
@@ -75,13 +77,13 @@ class NameTable:
 
     def _grow(self) -> None:
         keys, numbers = self.keys, self.numbers
-        self.keys, self.numbers = np.zeros(4 * len(keys), np.uint64), np.full(4 * len(keys), EMPTY, np.int64)
+        self.keys, self.numbers = buffers.zeros(4 * len(keys), "uint64"), buffers.full(4 * len(keys), EMPTY, "int64")
         for h, number in zip(keys[numbers != EMPTY], numbers[numbers != EMPTY].tolist(), strict=True):
             put_in(h, number, self.keys, self.numbers)
 
     def numbers_of(self, hashes: NDArray[np.uint64], new: Callable[[int], int]) -> NDArray[np.uint32]:
         """The number of each name; `new` is asked for that of the name at a position that was never seen."""
-        out = np.empty(len(hashes), np.uint32)
+        out = buffers.empty(len(hashes), "uint32")
         at = look_up(hashes, 0, self.keys, self.numbers, out)
         while at < len(hashes):
             self.add(hashes[at], new(at))

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from novikoff._arrays import ArrayLike, NDArray, np
+from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
 from novikoff._records import NamedTuple
 from novikoff.errors import InputError, of_sklearn
 from novikoff.stream.rows import Dense, Rows, Sparse

@@ -19,10 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import PADDING
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._records import NamedTuple
 from novikoff.errors import InputError, UnknownColumnsWarning, levels_to_user
 from novikoff.stream.feed import Block

@@ -13,9 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._records import dataclass, replace
 from novikoff.errors import InputError, LabelError
 from novikoff.stream.buckets import Buckets, Sizes, Sorted

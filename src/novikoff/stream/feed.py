@@ -16,8 +16,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._records import NamedTuple
 from novikoff.errors import InputError, needed
 
@@ -39,7 +40,7 @@ class Block:
     """Some records: text[PADDING:stop], with PADDING bytes of room on both sides."""
 
     def __init__(self, size: int = BLOCK) -> None:
-        self.text: NDArray[np.uint8] = np.zeros(PADDING + size + 1 + PADDING, np.uint8)
+        self.text: NDArray[np.uint8] = buffers.zeros(PADDING + size + 1 + PADDING, "uint8")
         self.stop = PADDING
         self.come = 0
         """How many bytes of text it was."""
@@ -50,7 +51,7 @@ class Block:
         return len(self.text) - 2 * PADDING - 1
 
     def grow(self) -> None:
-        larger = np.zeros(PADDING + 2 * self.size + 1 + PADDING, np.uint8)
+        larger = buffers.zeros(PADDING + 2 * self.size + 1 + PADDING, "uint8")
         larger[: len(self.text)] = self.text
         self.text = larger
 
@@ -107,7 +108,7 @@ class Feed:
         self.title, self.file = title, file
         self.status = status
         """Of a regular file."""
-        self.tail: Any = np.zeros(0, np.uint8)
+        self.tail: Any = buffers.zeros(0, "uint8")
         self.size, self.waits = size, waits
         """How many bytes there must be, where that is known; the number of a pipe, to see whether more is there."""
         self.taken = 0
@@ -123,7 +124,7 @@ class Feed:
             content += memoryview(piece)[:count]
             if count == 0 or b"\n" in content:
                 break
-        self.tail = np.frombuffer(content, np.uint8)
+        self.tail = buffers.frombuffer(content, "uint8")
         return content
 
     def _ahead(self, size: int) -> bytes:
@@ -159,7 +160,7 @@ class Feed:
                 break
             if at == PADDING + block.size:
                 self._make_longer(block)
-        self.tail = np.concatenate([block.text[end:at], self.tail])
+        self.tail = buffers.concatenate([block.text[end:at], self.tail])
         block.end_at(end, self.title)
         return end > PADDING
 

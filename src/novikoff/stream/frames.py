@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
+from novikoff._compiled.lazy_numpy import np
 from novikoff.stream.column_names import unique_names
 from novikoff.stream.raw_values import is_missing
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import LabelError
 from novikoff.stream.classes import Classes, coded, ordered, same_kind
 from novikoff.stream.labels import Labels, merged_label, plain

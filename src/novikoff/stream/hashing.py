@@ -16,16 +16,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._arrays import NDArray, np
 from novikoff._bytes import fold, word
 from novikoff._bytes import signed as signed_number
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, compiled
 
 K0, K1, K2 = 0xA0761D6478BD642F, 0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3
-_K0: Any = np.uint64(K0)
-_K1: Any = np.uint64(K1)
-_K2: Any = np.uint64(K2)
-_ALL: Any = np.uint64(2**64 - 1)
+_K0: Any = uint64(K0)
+_K1: Any = uint64(K1)
+_K2: Any = uint64(K2)
+_ALL: Any = uint64(2**64 - 1)
 _U64 = 2**64 - 1
 DEFAULT_BITS = 18
 MOST_BITS = 31

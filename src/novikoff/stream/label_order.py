@@ -11,7 +11,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled_brief
 from novikoff.errors import SortedLabelsWarning, levels_to_user
 
@@ -131,7 +132,7 @@ class LabelOrder:
         self._tally[LAST] = theirs[LAST]
 
     def _add_pending(self) -> None:
-        codes = self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending)
+        codes = self._pending[0] if len(self._pending) == 1 else buffers.concatenate(self._pending)
         self._pending, self._waiting = [], 0
         tally_labels(codes, 0 if codes.itemsize == 1 else -1, self._tally)
         self._wait_for = min(MAX_PENDING_EXAMPLES, max(1, int(self._tally[EXAMPLES]) // 4))
@@ -194,6 +195,6 @@ class LabelOrder:
 
 
 def _empty_tally(classes: int) -> NDArray[np.int64]:
-    tally = np.zeros(COUNTS + classes, np.int64)
+    tally = buffers.zeros(COUNTS + classes, "int64")
     tally[LAST] = NO_LABEL
     return tally

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError, LabelError, TooManyLabels
 
 NEAR = 1 << 16  # labels
@@ -76,7 +77,7 @@ class Labels:
         for label in (plain(y[0]), low, high):  # in the order of arrival
             known.sign(label)
         upper, lower = int(known.sign(high)), int(known.sign(low))
-        return np.asarray(y == high).view(np.int8) * np.int8(upper - lower) + np.int8(lower), known
+        return np.asarray(y == high).view("int8") * np.int8(upper - lower) + np.int8(lower), known
 
     def sign(self, label: Any) -> float:
         """−1 or +1 for one label, which becomes known if it was not."""
@@ -159,7 +160,7 @@ def one_against_the_rest(positive: str) -> Labels:
 
 def merge_others(y: NDArray[Any], positive: str) -> NDArray[Any]:
     """Replace all labels but one by the name of the rest: the other label if there is only one, else "not …"."""
-    is_positive = np.array([str(label) == positive for label in y.tolist()], np.bool_)
+    is_positive = buffers.array([str(label) == positive for label in y.tolist()], "bool")
     if not is_positive.any():
         raise InputError(f"--positive {positive}: no example has that label; there are others only.")
     labels = one_against_the_rest(positive)
@@ -186,7 +187,7 @@ def in_two(y: NDArray[Any]) -> tuple[Any, Any, NDArray[np.bool_]] | None:
     sorting."""
     if y.dtype.kind not in "biuf" or not y.size:
         return None
-    is_other = np.zeros(y.size, np.bool_)
+    is_other = buffers.zeros(y.size, "bool")
     first = other = y[0]
     for start in range(0, y.size, IN_CACHE):  # parts are compared twice while they are in the cache
         part, differs = y[start : start + IN_CACHE], is_other[start : start + IN_CACHE]
@@ -201,7 +202,7 @@ def in_two(y: NDArray[Any]) -> tuple[Any, Any, NDArray[np.bool_]] | None:
 
 
 def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
-    return positive.view(np.int8) * np.int8(2) - np.int8(1)
+    return positive.view("int8") * np.int8(2) - np.int8(1)
 
 
 def arranged(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
@@ -211,10 +212,10 @@ def arranged(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[
         low, high = int(y.min()), int(y.max())
         if high - low < NEAR and low >= -(2**62) and high < 2**62:
             places = np.subtract(y, low, dtype=np.int64, casting="unsafe")
-            first = np.full(high - low + 1, y.size, np.int64)
+            first = buffers.full(high - low + 1, y.size, "int64")
             first[places[::-1]] = np.arange(y.size - 1, -1, -1)  # of several, the last one that is written stays
             found = np.flatnonzero(first < y.size)
-            numbers = np.zeros(len(first), np.int64)
+            numbers = buffers.zeros(len(first), "int64")
             numbers[found] = np.arange(len(found))
             return (found + low).astype(y.dtype), first[found], numbers[places]
     if y.dtype.kind == "c":
@@ -228,7 +229,7 @@ def arranged(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[
 
 def plain(label: Any) -> Any:
     """NumPy's scalars as Python's; whole floats as integers, so that 1 and 1.0 are one label."""
-    value = label.item() if isinstance(label, np.generic) else label
+    value = label.item() if buffers.is_numpy_number(label) else label
     if isinstance(value, float):
         if not math.isfinite(value):
             raise LabelError("Input y contains NaN or infinity: every row needs a label.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.stream.dictionary import NameTable
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Sparse

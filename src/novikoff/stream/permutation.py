@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
 
 ALGORITHM = "splitmix64-keys"

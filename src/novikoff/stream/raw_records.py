@@ -13,8 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-
+from novikoff._compiled.lazy_numpy import np
 from novikoff._records import asdict, replace
 from novikoff.errors import InputError
 from novikoff.stream import formats, frames

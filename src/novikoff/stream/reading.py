@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from novikoff._arrays import NDArray, is_foreign, is_settled, np, of_numpy
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import Buffer, as_numpy, without_numpy
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError, LabelError, TooManyNames
 from novikoff.stream import builtin, formats
@@ -74,10 +76,10 @@ class Batch:
         return replace(self, rows=rows, parsed=of_some)
 
     def settled(self) -> Batch:
-        """The same with NumPy's arrays, where that is there (see `_arrays.py`)."""
-        if not (is_foreign(self.parsed.keys) and is_settled()):
+        """The same with NumPy's arrays, where that is there (see `_compiled/buffers.py`)."""
+        if type(self.parsed.keys) is not Buffer or without_numpy():
             return self
-        return replace(self, rows=of_numpy(self.rows), parsed=of_numpy(self.parsed))
+        return replace(self, rows=as_numpy(self.rows), parsed=as_numpy(self.parsed))
 
     def where(self, i: int) -> str:
         """file:line of example i."""
@@ -431,7 +433,7 @@ def _joined(used: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     for words in used:
         together |= int.from_bytes(words.tobytes(), "little")
         size = max(size, words.nbytes)
-    return np.frombuffer(together.to_bytes(size, "little"), np.uint64)
+    return buffers.frombuffer(together.to_bytes(size, "little"), "uint64")
 
 
 def is_builtin(title: str) -> bool:
@@ -451,15 +453,15 @@ def _builtin(title: str) -> Batch:
     codes = {label: k for k, label in enumerate(dict.fromkeys(labels.tolist()))}
     parsed = Parsed(
         rows=rows,
-        keys=np.array([codes[label] for label in labels.tolist()], np.uint64),
+        keys=buffers.array([codes[label] for label in labels.tolist()], "uint64"),
         label=lambda i: labels[i].item(),
-        weights=np.zeros(0),
+        weights=buffers.zeros(0),
         line_of=np.arange(len(labels)),
         lines=len(labels),
         features=width,
         problems=[],
-        hashes=np.zeros(0, np.uint64),
-        spans=np.zeros((0, 4), np.int64),
+        hashes=buffers.zeros(0, "uint64"),
+        spans=buffers.zeros((0, 4), "int64"),
     )
     return Batch(rows, parsed, title, 0, width, table=True)
 

@@ -11,11 +11,9 @@ Columns are 32 bits each, values 32 or 64 bits; rows of a table have values only
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
 
 HEADER_WORDS = 4
@@ -24,7 +22,7 @@ SET_SHIFT = 31
 SET_MASK = (1 << 31) - 1
 WEIGHT_BIT = 62
 
-Words = NDArray[np.int64]
+Words: TypeAlias = "NDArray[np.int64]"
 
 
 class Fields(NamedTuple):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from novikoff._arrays import NDArray, np
 from novikoff._columns import (
     BLOCK,
     dense_columns,
@@ -25,6 +24,7 @@ from novikoff._columns import (
     sparse_columns_5,
     square,
 )
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart, generic
 from novikoff._machine import LANES, ask, dense_sums, dense_two, element, grow, sparse_sums
 from novikoff._records import NamedTuple

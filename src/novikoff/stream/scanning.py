@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING, equal, lowest, ones, spread, upto
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, compiled
 
 BEYOND = 24  # marks after the last one that may be looked at, eight terms being read at a time
-_ZERO: Any = np.uint64(0)
-_ONE: Any = np.uint64(1)
-_LAST: Any = np.uint64(63)
+_ZERO: Any = uint64(0)
+_ONE: Any = uint64(1)
+_LAST: Any = uint64(63)
 
 
 def _terms(

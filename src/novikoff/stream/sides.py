@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from typing import Any, Generic, TypeVar
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled_brief
 from novikoff.errors import LabelError
 from novikoff.stream.classes import Classes, LabelSets
@@ -43,7 +44,7 @@ class _Told(ABC, Generic[L]):
         self.labels: L = labels
         self.leave_out = leave_out
         self.table = NameTable()
-        self.codes: NDArray[Any] = np.zeros(0, np.int64)
+        self.codes: NDArray[Any] = buffers.zeros(0, "int64")
         self.absent = 0
         """How many examples of the last batch are to be left out."""
 
@@ -61,8 +62,8 @@ class _Told(ABC, Generic[L]):
 
         numbers = self.table.numbers_of(batch.parsed.keys, number)
         if new:
-            self.codes = np.concatenate([self.codes, np.array(new, self.codes.dtype)])
-        out: NDArray[Any] = np.empty(len(numbers), self.codes.dtype)
+            self.codes = buffers.concatenate([self.codes, buffers.array(new, self.codes.dtype)])
+        out: NDArray[Any] = buffers.empty(len(numbers), self.codes.dtype)
         self.absent = look_up_codes(numbers, self.codes, self.nothing, out)
         if self.absent and self.leave_out is not None:
             self.leave_out["label"] += self.absent
@@ -99,7 +100,7 @@ class Sides(_Told[Labels]):
 
     def __init__(self, labels: Labels, *, leave_out: Counter[str] | None = None) -> None:
         super().__init__(labels, leave_out=leave_out)
-        self.codes = np.zeros(0, np.int8)
+        self.codes = buffers.zeros(0, "int8")
 
     def _number(self, label: Any) -> int:
         if self.labels.rest:
@@ -131,15 +132,15 @@ class SetsOfNumbers(_Told[Classes]):
         if told is not None:
             starts, values = told[0], told[1][: told[0][-1]]
             distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-            numbers = np.zeros(len(distinct), np.int64)
+            numbers = buffers.zeros(len(distinct), "int64")
             for k in np.argsort(first):  # in the order of arrival
                 numbers[k] = self.labels.number(plain(distinct[k]))
             return LabelSets(starts.copy(), numbers[inverse])
         codes = super().of(batch)
         members = [self.sets[code] if code >= 0 else [] for code in codes.tolist()]
-        lengths = np.array([len(m) for m in members], np.int64)
-        together = np.array([c for m in members for c in m], np.int64)
-        return LabelSets(np.concatenate([[0], np.cumsum(lengths)]), together, absent=codes < 0)
+        lengths = buffers.array([len(m) for m in members], "int64")
+        together = buffers.array([c for m in members for c in m], "int64")
+        return LabelSets(buffers.concatenate([[0], np.cumsum(lengths)]), together, absent=codes < 0)
 
     def left_out(self, codes: LabelSets) -> NDArray[np.bool_] | None:
         return codes.absent if codes.absent is not None and codes.absent.any() else None

@@ -10,10 +10,8 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import PADDING, word
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
 from novikoff._machine import element
 from novikoff.stream.dictionary import EMPTY, place

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
 from novikoff._machine import element
 from novikoff.stream.rows import Dense, Rows, Sparse, cut, first, how_many, inside, last, proper, slot

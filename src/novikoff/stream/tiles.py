@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from novikoff._arrays import NDArray, np
 from novikoff._bytes import PADDING
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, primitive
 from novikoff.stream.feed import NEWLINE
 
@@ -42,7 +43,7 @@ the file and -1 where it can't be read."""
 
 
 def tile_text(size: int) -> NDArray[np.uint8]:
-    return np.zeros(PADDING + size + 1 + PADDING, np.uint8)
+    return buffers.zeros(PADDING + size + 1 + PADDING, "uint8")
 
 
 @compiled

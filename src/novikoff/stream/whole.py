@@ -6,9 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError
 from novikoff.stream.batches import Gathered
 from novikoff.stream.labels import merge_others

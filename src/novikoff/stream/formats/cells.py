@@ -8,12 +8,11 @@ same way, so that a record with a mistake leaves nothing behind.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple, TypeAlias
 
 from novikoff._bytes import eight_cells, word
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart, generic
 from novikoff.stream.bag import Slots, finished_row, put
 from novikoff.stream.decimals import decimal
@@ -22,7 +21,7 @@ from novikoff.stream.formats.records import RETURN
 from novikoff.stream.formats.words import NoWords, Words, put_text
 from novikoff.stream.hashing import hash_of
 
-Bytes = NDArray[np.uint8]
+Bytes: TypeAlias = "NDArray[np.uint8]"
 REASONS = {
     1: ("cells", "expected {expected} cells, but {came} came."),
     2: ("quotes", "a quote stands inside a cell, at {came}: write it twice, and quotes around the cell."),
@@ -36,13 +35,13 @@ REASONS = {
 }
 CELLS, STRAY, UNENDED, NO_LABEL, LABEL, NUMBER, RANGE, MISSING, WEIGHT = REASONS
 BLANK = ABSENT = -1
-NO_SEED: Any = np.uint64(0)
-_CAPITALS, _THREE, _FOUR = np.uint64(0x4040404040404040), np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
-_NAN, _INF = (np.uint64(int.from_bytes(spelled, "little")) for spelled in (b"nan", b"inf"))
-_TRUE, _FALS = (np.uint64(int.from_bytes(spelled, "little")) for spelled in (b"true", b"fals"))
+NO_SEED: Any = uint64(0)
+_CAPITALS, _THREE, _FOUR = uint64(0x4040404040404040), uint64(0xFFFFFF), uint64(0xFFFFFFFF)
+_NAN, _INF = (uint64(int.from_bytes(spelled, "little")) for spelled in (b"nan", b"inf"))
+_TRUE, _FALS = (uint64(int.from_bytes(spelled, "little")) for spelled in (b"true", b"fals"))
 # Of up to four letters, with their number above them.
 _MISSING = tuple(
-    np.uint64(int.from_bytes(spelled, "little") | len(spelled) << 32)
+    uint64(int.from_bytes(spelled, "little") | len(spelled) << 32)
     for spelled in (b"?", b"na", b"n/a", b"nan", b"null")
 )
 # Kinds of columns: those that are no features (label, weight, ignored and unknown ones) are skipped.

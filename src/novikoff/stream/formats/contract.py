@@ -7,7 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Protocol
 
-from novikoff._arrays import NDArray, np
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._records import NamedTuple, asdict, dataclass
 from novikoff.errors import InputError
 from novikoff.stream.feed import BLOCK, SHOWN, Block, Feed, last_line_end
@@ -15,7 +17,7 @@ from novikoff.stream.labels import plain
 from novikoff.stream.rows import Rows
 
 LARGEST_VALUE = 1e15  # sums of squares stay within float32
-NO_LABEL_KEY = np.uint64(0x7FF8 << 48)  # the bits of NaN
+NO_LABEL_KEY = uint64(0x7FF8 << 48)  # the bits of NaN
 
 INDICATOR = b"\x01missing"
 """What is hashed under a column's or field's name, for the feature that stands for its missing values."""
@@ -67,7 +69,7 @@ class Parsed(NamedTuple):
 class Parser(ABC):
     """Made for one thread."""
 
-    used: NDArray[np.uint64] = np.zeros(0, np.uint64)
+    used: NDArray[np.uint64] = buffers.zeros(0, "uint64")
     """A bit for each slot of hashed features that was ever used."""
     piece: Any = None
     """What is to be read next (see `Format.pieces`); None where the text is in the block."""
@@ -169,7 +171,7 @@ def number_label(keys: NDArray[np.uint64]) -> Callable[[int], Any]:
     """Labels that are numbers: a key is the bits of the number, NaN for no label."""
 
     def label(i: int) -> Any:
-        value = float(keys.view(np.float64)[i])
+        value = float(keys.view("float64")[i])
         return None if math.isnan(value) else plain(value)
 
     return label

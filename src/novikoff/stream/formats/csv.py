@@ -17,11 +17,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from novikoff._arrays import room
 from novikoff._bytes import PADDING
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uninitialised
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.column_names import listed, unique_names
@@ -68,9 +67,9 @@ class CsvParser(TableParser):
         """For a block of so many bytes, each of which may end a cell; memory that is never written costs nothing."""
         self.size, self.places = size, places
         records, rows = size + 2, size // max(1, len(places) - 1) + 2
-        self.marks = room(size + 80, np.uint32)
-        self.ends, self.lines, self.strays = (room(records, np.int64) for _ in range(3))
-        self.out = self.make_out(rows)._replace(problems=room((records, 5), np.int64))
+        self.marks = uninitialised(size + 80, "uint32")
+        self.ends, self.lines, self.strays = (uninitialised(records, "int64") for _ in range(3))
+        self.out = self.make_out(rows)._replace(problems=uninitialised((records, 5), "int64"))
         self.target = places.index(self.table.target) if self.table.target in places else ABSENT
         self.weight = ABSENT if self.table.weight is None or not self.is_weighed() else places.index(self.table.weight)
         if self.table.bits is not None:
@@ -85,23 +84,23 @@ class CsvParser(TableParser):
     def _numbers(self, size: int) -> Numbers:
         # Without a label, numbers end where it would be if it were the last.
         target = self.width if self.target == ABSENT else self.target
-        return Numbers(room(size + 16, np.float32), self.width + 1, target, self.policy, self.quote)
+        return Numbers(uninitialised(size + 16, "float32"), self.width + 1, target, self.policy, self.quote)
 
     def _chosen(self, rows: int) -> Chosen:
         place = {c: k for k, c in enumerate(self.table.features)}
         kinds = self._kinds()
         return Chosen(
-            values=room(rows * self.width + 16, np.float32),
+            values=uninitialised(rows * self.width + 16, "float32"),
             width=self.width,
-            places=np.array([place.get(c, ABSENT) for c in self.places], np.int64),
+            places=buffers.array([place.get(c, ABSENT) for c in self.places], "int64"),
             wanted=_bits_of(kinds),
-            numbers=np.zeros(len(kinds) + 8, np.float32),
+            numbers=buffers.zeros(len(kinds) + 8, "float32"),
             missing=self.policy,
             quote=self.quote,
         )
 
     def _kinds(self) -> NDArray[np.uint8]:
-        return np.array([self.table.kind_of(c) for c in self.places], np.uint8)
+        return buffers.array([self.table.kind_of(c) for c in self.places], "uint8")
 
     def _hashed(self, size: int, rows: int) -> Hashed:
         table, kinds = self.table, self._kinds()
@@ -110,15 +109,15 @@ class CsvParser(TableParser):
         terms = size + 16 + rows * lacking + (terms_in(size, table.words, table.letters) if table.texts else 0)
         return Hashed(
             to=self.make_slots(terms),
-            starts=np.zeros(rows + 1, np.int64),
+            starts=buffers.zeros(rows + 1, "int64"),
             kinds=kinds,
-            columns=np.array(self.places, np.int64),
-            sequence=np.array([self.places.index(c) if c in self.places else -1 - c for c in there], np.int64),
+            columns=buffers.array(list(self.places), "int64"),
+            sequence=buffers.array([self.places.index(c) if c in self.places else -1 - c for c in there], "int64"),
             seeds=self.seeds,
             letters=self.letters_seeds,
             indicators=self.indicators,
             wanted=_bits_of(kinds),
-            numbers=np.zeros(len(kinds) + 8, np.float32),
+            numbers=buffers.zeros(len(kinds) + 8, "float32"),
             words=room_for(size, table.words, table.letters, table.lower, table.scale) if table.texts else NoWords(0),
             missing=self.policy,
             quote=self.quote,
@@ -153,15 +152,15 @@ class CsvParser(TableParser):
             if isinstance(into, Hashed)
             else Dense(into.values[: rows * self.width], self.width),
             keys=out.keys[:rows],
-            label=self.label(block, out.keys[:rows], out.labels[:, 0], out.labels[:, 1]),
+            label=self.label(block, out.keys[:rows], lambda i: out.labels[i].tolist()),
             weights=out.weights[:rows],
             line_of=out.line_of[:rows],
             lines=lines,
             features=1 << table.bits if table.bits else self.width,
             problems=self.problems(block, out, wrong),
-            hashes=into.to.hashes[: len(into.to.spans)] if isinstance(into, Hashed) else np.zeros(0, np.uint64),
-            spans=into.to.spans if isinstance(into, Hashed) else np.zeros((0, 4), np.int64),
-            numbers=out.keys[:rows].view(np.float64) if numeric else None,
+            hashes=into.to.hashes[: len(into.to.spans)] if isinstance(into, Hashed) else buffers.zeros(0, "uint64"),
+            spans=into.to.spans if isinstance(into, Hashed) else buffers.zeros((0, 4), "int64"),
+            numbers=out.keys[:rows].view("float64") if numeric else None,
         )
 
 
@@ -279,7 +278,11 @@ def separator_of(spelled: str) -> bytes:
 
 
 def _bits_of(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.packbits(kinds == NUMERIC, bitorder="little")
+    """A bit for each column, the first in the lowest: whether it is numeric."""
+    bits = bytearray((len(kinds) + 7) // 8)
+    for k, kind in enumerate(kinds.tolist()):
+        bits[k // 8] |= (kind == NUMERIC) << k % 8
+    return buffers.array(list(bits), "uint8")
 
 
 def _spelled(cell: bytes) -> str:

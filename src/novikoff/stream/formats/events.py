@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import signed, word
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
 from novikoff.stream.decimals import TENS
@@ -31,9 +30,9 @@ def _letters(text: bytes) -> Any:
     return np.uint64(int.from_bytes(text, "little"))
 
 
-_FEATURES, _LABEL, _LABEL_BITS = _letters(b"features"), _letters(b"label"), np.uint64((1 << 40) - 1)
-_TRUE, _TRUE_BITS = _letters(b"true"), np.uint64((1 << 32) - 1)
-_FALSE, _FALSE_BITS = _letters(b"false"), np.uint64((1 << 40) - 1)
+_FEATURES, _LABEL, _LABEL_BITS = _letters(b"features"), _letters(b"label"), uint64((1 << 40) - 1)
+_TRUE, _TRUE_BITS = _letters(b"true"), uint64((1 << 32) - 1)
+_FALSE, _FALSE_BITS = _letters(b"false"), uint64((1 << 40) - 1)
 
 
 class Limits(NamedTuple):

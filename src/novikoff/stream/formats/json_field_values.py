@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import PADDING
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart
 from novikoff.stream.formats.cells import ABSENT, INDICATE, LEAVE_OUT, REFUSE, is_missing, one_number
 from novikoff.stream.formats.cells import RANGE as CELL_RANGE

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import generic
 
 ORDINARY, NO_TERM, TERM, IS_WEIGHT = 0, -1, -2, -3

@@ -19,10 +19,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import PADDING, equal, lowest, signed, word
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
 from novikoff.stream.bag import Slots, finished_row, put
@@ -70,10 +69,10 @@ LARGEST_LABEL = 1e300
 AT_FIRST_NAME, AT_NAME, AT_FIRST_VALUE, AT_VALUE, BEHIND = range(5)
 IN_OBJECT, IN_LIST = range(2)
 IS_NUMBER, IS_STRING, IS_TRUE, IS_FALSE, IS_ABSENT, IS_LIST = range(6)
-_NO_SEED: Any = np.uint64(0)
-_TRUE, _FALSE, _NULL = (np.uint64(int.from_bytes(name, "little")) for name in (b"true", b"false", b"null"))
-_FOUR, _FIVE = np.uint64(2**32 - 1), np.uint64(2**40 - 1)
-TRUE_KEY, FALSE_KEY = (np.uint64(0x7FF8 << 48 | n) for n in (1, 2))  # no number has these bits
+_NO_SEED: Any = uint64(0)
+_TRUE, _FALSE, _NULL = (uint64(int.from_bytes(name, "little")) for name in (b"true", b"false", b"null"))
+_FOUR, _FIVE = uint64(2**32 - 1), uint64(2**40 - 1)
+TRUE_KEY, FALSE_KEY = (uint64(0x7FF8 << 48 | n) for n in (1, 2))  # no number has these bits
 
 
 class Machine(NamedTuple):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import PADDING, equal, lowest, signed, upto
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, compiled, compiled_apart
 
 QUOTE, BACKSLASH = 34, 92
 OPEN, CONTROL, ESCAPE, SURROGATE = 1, 2, 3, 4
 """What may be wrong: it does not end, it has a control character, an escape that is none, half a surrogate pair."""
-_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_ZERO, _ONE = uint64(0), uint64(1)
 
 
 def _end(text: NDArray[np.uint8], k: int) -> tuple[int, bool]:

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import PADDING
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import slots
@@ -78,26 +78,26 @@ class JsonParser(Parser):
         if texts:
             self.room = room_for(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
         self.machine = Machine(
-            label=np.uint64(hashed(fmt.label.encode())),
-            texts=np.array(texts, np.uint64),
-            letters=np.array([letters_seed(h) for h in texts], np.uint64),
+            label=uint64(hashed(fmt.label.encode())),
+            texts=buffers.array(texts, "uint64"),
+            letters=buffers.array([letters_seed(h) for h in texts], "uint64"),
             fields=self._fields(),
-            plain=np.zeros(size + 2 * PADDING, np.uint8),
-            path=np.zeros(LONGEST_PATH + PADDING, np.uint8),
-            kinds=np.zeros(DEEPEST + 1, np.int64),
-            lengths=np.zeros(DEEPEST + 1, np.int64),
-            counts=np.zeros(DEEPEST + 1, np.int64),
-            hashes=np.zeros(DEEPEST + 1, np.uint64),
+            plain=buffers.zeros(size + 2 * PADDING, "uint8"),
+            path=buffers.zeros(LONGEST_PATH + PADDING, "uint8"),
+            kinds=buffers.zeros(DEEPEST + 1, "int64"),
+            lengths=buffers.zeros(DEEPEST + 1, "int64"),
+            counts=buffers.zeros(DEEPEST + 1, "int64"),
+            hashes=buffers.zeros(DEEPEST + 1, "uint64"),
         )
-        keys = np.zeros(lines, np.uint64)
+        keys = buffers.zeros(lines, "uint64")
         self.out = Out(
-            starts=np.zeros(lines + 1, np.int64),
+            starts=buffers.zeros(lines + 1, "int64"),
             keys=keys,
-            numbers=keys.view(np.float64),
-            labels=np.zeros((lines, 3), np.int64),
-            line_of=np.zeros(lines, np.int64),
-            weights=np.zeros(lines if self.weighs else 0),
-            problems=np.zeros((lines, 5), np.int64),
+            numbers=keys.view("float64"),
+            labels=buffers.zeros((lines, 3), "int64"),
+            line_of=buffers.zeros(lines, "int64"),
+            weights=buffers.zeros(lines if self.weighs else 0),
+            problems=buffers.zeros((lines, 5), "int64"),
         )
 
     @property

@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import PADDING
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
 from novikoff._records import NamedTuple, dataclass
 from novikoff.errors import InputError
@@ -163,10 +161,11 @@ class ParquetParser(TableParser):
         keys, line_of = keys[good], np.flatnonzero(good)
         rows, to = self._rows(block, piece)
         chosen = codes[good, table.target] if not table.numeric[table.target] else np.zeros(0, np.int32)
+        spans = np.column_stack([np.append(starts, ABSENT), np.append(stops, ABSENT)])
         return Parsed(
             rows=rows,
             keys=keys,
-            label=self.label(block, keys, np.append(starts, ABSENT)[chosen], np.append(stops, ABSENT)[chosen]),
+            label=self.label(block, keys, lambda i: spans[chosen[i]].tolist()),
             weights=weights,
             line_of=line_of,
             lines=count,

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import equal, lowest, ones, spread
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, compiled, compiled_apart
 
 QUOTE, NEWLINE, RETURN = 34, 10, 13
 NO_QUOTE = 1
 """In place of the quote where quotes are text: a byte that no text has."""
-_ZERO: Any = np.uint64(0)
-_ONE: Any = np.uint64(1)
-_TWO: Any = np.uint64(2)
-_ALL: Any = np.uint64(2**64 - 1)
-NOWHERE: NDArray[np.int64] = np.zeros(0, np.int64)
+_ZERO: Any = uint64(0)
+_ONE: Any = uint64(1)
+_TWO: Any = uint64(2)
+_ALL: Any = uint64(2**64 - 1)
+NOWHERE: NDArray[np.int64] = buffers.zeros(0, "int64")
 
 
 @compiled_apart

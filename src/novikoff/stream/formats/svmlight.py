@@ -15,7 +15,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from novikoff._arrays import np, room
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uninitialised
 from novikoff._records import dataclass
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.feed import Block, Feed, Span
@@ -77,15 +78,15 @@ class SvmlightParser(Parser):
             self.marks, self.ends, self.lines = room_for_marks(size)
         lines, terms = size // 2 + 2, size // 4 + 16
         self.out = Out(
-            starts=room(lines + 1, np.int64),
-            indices=room(terms, np.uint32),
-            values=room(terms, np.float32),
-            labels=room(lines, np.float64),
-            groups=room(lines, np.int64),
-            line_of=room(lines, np.int64),
-            set_starts=np.zeros(lines + 1 if self.several else 0, np.int64),
-            set_values=room(lines if self.several else 0, np.float64),
-            problems=room((lines, 4), np.int64),
+            starts=uninitialised(lines + 1, "int64"),
+            indices=uninitialised(terms, "uint32"),
+            values=uninitialised(terms, "float32"),
+            labels=uninitialised(lines, "float64"),
+            groups=uninitialised(lines, "int64"),
+            line_of=uninitialised(lines, "int64"),
+            set_starts=buffers.zeros(lines + 1 if self.several else 0, "int64"),
+            set_values=uninitialised(lines if self.several else 0, "float64"),
+            problems=uninitialised((lines, 4), "int64"),
         )
 
     def parse(self, block: Block) -> Parsed:
@@ -113,13 +114,13 @@ class SvmlightParser(Parser):
 
     def _parsed(self, text: Spelled, lines: int, rows: int, wrong: int, features: int) -> Parsed:
         out = self.out
-        keys = out.labels[:rows].view(np.uint64)
+        keys = out.labels[:rows].view("uint64")
         return Parsed(
             rows=Sparse(out.starts[: rows + 1], out.indices, out.values),
             keys=keys,
             label=number_label(keys),
             numbers=out.labels[:rows],
-            weights=np.zeros(0),
+            weights=buffers.zeros(0),
             line_of=out.line_of[:rows],
             lines=lines,
             features=int(features),
@@ -127,8 +128,8 @@ class SvmlightParser(Parser):
                 Problem(line, REASONS[reason][0], REASONS[reason][1].format(shown(text, start, stop)))
                 for line, reason, start, stop in out.problems[:wrong].tolist()
             ],
-            hashes=np.zeros(0, np.uint64),
-            spans=np.zeros((0, 4), np.int64),
+            hashes=buffers.zeros(0, "uint64"),
+            spans=buffers.zeros((0, 4), "int64"),
             sets=(out.set_starts[: rows + 1], out.set_values) if self.several else None,
             groups=out.groups[:rows],
         )

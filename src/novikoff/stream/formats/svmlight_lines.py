@@ -7,8 +7,9 @@ usual is read again from left to right, slowly and exactly, which also finds wha
 
 from __future__ import annotations
 
-from novikoff._arrays import NDArray, np, room
 from novikoff._bytes import PADDING, eight_terms, signed
+from novikoff._compiled.buffers import uninitialised
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart
 from novikoff._records import NamedTuple
 from novikoff.stream.decimals import decimal
@@ -34,7 +35,7 @@ class Tile(NamedTuple):
 
 def room_for_marks(size: int) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
     """… of a text of so many bytes, the ends of what is marked in each line, and the ends of lines."""
-    return room(size + 64, np.uint32), room(size + 1, np.int64), room(size + 1, np.int64)
+    return uninitialised(size + 64, "uint32"), uninitialised(size + 1, "int64"), uninitialised(size + 1, "int64")
 
 
 class Out(NamedTuple):

@@ -20,9 +20,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._records import asdict, dataclass, field
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, slots
@@ -334,10 +333,10 @@ class TableParser(Parser):
     def __init__(self, table: Table, named: bool, unlabelled: bool) -> None:
         self.table, self.named, self.unlabelled = table, named, unlabelled
         self.width = len(table.features)
-        self.kinds = np.array([table.kind_of(c) for c in range(len(table.names))], np.uint8)
-        self.seeds = np.array([hashed(name.encode()) for name in table.names], np.uint64)
-        self.letters_seeds = np.array([letters_seed(int(seed)) for seed in self.seeds], np.uint64)
-        self.indicators = np.array([hashed(INDICATOR, int(seed)) for seed in self.seeds], np.uint64)
+        self.kinds = buffers.array([table.kind_of(c) for c in range(len(table.names))], "uint8")
+        self.seeds = buffers.array([hashed(name.encode()) for name in table.names], "uint64")
+        self.letters_seeds = buffers.array([letters_seed(int(seed)) for seed in self.seeds], "uint64")
+        self.indicators = buffers.array([hashed(INDICATOR, int(seed)) for seed in self.seeds], "uint64")
         self.policy = MISSING_VALUES.index(table.missing)
 
     def is_weighed(self) -> bool:
@@ -366,20 +365,25 @@ class TableParser(Parser):
 
     def make_out(self, rows: int) -> Out:
         return Out(
-            keys=np.zeros(rows, np.uint64),
-            labels=np.zeros((rows, 2), np.int64),
-            line_of=np.zeros(rows, np.int64),
-            weights=np.zeros(rows if self.is_weighed() else 0),
-            problems=np.zeros((rows, 5), np.int64),
+            keys=buffers.zeros(rows, "uint64"),
+            labels=buffers.zeros((rows, 2), "int64"),
+            line_of=buffers.zeros(rows, "int64"),
+            weights=buffers.zeros(rows if self.is_weighed() else 0),
+            problems=buffers.zeros((rows, 5), "int64"),
         )
 
     def label(
-        self, block: Block, keys: NDArray[np.uint64], starts: NDArray[np.int64], stops: NDArray[np.int64]
+        self, block: Block, keys: NDArray[np.uint64], span: Callable[[int], tuple[int, int]]
     ) -> Callable[[int], Any]:
-        """The label of row i: a number by its key, a text by where it stands in the block."""
+        """The label of row i: a number by its key, a text by its `span`, from where to where it stands in the block."""
         if self.table.numeric[self.table.target]:
             return number_label(keys)
-        return lambda i: None if starts[i] == ABSENT else block.spelled(int(starts[i]), int(stops[i]))
+
+        def text(i: int) -> str | None:
+            start, stop = span(i)
+            return None if start == ABSENT else block.spelled(start, stop)
+
+        return text
 
     def problems(self, block: Block, out: Out, wrong: int) -> list[Problem]:
         return [

@@ -14,10 +14,9 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import PADDING, equal, lowest, upto, word
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
 from novikoff._records import NamedTuple, dataclass
 from novikoff.stream.bag import Slots, finished_row, slots
@@ -38,7 +37,7 @@ from novikoff.stream.hashing import DEFAULT_BITS, hash_of
 from novikoff.stream.rows import Sparse
 
 PREFIX = b"__label__"
-_PREFIX = np.uint64(int.from_bytes(PREFIX[:8], "little"))
+_PREFIX = uint64(int.from_bytes(PREFIX[:8], "little"))
 REASONS = {
     1: ("no label", "expected a label, {separator} and a text, but there is no label before {came}."),
     2: ("no text", "expected a label, {separator} and a text, but no text comes after {came}."),
@@ -48,7 +47,7 @@ NO_LABEL, NO_TEXT, SEVERAL = REASONS
 TAB, BLANK = 0, 1
 ABSENT = -1
 SEPARATORS = ("tab", "blank")
-_NO_SEED: Any = np.uint64(0)
+_NO_SEED: Any = uint64(0)
 _WHOLE = re.compile(rb"[+-]?[0-9]{1,15}")
 
 

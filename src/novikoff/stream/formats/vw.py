@@ -16,8 +16,9 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-from novikoff._arrays import NDArray, np, room
 from novikoff._bytes import PADDING, signed
+from novikoff._compiled.buffers import uint64, uninitialised
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
 from novikoff._records import NamedTuple, dataclass
@@ -44,7 +45,7 @@ REASONS = {
 }
 LABEL, IMPORTANCE, BEFORE, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY = REASONS
 BAR, COLON, QUOTE = 124, 58, 39
-NO_SEED: Any = np.uint64(0)
+NO_SEED: Any = uint64(0)
 MOST_INTERACTIONS = 1 << 18  # features of one line
 SMALL_BLOCK = 1 << 14  # of text, where interactions make many features of it
 
@@ -349,16 +350,16 @@ class VWParser(Parser):
         """For a block of so many bytes: a line and a feature have at least two each."""
         self.size = size
         many = size // 2 + 2
-        self.marks = room(size + 64, np.uint32)
-        self.ends, self.lines = room(size + 1, np.int64), room(size + 1, np.int64)
+        self.marks = uninitialised(size + 64, "uint32")
+        self.ends, self.lines = uninitialised(size + 1, "int64"), uninitialised(size + 1, "int64")
         self._make_slots(many + (2 * MOST_INTERACTIONS if len(self.letters) else 0))
-        self.row = Row(room(many, np.uint64), room(many), room(many + 8, np.int64), room(many, np.uint8))
+        self.row = Row(uninitialised(many, "uint64"), uninitialised(many), uninitialised(many + 8, "int64"), uninitialised(many, "uint8"))
         self.out = Out(
-            starts=room(many + 1, np.int64),
-            labels=room(many),
-            weights=room(many),
-            line_of=room(many, np.int64),
-            problems=room((many, 4), np.int64),
+            starts=uninitialised(many + 1, "int64"),
+            labels=uninitialised(many),
+            weights=uninitialised(many),
+            line_of=uninitialised(many, "int64"),
+            problems=uninitialised((many, 4), "int64"),
         )
 
     def _make_slots(self, terms: int) -> None:

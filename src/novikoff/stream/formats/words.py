@@ -24,10 +24,9 @@ import math
 import re
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from novikoff._bytes import PADDING, equal, signed, spread, upto, word
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, compiled, compiled_apart, generic
 from novikoff._machine import element
 from novikoff.errors import InputError
@@ -41,11 +40,11 @@ COUNT, BINARY, LOG, UNIT = range(4)
 LETTERS = b"\x01letters"
 FIRST_WIDE, LAST_WIDE = 0x80, 0x7FF  # characters of two bytes
 WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+(?:'[0-9A-Za-z_\x80-\xff]+)*")
-_ZERO, _ONE, _LAST, _TOP = (np.uint64(n) for n in (0, 1, 63, 1 << 63))
-_HIGH, _REST = np.uint64(0x8080808080808080), np.uint64(0x7F7F7F7F7F7F7F7F)
+_ZERO, _ONE, _LAST, _TOP = (uint64(n) for n in (0, 1, 63, 1 << 63))
+_HIGH, _REST = uint64(0x8080808080808080), uint64(0x7F7F7F7F7F7F7F7F)
 # Added to seven bits these reach the eighth from A on, and from the one after Z on.
-_FROM_A, _PAST_Z = np.uint64(0x3F3F3F3F3F3F3F3F), np.uint64(0x2525252525252525)
-_TWO = np.uint64(2)
+_FROM_A, _PAST_Z = uint64(0x3F3F3F3F3F3F3F3F), uint64(0x2525252525252525)
+_TWO = uint64(2)
 
 
 def lower_of(character: int) -> int:

@@ -15,9 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
 from novikoff._records import dataclass, replace
 from novikoff.errors import InputError
 from novikoff.stream.maps.numbering import columns_for, features_of

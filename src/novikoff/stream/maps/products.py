@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, compiled
 from novikoff.stream.hashing import both, slot_of
 from novikoff.stream.rows import Sparse
