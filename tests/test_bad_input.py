@@ -213,7 +213,7 @@ def test_matrices_that_do_not_fit_together() -> None:
 
 def test_data_frames_with_a_name_twice() -> None:
     pd = pytest.importorskip("pandas", reason="data frames need pandas")
-    with pytest.raises(InputError, match="'a' is there twice"):
+    with pytest.raises(InputError, match="both named 'a'"):
         Perceptron().fit(pd.DataFrame(GOOD, columns=["a", "a", "b"]), [0, 1, 0, 1])
 
 

@@ -390,7 +390,8 @@ def test_a_comparison_has_a_page_too(tmp_path: Path, capsys: pytest.CaptureFixtu
     compare = ["compare", str(data), "--label", "label", "--learners", "perceptron,voted-perceptron,winnow", "--json"]
     assert main([*compare, "--report", str(target)]) == 0
     told, text = json.loads(capsys.readouterr().out), target.read_text()
-    assert told.pop("warnings") == []
+    assert (told.pop("warnings"), told.pop("notes")) == ([], [])
+    assert told.pop("read")["format"].startswith("csv")
     tags = Tags(text)
     assert json.loads(tags.scripts["numbers"]) == told
     assert "winnow" in told["left_out"]

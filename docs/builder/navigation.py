@@ -41,6 +41,7 @@ PARTS = (
             "docs/accuracy",
             "docs/formats",
             "docs/design",
+            "docs/own-loss",
             "CONTRIBUTING",
             "CHANGELOG",
         ),

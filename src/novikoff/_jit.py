@@ -283,12 +283,11 @@ def _choosing(choose: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function where its module has NumPy itself for `np`: Numba does not know the one that is imported late."""
+    """The same function with NumPy itself for `np`: Numba does not know the one that is imported late."""
     known = function.__globals__
     if type(known.get("np")) is not LazyNumpy:
         return function
-    late = FunctionType(
-        function.__code__, {**known, "np": numpy_module()}, function.__name__, function.__defaults__, function.__closure__
-    )
-    late.__kwdefaults__, late.__qualname__, late.__module__ = function.__kwdefaults__, function.__qualname__, known["__name__"]
+    globals_ = {**known, "np": numpy_module()}
+    late = FunctionType(function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__)
+    late.__kwdefaults__, late.__qualname__ = function.__kwdefaults__, function.__qualname__
     return late

@@ -9,12 +9,11 @@ constant however long the stream, and the curve of mistakes is known to within `
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
-from novikoff._records import NamedTuple
 
 CAPACITY = 4096
 # Where each number lives in Book.counts; the list of mistakes follows from LISTED on.

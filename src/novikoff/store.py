@@ -338,8 +338,10 @@ def _as_text(values: list[Any]) -> NDArray[np.uint8]:
     """JSON as an array of bytes. A piece at a time: other threads need not wait for the whole of a long list."""
     pieces = (values[k : k + PIECE] for k in range(0, len(values), PIECE))
     text = ",".join(json.dumps(piece, separators=(",", ":"))[1:-1] for piece in pieces)
-    return buffers.frombuffer(f"[{text}]".encode(), "uint8")
+    found: NDArray[np.uint8] = buffers.frombuffer(f"[{text}]".encode(), "uint8")
+    return found
 
 
 def _whole(array: NDArray[Any]) -> NDArray[Any]:
-    return buffers.ascontiguousarray(array)
+    whole: NDArray[Any] = buffers.ascontiguousarray(array)
+    return whole

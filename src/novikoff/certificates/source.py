@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
 
 import numpy as np
 
-from novikoff._records import asdict, replace
 from novikoff.certificates.measure import Batch, tidy
 from novikoff.errors import InputError
 from novikoff.learners.learner import Learner

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Protocol
 
-from novikoff._records import replace
 from novikoff.cli.reading import is_stream
 from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading, check_names

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import codecs
 import os
+from dataclasses import asdict, replace
 from typing import Any
 
-from novikoff._records import asdict, replace
 from novikoff.errors import InputError
 from novikoff.stream import formats
 from novikoff.stream.formats.contract import Format

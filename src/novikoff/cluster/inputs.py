@@ -6,10 +6,10 @@ import glob
 import math
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, NamedTuple
 
-from novikoff._records import replace
 from novikoff.cluster.shards import Batches, File, Shard
 from novikoff.errors import InputError
 from novikoff.stream.options import Options, checked

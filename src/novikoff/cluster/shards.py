@@ -9,11 +9,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
-from novikoff._records import asdict, replace
 from novikoff.errors import InputError, NovikoffError
 from novikoff.learners.learner import Learner
 from novikoff.stream import door, formats

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._records import NamedTuple, dataclass, field
 from novikoff.errors import InputError
 from novikoff.kernels.gram import answers, table_of
 from novikoff.kernels.kept import Kept, fresh, in_panels, kept_from, room, rows_kept

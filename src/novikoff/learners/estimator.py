@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from novikoff._records import REQUIRED
 from novikoff.errors import InputError
+
+REQUIRED = object()
+"""In place of a default."""
 
 
 class Estimator:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
+from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._machine import element, put
 from novikoff.errors import InputError
@@ -129,7 +130,7 @@ class MarginPerceptron(OneByOne):
         return Loss(ANGLE, (1.0 - self.epsilon) * self.gamma)
 
     def _geometry(self, slots: int, kind: Any) -> Measured:
-        return Measured(np.zeros(slots, kind), np.zeros(2), float(self.bias))
+        return Measured(buffers.zeros(slots, kind), buffers.zeros(2), float(self.bias))
 
     def bounds(self) -> Sequence[Bound]:
         state = self._run_so_far()

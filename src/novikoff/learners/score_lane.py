@@ -62,8 +62,8 @@ class ScoreLane:
             self.buffers.clear()
         layout = struct.Struct(f"{terms}I{terms}{self.kind.char}")
         buffer = bytearray(layout.size)
-        indices = buffers.frombuffer(buffer, "uint32", terms)
-        values = buffers.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
+        indices = np.frombuffer(buffer, np.uint32, terms)
+        values = np.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
         room = Terms(desk(), indices, values)
         return layout.pack_into, buffer, buffers.empty(terms + 1), pack(room), room
 

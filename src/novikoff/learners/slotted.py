@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._records import NamedTuple
 from novikoff.errors import InputError
 from novikoff.learners.learner import IN_GIVEN_ORDER, Learner, Orders
 from novikoff.learners.state import State

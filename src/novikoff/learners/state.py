@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray
-from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
 from novikoff.parts.feature_sample import FeatureSample

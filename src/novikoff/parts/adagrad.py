@@ -14,13 +14,12 @@ of the hypotheses is made up for likewise.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, generic
 from novikoff._machine import element
-from novikoff._records import NamedTuple
 from novikoff._steps import dense_steps, sparse_steps
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import finished, limit, move, read, settle, tick, update

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._machine import element, put
-from novikoff._records import NamedTuple
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import bias_square, finished, move, pull, read, score_two
 from novikoff.parts.schedules import Schedule, step_length

@@ -8,12 +8,12 @@ weights that few examples have spoken for.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
 from novikoff._machine import element
-from novikoff._records import NamedTuple
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import finished, read, update
 from novikoff.stream.rows import Rows, first, last, origin, slot
@@ -33,7 +33,7 @@ class Confident(NamedTuple):
 
 
 def confident(slots: int, kind: Any, *, bias: bool, r: float, average: bool, tail: float) -> Confident:
-    empty = Confident(np.zeros((slots, 2), kind), np.zeros(slots if average else 0), float(bias), r, tail)
+    empty = Confident(buffers.zeros((slots, 2), kind), buffers.zeros(slots if average else 0), float(bias), r, tail)
     empty.slots[:] = empty.fresh
     return empty
 

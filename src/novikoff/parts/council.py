@@ -19,12 +19,11 @@ row of `sums` what the means of the first two are made of (parts/averages.py).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
-from novikoff._records import NamedTuple
 from novikoff.parts.adagrad import AdaGrad
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.confident import Confident

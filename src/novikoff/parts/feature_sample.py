@@ -19,13 +19,12 @@ Source: Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart, generic
 from novikoff._machine import ask, element
-from novikoff._records import NamedTuple
 from novikoff.stream.gather import gather_rows
 from novikoff.stream.rows import Rows, Sparse, first, last, proper, slot
 
@@ -428,7 +427,9 @@ class FeatureSample:
         self.direct, size = 0, SMALLEST_TABLE
         while 4 * needed > 3 * size:
             size *= 2
-        self.moments = self.moments._replace(keys=buffers.zeros(size, "uint32"), table=buffers.zeros((size, PARTS), self.kind))
+        self.moments = self.moments._replace(
+            keys=buffers.zeros(size, "uint32"), table=buffers.zeros((size, PARTS), self.kind)
+        )
 
     def copy(self) -> FeatureSample:
         made = FeatureSample(self.kind)

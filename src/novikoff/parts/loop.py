@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_brief, generic
 from novikoff._machine import unpacked
-from novikoff._records import NamedTuple
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
 from novikoff.parts.additive import Additive, Averaged
 from novikoff.parts.feature_sample import NEXT, Moments, has_room, record_row

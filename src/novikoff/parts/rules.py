@@ -11,10 +11,9 @@ own is a NamedTuple for which `signal`, and where it has a value `loss`, are def
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._jit import generic
-from novikoff._records import NamedTuple
 
 MISTAKE, ANGLE, MISSED, DISAGREEMENT, TOLD, HINGE, SHORTFALL, LOGISTIC, SQUARED = range(9)
 

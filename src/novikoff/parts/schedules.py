@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from novikoff._jit import compiled
-from novikoff._records import NamedTuple
 
 POWERS = {"constant": 0.0, "sqrt": 0.5, "inverse": 1.0}
 

@@ -7,12 +7,11 @@ answered with NaN: the way around, `OneByOne._score_around`, then says what is w
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_brief
 from novikoff._machine import dense_sums, unpacked
-from novikoff._records import NamedTuple
 from novikoff.ledger import EXAMPLES, Book
 from novikoff.parts.geometry import limit, read, read_constant
 from novikoff.stream.door import LARGEST_INDEX

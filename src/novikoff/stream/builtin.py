@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._records import NamedTuple
 from novikoff.errors import MissingPackageError
 from novikoff.stream.rows import Dense
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from novikoff._bytes import fold, word
-from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, compiled
@@ -132,7 +131,7 @@ class _Piece(NamedTuple):
         return bool(len(self.weights)), bool(len(self.groups)), self.width, self.numbers
 
     def size(self) -> int:
-        return sum(array.nbytes for array in self if buffers.is_array(array))
+        return sum(getattr(array, "nbytes", 0) for array in self)
 
 
 def _joined(pieces: list[_Piece]) -> _Piece:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
-from novikoff._records import NamedTuple
 from novikoff.errors import InputError, of_sklearn
 from novikoff.stream.rows import Dense, Rows, Sparse
 

@@ -17,11 +17,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._bytes import PADDING
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._records import NamedTuple
 from novikoff.errors import InputError, UnknownColumnsWarning, levels_to_user
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.contract import Format, Parsed, Parser

@@ -11,10 +11,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._records import dataclass, replace
 from novikoff.errors import InputError, LabelError
 from novikoff.stream.buckets import Buckets, Sizes, Sorted
 from novikoff.stream.dictionary import NameTable

@@ -14,12 +14,11 @@ import select
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from novikoff._bytes import PADDING
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._records import NamedTuple
 from novikoff.errors import InputError, needed
 
 BLOCK = 1 << 20

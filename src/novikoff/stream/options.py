@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.formats.contract import Format
 from novikoff.stream.hashing import MOST_BITS

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import np
-from novikoff._records import asdict, replace
 from novikoff.errors import InputError
 from novikoff.stream import formats, frames
 from novikoff.stream.column_names import listed

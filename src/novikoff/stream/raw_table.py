@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from novikoff._records import NamedTuple
 from novikoff.errors import DoubtfulColumnsWarning, InputError, levels_to_user
 from novikoff.stream.frames import (
     NUMBER_KINDS,
@@ -109,7 +108,8 @@ def settle(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
 
 
 def _table(rows: Any, options: Options, warns: bool) -> Any:
-    from novikoff._records import replace
+    from dataclasses import replace
+
     from novikoff.stream.column_names import unique_names
     from novikoff.stream.formats.column_survey import Column
     from novikoff.stream.formats.csv import Csv

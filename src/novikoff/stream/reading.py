@@ -10,12 +10,12 @@ import os
 import select
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import Buffer, as_numpy, without_numpy
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError, LabelError, TooManyNames
 from novikoff.stream import builtin, formats
 from novikoff.stream.feed import BLOCK, Block, Feed, opened
@@ -77,7 +77,8 @@ class Batch:
 
     def settled(self) -> Batch:
         """The same with NumPy's arrays, where that is there (see `_compiled/buffers.py`)."""
-        if type(self.parsed.keys) is not Buffer or without_numpy():
+        keys: Any = self.parsed.keys
+        if type(keys) is not Buffer or without_numpy():
             return self
         return replace(self, rows=as_numpy(self.rows), parsed=as_numpy(self.parsed))
 

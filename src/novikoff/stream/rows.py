@@ -10,7 +10,7 @@ on one vector of weights works on a column too.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from novikoff._columns import (
     BLOCK,
@@ -27,7 +27,6 @@ from novikoff._columns import (
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart, generic
 from novikoff._machine import LANES, ask, dense_sums, dense_two, element, grow, sparse_sums
-from novikoff._records import NamedTuple
 
 SHORT = 104  # columns
 NEAR = 1 << 18  # weights: what the nearer caches of a processor hold

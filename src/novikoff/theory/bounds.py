@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
-
-from novikoff._records import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Evidence(NamedTuple):

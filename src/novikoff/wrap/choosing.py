@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._records import dataclass, field, replace
 from novikoff.learners.state import State
 from novikoff.parts.geometry import arrays, resized
 from novikoff.parts.stretches import KEPT, TERMS, Changes

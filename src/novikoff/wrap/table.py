@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._columns import BLOCK
-from novikoff._records import dataclass, field, replace
 from novikoff.errors import InputError
 from novikoff.learners.state import State
 from novikoff.parts.columns import laid_out, wide_enough

@@ -41,8 +41,7 @@ _NAN, _INF = (uint64(int.from_bytes(spelled, "little")) for spelled in (b"nan", 
 _TRUE, _FALS = (uint64(int.from_bytes(spelled, "little")) for spelled in (b"true", b"fals"))
 # Of up to four letters, with their number above them.
 _MISSING = tuple(
-    uint64(int.from_bytes(spelled, "little") | len(spelled) << 32)
-    for spelled in (b"?", b"na", b"n/a", b"nan", b"null")
+    uint64(int.from_bytes(spelled, "little") | len(spelled) << 32) for spelled in (b"?", b"na", b"n/a", b"nan", b"null")
 )
 # Kinds of columns: those that are no features (label, weight, ignored and unknown ones) are skipped.
 SKIPPED, NUMERIC, CATEGORY, TEXT = 0, 1, 2, 3

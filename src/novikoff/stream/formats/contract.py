@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Protocol
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._records import NamedTuple, asdict, dataclass
 from novikoff.errors import InputError
 from novikoff.stream.feed import BLOCK, SHOWN, Block, Feed, last_line_end
 from novikoff.stream.labels import plain

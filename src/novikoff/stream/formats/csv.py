@@ -14,6 +14,7 @@ predict.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -21,7 +22,6 @@ from novikoff._bytes import PADDING
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uninitialised
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.column_names import listed, unique_names
 from novikoff.stream.feed import Block

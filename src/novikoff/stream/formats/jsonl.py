@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -25,7 +26,6 @@ from novikoff._bytes import PADDING
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._records import dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import slots
 from novikoff.stream.feed import Block

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from novikoff._bytes import PADDING
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
-from novikoff._records import NamedTuple, dataclass
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, finished_row, put
 from novikoff.stream.column_names import unique_names

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uninitialised
-from novikoff._records import dataclass
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.feed import Block, Feed, Span
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, Spelled, no_bits, number_label, shown

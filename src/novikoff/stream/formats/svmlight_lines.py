@@ -7,11 +7,12 @@ usual is read again from left to right, slowly and exactly, which also finds wha
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from novikoff._bytes import PADDING, eight_terms, signed
 from novikoff._compiled.buffers import uninitialised
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart
-from novikoff._records import NamedTuple
 from novikoff.stream.decimals import decimal
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.formats.contract import LARGEST_VALUE

@@ -17,12 +17,12 @@ and one that the file does not have is a missing value.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._records import asdict, dataclass, field
 from novikoff.errors import InputError
 from novikoff.stream.bag import Slots, slots
 from novikoff.stream.column_names import listed

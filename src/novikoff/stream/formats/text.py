@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 from novikoff._bytes import PADDING, equal, lowest, upto, word
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
-from novikoff._records import NamedTuple, dataclass
 from novikoff.stream.bag import Slots, finished_row, slots
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.contract import NO_LABEL_KEY, Format, Parsed, Parser, Problem, shown

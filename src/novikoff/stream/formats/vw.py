@@ -14,14 +14,15 @@ once, whatever its order, and no feature with itself. Its value is the product o
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 from novikoff._bytes import PADDING, signed
+from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64, uninitialised
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
-from novikoff._records import NamedTuple, dataclass
 from novikoff.errors import InputError
 from novikoff.stream import hashing
 from novikoff.stream.bag import Slots, finished_row, put, slots
@@ -343,7 +344,7 @@ def parse(
 class VWParser(Parser):
     def __init__(self, bits: int, interactions: tuple[str, ...], **how: bool) -> None:
         self.how: dict[str, Any] = {"bits": bits, **how}
-        self.letters = np.frombuffer("".join(f"{i}\0" for i in interactions).encode(), np.uint8).copy()
+        self.letters = buffers.frombuffer("".join(f"{i}\0" for i in interactions).encode(), "uint8").copy()
         self.bits, self.size = bits, 0
 
     def _make_room(self, size: int) -> None:
@@ -353,7 +354,12 @@ class VWParser(Parser):
         self.marks = uninitialised(size + 64, "uint32")
         self.ends, self.lines = uninitialised(size + 1, "int64"), uninitialised(size + 1, "int64")
         self._make_slots(many + (2 * MOST_INTERACTIONS if len(self.letters) else 0))
-        self.row = Row(uninitialised(many, "uint64"), uninitialised(many), uninitialised(many + 8, "int64"), uninitialised(many, "uint8"))
+        self.row = Row(
+            uninitialised(many, "uint64"),
+            uninitialised(many),
+            uninitialised(many + 8, "int64"),
+            uninitialised(many, "uint8"),
+        )
         self.out = Out(
             starts=uninitialised(many + 1, "int64"),
             labels=uninitialised(many),
@@ -382,13 +388,13 @@ class VWParser(Parser):
             rows, wrong, weighted, done = parse(
                 text, self.marks, self.ends, self.lines, count, to, self.row, self.letters, out
             )
-        keys = out.labels[:rows].view(np.uint64)
+        keys = out.labels[:rows].view("uint64")
         return Parsed(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
             keys=keys,
             label=number_label(keys),
             numbers=out.labels[:rows],
-            weights=out.weights[:rows] if weighted else np.zeros(0),
+            weights=out.weights[:rows] if weighted else buffers.zeros(0),
             line_of=out.line_of[:rows],
             lines=count,
             features=1 << self.bits if self.bits else 0,

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
-from novikoff._records import dataclass, replace
 from novikoff.errors import InputError
 from novikoff.stream.maps.numbering import columns_for, features_of
 from novikoff.stream.maps.products import EXACT, How, Room, merge, room_for, write_powers, write_products

@@ -1,4 +1,4 @@
-"""Without NumPy: what stands in for it does the same, and hands over to NumPy where it must."""
+"""Without NumPy: buffers do what its arrays do, and hand over to NumPy where they must."""
 
 from __future__ import annotations
 
@@ -16,12 +16,22 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as serialise
 
-from novikoff import _arrays, _lean, store
-from novikoff._buffers import HUGE, KINDS, LARGE, Buffer, Numpy
+from novikoff import store
+from novikoff._compiled import buffers, library
+from novikoff._compiled.buffers import DTYPES, HUGE, LARGE, Buffer, UInt64
+from novikoff._compiled.signature import spell
 from novikoff.cli.main import main
 
-STAND_IN: Any = Numpy("numpy")
-NAMES = sorted(KINDS)
+NAMES = sorted(DTYPES)
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if NumPy were not imported."""
+    monkeypatch.setattr(buffers, "without_numpy", lambda: True)
+
+
+without_numpy = pytest.mark.usefixtures("alone")
 
 
 def same(ours: Any, theirs: Any) -> None:
@@ -32,37 +42,40 @@ def same(ours: Any, theirs: Any) -> None:
     assert ours.tobytes() == theirs.tobytes()
     assert ours.tolist() == theirs.tolist()
     if ours.size:
-        assert _lean._taken_apart(ours)[0] == _lean._taken_apart(theirs)[0]
+        assert spell(ours) == spell(theirs)
         address = ours.__array_interface__["data"][0]
-        assert _lean._taken_apart(ours.of_numpy())[1] == _lean._taken_apart(ours)[1]
-        assert address == ours.of_numpy().ctypes.data
+        assert ours.for_call() == (address, *theirs.shape, *theirs.strides)
+        assert address == ours.numpy().ctypes.data
 
 
+@without_numpy
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [0, 1, 7, (3, 2), (0, 4), LARGE, HUGE // 8 + 5])
 def test_arrays_are_made_as_numpy_makes_them(name: str, shape: Any) -> None:
-    same(STAND_IN.zeros(shape, getattr(STAND_IN, name)), np.zeros(shape, name))
-    same(STAND_IN.full(shape, 1, getattr(np, name)), np.full(shape, 1, name))
-    same(STAND_IN.full(shape, 0.0, np.dtype(name)), np.full(shape, 0.0, name))
-    assert STAND_IN.full((2, 2), (0.0, 1.0), name).tolist() == np.full((2, 2), (0.0, 1.0), name).tolist()
-    assert STAND_IN.empty(shape, name).shape == np.empty(shape, name).shape
+    same(buffers.zeros(shape, name), np.zeros(shape, name))
+    same(buffers.full(shape, 1, getattr(np, name)), np.full(shape, 1, name))
+    same(buffers.full(shape, 0.0, np.dtype(name)), np.full(shape, 0.0, name))
+    assert buffers.full((2, 2), (0.0, 1.0), name).tolist() == np.full((2, 2), (0.0, 1.0), name).tolist()
+    assert buffers.empty(shape, name).shape == np.empty(shape, name).shape
 
 
+@without_numpy
 def test_numbers_of_lists_and_bytes() -> None:
-    same(STAND_IN.array([1, 2, -3], STAND_IN.int8), np.array([1, 2, -3], np.int8))
-    same(STAND_IN.array([1, 2.5], STAND_IN.float32), np.array([1, 2.5], np.float32))
-    same(STAND_IN.array([1.0, 0.5]), np.array([1.0, 0.5]))
-    same(STAND_IN.array([1, 2]), np.array([1, 2]))
-    same(STAND_IN.frombuffer(b"12345678", STAND_IN.uint32).copy(), np.frombuffer(b"12345678", np.uint32).copy())
+    same(buffers.array([1, 2, -3], "int8"), np.array([1, 2, -3], np.int8))
+    same(buffers.array([1, 2.5], "float32"), np.array([1, 2.5], np.float32))
+    same(buffers.array([1.0, 0.5]), np.array([1.0, 0.5]))
+    same(buffers.array([1, 2]), np.array([1, 2]))
+    same(buffers.frombuffer(b"12345678", "uint32").copy(), np.frombuffer(b"12345678", np.uint32).copy())
     for unusual in (["a", "b"], [[1, 2], [3, 4]], (1, 2), [True, False], [1, "a"], []):
-        made = STAND_IN.array(unusual)
+        made = buffers.array(unusual)
         assert type(made) is np.ndarray
         assert made.tolist() == np.array(unusual).tolist()
 
 
+@without_numpy
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_share_memory(name: str) -> None:
-    ours, theirs = STAND_IN.zeros(10, name), np.zeros(10, name)
+    ours, theirs = buffers.zeros(10, name), np.zeros(10, name)
     for array in (ours, theirs):
         part = array[2:8]
         part[1] = 1
@@ -78,8 +91,9 @@ def test_parts_share_memory(name: str) -> None:
     assert (ours.any(), ours.all(), ours.max()) == (theirs.any(), theirs.all(), theirs.max())
 
 
+@without_numpy
 def test_tables() -> None:
-    ours, theirs = STAND_IN.zeros((4, 3), STAND_IN.int64), np.zeros((4, 3), np.int64)
+    ours, theirs = buffers.zeros((4, 3), "int64"), np.zeros((4, 3), np.int64)
     for array in (ours, theirs):
         array[2, 1] = 5
         array[0] = 7
@@ -89,35 +103,39 @@ def test_tables() -> None:
     assert ours[:, 1].tolist() == theirs[:, 1].tolist()
 
 
+@without_numpy
 def test_views_and_single_numbers() -> None:
-    ours, theirs = STAND_IN.array([1.5, -0.0, 2.0]), np.array([1.5, -0.0, 2.0])
-    same(ours.view(STAND_IN.uint64), theirs.view(np.uint64))
+    ours, theirs = buffers.array([1.5, -0.0, 2.0]), np.array([1.5, -0.0, 2.0])
+    same(ours.view("uint64"), theirs.view(np.uint64))
     same(ours.view(np.uint64), theirs.view(np.uint64))
     assert ours.view(np.uint8).tolist() == theirs.view(np.uint8).tolist()
     for at in range(3):
-        assert _lean.flattened((ours.view(np.uint64)[at],)) == _lean.flattened((theirs.view(np.uint64)[at],))
-        assert _lean.flattened((ours[at],)) == _lean.flattened((theirs[at],))
+        assert spell(ours.view(np.uint64)[at]) == spell(theirs.view(np.uint64)[at])
+        assert (ours[at], spell(ours[at])) == (theirs[at], spell(theirs[at]))
 
 
+@without_numpy
 def test_parts_are_put_together() -> None:
     parts = [np.arange(3, dtype=np.uint8), np.zeros(0, np.uint8), np.arange(5, dtype=np.uint8)]
-    same(STAND_IN.concatenate([STAND_IN.frombuffer(p.tobytes(), np.uint8) for p in parts]), np.concatenate(parts))
-    mixed = STAND_IN.concatenate([STAND_IN.zeros(2, np.int8), np.ones(2)])
+    same(buffers.concatenate([buffers.frombuffer(p.tobytes(), np.uint8) for p in parts]), np.concatenate(parts))
+    mixed = buffers.concatenate([buffers.zeros(2, np.int8), np.ones(2)])
     assert mixed.dtype == np.float64
     assert mixed.tolist() == [0, 0, 1, 1]
 
 
+@without_numpy
 def test_numpy_does_the_rest_on_the_same_memory() -> None:
-    array = STAND_IN.array([3.0, 1.0, 2.0])
-    assert isinstance(array, np.ndarray)
+    array = buffers.array([3.0, 1.0, 2.0])
+    assert buffers.is_array(array)
+    assert not isinstance(array, np.ndarray)
     assert (array + 1).tolist() == (1 + array).tolist() == [4, 2, 3]
     assert (array > array[1]).tolist() == [True, False, True]
-    assert (array == STAND_IN.array([3.0, 0.0, 2.0])).tolist() == [True, False, True]
+    assert (array == buffers.array([3.0, 0.0, 2.0])).tolist() == [True, False, True]
     assert np.concatenate([array, np.ones(1)]).tolist() == [3, 1, 2, 1]
     memory = array
     array *= 2
     array[np.array([True, False, False])] = 9
-    array[STAND_IN.array([2])] = 5
+    array[buffers.array([2])] = 5
     assert array.tolist() == [9, 2, 5]
     array.sort()
     assert array.tolist() == [2, 5, 9]
@@ -128,18 +146,19 @@ def test_numpy_does_the_rest_on_the_same_memory() -> None:
         assert made.tolist() == [2, 5, 9]
         assert made is not array
     with pytest.raises(ValueError, match="could not broadcast"):
-        array[:2] = STAND_IN.zeros(3)
+        array[:2] = buffers.zeros(3)
     with pytest.raises(IndexError):
         array[3]
     with pytest.raises(AttributeError):
         array.no_such_thing  # noqa: B018
 
 
-def test_what_compiled_functions_get_is_numpys() -> None:
-    pair = _lean.Code("a", "b", b"")._replace(object=STAND_IN.zeros(2))  # type: ignore[arg-type]
-    converted = _arrays.of_numpy((1, pair, (STAND_IN.zeros(1), "x"), STAND_IN.uint64(3)))
-    assert type(converted[1]) is _lean.Code
-    assert type(converted[1].object) is type(converted[2][0]) is np.ndarray
+@without_numpy
+def test_buffers_in_tuples_become_arrays_of_numpy() -> None:
+    flags = buffers.Flags(buffers.zeros(2))
+    converted = buffers.as_numpy((1, flags, (buffers.zeros(1), "x"), UInt64(3)))
+    assert type(converted[1]) is buffers.Flags
+    assert type(converted[1].writeable) is type(converted[2][0]) is np.ndarray
     assert type(converted[3]) is np.uint64
     assert converted[0] == 1
 
@@ -166,7 +185,7 @@ sys.exit(code)
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of all kinds, and the cache that the first runs fill."""
+    """Files of all kinds."""
     folder = tmp_path_factory.mktemp("texts")
     rng = np.random.default_rng(1)
     rows = []
@@ -223,7 +242,7 @@ COMMANDS = {
                 "two.svm --learner perceptron --no-bias --tie negative",
             ),
             *("two.svm --learner sgd --l1 0.01", "two.svm --learner sgd --schedule adagrad --average", "weights.vw"),
-            *("weights.vw --interactions ab", "two.vw --bits 5"),
+            *("weights.vw --interactions ab", "two.vw --bits 5", "two.csv", "two.jsonl"),
         )
     },
 }
@@ -231,7 +250,7 @@ COMMANDS = {
 OTHERS = (
     *("bad.svm", "bad.svm --bad-lines skip", "odd.svm", "odd.svm --bad-lines skip", "three.svm", "sets.svm", "one.svm"),
     *("queries.svm", "two.svm --positive 1", "two.svm --positive 7", "two.vw --bits 0", "two.vw --keep-names"),
-    *("two.csv", "two.jsonl", "two.svm --scheme one-vs-all", "two.svm --map poly:2", "two.svm --cache", "missing.svm"),
+    *("two.svm --scheme one-vs-all", "two.svm --map poly:2", "two.svm --cache", "missing.svm"),
     *("two.svm --learner winnow", "boolean.svm --learner winnow", "boolean.svm --learner elimination", "empty.svm"),
     *("two.svm --learner kernel-perceptron", "two.svm --learner voted-perceptron"),
     *("two.svm --output-hypothesis longest-survivor", "three.svm --learner multilayer-perceptron", "two.svm three.svm"),
@@ -242,10 +261,9 @@ OTHERS = (
 
 
 def plain(text: str) -> str:
-    """Without what differs from run to run: times, and what is said of compiling."""
+    """Without times, which differ from run to run."""
     text = re.sub(r'"seconds": [\d.e-]+, "examples_per_second": [\d.e-]+|seconds +.*', "seconds", text)
-    text = re.sub(r"( +[\d,.]+){5}$", lambda found: found[0].rsplit(maxsplit=1)[0], text, flags=re.MULTILINE)
-    return re.sub(r"compiling .* for this machine, once …\n", "", text)
+    return re.sub(r"( +[\d,.]+){5}$", lambda found: found[0].rsplit(maxsplit=1)[0], text, flags=re.MULTILINE)
 
 
 def learned(texts: Path, command: str, model: Path) -> tuple[str, str, int, bytes | None, bool]:
@@ -271,7 +289,7 @@ def learned_here(
     return plain(told.out), plain(told.err).rstrip(), code, content
 
 
-@pytest.mark.skipif(not _lean.POSSIBLE, reason="without machine code there is no need to do without NumPy")
+@pytest.mark.skipif(not library.POSSIBLE, reason="without machine code there is no need to do without NumPy")
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
 def test_learning_without_numpy_gives_the_same_bytes(
     texts: Path, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -279,15 +297,13 @@ def test_learning_without_numpy_gives_the_same_bytes(
     model = tmp_path / "m.model"
     here = learned_here(texts, command, model, capsys, monkeypatch)
     assert here[2] == 0
-    learned(texts, command, model)  # compiles what is not there yet
     model.unlink()
     *there, imported = learned(texts, command, model)
     assert tuple(there) == here
     assert not imported
 
 
-@pytest.mark.skipif(not _lean.POSSIBLE, reason="without machine code there is no need to do without NumPy")
-@pytest.mark.slow
+@pytest.mark.skipif(not library.POSSIBLE, reason="without machine code there is no need to do without NumPy")
 @pytest.mark.parametrize("command", OTHERS)
 def test_what_needs_numpy_gives_the_same_bytes(
     texts: Path, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -298,21 +314,20 @@ def test_what_needs_numpy_gives_the_same_bytes(
     assert learned(texts, command, model)[:4] == here
 
 
-@pytest.mark.parametrize("setting", ["NOVIKOFF_LEAN=0", "NUMBA_DISABLE_JIT=1"])
-def test_without_machine_code_there_is_numpy(texts: Path, setting: str) -> None:
-    name, value = setting.split("=")
+def test_without_compiled_code_there_is_numpy(texts: Path) -> None:
     code = "import sys; from novikoff.cli.main import main; main(['learn', 'two.svm']); print('numpy' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=texts,
-        env={**os.environ, name: value},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    env = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=texts, env=env, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("True\n")
 
 
-def test_where_there_is_no_memory_it_is_told_as_numpy_tells_it() -> None:
+def test_arrays_are_numpys_where_nobody_asked_for_buffers() -> None:
+    code = "import sys; from novikoff._compiled import buffers; print(type(buffers.zeros(3)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "numpy.ndarray" in done.stdout
+
+
+@without_numpy
+def test_too_large_a_buffer_is_a_memory_error() -> None:
     with pytest.raises(MemoryError, match="There is no room for"):
-        _arrays.room(1 << 60, np.uint8)
+        buffers.uninitialised(1 << 60, "uint8")
