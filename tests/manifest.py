@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 from novikoff._compiled.manifest import MANIFEST, Kernel, read
+from novikoff._jit import is_ours
 
 
 def called(path: Path) -> set[Kernel]:
     """Kernels of the package, of types of the package: those that tests define are not in the library."""
     lines = set(path.read_text().splitlines())
-    kernels = {Kernel(*line.split(" ", 1)) for line in lines if line.startswith("novikoff.")}
-    return {k for k in kernels if "(tests." not in k.signature and "(__main__." not in k.signature}
+    kernels = {Kernel(*line.split(" ", 1)) for line in lines}
+    return {kernel for kernel in kernels if is_ours(*kernel)}
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from novikoff import AROW, SGD, Kesler, OneVsAll, Perceptron, UnknownColumnsWarning, learners, load, save, wrap
-from novikoff._records import replace
 from novikoff.cli.main import main
 from novikoff.cluster import DistributedLearner
 from novikoff.errors import InputError

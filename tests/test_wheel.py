@@ -87,9 +87,10 @@ def test_every_combination_runs(part: str, python: Path) -> None:
 def test_a_server_and_a_cluster_run(python: Path, tmp_path: Path) -> None:
     from novikoff import Client
 
-    (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 1:1 3:1\n" * 30)
+    for name in ("a.svm", "b.svm"):
+        (tmp_path / name).write_text("1 1:1 2:1\n-1 1:1 3:1\n" * 30)
     program = python.with_name("novikoff")
-    said = run(program, "cluster", "learn", tmp_path / "a.svm", tmp_path / "a.svm", "--workers", "2", "--quiet")
+    said = run(program, "cluster", "learn", tmp_path / "a.svm", tmp_path / "b.svm", "--workers", "2", "--quiet")
     assert "Compiling" not in said
     port = free_port()
     command = [str(program), "serve", "--data", str(tmp_path / "models"), "--port", str(port)]

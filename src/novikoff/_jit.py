@@ -101,7 +101,7 @@ class Compiled(Generic[P, R]):
         return (lambda *args: entry(*map(_as_words, args))) if _has_buffers(samples) else entry
 
     def _compile(self, samples: tuple[Any, ...], signature: str) -> Callable[..., R]:
-        if STRICT and _is_ours(self.name, signature):
+        if STRICT and is_ours(self.name, signature):
             raise NotInLibrary(f"{self.name} is not in the compiled library (see `make kernels`) for: {signature}")
         numba = numba_module()
         show_compiling(self.function.__name__)
@@ -150,7 +150,7 @@ def _has_buffers(value: Any) -> bool:
     return type(value) is Buffer or (isinstance(value, tuple) and any(map(_has_buffers, value)))
 
 
-def _is_ours(name: str, signature: str) -> bool:
+def is_ours(name: str, signature: str) -> bool:
     """Whether a kernel, and all classes in its signature, are of the package."""
     return all(part.startswith(("novikoff.", "tuple")) for part in (name, *re.findall(r"\(([\w.]+)", signature)))
 
