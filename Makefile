@@ -39,8 +39,8 @@ test: .venv/developer .venv/chromium kernels
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "not slow" tests/test_machine.py tests/test_twins.py tests/test_columns.py
 
 test-slow: .venv/developer .venv/chromium kernels
-	$(BIN)/pytest -n 2
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 tests/test_machine.py tests/test_twins.py tests/test_sameness.py tests/test_theory.py \
+	HYPOTHESIS_PROFILE=search $(BIN)/pytest -n 2
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=search $(BIN)/pytest -n 2 tests/test_machine.py tests/test_twins.py tests/test_sameness.py tests/test_theory.py \
 		tests/test_columns.py tests/test_schemes.py
 
 # Lines of the package that tests reach, in three runs that are added up. Compiled loops can't be watched: a selection of the tests runs them as

@@ -1,5 +1,8 @@
-"""Hypothesis without deadlines. Variants of learners are in the slow set, but for their twins. A kernel of the package
-that is not in the compiled library is an error: nothing is compiled but what tests define themselves."""
+"""Hypothesis without deadlines, with the same examples each time but in `make test-slow`.
+
+Variants of learners are in the slow set, but for their twins. A kernel of the package that is not in the compiled
+library is an error: nothing is compiled but what tests define themselves.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from hypothesis import settings
 
 from tests.learners import VARIANTS
 
-settings.register_profile("novikoff", deadline=None)
-settings.load_profile("novikoff")
+settings.register_profile("everyday", deadline=None, derandomize=True)  # the same kernels are called each time
+settings.register_profile("search", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
 
 
 @pytest.hookimpl(tryfirst=True)
