@@ -26,7 +26,6 @@ import math
 import struct
 from typing import Any
 
-from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import np
 from novikoff._jit import DISABLED, primitive
 
@@ -471,14 +470,14 @@ def _add_words(value: Any, words: list[int]) -> None:
     if isinstance(value, tuple):
         for item in value:
             _add_words(item, words)
-    elif buffers.is_array(value):
+    elif isinstance(value, float):
+        words.append(_DOUBLE_AS_WORD(_PACK_DOUBLE(value))[0])
+    elif isinstance(value, int) or value.ndim == 0:
+        words.append(int(value))
+    else:
         # A third of the time of `ctypes.data`, which makes an object for it.
         words.append(value.__array_interface__["data"][0])
         words.extend(value.shape)
-    elif isinstance(value, float):
-        words.append(_DOUBLE_AS_WORD(_PACK_DOUBLE(value))[0])
-    else:
-        words.append(int(value))
 
 
 _PACK_DOUBLE, _DOUBLE_AS_WORD = struct.Struct("d").pack, struct.Struct("q").unpack
