@@ -118,14 +118,18 @@ def test_the_core_is_small(wheel: Path, tmp_path: Path) -> None:
     )
     assert size < CORE_MEGABYTES * 2**20
     said = run(
-        python, "-c", "import novikoff; print(novikoff.Perceptron().fit([[0.0], [1.0]], [0, 1]).predict([[2.0]]))"
+        python,
+        "-c",
+        "import novikoff; print(novikoff.Perceptron(passes=20).fit([[0.0], [1.0]], [0, 1]).predict([[2.0]]))",
     )
     assert said == "[1]\n"
+    data = tmp_path / "data.svm"
+    data.write_text("1 1:1 2:3\n-1 1:2 3:1\n1 3:2 4:1\n-1 2:1 4:2\n1 1:1 4:1\n-1 1:1 4:1\n")
     for command, extra in (
         ("learn iris", "sklearn"),
         ("completion bash", "completion"),
         ("serve --data x", "serve"),
-        ("separable README.md --format text", "scipy"),
+        (f"separable {data}", "scipy"),
     ):
         done = subprocess.run(
             [python.with_name("novikoff"), *command.split()], cwd=ROOT, capture_output=True, text=True, check=False
