@@ -18,12 +18,12 @@ demo: .venv/installed
 kernels: .venv/developer
 	$(BIN)/python -m novikoff._compiled.build
 
-# The list of kernels, anew: what the tests and tests/kernel_matrix.py call, compiled by Numba where the library has it not.
-CALLED := build/called-kernels.txt
+# Writes the list of kernels again: all that tests and tests/kernel_matrix.py call. Numba compiles those that are not in the library yet.
+CALLED := $(CURDIR)/build/called-kernels.txt
 manifest: .venv/developer .venv/chromium
 	rm -f $(CALLED) && mkdir -p build
 	NOVIKOFF_RECORD_KERNELS=$(CALLED) $(BIN)/python -m tests.kernel_matrix
-	NOVIKOFF_JIT=1 NOVIKOFF_RECORD_KERNELS=$(CALLED) $(BIN)/pytest -q -n 2 --dist worksteal
+	NOVIKOFF_JIT=1 NOVIKOFF_RECORD_KERNELS=$(CALLED) $(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
 	$(BIN)/python -m tests.manifest --write $(CALLED)
 
 # A wheel for publication: all CPU levels, for Linux since 2014.
@@ -34,7 +34,7 @@ wheel: .venv/developer
 
 test: .venv/developer .venv/chromium kernels
 	@rm -f $(CALLED) && mkdir -p build
-	NOVIKOFF_RECORD_KERNELS=$(CURDIR)/$(CALLED) $(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	NOVIKOFF_RECORD_KERNELS=$(CALLED) $(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 	$(BIN)/python -m tests.manifest $(CALLED)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "not slow" tests/test_machine.py tests/test_twins.py tests/test_columns.py
 

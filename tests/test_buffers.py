@@ -289,7 +289,7 @@ def learned_here(
     return plain(told.out), plain(told.err).rstrip(), code, content
 
 
-@pytest.mark.skipif(not library.POSSIBLE, reason="without machine code there is no need to do without NumPy")
+@pytest.mark.skipif(not library.POSSIBLE, reason="the compiled library is for CPython on Linux on x86-64")
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
 def test_learning_without_numpy_gives_the_same_bytes(
     texts: Path, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -303,7 +303,7 @@ def test_learning_without_numpy_gives_the_same_bytes(
     assert not imported
 
 
-@pytest.mark.skipif(not library.POSSIBLE, reason="without machine code there is no need to do without NumPy")
+@pytest.mark.skipif(not library.POSSIBLE, reason="the compiled library is for CPython on Linux on x86-64")
 @pytest.mark.parametrize("command", OTHERS)
 def test_what_needs_numpy_gives_the_same_bytes(
     texts: Path, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

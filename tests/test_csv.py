@@ -162,8 +162,8 @@ def test_a_table_of_numbers(columns: int, label: int, tmp_path: Any) -> None:
 
 
 def test_equal_to_pandas_and_polars(tmp_path: Any) -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
-    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
+    polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     text, _ = number_table(30 if DISABLED else 300, 12, 7)
     holes = random.Random(3)
     records = [["" if holes.random() < 0.1 and k else c for k, c in enumerate(row)] for row in cells_of(text)]
@@ -184,7 +184,7 @@ def test_equal_to_pandas_and_polars(tmp_path: Any) -> None:
 @settings(max_examples=MANY // 4, deadline=None)
 def test_texts_are_those_of_pandas(table: Any) -> None:
     """What is a category here is that text there."""
-    pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
     names, records = table
     text = written([names, *records], all_quoted=True)
     frame = pandas.read_csv(io.StringIO(text, newline=""), dtype=str, na_filter=False)

@@ -283,8 +283,8 @@ def test_any_row_gives_the_same_score_all_ways(
 
 
 def frames(rows: list[Row]) -> Iterator[tuple[str, Any]]:
-    pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
-    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
+    polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra")
     yield "pandas", pandas.DataFrame(rows)
     categories = dict.fromkeys({"job", "code"} & rows[0].keys(), "category")
@@ -318,7 +318,7 @@ def test_data_frames_and_arrow_tables(
 
 
 def test_a_table_without_names_is_matched_by_position(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
     path = tmp_path / "bare.csv"
     path.write_text("1,0.5,x\n-1,2,y\n1,3,x\n-1,4,y\n")
     how = ["--no-header", "--label", "1", "--quiet", "--json"]
@@ -332,11 +332,11 @@ def test_a_table_without_names_is_matched_by_position(tmp_path: Path) -> None:
 
 
 def test_lists_of_texts_and_a_frame_of_one_column(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
     rows = random_rows(30)
     model, path = trained(tmp_path, "text", "arow", rows)
     texts, wanted = [text_of(row) for row in rows], predicted(tmp_path, path)[1]
-    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     others = (np.array(texts), np.array(texts, object), polars.Series(texts))
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra").array(texts)
     for many in (texts, tuple(texts), pandas.Series(texts), pandas.DataFrame({"message": texts}), arrow, *others):

@@ -28,7 +28,7 @@ from novikoff.cli.main import main
 from novikoff.store import to_bytes
 from novikoff.stream.raw_table import is_raw
 
-pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
+pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
 
 
 def rows(count: int = 60) -> list[dict[str, Any]]:
@@ -146,7 +146,7 @@ def test_columns_that_are_wrong_are_refused() -> None:
 
 
 def test_tables_that_are_not_the_models_are_refused() -> None:
-    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra")
     model = Perceptron().fit(with_columns(FRAME, **SAID), LABELS)
     other = {"colour": ["red", "blue"], "label": ["good", "other"]}
@@ -162,7 +162,7 @@ def test_tables_that_are_not_the_models_are_refused() -> None:
 
 
 def test_texts_that_are_missing_are_empty() -> None:
-    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     texts = [None, *(row["note"] for row in rows())]
     labels = ["other", *LABELS]
     model = Perceptron().fit(["", *texts[1:]], labels)
@@ -192,7 +192,7 @@ def test_missing_values_can_be_features() -> None:
 
 
 def test_other_tables() -> None:
-    polars = pytest.importorskip("polars", reason="polars is in the dev extra")
+    polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra")
     expected = to_bytes(Perceptron().fit(with_columns(rows(), **SAID), LABELS))
     for data in (polars.DataFrame(rows()), arrow.Table.from_pylist(rows())):

@@ -17,7 +17,7 @@ from tests.tables import read
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is in the parquet extra")
 feather = pytest.importorskip("pyarrow.feather")
 parquet = pytest.importorskip("pyarrow.parquet")
-pandas = pytest.importorskip("pandas", reason="pandas is in the dev extra")
+pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
 
 ROWS = 40 if DISABLED else 5000
 TEXTS = ["red", "green", "", None, "NA", "?", "é", 'say "hi"', "two\nlines", "a,b", "x" * 80, " "]

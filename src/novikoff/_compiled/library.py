@@ -1,7 +1,7 @@
 """The compiled library: found beside this file, checked, loaded, and asked for kernels.
 
 There is one file for each CPU level, and a list of checksums. In a checkout, where `make kernels` builds them, the list
-also says from which source files each kernel was made: one of whose files has changed is not used.
+also says from which source files each kernel was made; a kernel is not used if one of them has changed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ FIRST_LINE = "novikoff kernels 1"
 LEVEL_VARIABLE = "NOVIKOFF_CPU_LEVEL"
 AGAIN = "install novikoff again, or run `make kernels` in a checkout"
 METH_FASTCALL = 0x80
-POSSIBLE = sys.platform == "linux" and os.uname().machine == "x86_64" and sys.implementation.name == "cpython"
+POSSIBLE = (
+    sys.platform == "linux"
+    and os.uname().machine == "x86_64"
+    and sys.implementation.name == "cpython"
+    and "t" not in sys.abiflags  # without the global lock, Python's objects are laid out in another way
+)
 
 
 class LibraryError(NovikoffError):
@@ -34,8 +39,8 @@ def file_name(level: str) -> str:
 
 def symbol(name: str, signature: str) -> str:
     """The name of a kernel's entry point in the library."""
-    try:
-        from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore] # without OpenSSL, which takes longer to load than all that is done here
+    try:  # without OpenSSL, which takes longer to load than all that is done here
+        from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         from hashlib import sha256
     return f"novikoff_{sha256(f'{name} {signature}'.encode()).hexdigest()[:16]}"
