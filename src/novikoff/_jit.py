@@ -24,7 +24,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from novikoff._compiled.buffers import Buffer, UInt64, as_numpy, numpy_module
 from novikoff._compiled.lazy_numpy import LazyNumpy
 from novikoff._compiled.library import library
-from novikoff._compiled.signature import TypeSample, spell_call, type_key
+from novikoff._compiled.signature import TypeSample, spell_call, type_key, without_read_only
 from novikoff.errors import NovikoffError
 
 P = ParamSpec("P")
@@ -66,8 +66,9 @@ functions: dict[str, Compiled[Any, Any]] = {}
 class Compiled(Generic[P, R]):
     """A function with compiled code for each combination of argument types."""
 
-    def __init__(self, function: Callable[P, R], **options: bool) -> None:
-        self.function = function
+    def __init__(self, function: Callable[P, R], *, reader: bool = False, **options: bool) -> None:
+        """`reader`: the code for arrays that can be written to serves read-only ones."""
+        self.function, self.reader = function, reader
         self.options = OPTIONS | options
         self.entries: dict[Any, Callable[..., R]] = {}
         functools.update_wrapper(self, function)
@@ -93,6 +94,8 @@ class Compiled(Generic[P, R]):
 
     def _find(self, samples: tuple[Any, ...]) -> Callable[..., R]:
         signature = spell_call(samples)
+        if self.reader:
+            signature = without_read_only(signature)
         _record(self.name, signature)
         found = library()
         entry = None if found is None else found.find(self.name, signature)
@@ -193,6 +196,11 @@ def compiled(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
 def compiled_brief(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
     """… one so short that letting other threads run meanwhile would cost more than it does."""
     return Plain(function) if DISABLED else Compiled(function, nogil=False)
+
+
+def compiled_reader(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+    """… one that writes to no array but those made for its results: a model's arrays may be read-only."""
+    return Plain(function) if DISABLED else Compiled(function, reader=True)
 
 
 def compiled_apart(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:

@@ -97,6 +97,11 @@ def spell_call(args: tuple[Any, ...]) -> str:
     return " ".join(map(spell, args))
 
 
+def without_read_only(signature: str) -> str:
+    """Return the signature with all arrays writeable."""
+    return " ".join(word.removesuffix("r") if word[:1] in "<|" else word for word in signature.split(" "))
+
+
 def _layout(contiguous: bool, writeable: bool) -> str:
     return f"{'C' if contiguous else 'A'}{'' if writeable else 'r'}"
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled
 from novikoff._machine import element
 from novikoff.stream.rows import Rows, first, how_many, last, slot
-from novikoff.stream.terms import parts
+from novikoff.stream.terms import sparse_parts
 from novikoff.theory.bounds import Evidence
 
 UNIT = 2.0**-52
@@ -217,5 +217,5 @@ def norm_down(norm: float) -> float:
 def tidy(batches: Iterable[Batch], features: int) -> Iterable[Batch]:
     """The same with zeros left out and features that come twice added up, as learners see them."""
     for rows, labels in batches:
-        for part, start in parts(rows, features):
+        for part, start in sparse_parts(rows, features):
             yield part, labels[start : start + how_many(part)]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
+from novikoff._jit import compiled, compiled_reader
 from novikoff._panels import ACROSS, panel_sums
 from novikoff.kernels.program import Program, evaluate, stack_for
 from novikoff.stream.rows import Sparse
@@ -112,7 +112,7 @@ def squares_of(rows: Sparse, out: NDArray[np.float64]) -> None:
         out[i] = total
 
 
-@compiled
+@compiled_reader
 def compare(
     kept: Kept,
     program: Program,

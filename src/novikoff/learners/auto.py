@@ -23,7 +23,7 @@ from novikoff.learners.judged import Judged
 from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.council import ERRORS, MEMBERS, SCORES, STEPS, VOTES, Council, council
-from novikoff.parts.geometry import read_all
+from novikoff.parts.geometry import ALL_FEATURES, read_weights
 from novikoff.parts.rules import TOLD, Loss
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
@@ -99,7 +99,7 @@ class BinaryAuto(Judged, Weighed):
 
     def _hypothesis(self, state: State) -> NDArray[np.float64]:
         weights = np.empty(state.room + 1)
-        read_all(state.geometry, state.ledger.examples, weights)
+        read_weights(state.geometry, 1, 1, np.array([state.ledger.examples]), ALL_FEATURES, weights)
         return weights
 
     @property

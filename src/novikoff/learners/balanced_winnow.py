@@ -61,6 +61,7 @@ class BalancedWinnow(Weighed):
     """
 
     tabular = "each"
+    learns_sparse_only = True
 
     def __init__(
         self,

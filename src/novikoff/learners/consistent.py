@@ -28,6 +28,8 @@ class SampleCheck(NamedTuple):
 class Consistent(Judged):
     """Abstract."""
 
+    learns_sparse_only = scores_sparse_only = True
+
     @abstractmethod
     def _class(self) -> tuple[str, dict[str, Any], str]:
         """The law (theory/laws.py) for a consistent hypothesis, what it is told of the class, and that in words."""

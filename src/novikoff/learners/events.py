@@ -15,7 +15,7 @@ from novikoff.learners.raw_rows import encode_one, has_raw_dicts
 from novikoff.learners.score_lane import Score, ScoreLane
 from novikoff.learners.state import State
 from novikoff.parts import loop
-from novikoff.parts.geometry import read_some
+from novikoff.parts.geometry import read_weights
 from novikoff.stream.rows import Dense
 
 _LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_asked_encoded", "_met")
@@ -120,7 +120,7 @@ class OneByOne(Linear):
 
     def _refreshed_lane(self, state: State) -> Lane:
         if self._lane is None:
-            self._lane = Lane(self._rule(), TIES[self.tie], state)
+            self._lane = Lane(self._rule(), TIES[self.tie], state, sparse_only=self.learns_sparse_only)
         self._lane.refresh(state)
         return self._lane
 
@@ -180,7 +180,8 @@ class OneByOne(Linear):
         """One example's score: the same sum in the same order, with only the weights that it needs."""
         weights, out = buffers.empty(len(columns) + 1), buffers.empty(1)
         seen = columns < state.features
-        read_some(state.geometry, state.ledger.examples, np.where(seen, columns, np.uint32(0)), weights)
+        times = np.array([state.ledger.examples])
+        read_weights(state.geometry, 1, 1, times, np.where(seen, columns, np.uint32(0)), weights)
         weights[1:][~seen] = self._unseen_weight(state)
         row = Dense(values, len(values))
         loop.scores(weights, row, state.geometry.bias, len(weights), math.inf, True, out)

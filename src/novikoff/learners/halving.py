@@ -23,11 +23,12 @@ from novikoff.learners.consistent import Consistent
 from novikoff.learners.estimator import finite, one_of, whole
 from novikoff.learners.judged import own_scratch
 from novikoff.learners.state import State
-from novikoff.parts.geometry import resized
+from novikoff.parts.geometry import limit, resized
 from novikoff.parts.loop import first_refused, judge
 from novikoff.parts.rules import DISAGREEMENT, Loss
 from novikoff.parts.version_space import CLASSES, LEFT, RESTARTS, VersionSpace, class_of, count_errors, version_space
-from novikoff.stream.rows import Dense, Rows, cut, how_many, write_out
+from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many, write_out
+from novikoff.stream.terms import without_zeros
 from novikoff.theory import concepts
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -164,7 +165,7 @@ class Halving(Consistent):
         if own is None:
             return super()._take(state, rows, signs, weights, tidy)
         good = _good(state, rows, tidy)
-        votes = _votes(own, cut(rows, 0, good), state.features)
+        votes = _votes(own, cut(rows, 0, good), state.features, state.kind)
         return super()._take(state, votes, signs[:good], weights[:good], True)
 
     def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
@@ -175,7 +176,8 @@ class Halving(Consistent):
 
         def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
             good = _good(state, rows, tidy)
-            return judge(geometry, _votes(own, cut(rows, 0, good), state.features), len(own) + 1, True, out[:good])
+            votes = _votes(own, cut(rows, 0, good), state.features, state.kind)
+            return judge(geometry, votes, len(own) + 1, True, out[:good])
 
         return score
 
@@ -197,7 +199,7 @@ class Halving(Consistent):
     def least_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
         state = self._fitted()
         own = self._own()
-        seen = rows if own is None else _votes(own, rows, state.features)
+        seen = rows if own is None else _votes(own, rows, state.features, state.kind)
         geometry = own_scratch(state.geometry)
         errors = np.zeros(len(geometry.version), np.int64)
         count_errors(geometry, seen, signs, errors)
@@ -231,11 +233,11 @@ class Halving(Consistent):
 
 def _good(state: State, rows: Rows, tidy: bool) -> int:
     """How many rows come before one that is to be refused, or brought into order first."""
-    return first_refused(rows, how_many(rows), state.features + 1, state.geometry.slots, tidy)
+    return first_refused(rows, how_many(rows), state.features + 1, limit.function(state.geometry.slots), tidy)
 
 
-def _votes(predictors: list[Predictor], rows: Rows, features: int) -> Dense:
-    """What each predictor says of each row, −1 or +1."""
+def _votes(predictors: list[Predictor], rows: Rows, features: int, kind: Any) -> Sparse:
+    """Return the vote of each predictor on each row, −1 or +1, as rows of this precision."""
     table = np.zeros((how_many(rows), features + 1))
     for i in range(len(table)):
         write_out(rows, i, table[i])
@@ -247,4 +249,4 @@ def _votes(predictors: list[Predictor], rows: Rows, features: int) -> Dense:
             said[:, h] = np.where(np.asarray(answers, np.float64) > 0.0, 1.0, -1.0)
         except (TypeError, ValueError):
             raise InputError(f"Predictor {h} must say True or False, or a number, but says {answers[0]!r}.") from None
-    return Dense(said.ravel(), len(predictors))
+    return without_zeros(Dense(said.ravel().astype(kind), len(predictors)))

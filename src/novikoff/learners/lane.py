@@ -20,13 +20,14 @@ from novikoff._jit import Like
 from novikoff._machine import pack
 from novikoff.learners.state import State
 from novikoff.parts.loop import UNUSUAL, ZEROS, Setting, learn_dense, learn_sparse
-from novikoff.stream.rows import Sparse
+from novikoff.stream.rows import Dense, Sparse
+from novikoff.stream.terms import drop_zeros
 
 LENGTHS = 1000  # of examples for which buffers are kept ready
 
 
 class Lane:
-    def __init__(self, rule: Any, tie: float, state: State) -> None:
+    def __init__(self, rule: Any, tie: float, state: State, *, sparse_only: bool = False) -> None:
         self.rule, self.tie, self.kind = rule, tie, state.kind
         self.signs = state.labels.sides
         self.starts = np.zeros(2, np.int64)
@@ -37,9 +38,9 @@ class Lane:
         self.refresh(state)
         self.read = reader(self.terms_block, self.terms)
         like, indices, values = Like(self.setting), np.zeros(1, np.uint32), np.zeros(2, state.kind)
-        # An array typed as "any layout": the step itself looks whether it is in one piece.
-        self.dense = learn_dense.bound(self.block, like, values[::2], 1.0)
         self.sparse = learn_sparse.bound(self.block, like, self.starts, indices, values, 1.0)
+        # An array typed as "any layout": the step itself looks whether it is in one piece.
+        self.dense = self._learn_converted if sparse_only else learn_dense.bound(self.block, like, values[::2], 1.0)
 
     def refresh(self, state: State) -> None:
         """After features, or the room for them, have changed."""
@@ -63,6 +64,13 @@ class Lane:
     def learn_array(self, x: Any, sign: float) -> int:
         taken = self.dense(self.block, None, x, sign)
         return self.learn_spare(sign) if taken == ZEROS else taken
+
+    def _learn_converted(self, block: Any, like: Any, x: Any, sign: float) -> int:
+        """Learn an array as a sparse example, for learners whose step is compiled for these only."""
+        if self.setting is None or x.size != self.setting.features or not x.flags.c_contiguous or x.dtype != self.kind:
+            return UNUSUAL
+        drop_zeros(Dense(x, x.size), 1, self.spare)
+        return self.sparse(block, None, *self.spare, sign)
 
     def learn_spare(self, sign: float) -> int:
         """What a step that answered ZEROS has left of an array."""

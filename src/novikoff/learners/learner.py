@@ -27,7 +27,7 @@ from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.names import Names
 from novikoff.stream.permutation import describe_shuffle, permutation
 from novikoff.stream.rows import Rows, cut, how_many
-from novikoff.stream.terms import parts
+from novikoff.stream.terms import sparse_parts
 from novikoff.theory.bounds import Bound
 
 TIES = {"positive": 1.0, "negative": -1.0}
@@ -82,7 +82,7 @@ class Learner(Fitted[State], ABC):
         state = self._fitted()
         batch = raw_batch(state, X) or door.batch(X)
         codes, _ = self._told(y, batch.examples, state.labels)
-        for part, start in parts(batch.rows, state.features):
+        for part, start in sparse_parts(batch.rows, state.features):
             yield part, codes[start : start + how_many(part)]
 
     def told_files(self, reading: Any) -> Iterator[tuple[Rows, Any]]:

@@ -11,7 +11,7 @@ from novikoff.learners.learner import TIES
 from novikoff.learners.slotted import Slotted
 from novikoff.learners.state import State
 from novikoff.parts import loop
-from novikoff.parts.geometry import limit, read_all
+from novikoff.parts.geometry import ALL_FEATURES, limit, read_weights
 from novikoff.stream.rows import Rows
 
 
@@ -35,5 +35,5 @@ class Linear(Slotted):
 
     def _hypothesis(self, state: State) -> NDArray[np.float64]:
         weights = np.empty(state.room + 1)
-        read_all(state.geometry, state.ledger.examples, weights)
+        read_weights(state.geometry, 1, 1, np.array([state.ledger.examples]), ALL_FEATURES, weights)
         return weights

@@ -103,6 +103,7 @@ class MarginPerceptron(OneByOne):
     """
 
     tabular = "whole"
+    learns_sparse_only = True
 
     def __init__(
         self,

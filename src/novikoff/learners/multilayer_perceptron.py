@@ -81,6 +81,7 @@ class MultilayerPerceptron(Classed):
     bias = True
 
     takes_classes = True
+    learns_sparse_only = scores_sparse_only = True
 
     def __init__(
         self,
@@ -196,7 +197,7 @@ class MultilayerPerceptron(Classed):
         def take(part: Rows, start: int, tidy: bool) -> int:
             return first_improper(part, how_many(part), state.features + 1, tidy)
 
-        good = each(rows, state.features, take)
+        good = each(rows, state.features, take, sparse_only=True)
         if good < how_many(rows):
             raise InputError(door.why_refused(rows, good, state.features))
 

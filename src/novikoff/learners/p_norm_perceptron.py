@@ -96,6 +96,7 @@ class PNormPerceptron(OneByOne):
     """
 
     tabular = "each"
+    learns_sparse_only = True
 
     def __init__(
         self, *, p: float | None = None, bias: bool = True, passes: int = 1, shuffle: bool = True, random_state: int = 0

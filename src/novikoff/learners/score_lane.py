@@ -20,7 +20,7 @@ from novikoff._machine import pack
 from novikoff.learners.lane import LENGTHS
 from novikoff.learners.state import State
 from novikoff.parts.geometry import arrays
-from novikoff.parts.single import Asked, score_dense, score_sparse
+from novikoff.parts.single import Asked, score_one
 from novikoff.stream.door import LARGEST_INDEX
 
 UNUSUAL = float("nan")
@@ -35,11 +35,10 @@ class ScoreLane:
     def __init__(self, state: State, *, unseen: float, least: float, most: float) -> None:
         self.unseen, self.least, self.most, self.kind = unseen, least, most, state.kind
         self.buffers: defaultdict[int, list[tuple[Any, ...]]] = defaultdict(list)
-        self.dense: Any = None
         self._pack(state)
         _, _, weights, block, terms = self._buffers(1)
         self.read = reader(block, terms)
-        self.sparse = score_sparse.bound(self.block, Like(self.asked), terms.indices, terms.values, weights)
+        self.score = score_one.bound(self.block, Like(self.asked), terms.indices, terms.values, weights)
 
     def _pack(self, state: State) -> None:
         book = state.ledger.book
@@ -69,7 +68,7 @@ class ScoreLane:
 
     def scores(self, state: State) -> Score:
         """A function whose names are all its own, to be made anew after the lane was refreshed."""
-        block, sparse, buffers, make = self.block, self.sparse, self.buffers, self._buffers
+        block, score_terms, buffers, make = self.block, self.score, self.buffers, self._buffers
         geometry, features, names = state.geometry, state.features, state.names
         known = None if names is None else names.columns
         never, read, at = repeat(NEVER_LEARNED), self.read, 0 if known is None else id(known)
@@ -100,7 +99,7 @@ class ScoreLane:
                         pack_into(buffer, 0, *map(known.get, x, never), *x.values())  # type: ignore[union-attr]
             except (AttributeError, TypeError, OverflowError, IndexError, struct.error):
                 return UNUSUAL
-            found: float = sparse(block, None, indices, values, weights)
+            found: float = score_terms(block, None, indices, values, weights)
             free.append(room)
             return found
 
@@ -109,13 +108,11 @@ class ScoreLane:
     def score_array(self, x: NDArray[Any]) -> float:
         if x.dtype is not self.kind or x.ndim != 1 or x.size != self.asked.features or x.size == 0:
             return UNUSUAL
-        if self.dense is None:
-            values = buffers.zeros(2, self.kind)
-            weights = buffers.zeros(1)
-            self.dense = score_dense.bound(self.block, Like(self.asked), values[::2], NOTHING, values, weights)
         free = self.buffers[x.size]
         room = free.pop() if free else self._buffers(x.size)
-        found: float = self.dense(self.block, None, x, NOTHING, room[4].values, room[2])
+        values = room[4].values
+        values[:] = x
+        found: float = self.score(self.block, None, NOTHING, values, room[2])
         free.append(room)
         return found
 

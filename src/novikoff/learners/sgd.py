@@ -88,6 +88,7 @@ class SGD(Weighed):
     """
 
     tabular = "each"
+    learns_columns_sparse_only = True
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from novikoff.errors import InputError
 from novikoff.learners.learner import IN_GIVEN_ORDER, Learner, Orders
 from novikoff.learners.state import State
 from novikoff.parts import loop
-from novikoff.parts.geometry import resized
+from novikoff.parts.geometry import limit, resized
 from novikoff.stream import door
 from novikoff.stream.gather import gather_blocks, gather_codes
 from novikoff.stream.rows import Rows, Sparse, cut, how_many, narrowed, width
@@ -30,6 +30,14 @@ class Pass(NamedTuple):
 
 class Slotted(Learner):
     """Abstract."""
+
+    learns_sparse_only = False
+    """Whether the loop that learns is compiled for sparse rows only, to which dense ones are converted: for learners
+    that are seldom used."""
+    learns_columns_sparse_only = False
+    """Likewise for many columns of weights."""
+    scores_sparse_only = False
+    """Likewise for the loop that predicts."""
 
     @abstractmethod
     def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
@@ -108,10 +116,10 @@ class Slotted(Learner):
 
     def _check_rows(self, state: State, rows: Rows) -> None:
         """InputError where a row is not good."""
-        weights, slots = state.geometry.slots, state.features + 1
+        largest, slots = limit.function(state.geometry.slots), state.features + 1
 
         def take(part: Rows, start: int, tidy: bool) -> int:
-            good = loop.first_refused(part, how_many(part), slots, weights, tidy)
+            good = loop.first_refused(part, how_many(part), slots, largest, tidy)
             self._check_range(cut(part, 0, good), start)
             return good
 
@@ -132,7 +140,7 @@ class Slotted(Learner):
             stop = start + how_many(part)
             return self._take(state, part, signs[start:stop], weights[start:stop], tidy)
 
-        return each(rows, state.features, take, known=known)
+        return each(rows, state.features, take, known=known, sparse_only=self.learns_sparse_only)
 
     # --- Predicting ---
 
@@ -157,7 +165,7 @@ class Slotted(Learner):
                 self._check_range(part, start)
                 return score(part, tidy, out[start : start + how_many(part)])
 
-            good = each(rows, state.features, take, known=known)
+            good = each(rows, state.features, take, known=known, sparse_only=self.scores_sparse_only)
             if good < len(out):
                 raise InputError(door.why_refused(rows, good, state.features))
             return out * scale

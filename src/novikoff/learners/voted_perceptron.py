@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
+from novikoff._jit import compiled_reader
 from novikoff._machine import element, put, sparse_sums
 from novikoff.learners.estimator import one_of
 from novikoff.learners.events import OneByOne
@@ -69,7 +69,7 @@ def _(geometry: Voted, rows: Rows, i: int, signal: float, t: int) -> None:
     geometry.sizes[TERMS] = end
 
 
-@compiled
+@compiled_reader
 def votes(
     geometry: Voted,
     rows: Rows,
@@ -138,6 +138,8 @@ class VotedPerceptron(OneByOne):
     >>> VotedPerceptron().fit(X, y).predict([[0, 5], [5, 0]]).tolist()
     ['up', 'right']
     """
+
+    learns_sparse_only = scores_sparse_only = True
 
     def __init__(
         self,

@@ -75,6 +75,7 @@ class Winnow(Weighed):
     """
 
     tabular = "each"
+    learns_sparse_only = True
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._columns import BLOCK
-from novikoff._jit import compiled, generic
+from novikoff._jit import compiled, compiled_reader, generic
 from novikoff._machine import element, put
 from novikoff._steps import dense_steps
 from novikoff.parts.adagrad import REACH, AdaGrad, by_changes
@@ -28,8 +28,6 @@ from novikoff.parts.geometry import (
     limit,
     move,
     pull,
-    read,
-    read_constant,
     settle,
     update,
 )
@@ -220,34 +218,6 @@ def refine_columns(geometry: Confident, rows: Rows, i: int, across: int, push: P
 
 
 @compiled
-def read_columns(geometry: Any, across: int, columns: int, times: NDArray[np.int64], out: NDArray[np.float64]) -> None:
-    """The weights of the hypothesis that predicts, slot by slot, laid out as they are learned."""
-    for c in range(columns):
-        out[c] = read_constant(geometry, c, times[c])
-        for j in range(across + c, len(out), across):
-            out[j] = read(geometry, j, times[c])
-
-
-@compiled
-def read_terms(
-    geometry: Any,
-    across: int,
-    columns: int,
-    times: NDArray[np.int64],
-    indices: NDArray[np.uint32],
-    out: NDArray[np.float64],
-) -> None:
-    """The constants, then the weights of these features, in their order; features without slots are passed over."""
-    slots = len(geometry.slots) // across
-    for c in range(columns):
-        out[c] = read_constant(geometry, c, times[c])
-        for k in range(len(indices)):
-            j = int(indices[k]) + 1
-            if j < slots:
-                out[(k + 1) * across + c] = read(geometry, j * across + c, times[c])
-
-
-@compiled
 def judge_columns(
     weights: NDArray[np.float64],
     rows: Rows,
@@ -271,7 +241,7 @@ def judge_columns(
     return count
 
 
-@compiled
+@compiled_reader
 def judge_all(
     geometry: Any, rows: Rows, across: int, columns: int, slots: int, tidy: bool, room: Room, out: NDArray[np.float64]
 ) -> int:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
+from novikoff._jit import compiled, compiled_reader
 from novikoff.kernels.kept import Kept
 
 KEPT, TERMS, ENTRIES, DROPPED, KNOWN, NEW, END, FRESH = range(8)
@@ -106,7 +106,7 @@ def votes_of(
         scores[c] /= max(t - dual.since[c], 1)
 
 
-@compiled
+@compiled_reader
 def weigh(
     dual: Dual,
     how: int,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._jit import compiled, generic
+from novikoff._jit import compiled, compiled_reader, generic
 from novikoff._machine import element, in_range
 from novikoff.stream.rows import Rows, Seen, first, is_term, last, measure, origin, slot
 
@@ -20,6 +20,7 @@ PER_SLOT = ("slots", "seen", "sums", "members", "example", "pulls", "marks", "to
 APPENDED = ("ends", "born", "signs", "indices", "values")
 DERIVED = ("table", "mirror", "example", "columns", "lows", "highs", "flips", "notes")
 G = TypeVar("G", bound=Any)
+ALL_FEATURES = buffers.zeros(0, "uint32")
 
 
 @compiled
@@ -140,19 +141,25 @@ def move_all(geometry: Any, rows: Seen, i: int, signal: float, t: int) -> None:
         move(geometry, origin(rows), geometry.bias, pulled, t)
 
 
-@compiled
-def read_all(geometry: Any, t: int, out: NDArray[np.float64]) -> None:
-    out[0] = read_constant(geometry, 0, t)
-    for j in range(1, len(out)):
-        out[j] = read(geometry, j, t)
-
-
-@compiled
-def read_some(geometry: Any, t: int, indices: NDArray[np.uint32], out: NDArray[np.float64]) -> None:
-    """The bias, then the weights of these features, in their order."""
-    out[0] = read_constant(geometry, 0, t)
-    for k in range(len(indices)):
-        out[k + 1] = read(geometry, int(indices[k]) + 1, t)
+@compiled_reader
+def read_weights(
+    geometry: Any,
+    across: int,
+    columns: int,
+    times: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    out: NDArray[np.float64],
+) -> None:
+    """Write the weights of the hypothesis that predicts: the constants, then those of these features, in their order;
+    without indices those of all slots. The weights stand in a table of this many columns, of which the first are read;
+    one weight vector is a table of one column. Features without slots are passed over."""
+    slots, every = len(geometry.slots) // across, len(indices) == 0
+    for c in range(columns):
+        out[c] = read_constant(geometry, c, times[c])
+        for k in range(1, len(out) // across):
+            j = k if every else int(indices[k - 1]) + 1
+            if j < slots:
+                out[k * across + c] = read(geometry, j * across + c, times[c])
 
 
 def filled(shape: tuple[int, ...], fill: Any, kind: Any) -> NDArray[Any]:

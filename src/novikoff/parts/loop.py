@@ -5,14 +5,27 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._jit import compiled, compiled_brief, generic
+from novikoff._jit import compiled, compiled_brief, compiled_reader, generic
 from novikoff._machine import unpacked
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
 from novikoff.parts.additive import Additive, Averaged
 from novikoff.parts.feature_sample import NEXT, Moments, has_room, record_row
 from novikoff.parts.geometry import fits, limit, norm, score, score_two, span, tick, update
 from novikoff.parts.rules import loss, signal
-from novikoff.stream.rows import Dense, Holed, Rows, Sparse, ask_for, first, holes, inside, last, measure, proper
+from novikoff.stream.rows import (
+    Dense,
+    Holed,
+    Rows,
+    Sparse,
+    ask_for,
+    first,
+    holes,
+    inside,
+    last,
+    measure,
+    proper,
+    squared,
+)
 from novikoff.stream.terms import drop_zeros
 
 RIGHT, WRONG, REFUSED, UNUSUAL, ZEROS = 0, 1, -1, -2, -3
@@ -200,18 +213,18 @@ def learn_sparse(
 
 
 @compiled
-def first_refused(rows: Rows, count: int, slots: int, weights: NDArray[np.floating], tidy: bool) -> int:
-    """The first row that is not proper, not finite or has a value of 0; the number of rows where all are good."""
+def first_refused(rows: Rows, count: int, slots: int, largest: float, tidy: bool) -> int:
+    """Return the first row that is not proper, has a value of 0, or whose squared length is not below `largest`; the
+    number of rows where all are good."""
     for i in range(count):
         if not (tidy or proper(rows, i, slots)):
             return i
-        _, square = measure(rows, i, weights)
-        if not square < limit(weights):
+        if not squared(rows, i) < largest:
             return i
     return count
 
 
-@compiled
+@compiled_reader
 def judge(geometry: Any, rows: Rows, slots: int, tidy: bool, out: NDArray[np.float64]) -> int:
     """The score that the geometry itself gives each row, up to one to be refused; returns how many were given."""
     for i in range(len(out)):

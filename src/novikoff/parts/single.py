@@ -68,27 +68,12 @@ def gather(
 
 
 @compiled_brief
-def score_sparse(
+def score_one(
     block: Any, like: Any, indices: NDArray[np.uint32], values: NDArray[np.floating], weights: NDArray[np.float64]
 ) -> float:
-    """One example, given as the features that are there. Its arrays are used up."""
-    return gather(unpacked(block, like), indices, 0, len(indices), values, values, weights)
-
-
-@compiled_brief
-def score_dense(
-    block: Any,
-    like: Any,
-    x: NDArray[np.floating],
-    nothing: NDArray[np.uint32],
-    values: NDArray[np.floating],
-    weights: NDArray[np.float64],
-) -> float:
-    """One example, given as the values of all features."""
-    asked = unpacked(block, like)
-    if x.size != asked.features:
-        return math.nan
-    return gather(asked, nothing, 0, x.size, x, values, weights)
+    """Return the score of one example: the features that are there, or without indices the values of all features. Its
+    arrays are used up."""
+    return gather(unpacked(block, like), indices, 0, len(values), values, values, weights)
 
 
 @compiled

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
+from novikoff._jit import compiled, compiled_reader
 from novikoff.stream.rows import Rows, how_many, wipe, write_out
+from novikoff.stream.terms import each
 
 
 class Trees(NamedTuple):
@@ -85,7 +86,7 @@ def leaf(trees: Trees, tree: int, example: NDArray[np.float64]) -> int:
     return node
 
 
-@compiled
+@compiled_reader
 def add_votes(
     trees: Trees,
     weights: NDArray[np.float64],
@@ -110,13 +111,13 @@ def add_votes(
         wipe(rows, i, example)
 
 
-@compiled
+@compiled_reader
 def each_vote(trees: Trees, rows: Rows, count: int, example: NDArray[np.float64], out: NDArray[np.int32]) -> None:
-    """What each tree says of each example: a row for each tree."""
+    """Write the class that each tree says of each example: a row for each example."""
     for i in range(count):
         write_out(rows, i, example)
         for t in range(len(trees.starts) - 1):
-            out[t, i] = trees.codes[leaf(trees, t, example)]
+            out[i, t] = trees.codes[leaf(trees, t, example)]
         wipe(rows, i, example)
 
 
@@ -125,12 +126,27 @@ def votes_of(
 ) -> NDArray[np.float64]:
     """What speaks for each class: a row for each example."""
     out = np.zeros((how_many(rows), trees.shares.shape[1]))
-    add_votes(trees, weights, rows, len(out), soft, np.zeros(features + 1), out)
+
+    def take(part: Rows, start: int, tidy: bool) -> int:
+        count = how_many(part)
+        add_votes(trees, weights, part, count, soft, example, out[start : start + count])
+        return count
+
+    example = np.zeros(features + 1)
+    each(rows, features, take, known=True, sparse_only=True)
     return out
 
 
 def codes_of(trees: Trees, rows: Rows, features: int) -> NDArray[np.int32]:
     """What each tree says of each example: a row for each tree."""
     out = np.zeros((trees.many, how_many(rows)), np.int32)
-    each_vote(trees, rows, out.shape[1], np.zeros(features + 1), out)
+
+    def take(part: Rows, start: int, tidy: bool) -> int:
+        count = how_many(part)
+        each_vote(trees, part, count, example, said[:count])
+        out[:, start : start + count] = said[:count].T
+        return count
+
+    example, said = np.zeros(features + 1), np.zeros((out.shape[1], trees.many), np.int32)
+    each(rows, features, take, known=True, sparse_only=True)
     return out

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from novikoff._bytes import fold, word
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._jit import DISABLED, compiled
+from novikoff._jit import DISABLED, compiled_reader
 from novikoff.errors import InputError
 from novikoff.stream.formats.contract import Parsed
 from novikoff.stream.hashing import K0, K1
@@ -61,7 +61,7 @@ def _plain_checksum(content: Any) -> Any:
     return np.uint64(fold(lanes[0] ^ lanes[2], lanes[1] ^ lanes[3] ^ K1))
 
 
-checksum = compiled(_plain_checksum if DISABLED else _checksum)
+checksum = compiled_reader(_plain_checksum if DISABLED else _checksum)
 """Of bytes whose number is a multiple of 64. It finds damage, not malice."""
 
 

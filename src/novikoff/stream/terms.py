@@ -26,11 +26,15 @@ Take = Callable[[Rows, int, bool], int]
 number of their first in the batch; `tidy` says that they need no look at their columns."""
 
 
-def each(rows: Rows, features: int, take: Take, *, known: bool = False) -> int:
+def each(rows: Rows, features: int, take: Take, *, known: bool = False, sparse_only: bool = False) -> int:
     """Has all rows taken, the untidy ones brought into order; returns how many were: fewer where one was refused.
 
-    `known` says that no column comes twice and all have slots: a reader has seen to that.
+    `known` says that no column comes twice and all have slots: a reader has seen to that. With `sparse_only`, `take` is
+    called with sparse rows alone: dense rows are converted block by block. Kernels that are seldom used are compiled
+    for sparse rows only.
     """
+    if sparse_only and isinstance(rows, Dense):
+        return _each_block(rows, features, take)
     done, count = 0, how_many(rows)
     block = SMALLEST  # rows: more and more, as long as there is no long stretch of tidy rows in between
     while done < count:
@@ -48,19 +52,27 @@ def each(rows: Rows, features: int, take: Take, *, known: bool = False) -> int:
     return done
 
 
-def parts(rows: Rows, features: int) -> list[tuple[Rows, int]]:
-    """All rows in order, in parts, each with the number of its first row."""
+def _each_block(rows: Dense, features: int, take: Take) -> int:
+    """Convert dense rows to sparse ones, a block at a time, and have them taken; return how many were."""
+    done, count = 0, how_many(rows)
+    while done < count:
+        stop = block_end(rows, done, BLOCK)
+        done += take(tidied(rows, done, stop, features), done, True)
+        if done < stop:
+            return done
+    return done
+
+
+def sparse_parts(rows: Rows, features: int) -> list[tuple[Rows, int]]:
+    """Return all rows in order, as sparse rows, in parts, each with the number of its first row."""
     found: list[tuple[Rows, int]] = []
 
     def take(part: Rows, start: int, tidy: bool) -> int:
-        count = how_many(part)
-        if not tidy and isinstance(part, Sparse):
-            count = first_that_falls(part, count, features + 1)
-            part = cut(part, 0, count)
-        found.append((part, start))
+        count = how_many(part) if tidy else first_that_falls(part, how_many(part), features + 1)
+        found.append((cut(part, 0, count), start))
         return count
 
-    each(rows, features, take)
+    each(rows, features, take, sparse_only=True)
     return found
 
 
@@ -95,12 +107,17 @@ def tidied(rows: Rows, start: int, stop: int, features: int) -> Sparse:
 
 
 def packed(rows: Rows, features: int) -> Rows:
-    """Rows for those who look at them again and again: no feature twice, and no more zeros than other terms. Only those
-    before the first that names a column past the features."""
+    """Return rows for repeated use: no feature twice, and no more zeros than other terms. Only those before the first
+    that names a column past the features."""
     if isinstance(rows, Dense):
         return rows if 2 * np.count_nonzero(rows.values) >= rows.values.size else without_zeros(rows)
     count = how_many(rows)
     return rows if first_that_falls(rows, count, features + 1) == count else tidied(rows, 0, count, features)
+
+
+def as_sparse(rows: Rows) -> Sparse:
+    """Return sparse rows as they are, dense ones converted."""
+    return rows if isinstance(rows, Sparse) else without_zeros(rows)
 
 
 def without_zeros(rows: Rows) -> Sparse:
@@ -128,7 +145,7 @@ def drop_zeros(rows: Rows, count: int, out: Sparse) -> None:
 
 
 @compiled
-def first_that_falls(rows: Sparse, count: int, slots: int) -> int:
+def first_that_falls(rows: Rows, count: int, slots: int) -> int:
     """The first row whose columns don't grow, or have no slots; the number of rows where all do."""
     for i in range(count):
         if not proper(rows, i, slots):

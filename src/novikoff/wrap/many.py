@@ -23,7 +23,7 @@ from novikoff.ledger import Ledger
 from novikoff.parts import columns as table
 from novikoff.parts import council_columns  # noqa: F401 - what Auto does with many columns
 from novikoff.parts.deciding import weigh_all
-from novikoff.parts.geometry import limit
+from novikoff.parts.geometry import ALL_FEATURES, limit, read_weights
 from novikoff.parts.many import KNOWN, learn_many
 from novikoff.parts.schemes import Tally, Wants, columns_for
 from novikoff.stream.classes import Classes
@@ -58,6 +58,10 @@ class Many(Stack, Classed):
     @property
     def bias(self) -> bool:  # type: ignore[override]
         return bool(self.inner.bias)
+
+    @property
+    def learns_sparse_only(self) -> bool:  # type: ignore[override]
+        return bool(self.inner.learns_sparse_only or self.inner.learns_columns_sparse_only)
 
     @property
     def passes(self) -> int:  # type: ignore[override]
@@ -194,7 +198,7 @@ class Many(Stack, Classed):
 
     def _hypothesis(self, state: Any) -> NDArray[np.float64]:
         weights = np.zeros((state.room + 1) * state.across)
-        table.read_columns(state.geometry, state.across, self._in_use(state), state.tally.times, weights)
+        read_weights(state.geometry, state.across, self._in_use(state), state.tally.times, ALL_FEATURES, weights)
         return weights
 
     def _in_use(self, state: Any) -> int:
@@ -293,7 +297,7 @@ class Many(Stack, Classed):
             return judged
         in_use, out = self._in_use(state), np.zeros((1, state.across))
         weights = np.zeros((len(columns) + 1) * state.across)
-        table.read_terms(state.geometry, state.across, in_use, state.tally.times, columns, weights)
+        read_weights(state.geometry, state.across, in_use, state.tally.times, columns, weights)
         weights.reshape(-1, state.across)[1:][columns >= state.features] = self._unseen_weight(state)
         row = Sparse(np.array([0, len(columns)]), np.arange(len(columns), dtype=np.uint32), values)
         bias, flat = float(state.geometry.bias), out.reshape(-1)

@@ -16,7 +16,7 @@ from novikoff.stream import door
 from novikoff.stream.labels import distinct
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Rows, how_many
-from novikoff.stream.terms import packed
+from novikoff.stream.terms import as_sparse, packed
 from novikoff.wrap.solved import Solved
 
 __all__ = ["MulticlassSVM"]
@@ -117,7 +117,7 @@ class MulticlassSVM(Solved):
         shares = door.weight_array(sample_weight, batch.examples)
         labels = distinct(y)
         numbers = np.unique(y, return_inverse=True)[1].astype(np.int64)
-        rows = packed(batch.rows, batch.features)
+        rows = as_sparse(packed(batch.rows, batch.features))
         if how_many(rows) < batch.examples:
             raise InputError(door.why_refused(batch.rows, how_many(rows), batch.features))
         limits = float(self.C) * shares if shares.size else float(self.C)
@@ -189,7 +189,7 @@ class MulticlassSVM(Solved):
         state = self._fitted()
         batch = door.batch(X, kind=state.kind)
         self._same_features(batch)
-        rows = packed(batch.rows, state.features)
+        rows = as_sparse(packed(batch.rows, state.features))
         scores = self._score_rows(state, rows)
         bad = np.append(np.flatnonzero(~np.isfinite(scores).all(axis=1)), len(scores))[0]
         if bad < batch.examples:

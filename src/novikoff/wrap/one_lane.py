@@ -22,7 +22,7 @@ from novikoff.ledger import EXAMPLES
 from novikoff.parts import columns as table
 from novikoff.parts.deciding import weigh_all
 from novikoff.parts.feature_sample import NEXT, record_row
-from novikoff.parts.geometry import arrays, limit
+from novikoff.parts.geometry import arrays, limit, read_weights
 from novikoff.parts.many import KNOWN, learn_many
 from novikoff.parts.schemes import Wants
 from novikoff.parts.single import HUGE
@@ -168,7 +168,7 @@ class OneLane:
         count, out = len(columns), np.zeros((1, self.across))
         weights = np.zeros((count + 1) * self.across)
         times = self.tally.times
-        self._call("read", table.read_terms, self.geometry, self.across, self.in_use, times, columns, weights)
+        self._call("read", read_weights, self.geometry, self.across, self.in_use, times, columns, weights)
         if self.unseen != 0.0:
             weights.reshape(-1, self.across)[1:][columns >= self.features] = self.unseen
         row, flat = Sparse(np.array([0, count]), np.arange(count, dtype=np.uint32), values), out.reshape(-1)

@@ -33,6 +33,7 @@ from novikoff.learners.perceptron import Perceptron
 from novikoff.learners.state import State
 from novikoff.learners.voted_perceptron import VotedPerceptron
 from novikoff.parts import loop
+from novikoff.parts.geometry import limit
 from novikoff.parts.stretches import TARGET, Changes, Part, replay, vote_all
 from novikoff.stream.rows import Rows, cut
 from novikoff.theory import sensible
@@ -93,6 +94,8 @@ class OnlineToBatch(Around):
     >>> model.stopped_, model.examples_used_ < len(X), model.bound_
     (True, True, 0.05)
     """
+
+    learns_sparse_only = scores_sparse_only = True
 
     def __init__(
         self,
@@ -333,7 +336,7 @@ class OnlineToBatch(Around):
 
         def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
             run = taking.from_the_beginning(self, state)
-            good = loop.first_refused(rows, len(out), run.slots, state.geometry.slots, tidy)
+            good = loop.first_refused(rows, len(out), run.slots, limit.function(state.geometry.slots), tidy)
             out[:] = 0.0
             vote_all(run, state.changes, cut(rows, 0, good), time, out[:good])
             out /= max(time, 1)
