@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from novikoff.parts.deciding import is_wrong
 from novikoff.parts.geometry import bias_square, fits, limit, norm, span, tick
 from novikoff.parts.moving import blame, sides_of
 from novikoff.parts.resampled import misses, note_members
-from novikoff.parts.rules import loss
+from novikoff.parts.rules import loss, mistake_margin
 from novikoff.parts.schemes import (
     BAGGED,
     BOOSTED,
     CODE,
+    EACH,
     RELEVANT,
     Room,
     Scheme,
@@ -58,6 +60,12 @@ def note_reduced(
     scheme: Scheme, wants: Wants, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
 ) -> float:
     total = 0.0
+    if scheme.kind == EACH and not math.isnan(mistake_margin(rule)):  # a loss without a value
+        for c in range(known):
+            s, side = room.scores[c], 1.0 if c == wants.classes[i] else -1.0
+            tally.times[c] += 1
+            tally.mistakes[c] += (side * s < 0.0) | ((s == 0.0) & (side * scheme.tie < 0.0))
+        return 0.0
     for c in range(columns_for(scheme, known)):
         side, s = aim(scheme, wants.classes[i], c), room.scores[c]
         if side != 0.0:

@@ -53,6 +53,17 @@ def asked(rule: Any) -> float:
     return math.inf
 
 
+@generic
+def mistake_margin(rule: Any) -> float:
+    """Return the margin of the loss that updates on mistakes only; NaN for other losses."""
+    return math.nan
+
+
+@mistake_margin.of(Loss)
+def _(rule: Loss) -> float:
+    return rule.margin if rule.kind == MISTAKE else math.nan
+
+
 @signal.of(Loss)
 def _(rule: Loss, score: float, y: float, wrong: bool, norm: float) -> float:  # noqa: PLR0911 - one for each kind
     if rule.kind == MISTAKE:
