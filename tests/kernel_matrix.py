@@ -97,7 +97,7 @@ def learners() -> None:
             weights = np.linspace(0.0, 2.0, len(y))
             for form in forms(X, name):
                 model = fresh(name).fit(form, y).partial_fit(form[:1], y[:1])
-                model.decision_function(form), model.predict(form)
+                model.decision_function(form), model.predict(form), getattr(model, "coef_", None)
                 fresh(name).set_params(shuffle=True, passes=2).fit(form, y) if hasattr(model, "passes") else None
                 if isinstance(model, Weighed):
                     fresh(name).fit(form, y, sample_weight=weights)

@@ -29,6 +29,7 @@ from novikoff.certificates.verify import differences, read, verify
 from novikoff.cli.main import main
 from novikoff.stream.reading import Options
 from novikoff.stream.rows import Dense
+from novikoff.stream.terms import as_sparse
 from tests.learners import ALL, fresh, suited
 from tests.streams import csr, real, streams
 
@@ -58,7 +59,7 @@ class Exact:
 
 def check_measuring(X: Any, y: Any, u: Any, bias: bool) -> None:
     u = (u * np.concatenate([[float(bias)], np.ones(X.shape[1])])).astype(np.float32)
-    rows = Dense(np.ascontiguousarray(X).ravel(), X.shape[1])
+    rows = as_sparse(Dense(np.ascontiguousarray(X).ravel(), X.shape[1]))
     widths = [0.1, 1.0]
     (found,) = measure([(rows, y.astype(np.int8))], [u], bias=bias, widths=[widths])
     truth = Exact(X, y, u, bias)

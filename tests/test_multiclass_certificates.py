@@ -29,6 +29,7 @@ from novikoff.report.certified import page
 from novikoff.stream import door
 from novikoff.stream.reading import Options
 from novikoff.stream.rows import Dense, how_many
+from novikoff.stream.terms import as_sparse
 from novikoff.wrap.label_ranking import spoken
 from tests.schemes import INNER, ONE_LABEL, PATHS, SCHEMES, scheme, slow_unless, told
 
@@ -208,7 +209,7 @@ def test_the_numbers_are_those_of_the_binary_data(classes: int, bias: bool) -> N
             x[own], x[worst] = z, -z
             rows.append(x.T.ravel())
         flat = np.array(rows)
-        batch = (Dense(flat.ravel(), flat.shape[1]), np.ones(len(flat), np.int8))
+        batch = (as_sparse(Dense(flat.ravel(), flat.shape[1])), np.ones(len(flat), np.int8))
         v = np.concatenate([[np.float32(0)], u.ravel()])
         (found,) = measure([batch], [v], bias=False, widths=[packed["widths"]])
         seen = packed["measured"]

@@ -24,6 +24,7 @@ from novikoff import InputError, LabelError, ModelFileError, MulticlassSVM, Over
 from novikoff.parts.classes import room
 from novikoff.parts.crammer_singer import Point, Problem, fit_limits, measured, origin, posed, rebuilt, solve, sweep
 from novikoff.stream.rows import Dense
+from novikoff.stream.terms import as_sparse
 
 FOLDER = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 real_data = pytest.mark.skipif(not FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
@@ -37,7 +38,7 @@ class Case(NamedTuple):
     classes: int
 
     def problem(self) -> Problem:
-        rows = Dense(np.ascontiguousarray(self.X).reshape(-1), self.X.shape[1])
+        rows = as_sparse(Dense(np.ascontiguousarray(self.X).reshape(-1), self.X.shape[1]))
         return posed(rows, self.y, self.limits, self.classes, self.bias)
 
     def whole(self) -> Any:
@@ -224,7 +225,7 @@ def test_a_search_goes_on_from_any_other_limit() -> None:
 def test_examples_rest_that_have_nothing_to_say() -> None:
     X, y = load_digits(return_X_y=True)
     model = MulticlassSVM(C=0.01).fit(X / 16.0, y)
-    rows = Dense(np.ascontiguousarray(X / 16.0).reshape(-1), X.shape[1])
+    rows = as_sparse(Dense(np.ascontiguousarray(X / 16.0).reshape(-1), X.shape[1]))
     problem = posed(rows, y.astype(np.int64), 0.01, 10, 1.0)
     reached = solve(problem, origin(problem, X.shape[1]), 5000, tolerance=1e-3)
     assert (reached.primal, reached.dual, reached.passes) == (model.objective_, model.dual_objective_, model.passes_)

@@ -23,6 +23,7 @@ from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading, is_builtin
 from novikoff.stream.rows import Rows
 from novikoff.stream.sides import Sides
+from novikoff.stream.terms import as_sparse
 from novikoff.stream.whole import gathered
 from novikoff.wrap.solved import Solved
 
@@ -142,7 +143,7 @@ class Files:
         skips = self.options.bad_lines == "skip"
         sides = Sides(labels, leave_out=reading.left_out if skips else None)
         for batch in reading.batches():
-            yield batch.rows, sides.of(batch)
+            yield as_sparse(batch.rows), sides.of(batch)
 
     def told(self, model: Learner) -> Iterator[tuple[Rows, Any]]:
         yield from model.told_files(self._reading())

@@ -27,7 +27,7 @@ from novikoff.stream.labels import Labels, merged_label
 from novikoff.stream.names import Names
 from novikoff.stream.permutation import describe_shuffle, permutation
 from novikoff.stream.rows import Rows, cut, how_many
-from novikoff.stream.terms import sparse_parts
+from novikoff.stream.terms import as_sparse, sparse_parts
 from novikoff.theory.bounds import Bound
 
 TIES = {"positive": 1.0, "negative": -1.0}
@@ -90,7 +90,7 @@ class Learner(Fitted[State], ABC):
         skips = reading.options.bad_lines == "skip"
         reader = self.label_reader(self._fitted().labels, reading.left_out if skips else None)
         for batch in reading.batches():
-            yield batch.rows, reader.of(batch)
+            yield as_sparse(batch.rows), reader.of(batch)
 
     def observed(self) -> dict[str, Any]:
         """What a certificate tells of the run beside the ledger."""
