@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled
 from novikoff._machine import element, put, sparse_sums
+from novikoff.errors import ModelTooLarge
 from novikoff.learners.estimator import one_of
 from novikoff.learners.events import OneByOne
 from novikoff.learners.learner import TIES
 from novikoff.learners.perceptron import perceptron_bounds
 from novikoff.learners.state import State
+from novikoff.memory_limit import Growth, size_with_spare
 from novikoff.parts.geometry import limit, move, move_all, resized, update
 from novikoff.parts.rules import MISTAKE, Loss
 from novikoff.stream.rows import Rows, cut, first, last, measure, proper, slot
@@ -181,13 +183,17 @@ class VotedPerceptron(OneByOne):
     def _reserve(self, state: State, examples: int, terms: int) -> None:
         voted = state.geometry
         kept, used = int(voted.sizes[KEPT]), int(voted.sizes[TERMS])
+        least = state.bytes_needed(Growth(examples=examples, terms=terms))
+        what, advice = f"{kept + examples:,} kept mistakes", "Use Perceptron(average=True)"
         if kept + examples > len(voted.born):
-            room = max(kept + examples, len(voted.born) * 3 // 2)
+            needed, wanted, per_row = kept + examples, len(voted.born) * 3 // 2, 16 + voted.signs.itemsize
+            room = size_with_spare(needed, wanted, lambda room: least + (room - needed) * per_row, what, advice)
             voted = voted._replace(
                 ends=_sized(voted.ends, room + 1), born=_sized(voted.born, room), signs=_sized(voted.signs, room)
             )
         if used + terms > len(voted.values):
-            room = max(used + terms, len(voted.values) * 3 // 2)
+            places, wanted, per_term = used + terms, len(voted.values) * 3 // 2, 4 + voted.values.itemsize
+            room = size_with_spare(places, wanted, lambda room: least + (room - places) * per_term, what, advice)
             voted = voted._replace(indices=_sized(voted.indices, room), values=_sized(voted.values, room))
         state.geometry = voted
 
@@ -204,14 +210,22 @@ class VotedPerceptron(OneByOne):
 
     def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
         """Block by block: room is made for the mistakes of one block, not for a whole batch of them."""
-        for start in range(0, len(signs), BLOCK):
-            stop = min(start + BLOCK, len(signs))
+        start, most = 0, BLOCK
+        while start < len(signs):
+            stop = min(start + most, len(signs))
             block = cut(rows, start, stop)
             terms = last(block, stop - start - 1) - first(block, 0)
-            self._reserve(state, stop - start, int(terms))
+            try:
+                self._reserve(state, stop - start, int(terms))
+            except ModelTooLarge:  # room is made for all rows of a block, of which few may be mistakes
+                if stop - start == 1:
+                    raise
+                most = (stop - start) // 2
+                continue
             taken = super()._take(state, block, signs[start:stop], weights, tidy)
             if taken < stop - start:
                 return start + taken
+            start = stop
         return len(signs)
 
     def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
