@@ -57,10 +57,10 @@ class ModelTooLarge(InputError):
     >>> from novikoff.memory_limit import limit_memory
     >>> try:
     ...     with limit_memory(1 << 30):
-    ...         Perceptron().learn_one({4_000_000_000: 1.0}, "yes")  # a column number
+    ...         Perceptron().learn_one({2_000_000_000: 1.0}, "yes")  # a column number
     ... except ModelTooLarge as problem:
     ...     print(str(problem).partition(". ")[0])
-    4,000,000,001 features would need 29.8 GiB for the model, but the limit is 1 GiB
+    2,000,000,001 features would need 14.9 GiB for the model, but the limit is 1 GiB
     """
 
     def __init__(self, message: str, needed: int, limit: int) -> None:
