@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from novikoff import AROW, Kesler, Perceptron, save
 from novikoff.service.backup import backup
+from novikoff.service.journal import reader
 from novikoff.service.limits import Limits
 from novikoff.service.opening import opened
 from novikoff.service.served import Served, made
@@ -190,7 +192,7 @@ def test_a_challenger_that_grows_too_large_is_stopped_and_the_champion_goes_on(
     with running(nursery, tmp_path / "data", "--max-model-memory", "3M") as server:
         server.make("m", "perceptron")
         server.make("c", "auto", challenges="m")
-        for k in range(20):
+        for k in range(31):
             assert server.learn({f"{k} {j}": 1.0 for j in range(500)}, f"{k % 2}")[0] == 200
         assert server.ask("POST", "/v1/models/c/predict", {"features": {"a": 1.0}})[1]["code"] == "broken-model"
         assert server.predict({"a": 1.0})["label"] in ("0", "1")
@@ -205,7 +207,7 @@ def test_numbered_features_of_a_model_from_files_are_limited_by_the_largest(tmp_
     served = Served("m", model, Limits(model_memory=MB), created=0.0)
     admission = Admission(served.limits)
     admission.admit(served, {"5000": 1.0}, "a", Share(), Rest(0, 1))
-    with pytest.raises(Refused, match="would need 15.3 GiB") as caught:
+    with pytest.raises(Refused, match=r"would need 15\.3 GiB") as caught:
         admission.admit(served, {"2050000000": 1.0}, "a", Share(), Rest(0, 1))
     assert caught.value.code == "model-too-large"
 
@@ -228,6 +230,12 @@ def test_new_features_and_new_labels_on_their_way_count_together() -> None:
     assert 0 < refused < 60
 
 
+def backed_up(folder: Path) -> bool:
+    """Whether the journal names a file of the model."""
+    with reader(folder) as on:
+        return on.execute("SELECT checkpoint FROM models").fetchone()[0] == 2
+
+
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -240,6 +248,9 @@ def test_backups_and_data_are_for_their_owner_only(nursery: Nursery, tmp_path: P
             server.make()
             server.learn({"a": 1.0}, "x")
             server.learn({"a": 1.0}, "y")
+            until = time.monotonic() + 10
+            while not backed_up(folder) and time.monotonic() < until:
+                time.sleep(0.02)
             files = [path for path in folder.rglob("*") if path.is_file()]
             assert {"journal.sqlite", "journal.sqlite-wal"} <= {path.name for path in files}
             assert {mode(path) for path in files} == {0o600}

@@ -57,7 +57,7 @@ class State:
     def make_room(self, features: int) -> None:
         if features > self.room:
             what = f"{features:,} features"
-            room = size_with_spare(features, self._larger_room(features), self._bytes_at, what, ADVICE)
+            room = size_with_spare(features, self._larger_room(features), self._bytes_with_room, what, ADVICE)
             try:
                 self.geometry = resized(self.geometry, room + 1)
             except MemoryError:
@@ -86,6 +86,12 @@ class State:
     def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
         weights = bytes_per_slot(self.geometry) * (features + 1)
         return weights + other_bytes(self.geometry, growth.examples, growth.terms) + self._dictionary_bytes(growth)
+
+    def _bytes_with_room(self, room: int) -> int:
+        """Return the memory with room for so many features, once all of them have names such as those so far."""
+        names = 0 if self.names is None else len(self.names)
+        later = self.names.bytes_used() * max(0, room - names) // names if self.names is not None and names else 0
+        return self._bytes_at(room) + later
 
     def _dictionary_bytes(self, growth: Growth = NO_GROWTH) -> int:
         """Return the memory of the names of features and of the labels."""

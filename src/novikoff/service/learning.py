@@ -44,6 +44,7 @@ class Learning:
             raise Refused(f"{served.name!r} is a challenger: it learns what {champion!r} learns.", "challenger", 409)
         self.house, self.limits = house, house.limits
         self.stream: Stream = house.streams[served.stream]
+        served.check()  # a model that is stopped is sent nothing: it would be in the journal, but not acknowledged
 
     async def one(self, body: bytes, key: str | None) -> Learned:
         """A body with one lesson."""

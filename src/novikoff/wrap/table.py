@@ -54,7 +54,7 @@ class Table(State):
     def make_room(self, features: int) -> None:
         if features > self.room:
             what = f"{features:,} features with {self.across:,} columns of weights"
-            room = size_with_spare(features, self._larger_room(features), self._bytes_at, what, ADVICE)
+            room = size_with_spare(features, self._larger_room(features), self._bytes_with_room, what, ADVICE)
             self._lay_out(room + 1, self.across, features)
         self.features = max(self.features, features)
 
