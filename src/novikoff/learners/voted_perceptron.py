@@ -183,17 +183,14 @@ class VotedPerceptron(OneByOne):
     def _reserve(self, state: State, examples: int, terms: int) -> None:
         voted = state.geometry
         kept, used = int(voted.sizes[KEPT]), int(voted.sizes[TERMS])
-        least = state.bytes_needed(Growth(examples=examples, terms=terms))
-        what, advice = f"{kept + examples:,} kept mistakes", "Use Perceptron(average=True)"
+        more = Growth(examples=examples, terms=terms)
         if kept + examples > len(voted.born):
-            needed, wanted, per_row = kept + examples, len(voted.born) * 3 // 2, 16 + voted.signs.itemsize
-            room = size_with_spare(needed, wanted, lambda room: least + (room - needed) * per_row, what, advice)
+            room = _room(state, more, kept + examples, len(voted.born), 16 + voted.signs.itemsize)
             voted = voted._replace(
                 ends=_sized(voted.ends, room + 1), born=_sized(voted.born, room), signs=_sized(voted.signs, room)
             )
         if used + terms > len(voted.values):
-            places, wanted, per_term = used + terms, len(voted.values) * 3 // 2, 4 + voted.values.itemsize
-            room = size_with_spare(places, wanted, lambda room: least + (room - places) * per_term, what, advice)
+            room = _room(state, more, used + terms, len(voted.values), 4 + voted.values.itemsize)
             voted = voted._replace(indices=_sized(voted.indices, room), values=_sized(voted.values, room))
         state.geometry = voted
 
@@ -247,6 +244,13 @@ class VotedPerceptron(OneByOne):
 
     def bounds(self) -> Sequence[Bound]:
         return perceptron_bounds(0.0, self._run_so_far().ledger.energy)
+
+
+def _room(state: State, more: Growth, needed: int, now: int, bytes_each: int) -> int:
+    """Return the places for a list that needs so many, half as many again as now where the limit of memory allows."""
+    least, kept = state.bytes_needed(more), int(state.geometry.sizes[KEPT]) + more.examples
+    what, advice = f"{kept:,} kept mistakes", "Use Perceptron(average=True)"
+    return size_with_spare(needed, now * 3 // 2, lambda room: least + (room - needed) * bytes_each, what, advice)
 
 
 def _sized(array: NDArray[Any], size: int) -> NDArray[Any]:
