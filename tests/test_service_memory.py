@@ -147,6 +147,7 @@ def test_an_entry_beyond_the_limit_stops_its_model_and_no_other(nursery: Nursery
             assert "Nothing is lost: start the server with a larger --max-model-memory" in server.said
             assert server.predict({"a": 1.0}, "small")["label"] == "x"
             assert server.learn({"b": 1.0}, "y", "small")[0] == 200
+            assert "is stopped" in server.ask("GET", "/v1/models/large")[1]["warnings"][0]
             for path in ("learn", "predict"):
                 body = {"features": {"a": 1.0}} | ({"label": "label 1"} if path == "learn" else {})
                 status, said = server.ask("POST", f"/v1/models/large/{path}", body)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import json
 import os
 import time
@@ -25,6 +24,8 @@ from novikoff.service.stream import Key
 from novikoff.wrap.default_learner import DEFAULT
 
 LOCK = "lock"
+MEASURED_ENTRIES = 256
+"""Entries of the journal that are replayed between two looks at the memory of all models."""
 
 
 class Row(NamedTuple):
@@ -158,12 +159,13 @@ def _loaded(house: House, row: Row, first: int) -> Served:
 
 def _replay(house: House) -> None:
     for stream in house.streams.values():
-        stream.memory = functools.partial(_allowed, house)
         behind = min(served.position for served in stream.members)
-        for position, body in entries(house.journal.connection, stream.id, behind):
+        for number, (position, body) in enumerate(entries(house.journal.connection, stream.id, behind)):
+            if number % MEASURED_ENTRIES == 0:
+                stream.allowed = {served.name: _allowed(house, served) for served in stream.members}
             with contextlib.suppress(Refused):  # of a model that can't go on: it says so itself
                 stream.learn(position, body)
-        stream.memory = None
+        stream.allowed = {}
         house.said += [served.broken for served in stream.members if served.broken is not None]
 
 

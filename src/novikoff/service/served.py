@@ -278,8 +278,8 @@ class Served:
         )
 
     def warnings(self) -> list[str]:
-        """Return what makes the model doubtful: labels that arrive in long runs, columns that it does not know."""
-        found = []
+        """Return what makes the model doubtful: that it is stopped, labels in long runs, columns that it does not know."""
+        found = [] if self.broken is None else [self.broken]
         if self.label_order.is_sorted:
             found.append(
                 f"{self.label_order.describe('The stream')} If the examples come from a sorted file, shuffle it."

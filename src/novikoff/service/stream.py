@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,8 +31,8 @@ class Stream:
     id: int
     waiting: Waiting
     limits: Limits
-    memory: Callable[[Served], int] | None = None
-    """How many bytes a model may take, while the journal is replayed."""
+    allowed: dict[str, int] = field(default_factory=dict)
+    """How many bytes each model may take while the journal is replayed."""
     members: list[Served] = field(default_factory=list)
     keys: dict[str, Key] = field(default_factory=dict)
     busy: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
@@ -68,7 +67,7 @@ class Stream:
         """What is no fault of an example ends the learning of this model, and of no other; the journal has it all."""
         limit = self.limits.max_model_bytes
         try:
-            with limit_memory(limit + limit // SLACK if self.memory is None else self.memory(served)):
+            with limit_memory(self.allowed.get(served.name, limit + limit // SLACK)):
                 return served.learn(body)
         except ModelTooLarge as problem:
             served.quarantine(problem.needed, problem.limit)
