@@ -278,7 +278,7 @@ class Served:
         )
 
     def warnings(self) -> list[str]:
-        """Return what makes the model doubtful: that it is stopped, labels in long runs, columns that it does not know."""
+        """Return what makes the model doubtful: that it is stopped, labels in long runs, columns that it ignores."""
         found = [] if self.broken is None else [self.broken]
         if self.label_order.is_sorted:
             found.append(
