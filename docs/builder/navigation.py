@@ -43,6 +43,7 @@ PARTS = (
             "docs/design",
             "docs/own-loss",
             "CONTRIBUTING",
+            "SECURITY",
             "CHANGELOG",
         ),
     ),

@@ -16,7 +16,7 @@ PICTURE = "<!-- picture -->\n"
 
 def pages() -> list[Path]:
     """All that is written for readers, from the root of the repository."""
-    top = [ROOT / name for name in (HOME, "CONTRIBUTING.md", "CHANGELOG.md")]
+    top = [ROOT / name for name in (HOME, "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
     return [*top, *sorted((ROOT / "docs").rglob("*.md"))]
 
 

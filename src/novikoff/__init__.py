@@ -55,6 +55,7 @@ _HOME = {
     "InputError": "errors",
     "LabelError": "errors",
     "ModelFileError": "errors",
+    "ModelTooLarge": "errors",
     "OverflowRefused": "errors",
     "RangeRefused": "errors",
     "ServiceError": "errors",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from novikoff.errors import InputError as InputError
     from novikoff.errors import LabelError as LabelError
     from novikoff.errors import ModelFileError as ModelFileError
+    from novikoff.errors import ModelTooLarge as ModelTooLarge
     from novikoff.errors import NovikoffError as NovikoffError
     from novikoff.errors import OverflowRefused as OverflowRefused
     from novikoff.errors import RangeRefused as RangeRefused

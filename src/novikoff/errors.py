@@ -50,6 +50,28 @@ class TooManyNames(InputError):
     """A dictionary of features that was not asked for has become large."""
 
 
+class ModelTooLarge(InputError):
+    """The model would need more memory than its limit; nothing was learned from the example that needs it.
+
+    >>> from novikoff import ModelTooLarge, Perceptron
+    >>> from novikoff.memory_limit import limit_memory
+    >>> try:
+    ...     with limit_memory(1 << 30):
+    ...         Perceptron().learn_one({2_000_000_000: 1.0}, "yes")  # a column number
+    ... except ModelTooLarge as problem:
+    ...     print(str(problem).partition(". ")[0])
+    2,000,000,001 features would need 14.9 GiB for the model, but the limit is 1 GiB
+    """
+
+    def __init__(self, message: str, needed: int, limit: int) -> None:
+        super().__init__(message)
+        self.needed, self.limit = needed, limit
+        """Bytes."""
+
+    def __reduce__(self) -> tuple[type[ModelTooLarge], tuple[str, int, int]]:
+        return type(self), (str(self), self.needed, self.limit)
+
+
 class OverflowRefused(NovikoffError, ArithmeticError):
     """The weights would stop being finite; the message says what stands.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import time
 import warnings
@@ -21,10 +22,12 @@ from novikoff.cli import interrupt, scheme, settings
 from novikoff.cli.certify import add_certifying, chosen
 from novikoff.cli.describing import show_description
 from novikoff.cli.figures import progressive_error_lines
+from novikoff.cli.memory import HALF, add_max_model_memory, max_model_memory
 from novikoff.cli.reading import add_reading, options_of
 from novikoff.cli.shuffling import add_random_state, run_settings
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, SortedLabelsWarning
+from novikoff.memory_limit import VARIABLE
 from novikoff.wrap.default_learner import DEFAULT, FALLBACK
 
 USED_INSTEAD = f"{DEFAULT} can't be mixed across shards: using {FALLBACK}"
@@ -77,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     )
     learn.add_argument("--certificate", metavar="FILE", help="write what the theorems say of this run to this file")
     add_certifying(learn)
+    add_max_model_memory(learn, HALF)
     learn.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     learn.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_random_state(learn, "of a code of --scheme ecoc, of the first weights of a network")
@@ -92,6 +96,9 @@ def run(options: argparse.Namespace) -> int:
     from novikoff.cluster.on_dask import connected
 
     began = time.perf_counter()
+    limit = max_model_memory(options)
+    if limit is not None:
+        os.environ[VARIABLE] = str(limit)  # worker processes on this machine inherit it
     if options.workers is not None and (options.scheduler or options.workers < 1):
         raise InputError("--workers is how many processes are started without --scheduler, at least 1.")
     if options.budget is not None and not options.certificate:

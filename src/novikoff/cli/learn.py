@@ -16,6 +16,7 @@ from novikoff.cli import interrupt, output, representation, scheme, settings
 from novikoff.cli.certify import add_certifying, certified
 from novikoff.cli.describing import show_description
 from novikoff.cli.figures import progressive_error_lines
+from novikoff.cli.memory import HALF, add_max_model_memory, max_model_memory
 from novikoff.cli.progress import Progress
 from novikoff.cli.reading import DATA, add_reading, is_stream, options_of, reading_for
 from novikoff.cli.reporting import add_report
@@ -31,6 +32,7 @@ from novikoff.cli.shuffling import (
 )
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, TooManyLabels, TooManyNames
+from novikoff.memory_limit import limit_memory
 from novikoff.stream.hashing import DEFAULT_BITS
 from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading
@@ -79,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument(
         "--keep-names", metavar="MB", type=int, nargs="?", const=64, help="keep names of hashed features for inspect"
     )
+    add_max_model_memory(parser, HALF)
     add_shuffle(parser)
     scheme.add_scheme(parser)
     add_reading(parser)
@@ -89,6 +92,11 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def run(options: argparse.Namespace) -> int:
+    with limit_memory(max_model_memory(options)):
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.budget is not None and not (options.certificate or options.report):
         own = " (--learner-budget is the learner's own)" if options.learner == representation.LEARNER else ""

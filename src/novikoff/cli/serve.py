@@ -61,6 +61,11 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("limits", "sizes in bytes, times in seconds")
     for limit in fields(Limits):
+        if "own_option" in limit.metadata:
+            group.add_argument(
+                f"--max-{limit.name.replace('_', '-')}", metavar="SIZE", help=limit.metadata["sentence"].rstrip(".")
+            )
+            continue
         sentence = f"{limit.metadata['sentence'].rstrip('.')} (default: {limit.default:,})"
         group.add_argument(f"--limit-{limit.name.replace('_', '-')}", metavar="N", type=int, help=sentence)
 
@@ -78,9 +83,19 @@ def _serve(options: argparse.Namespace) -> int:
     from novikoff.service.server import Address, serve
 
     given = {name.removeprefix("limit_"): value for name, value in vars(options).items() if name.startswith("limit_")}
+    given |= {name.removeprefix("max_"): _size(name, value) for name, value in vars(options).items() if "max_" in name}
     address = Address(options.host, options.port, options.tls_certificate, options.tls_key)
     serve(Path(options.data), address, Limits.given(given), _silent if options.quiet else _say)
     return 0
+
+
+def _size(name: str, text: str | None) -> int | None:
+    from novikoff.memory_limit import parse_size
+
+    try:
+        return None if text is None else parse_size(text)
+    except InputError as problem:
+        raise InputError(f"--{name.replace('_', '-')}: {problem}") from None
 
 
 def _token(options: argparse.Namespace) -> int:

@@ -22,9 +22,11 @@ from novikoff.learners.estimator import within
 from novikoff.learners.judged import Judged
 from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
+from novikoff.memory_limit import Growth
 from novikoff.parts.council import ERRORS, MEMBERS, SCORES, STEPS, VOTES, Council, council
 from novikoff.parts.geometry import ALL_FEATURES, read_weights
 from novikoff.parts.rules import TOLD, Loss
+from novikoff.parts.sizes import bytes_per_slot
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -96,6 +98,17 @@ class BinaryAuto(Judged, Weighed):
         settings = {"r": 0.1, "rate": 1.0, "arow_tail": 6.0, "adagrad_tail": 4.0}
         shrink, share = float(self.shrink), float(self.share)
         return council(slots, kind, bias=self.bias, shrink=shrink, share=share, **settings)
+
+    def _bytes_needed(self, state: State, growth: Growth) -> int:
+        """A service converts the model to many classes where a third label arrives."""
+        needed, classes = super()._bytes_needed(state, growth), len(state.labels) + len(growth.labels)
+        if classes < 3:
+            return needed
+        from novikoff.parts.columns import wide_enough
+
+        across, slots = wide_enough(classes), max(state.features, growth.features) + 1
+        wider = bytes_per_slot(state.geometry, across) - bytes_per_slot(state.geometry)
+        return needed + wider * slots + 16 * across
 
     def _hypothesis(self, state: State) -> NDArray[np.float64]:
         weights = np.empty(state.room + 1)

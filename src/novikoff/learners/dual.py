@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError
 from novikoff.kernels.gram import answers, table_of
 from novikoff.kernels.kept import Kept, fresh, in_panels, kept_from, room, rows_kept
-from novikoff.learners.state import State
+from novikoff.learners.state import NO_GROWTH, State
+from novikoff.memory_limit import Growth, check_size, count_bytes, size_with_spare
 from novikoff.parts.dual import DROPPED, END, ENTRIES, FILED, FRESH, KEPT, KNOWN, TERMS, Dual
 from novikoff.stream.rows import Sparse
 
 PER_ENTRY = 40
 PER_ROW = 48
+ADVICE = "Set a budget of kept examples"
 
 
 class Filed(NamedTuple):
@@ -76,6 +78,7 @@ class DualState(State):
         """A new feature: panels, which have a place for each, are given up."""
         dual = self.dual
         if features > dual.kept.width:
+            check_size(self._bytes_at(features), f"{features:,} features", "Hash or renumber the features")
             if len(dual.kept.table):
                 kept = int(dual.counts[KEPT])
                 rows = rows_kept(dual.kept, kept)
@@ -94,7 +97,7 @@ class DualState(State):
         kept, counts = dual.kept, dual.counts
         needed = int(counts[KEPT]) + examples
         if needed > len(kept.begins):
-            size = room(max(needed, 2 * len(kept.begins)))
+            size = room(self._size(needed, 2 * len(kept.begins), examples, terms))
             try:
                 if len(kept.table):
                     kept = kept._replace(table=_sized(kept.table, size * kept.width))
@@ -104,10 +107,10 @@ class DualState(State):
             kept = kept._replace(begins=begins, ends=ends, squares=squares)
             dual = dual._replace(kept=kept, own=_sized(dual.own, size), first=_sized(dual.first, size))
         if not len(kept.table):
-            dual = dual._replace(kept=_with_terms(kept, counts, terms))
+            dual = dual._replace(kept=self._with_terms(kept, examples, terms))
         entries = int(counts[ENTRIES]) + examples * self.columns
         if entries > len(dual.rows):
-            size = max(entries, 2 * len(dual.rows))
+            size = self._size(entries, 2 * len(dual.rows), examples, terms, per_place=PER_ENTRY)
             names = ("rows", "into", "amounts", "moments", "born")
             larger: dict[str, Any] = {name: _sized(getattr(dual, name), size) for name in names}
             dual = dual._replace(**larger)
@@ -115,6 +118,22 @@ class DualState(State):
             dual = dual._replace(fresh=np.zeros(2 * examples + 2, np.int64))
         counts[FRESH] = 0
         self.geometry = dual
+
+    def _with_terms(self, kept: Kept, examples: int, terms: int) -> Kept:
+        """Room for so many more terms; those of dropped examples are cleared away when they are as many as the others
+        are."""
+        counts = self.dual.counts
+        if int(counts[END]) + terms <= len(kept.values):
+            return kept
+        if counts[END] >= 2 * counts[TERMS]:
+            rows = rows_kept(kept, int(counts[KEPT]))
+            begins, ends = kept.begins.copy(), kept.ends.copy()
+            begins[: int(counts[KEPT])], ends[: int(counts[KEPT])] = rows.starts[:-1], rows.starts[1:]
+            counts[END] = counts[TERMS]
+            kept = kept._replace(begins=begins, ends=ends, indices=rows.indices, values=rows.values)
+        needed, wanted = int(counts[END]) + terms, 2 * len(kept.values)
+        size = self._size(needed, wanted, examples, terms, per_place=self.per_term())
+        return kept._replace(indices=_sized(kept.indices, size), values=_sized(kept.values, size))
 
     def widen(self, columns: int) -> None:
         """Columns for so many classes. Two labels have one column; when a third comes, the second label goes on with
@@ -143,10 +162,38 @@ class DualState(State):
         kept = self.dual.kept
         return 0 if len(kept.table) else kept.values.itemsize + 4
 
-    def bytes_used(self) -> int:
+    def bytes_kept(self) -> int:
+        """Return the bytes of the kept examples and their entries, without spare room."""
         counts = self.dual.counts
         rows, terms = int(counts[KEPT]) * self.per_row(), int(counts[TERMS]) * self.per_term()
         return rows + terms + int(counts[ENTRIES]) * PER_ENTRY
+
+    def bytes_used(self) -> int:
+        return count_bytes((self.geometry, self.table)) + self._dictionary_bytes()
+
+    def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
+        """Every update is an entry for each column; one value for each feature is needed to compare an example."""
+        counts, columns = self.dual.counts, self.columns_after(growth)
+        kept, terms = int(counts[KEPT]) + growth.examples, int(counts[TERMS]) + growth.terms
+        entries = int(counts[ENTRIES]) * (2 if self.columns == 1 < columns else 1) + growth.examples * columns
+        row, term = self.per_row(), self.per_term()
+        if features > self.dual.kept.width and len(self.dual.kept.table):  # panels are given up
+            row, term = PER_ROW, self.dual.kept.values.itemsize + 4
+        own = 8 * features + 16 * columns
+        return own + kept * row + terms * term + entries * PER_ENTRY + self._dictionary_bytes(growth)
+
+    def columns_after(self, growth: Growth) -> int:
+        """Return the number of columns with new labels: one for two labels, one for each of more."""
+        classes = len(self.labels) + len(growth.labels)
+        return max(self.columns, 1 if classes <= 2 else classes)
+
+    def _size(self, needed: int, wanted: int, examples: int, terms: int, *, per_place: int | None = None) -> int:
+        """Return the number of places for a list of which `needed` are needed now for more examples; each place takes
+        `per_place` bytes, by default those of a kept example."""
+        least = self._bytes_at(self.features, Growth(examples=examples, terms=terms))
+        each = self.per_row() if per_place is None else per_place
+        what = f"{int(self.dual.counts[KEPT]) + examples:,} kept examples"
+        return size_with_spare(needed, wanted, lambda size: least + (size - needed) * each, what, ADVICE)
 
     def answered(self, asked: list[Any], x: NDArray[Any]) -> NDArray[np.float64]:
         """What Python functions say of one example with all that are kept."""
@@ -155,20 +202,6 @@ class DualState(State):
         if len(self.table) != kept or self.drops != drops or self.table.shape[1:] != x.shape[1:]:
             self.table, self.drops = table_of(rows_kept(dual.kept, kept), x.shape[1]), drops
         return np.ascontiguousarray(answers(asked, x, self.table)[:, 0])
-
-
-def _with_terms(kept: Kept, counts: NDArray[np.int64], terms: int) -> Kept:
-    """Room for so many more terms; those of dropped examples are cleared away when they are as many as the others."""
-    if int(counts[END]) + terms <= len(kept.values):
-        return kept
-    if counts[END] >= 2 * counts[TERMS]:
-        rows = rows_kept(kept, int(counts[KEPT]))
-        begins, ends = kept.begins.copy(), kept.ends.copy()
-        begins[: int(counts[KEPT])], ends[: int(counts[KEPT])] = rows.starts[:-1], rows.starts[1:]
-        counts[END] = counts[TERMS]
-        kept = kept._replace(begins=begins, ends=ends, indices=rows.indices, values=rows.values)
-    size = max(int(counts[END]) + terms, 2 * len(kept.values))
-    return kept._replace(indices=_sized(kept.indices, size), values=_sized(kept.values, size))
 
 
 def filed(state: DualState) -> Filed:

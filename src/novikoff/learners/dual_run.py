@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
+from novikoff.errors import InputError, ModelTooLarge
 from novikoff.kernels.expression import Kernel, Precomputed
 from novikoff.kernels.gram import answers, table_of, values_of
 from novikoff.kernels.kept import compared, room, rows_kept
@@ -79,10 +79,17 @@ class Run:
     def _some(self, told: Told, start: int, end: int) -> int:
         """Examples from `start` to `end`, block by block."""
         scores, example = np.zeros(self.state.columns), np.zeros(max(self.state.features, 1))
+        most = MOST_ROWS
         while start < end:
             kept = int(self.state.dual.counts[KEPT])
-            stop = min(end, start + (1 if self.asked else rows_at_once(kept)))
-            taken = self._block(told.part(start, stop), kept, scores, example)
+            stop = min(end, start + (1 if self.asked else min(most, rows_at_once(kept))))
+            try:
+                taken = self._block(told.part(start, stop), kept, scores, example)
+            except ModelTooLarge:  # room is made for all of a block, of which few may be kept
+                if stop - start == 1:
+                    raise
+                most = (stop - start) // 2
+                continue
             if start + taken < stop:
                 return start + taken
             start = stop

@@ -167,7 +167,7 @@ class KernelPerceptron(Kernelised):
     @property
     def memory_(self) -> int:
         """How many bytes the kept examples and their coefficients take."""
-        return int(self._learned("memory_").bytes_used())
+        return int(self._learned("memory_").bytes_kept())
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:

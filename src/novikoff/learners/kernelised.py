@@ -21,6 +21,7 @@ from novikoff.learners.one_example import learn_as_batch, row_of, terms
 from novikoff.learners.raw_rows import encode_one
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
+from novikoff.memory_limit import Growth
 from novikoff.parts.dual import KEPT, KNOWN, Ways, weigh
 from novikoff.stream import door
 from novikoff.stream.growing import Growing
@@ -150,6 +151,14 @@ class Kernelised(Learner):
                 f" each example, but {how_many(rows)} rows and {state.features} columns came."
             )
 
+    def _bytes_needed(self, state: Any, growth: Growth) -> int:
+        """Where kept examples are limited in number, more of them need nothing; a projection gives each an entry."""
+        kept, added = int(state.dual.counts[KEPT]), growth.examples
+        if self.budget is not None:
+            added = min(added, max(int(self.budget) + 1 - kept, 1))
+            added += kept + 2 if self.drop == "project" else 0
+        return super()._bytes_needed(state, growth._replace(examples=added))
+
     def _measured(self, state: Any, rows: Rows, codes: Any, weights: NDArray[np.float64]) -> Told:
         """What is to be learned; InputError where a row is not good."""
         terms, squares = self._in_terms(state, rows, state.features)
@@ -176,7 +185,7 @@ class Kernelised(Learner):
     def _refused(self, state: Any, row: int, *, stands: bool) -> Exception:
         what = "what was learned up to there stands, unsaved" if stands else "nothing of this batch was learned"
         more = state.per_row() + state.features * state.per_term() + state.columns * PER_ENTRY
-        if state.bytes_used() + more > self.memory * 1e6:
+        if state.bytes_kept() + more > self.memory * 1e6:
             return InputError(
                 f"{type(self).__name__} keeps {int(state.dual.counts[KEPT]):,} examples, and one more would take more"
                 f" than its memory of {self.memory:g} MB; {what}. Set a budget of kept examples, or more memory."

@@ -17,10 +17,12 @@ from novikoff.errors import InputError, OverflowRefused, RangeRefused
 from novikoff.learners.estimator import seeded, truth, whole
 from novikoff.learners.fitted import Fitted
 from novikoff.learners.raw_rows import first_batch, raw_batch, score_raw, undo_new_features
-from novikoff.learners.state import State
+from novikoff.learners.state import ADVICE, State
 from novikoff.ledger import Ledger
+from novikoff.memory_limit import Growth, check_size
 from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import first_outside
+from novikoff.parts.sizes import bytes_per_slot
 from novikoff.stream import door
 from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels, merged_label
@@ -33,6 +35,9 @@ from novikoff.theory.bounds import Bound
 TIES = {"positive": 1.0, "negative": -1.0}
 FIT_SETTINGS = ("passes", "shuffle", "random_state")
 """Settings that say how fit goes over its rows; a run may go on with others."""
+
+CHECKED_FEATURES = 1 << 16
+"""Features of a new model from which on their memory is looked at: that of fewer is small."""
 
 Orders: TypeAlias = "Iterable[NDArray[np.int64] | None]"
 """The order of the rows in each pass; None is the given order."""
@@ -308,6 +313,7 @@ class Learner(Fitted[State], ABC):
         self._check_settings()
 
     def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Labels) -> State:
+        self._check_first_size(features, kind)
         geometry = self._geometry(features + 1, kind)
         known = Names(names) if names else None
         return State(
@@ -375,6 +381,24 @@ class Learner(Fitted[State], ABC):
                 f" {state.features:,}, and now there are {features:,}."
             )
         state.make_room(features)
+
+    # --- Memory ---
+
+    def _memory_needed(self, growth: Growth) -> int:
+        """Return the memory that the model needs after such growth, without spare room."""
+        state = self._state
+        if state is None:
+            state = self.fresh_state(0, "float64", None, self._no_labels())
+        return self._bytes_needed(state, growth)
+
+    def _bytes_needed(self, state: State, growth: Growth) -> int:
+        return state.bytes_needed(growth)
+
+    def _check_first_size(self, features: int, kind: Any) -> None:
+        """Raise ModelTooLarge where the weights of so many features are beyond the limit, before they are allocated."""
+        if features >= CHECKED_FEATURES:
+            weights = bytes_per_slot(self._geometry(2, kind)) * (features + 1)
+            check_size(weights, f"{features:,} features", ADVICE)
 
     def _ran_away(self, row: int, *, nothing_stands: bool) -> OverflowRefused:
         stands = "nothing of this batch was learned" if nothing_stands else "what was learned up to there stands"

@@ -22,7 +22,8 @@ from novikoff.learners.estimator import one_of, positive, whole
 from novikoff.learners.learner import Learner
 from novikoff.learners.one_example import known_terms, row_of
 from novikoff.learners.raw_rows import encode_one
-from novikoff.learners.state import State
+from novikoff.learners.state import NO_GROWTH, State
+from novikoff.memory_limit import Growth, check_size
 from novikoff.parts.descent import first_improper, judge_network, learn_network
 from novikoff.parts.first_weights import first_slots, fresh, with_outputs
 from novikoff.parts.geometry import resized
@@ -150,7 +151,16 @@ class MultilayerPerceptron(Classed):
             slots = state.geometry.slots
             slots[before:] = first_slots(int(self.random_state), float(self.spread), before, len(slots), slots.shape[1])
 
+    def _bytes_needed(self, state: State, growth: Growth) -> int:
+        """A class takes a row of each array of the last layer."""
+        net, classes = state.geometry, len(state.labels) + len(growth.labels)
+        tops = net.top, net.top_sums, net.top_pulls
+        per_class = sum(8 * array.shape[1] for array in tops if array.ndim == 2 and array.shape[1])
+        return super()._bytes_needed(state, growth) + max(0, classes - len(net.top)) * per_class
+
     def _make_outputs(self, state: State) -> None:
+        if len(state.labels) > len(state.geometry.top):
+            check_size(self._bytes_needed(state, NO_GROWTH), f"{len(state.labels):,} classes", "Use fewer hidden units")
         state.geometry = with_outputs(state.geometry, len(state.labels), int(self.random_state))
 
     def _compact(self, state: State) -> Network:

@@ -8,11 +8,16 @@ from typing import Any
 from novikoff._compiled.lazy_numpy import NDArray
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
+from novikoff.memory_limit import LABEL_BYTES, Growth, count_bytes, size_with_spare
 from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import APPENDED, arrays, resized
+from novikoff.parts.sizes import bytes_per_slot, other_bytes
 from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels
 from novikoff.stream.names import Names
+
+ADVICE = "Hash or renumber the features"
+NO_GROWTH = Growth()
 
 
 @dataclass
@@ -51,8 +56,10 @@ class State:
 
     def make_room(self, features: int) -> None:
         if features > self.room:
+            what = f"{features:,} features"
+            room = size_with_spare(features, self._larger_room(features), self._bytes_with_room, what, ADVICE)
             try:
-                self.geometry = resized(self.geometry, self._larger_room(features) + 1)
+                self.geometry = resized(self.geometry, room + 1)
             except MemoryError:
                 raise InputError(f"There is no memory for {features:,} features: hash or renumber them.") from None
         self.features = max(self.features, features)
@@ -63,6 +70,33 @@ class State:
         among the first."""
         spare = features // 8 if getattr(self.geometry, "fresh", 0.0) == 0.0 else 0
         return max(features + spare, self.room + self.room // 2, 15)
+
+    # --- Memory ---
+
+    def bytes_used(self) -> int:
+        """Return the memory of this state: of all arrays with their spare room, and of the dictionaries."""
+        parts = (self.geometry, tuple(self.more.values()), self.feature_sample.moments)
+        return count_bytes(parts) + self._dictionary_bytes()
+
+    def bytes_needed(self, growth: Growth = NO_GROWTH) -> int:
+        """Return the memory that this state needs after such growth, without spare room."""
+        features = max(self.features, growth.features)
+        return self._bytes_at(features, growth)
+
+    def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
+        weights = bytes_per_slot(self.geometry) * (features + 1)
+        return weights + other_bytes(self.geometry, growth.examples, growth.terms) + self._dictionary_bytes(growth)
+
+    def _bytes_with_room(self, room: int) -> int:
+        """Return the memory with room for so many features, once all of them have names such as those so far."""
+        names = 0 if self.names is None else len(self.names)
+        later = self.names.bytes_used() * max(0, room - names) // names if self.names is not None and names else 0
+        return self._bytes_at(room) + later
+
+    def _dictionary_bytes(self, growth: Growth = NO_GROWTH) -> int:
+        """Return the memory of the names of features and of the labels."""
+        names = 0 if self.names is None else self.names.bytes_used()
+        return names + growth.name_bytes + (len(self.labels) + len(growth.labels)) * LABEL_BYTES
 
     def forget(self, features: int, labels: int, named: bool) -> None:
         """Back to so many features and labels, after an example that brought new ones was refused."""

@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled_reader
 from novikoff._machine import element, put, sparse_sums
+from novikoff.errors import ModelTooLarge
 from novikoff.learners.estimator import one_of
 from novikoff.learners.events import OneByOne
 from novikoff.learners.learner import TIES
 from novikoff.learners.perceptron import perceptron_bounds
 from novikoff.learners.state import State
+from novikoff.memory_limit import Growth, size_with_spare
 from novikoff.parts.geometry import limit, move, move_all, resized, update
 from novikoff.parts.rules import MISTAKE, Loss
 from novikoff.stream.rows import Rows, cut, first, last, measure, proper, slot
@@ -183,13 +185,14 @@ class VotedPerceptron(OneByOne):
     def _reserve(self, state: State, examples: int, terms: int) -> None:
         voted = state.geometry
         kept, used = int(voted.sizes[KEPT]), int(voted.sizes[TERMS])
+        more = Growth(examples=examples, terms=terms)
         if kept + examples > len(voted.born):
-            room = max(kept + examples, len(voted.born) * 3 // 2)
+            room = _room(state, more, kept + examples, len(voted.born), 16 + voted.signs.itemsize)
             voted = voted._replace(
                 ends=_sized(voted.ends, room + 1), born=_sized(voted.born, room), signs=_sized(voted.signs, room)
             )
         if used + terms > len(voted.values):
-            room = max(used + terms, len(voted.values) * 3 // 2)
+            room = _room(state, more, used + terms, len(voted.values), 4 + voted.values.itemsize)
             voted = voted._replace(indices=_sized(voted.indices, room), values=_sized(voted.values, room))
         state.geometry = voted
 
@@ -206,14 +209,22 @@ class VotedPerceptron(OneByOne):
 
     def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
         """Block by block: room is made for the mistakes of one block, not for a whole batch of them."""
-        for start in range(0, len(signs), BLOCK):
-            stop = min(start + BLOCK, len(signs))
+        start, most = 0, BLOCK
+        while start < len(signs):
+            stop = min(start + most, len(signs))
             block = cut(rows, start, stop)
             terms = last(block, stop - start - 1) - first(block, 0)
-            self._reserve(state, stop - start, int(terms))
+            try:
+                self._reserve(state, stop - start, int(terms))
+            except ModelTooLarge:  # room is made for all rows of a block, of which few may be mistakes
+                if stop - start == 1:
+                    raise
+                most = (stop - start) // 2
+                continue
             taken = super()._take(state, block, signs[start:stop], weights, tidy)
             if taken < stop - start:
                 return start + taken
+            start = stop
         return len(signs)
 
     def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
@@ -235,6 +246,13 @@ class VotedPerceptron(OneByOne):
 
     def bounds(self) -> Sequence[Bound]:
         return perceptron_bounds(0.0, self._run_so_far().ledger.energy)
+
+
+def _room(state: State, more: Growth, needed: int, now: int, bytes_each: int) -> int:
+    """Return the places for a list that needs so many, half as many again as now where the limit of memory allows."""
+    least, kept = state.bytes_needed(more), int(state.geometry.sizes[KEPT]) + more.examples
+    what, advice = f"{kept:,} kept mistakes", "Use Perceptron(average=True)"
+    return size_with_spare(needed, now * 3 // 2, lambda room: least + (room - needed) * bytes_each, what, advice)
 
 
 def _sized(array: NDArray[Any], size: int) -> NDArray[Any]:

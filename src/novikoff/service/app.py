@@ -175,6 +175,7 @@ class App:
                     raise Refused(f"?name= must be letters, digits, '.', '_' and '-', but is {given!r}.", "bad-name")
             request.scope["visit"].model = name
             content = await _body(request)
+            self.house.check_memory(name, len(content))
             learner = await asyncio.to_thread(uploaded, content)
             await asyncio.to_thread(compiled_for, learner)
             return self._described(await self.house.create(name, learner, challenges, content))

@@ -23,7 +23,9 @@ def backup(folder: Path, to: Path) -> None:
         raise InputError(f"{to}: exists already: name a folder that does not.")
     unfinished = to.with_name(f".{to.name}.{secrets.token_hex(4)}.part")
     try:
-        (unfinished / checkpoint.FOLDER).mkdir(parents=True, mode=0o700)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        for made in (unfinished, unfinished / checkpoint.FOLDER):
+            made.mkdir(mode=0o700)
         for _ in range(TRIES):
             _copy_journal(folder, unfinished)
             if _copy_files(folder, unfinished):
@@ -33,6 +35,7 @@ def backup(folder: Path, to: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             shutil.copy2(folder / tokens.FILE, unfinished / tokens.FILE)
         for path in [*unfinished.rglob("*"), unfinished]:
+            path.chmod(0o700 if path.is_dir() else 0o600)  # the examples, and the key that signs ids
             _sync(path)
         os.rename(unfinished, to)
         _sync(to.parent)
@@ -44,6 +47,7 @@ def backup(folder: Path, to: Path) -> None:
 
 def _copy_journal(folder: Path, to: Path) -> None:
     (to / journal.FILE).unlink(missing_ok=True)
+    os.close(os.open(to / journal.FILE, os.O_CREAT | os.O_EXCL, 0o600))
     with journal.reader(folder) as source, contextlib.closing(sqlite3.connect(to / journal.FILE)) as copy:
         source.backup(copy, pages=-1)  # in one step: it would begin anew whenever something is written
         copy.execute("PRAGMA journal_mode = DELETE")  # one file, whole in itself

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._bytes import PADDING
-from novikoff.errors import InputError, NovikoffError
+from novikoff.errors import InputError, ModelTooLarge, NovikoffError
 from novikoff.learners.events import OneByOne
 from novikoff.learners.learner import TIES
 from novikoff.learners.linear import Linear
@@ -122,7 +122,7 @@ class Bulk:
         state = model._state
         before = _Before(state.features, len(state.labels), state.geometry, state.feature_sample.moments)
         examples, taken, codes = state.ledger.examples, 0, NO_CODES
-        new = _New([], [])
+        new, too_large = _New([], []), None
         try:
             model._goes_on(state)
             codes = self._codes(state.labels, run, start, new.labels)
@@ -130,6 +130,8 @@ class Bulk:
             model._make_room(state, len(state.names))
             taken = model._pass(state, rows, codes[: len(rows.starts) - 1], ONCE, known=True)
             state.feature_sample.record(rows, ONCE, examples, state.ledger.examples, state.features, known=True)
+        except ModelTooLarge as problem:
+            taken, too_large = 0, problem
         except InputError:  # said again, in its own words, for the example that it is about
             taken = 0
         finally:
@@ -139,6 +141,8 @@ class Bulk:
             moved = state.geometry is not before.geometry or state.feature_sample.moments is not before.moments
             if names > before.names or labels > before.labels or moved:
                 model._adopt(state)
+        if too_large is not None:  # one of these examples: which one does not matter to a model that is stopped
+            raise Refused(start, too_large) from too_large
         order.add(codes[:taken], len(state.labels))
         done = start + taken
         if done < len(run):

@@ -19,13 +19,13 @@ def path_of(folder: Path, model: int, position: int) -> Path:
 
 
 def write(folder: Path, model: int, position: int, content: bytes) -> None:
-    write_atomically(path_of(folder, model, position), content)
+    write_atomically(path_of(folder, model, position), content, mode=0o600)
 
 
 def laid_by(folder: Path, content: bytes) -> Path:
     """A file that is safe on the disk, under a name of no model yet."""
     path = folder / FOLDER / f".{secrets.token_hex(8)}.part"
-    write_atomically(path, content)
+    write_atomically(path, content, mode=0o600)
     return path
 
 

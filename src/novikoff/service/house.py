@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from novikoff.learners import name_of
+from novikoff.memory_limit import Growth, format_size
 from novikoff.service import checkpoint
+from novikoff.service.admission import Rest
 from novikoff.service.journal import Gone, Journal, NewModel, Prediction, answer_of
 from novikoff.service.journal import reader as on_disk
 from novikoff.service.lessons import Refused
@@ -153,6 +155,31 @@ class House:
         future = self.written(lambda to: to.keep(stream.id, kept), 1, lambda row: stream.note_row(row, kept))
         self._or_keep_later(stream, kept, future)
 
+    # --- Memory ---
+
+    def rest_of(self, served: Served) -> Rest:
+        """Return what the other models take."""
+        models = self.models.values()
+        return Rest(sum(model.bytes for model in models) - served.bytes, len(models))
+
+    def check_memory(self, name: str, needed: int) -> None:
+        """Raise Refused where there is no memory for a model that was sent."""
+        limits, others = self.limits, sum(model.bytes for model in self.models.values())
+        if needed > limits.max_model_bytes:
+            raise Refused(
+                f"{name!r} needs {format_size(needed)} of memory, but the limit of a model is"
+                f" {format_size(limits.max_model_bytes)}: start the server with a larger --max-model-memory.",
+                "model-too-large",
+            )
+        if needed + others > limits.max_server_bytes:
+            raise Refused(
+                f"With {name!r} all models need {format_size(needed + others)} of memory, but the limit of the server"
+                f" is {format_size(limits.max_server_bytes)}: delete models, or start the server with a larger"
+                " --max-server-memory.",
+                "server-memory-full",
+                507,
+            )
+
     # --- Models ---
 
     def add(self, served: Served) -> Served:
@@ -160,6 +187,7 @@ class House:
             waiting = Waiting(served.stream, self.ids, self.limits, self._look_up)
             self.streams[served.stream] = Stream(served.stream, waiting, self.limits)
         self.models[served.name] = served
+        served.measure()
         self.streams[served.stream].members.append(served)
         return served
 
@@ -186,6 +214,8 @@ class House:
         champion = None if challenges is None else self.find(challenges)
         if champion is not None and champion.role != CHAMPION:
             raise Refused(f"{challenges!r} is a challenger itself: name its champion.", "not-a-champion", 409)
+        if content is not None:
+            self.check_memory(name, learner._memory_needed(Growth()))
         self._making.add(name)
         try:
             return await self._created(name, learner, champion, content)

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from novikoff.service.admission import Share
 from novikoff.service.house import House
 from novikoff.service.lessons import RAW_FEATURES, Refused, as_line, check_features, check_label, decoded
 from novikoff.service.pending import Kept, Unlabelled
 from novikoff.service.protocol import Learned, Lesson
+from novikoff.service.runs import Run
 from novikoff.service.served import CHALLENGER, Outcome, Served
 from novikoff.service.stream import Key, Stream
 from novikoff.service.writer import Chain
@@ -42,6 +44,7 @@ class Learning:
             raise Refused(f"{served.name!r} is a challenger: it learns what {champion!r} learns.", "challenger", 409)
         self.house, self.limits = house, house.limits
         self.stream: Stream = house.streams[served.stream]
+        served.check()  # a model that is stopped is sent nothing: it would be in the journal, but not acknowledged
 
     async def one(self, body: bytes, key: str | None) -> Learned:
         """A body with one lesson."""
@@ -54,10 +57,11 @@ class Learning:
             return Learned(ALREADY, 0, 0, 0)
         record = None if key is None else (key, Key(1, digest, time.time()))
         late: Late = {}
-        line = self.line_of(lesson, late, 0)
+        share = Share()
+        line = self.line_of(lesson, late, 0, share)
         if line is None:
             return Learned(ALREADY, 0, 0, 0)
-        outcome = await asyncio.shield(self.write(line, 1, late, record))
+        outcome = await asyncio.shield(self.write(line, 1, late, record, share))
         if outcome.problem is not None:
             self._free(key)
             raise Refused(str(outcome.problem), getattr(outcome.problem, "code", "not-learned"))
@@ -77,10 +81,12 @@ class Learning:
             check_features(lesson.features, self.limits)
             self.stream.champion.check_bounds(lesson.features, lesson.label)
 
-    def line_of(self, lesson: Lesson, late: Late, at: int) -> bytes | None:
+    def line_of(self, lesson: Lesson, late: Late, at: int, share: Share) -> bytes | None:
         """A lesson as the journal keeps it; None where its prediction was labelled so before. A prediction that is
-        labelled by it is added to `late`, as example `at`."""
+        labelled by it is added to `late`, as example `at`. Its memory is added to `share`: no request may come between
+        that and writing."""
         if lesson.id is msgspec.UNSET:
+            self.admit(lesson.features, lesson.label, share)
             return as_line(lesson.features, lesson.label)
         name = str(lesson.id)
         try:
@@ -89,8 +95,30 @@ class Learning:
             raise Refused(str(problem), problem.code, problem.status) from None
         if kept is None:
             return None
+        features = RAW_FEATURES.decode(kept.features)
+        try:
+            self.stream.champion.check_bounds(features, lesson.label)
+            self.admit(features, lesson.label, share)
+        except Refused:
+            self.stream.waiting.release(name, kept)
+            raise
         late[name] = Told(lesson.label, kept, at)
-        return as_line(RAW_FEATURES.decode(kept.features), lesson.label)
+        return as_line(features, lesson.label)
+
+    def admit(self, features: Any, label: Any, share: Share) -> None:
+        """Raise Refused where there is no memory for an example."""
+        champion = self.stream.champion
+        self.stream.admission.admit(champion, features, label, share, self.house.rest_of(champion))
+
+    def admit_run(self, run: Run, share: Share) -> bool:
+        """Return whether there is surely memory for a run of lines."""
+        champion = self.stream.champion
+        return self.stream.admission.admit_run(champion, run, share, self.house.rest_of(champion))
+
+    def is_short_of_memory(self, size: int) -> bool:
+        """Return whether there may be too little memory for a block of lines of this size."""
+        champion = self.stream.champion
+        return self.stream.admission.is_short(champion, size, self.house.rest_of(champion))
 
     def _was_learned(self, key: str, digest: bytes) -> bool:
         found = self.stream.keys.get(key)
@@ -117,14 +145,22 @@ class Learning:
             self.house.written(lambda to: to.unanswer(back))
 
     def write(
-        self, body: bytes, lines: int, late: Late, key: tuple[str, Key] | None, chain: Chain | None = None
+        self,
+        body: bytes,
+        lines: int,
+        late: Late,
+        key: tuple[str, Key] | None,
+        share: Share,
+        chain: Chain | None = None,
     ) -> asyncio.Future[Outcome]:
+        self.stream.admission.begin(share)
         labelled = {name: told.label for name, told in late.items()}
         future = self.house.learn(self.stream, body, lines, labelled=labelled, key=key, chain=chain)
         names = [*labelled, *([key[0]] if key is not None else [])]
         self.stream.busy |= dict.fromkeys(names, future)
 
         def done(future: asyncio.Future[Outcome]) -> None:
+            self.stream.admission.end(share)
             for name in names:
                 if self.stream.busy.get(name) is future:
                     del self.stream.busy[name]

@@ -6,10 +6,22 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from novikoff.errors import InputError
+from novikoff.memory_limit import default_memory
 
 
 def _limit(default: int, sentence: str) -> int:
     return field(default=default, metadata={"sentence": sentence})
+
+
+def _own_option(sentence: str) -> int:
+    """A size with an option of its own, --max-…; 0 stands for a share of the machine's memory."""
+    return field(default=0, metadata={"sentence": sentence, "own_option": True})
+
+
+MODEL_SHARE, SERVER_SHARE = 0.25, 0.5
+"""Of the memory. The rest is for copies: of arrays that grow, and of a model while it is written to its file."""
+SLACK = 16
+"""An entry of the journal may exceed the limit by this part: admission estimates what it will need."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,10 @@ class Limits:
         "How large the journal may grow before the oldest examples that are in models' files leave it; 0 without end.",
     )
     housekeeping_ms: int = _limit(500, "Milliseconds between looks at what is to be saved or to leave the journal.")
+    model_memory: int = _own_option(
+        "Memory that one model may take, such as 512M or 2G (default: a quarter of the machine's or control group's)."
+    )
+    server_memory: int = _own_option("Memory that all models may take (default: half of it).")
     spare: int = _limit(32 << 20, "Disk that is left free: with less, learning is refused.")
 
     def __post_init__(self) -> None:
@@ -55,6 +71,14 @@ class Limits:
             value = getattr(self, setting.name)
             if type(value) is not int or value < 0:
                 raise InputError(f"{setting.name} must be a whole number of at least 0, but is {value!r}.")
+
+    @property
+    def max_model_bytes(self) -> int:
+        return self.model_memory or min(default_memory(MODEL_SHARE), self.max_server_bytes)
+
+    @property
+    def max_server_bytes(self) -> int:
+        return self.server_memory or default_memory(SERVER_SHARE)
 
     @classmethod
     def given(cls, settings: dict[str, Any]) -> Limits:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from novikoff.service.admission import Share
 from novikoff.service.learning import Late, Learning, key_reused
 from novikoff.service.lessons import Refused, check_label, decoded
 from novikoff.service.runs import Run
@@ -30,6 +31,7 @@ class Looked:
     used: int = 0
     """How many bytes of the block are done with."""
     late: Late = field(default_factory=dict)
+    share: Share = field(default_factory=Share)
     problem: Refused | None = None
 
 
@@ -85,6 +87,9 @@ class Lines:
         problem = None
         async for block in blocks:
             rest = self._passed_over(block)
+            if self._flying and self.learning.is_short_of_memory(len(rest)):
+                while self._flying:  # what is learned need not be estimated
+                    yield await self._landed()
             looked = self._looked_through(rest)
             self._digest.update(rest[: looked.used])
             self.line += looked.lines
@@ -104,7 +109,7 @@ class Lines:
 
     def _write(self, looked: Looked) -> None:
         record = None if self.key is None else (self.key, Key(self.line, self._digest.digest(), time.time()))
-        future = self.learning.write(looked.body, looked.examples, looked.late, record, self._chain)
+        future = self.learning.write(looked.body, looked.examples, looked.late, record, looked.share, self._chain)
         self._flying.append((future, self.line))
         self._last = future
 
@@ -135,7 +140,7 @@ class Lines:
         """Up to the first line that is not right, or all of it."""
         looked, pieces = Looked(), []
         for found in self.learning.house.reader.runs(block):
-            if isinstance(found, Run) and self._is_right(found):
+            if isinstance(found, Run) and self._is_right(found) and self.learning.admit_run(found, looked.share):
                 pieces.append(found.text_of(block))
                 looked.examples += len(found)
                 continue
@@ -173,7 +178,7 @@ class Lines:
             return b""
         lesson = decoded(self.learning.decoder, line)
         self.learning.check(lesson)
-        piece = self.learning.line_of(lesson, looked.late, looked.examples)
+        piece = self.learning.line_of(lesson, looked.late, looked.examples, looked.share)
         if piece is None:
             self.total.refused["already-learned"] += 1
             return b""

@@ -12,16 +12,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from novikoff.errors import InputError
+from novikoff.memory_limit import Growth
 from novikoff.service import checkpoint
 from novikoff.service.house import House
-from novikoff.service.journal import Journal, entries
+from novikoff.service.journal import FILE, Journal, entries
 from novikoff.service.lessons import Refused
-from novikoff.service.limits import Limits
+from novikoff.service.limits import SLACK, Limits
 from novikoff.service.pending import Answer
 from novikoff.service.served import CHALLENGER, CHAMPION, Past, Served, made
 from novikoff.service.stream import Key
+from novikoff.wrap.default_learner import DEFAULT
 
 LOCK = "lock"
+MEASURED_ENTRIES = 256
+"""Entries of the journal that are replayed between two looks at the memory of all models."""
 
 
 class Row(NamedTuple):
@@ -70,8 +74,17 @@ def prepare(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / checkpoint.FOLDER).mkdir(exist_ok=True, mode=0o700)
+        _make_private(folder)
     except OSError as problem:
         raise InputError(f"{folder}: can't be made a folder for data: {problem.strerror}.") from None
+
+
+def _make_private(folder: Path) -> None:
+    """Files that others could read, from a backup by an earlier version or a plain copy, become their owner's alone."""
+    for path in [folder / checkpoint.FOLDER, *folder.glob(f"{FILE}*"), *(folder / checkpoint.FOLDER).iterdir()]:
+        mode = path.stat().st_mode
+        if mode & 0o077:
+            path.chmod(mode & 0o700)
 
 
 def locked(folder: Path) -> int:
@@ -86,6 +99,44 @@ def locked(folder: Path) -> int:
 
 
 def _restored(house: House, row: Row, first: int) -> Served:
+    served = _too_large(house, row)
+    return _loaded(house, row, first) if served is None else served
+
+
+def _too_large(house: House, row: Row) -> Served | None:
+    """A model whose file is larger than what it may take is not loaded. It stands in its place without having learned,
+    and is stopped: its file and the journal stay as they are."""
+    positions = checkpoint.positions(house.folder, row.id)
+    size = checkpoint.path_of(house.folder, row.id, positions[0]).stat().st_size if positions else 0
+    allowed = _allowed(house, None)
+    if size <= allowed:
+        return None
+    try:
+        learner = made(row.learner, json.loads(row.settings))
+    except Refused:  # settings of a kind that only files have
+        learner = made(DEFAULT, {})
+    served = Served(row.name, learner, house.limits, created=row.created, role=row.role)
+    served.id, served.stream, served.joined, served.position = row.id, row.stream, row.joined, positions[0]
+    served.own, served.checkpoint = bool(row.own), row.checkpoint
+    served.past = None if row.past is None else Past(*json.loads(row.past))
+    served.quarantine(size, allowed)
+    return served
+
+
+def _allowed(house: House, served: Served | None) -> int:
+    """Return how many bytes a model may take while the folder is opened. Others count without their spare room, which
+    depends on the order in which they grew."""
+    limits = house.limits
+    others = sum(_needed(other) for other in house.models.values() if other is not served)
+    allowed = min(limits.max_model_bytes, limits.max_server_bytes - others)
+    return max(0, allowed + limits.max_model_bytes // SLACK)
+
+
+def _needed(served: Served) -> int:
+    return int(served.learner._memory_needed(Growth())) if served.has_learned else 0
+
+
+def _loaded(house: House, row: Row, first: int) -> Served:
     learner, position, problems = checkpoint.latest(house.folder, row.id, house.journal.last[row.stream][0])
     house.said += [f"{problem} What came before it was taken, and the journal." for problem in problems]
     from_file = learner is not None
@@ -109,9 +160,12 @@ def _restored(house: House, row: Row, first: int) -> Served:
 def _replay(house: House) -> None:
     for stream in house.streams.values():
         behind = min(served.position for served in stream.members)
-        for position, body in entries(house.journal.connection, stream.id, behind):
+        for number, (position, body) in enumerate(entries(house.journal.connection, stream.id, behind)):
+            if number % MEASURED_ENTRIES == 0:
+                stream.allowed = {served.name: _allowed(house, served) for served in stream.members}
             with contextlib.suppress(Refused):  # of a model that can't go on: it says so itself
                 stream.learn(position, body)
+        stream.allowed = {}
         house.said += [served.broken for served in stream.members if served.broken is not None]
 
 

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from novikoff import learners, wrap
 from novikoff.auto import to_multiclass
-from novikoff.errors import InputError, LabelError, ModelFileError, NovikoffError, TooManyLabels
+from novikoff.errors import InputError, LabelError, ModelFileError, ModelTooLarge, NovikoffError, TooManyLabels
 from novikoff.learners import name_of
 from novikoff.learners.auto import BinaryAuto
 from novikoff.learners.learner import Learner
 from novikoff.ledger import Ledger
+from novikoff.memory_limit import format_size
 from novikoff.service.bulk import Bulk, note_label
 from novikoff.service.encoding import answer, encoder
 from novikoff.service.lessons import NAMED, RAW, Decoders, Refused
@@ -81,6 +82,10 @@ class Served:
         self._recent = 0
         self.broken: str | None = None
         """What went wrong when it should have learned, where that was no fault of the example."""
+        self.bytes = 0
+        """The memory that it takes."""
+        self._measured: Any = None
+        """The arrays for which that was found."""
         self.version = 0
         """Changes when it learns."""
         self.since_file = 0
@@ -105,6 +110,20 @@ class Served:
     def decoders(self) -> Decoders:
         """Of requests to this model."""
         return NAMED if self.encoding is None else RAW
+
+    def quarantine(self, needed: int, limit: int) -> None:
+        """Stop this model, and no other: it would need more memory than it may take."""
+        self.broken = (
+            f"{self.name!r} is stopped: it would need {format_size(needed)} of memory, but {format_size(limit)} are"
+            " allowed. Nothing is lost: start the server with a larger --max-model-memory or --max-server-memory, or"
+            " delete the model."
+        )
+
+    def measure(self) -> None:
+        """Update `bytes` where the model has grown."""
+        state = self.learner._state
+        if state is not None and state.geometry is not self._measured:
+            self._measured, self.bytes = state.geometry, state.bytes_used()
 
     def check(self) -> None:
         if self.broken is not None:
@@ -149,6 +168,7 @@ class Served:
         after = self._counts()
         outcome.examples, outcome.mistakes, outcome.updates = (a - b for a, b in zip(after, before, strict=True))
         self.refused += outcome.refused.total()
+        self.measure()
         self._note(outcome)
         return outcome
 
@@ -159,6 +179,8 @@ class Served:
                 self.bulk.learn(self.learner, run, self.label_order)
                 return
             except NotTaken as problem:
+                if isinstance(problem.problem, ModelTooLarge):
+                    raise problem.problem from None
                 if self._takes_third_class(problem.__cause__):
                     done, run = done + problem.taken, run.after(problem.taken)
                     continue
@@ -179,6 +201,8 @@ class Served:
                 if not self._takes_third_class(problem):
                     raise
                 self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
+        except ModelTooLarge:  # no fault of the example: it stays in the journal
+            raise
         except (NovikoffError, Refused) as problem:
             outcome.leave_out(done, getattr(problem, "code", NOT_LEARNED), problem)
         else:
@@ -254,8 +278,8 @@ class Served:
         )
 
     def warnings(self) -> list[str]:
-        """Return what makes the model doubtful: labels that arrive in long runs, columns that it does not know."""
-        found = []
+        """Return what makes the model doubtful: that it is stopped, labels in long runs, columns that it ignores."""
+        found = [] if self.broken is None else [self.broken]
         if self.label_order.is_sorted:
             found.append(
                 f"{self.label_order.describe('The stream')} If the examples come from a sorted file, shuffle it."

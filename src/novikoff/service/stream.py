@@ -8,8 +8,11 @@ import traceback
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from novikoff.errors import ModelTooLarge
+from novikoff.memory_limit import limit_memory
+from novikoff.service.admission import Admission
 from novikoff.service.journal import Prediction
-from novikoff.service.limits import Limits
+from novikoff.service.limits import SLACK, Limits
 from novikoff.service.pending import Kept, Waiting
 from novikoff.service.protocol import Member, Together
 from novikoff.service.served import CHAMPION, Outcome, Served
@@ -28,14 +31,20 @@ class Stream:
     id: int
     waiting: Waiting
     limits: Limits
+    allowed: dict[str, int] = field(default_factory=dict)
+    """How many bytes each model may take while the journal is replayed."""
     members: list[Served] = field(default_factory=list)
     keys: dict[str, Key] = field(default_factory=dict)
     busy: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
     """Keys and ids whose examples are on their way to the disk."""
     held: dict[str, asyncio.Future[None]] = field(default_factory=dict)
     """Keys of streams of lines that are under way."""
+    admission: Admission = field(init=False)
     unsaved: list[Prediction] = field(default_factory=list)
     """Predictions to be written at the next occasion."""
+
+    def __post_init__(self) -> None:
+        self.admission = Admission(self.limits)
 
     @property
     def champion(self) -> Served:
@@ -56,8 +65,13 @@ class Stream:
 
     def _learned_by(self, served: Served, body: bytes) -> Outcome:
         """What is no fault of an example ends the learning of this model, and of no other; the journal has it all."""
+        limit = self.limits.max_model_bytes
         try:
-            return served.learn(body)
+            with limit_memory(self.allowed.get(served.name, limit + limit // SLACK)):
+                return served.learn(body)
+        except ModelTooLarge as problem:
+            served.quarantine(problem.needed, problem.limit)
+            return Outcome()
         except Exception as problem:
             traceback.print_exception(problem, file=sys.stderr)
             served.broken = (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError
+from novikoff.memory_limit import NAME_BYTES
 from novikoff.stream.door import LARGEST_INDEX
 
 UNKNOWN = 2**32 - 2
@@ -19,6 +21,8 @@ class Names:
         self.columns: dict[str, int] = {}
         for name in names:
             self.columns.setdefault(name, len(self.columns))
+        self._measured = self._bytes = 0
+        """How many names `bytes_used` has added up, and their bytes."""
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -53,7 +57,22 @@ class Names:
     def forget(self, count: int) -> None:
         """Back to the first `count` names."""
         while len(self.columns) > count:
-            self.columns.popitem()
+            name, column = self.columns.popitem()
+            if column < self._measured:
+                self._measured, self._bytes = column, self._bytes - name_bytes(name)
+
+    def bytes_used(self) -> int:
+        """Return the memory of all names. Those that are new since the last call are added up."""
+        missing = len(self.columns) - self._measured
+        if missing:
+            self._bytes += sum(map(name_bytes, islice(reversed(self.columns), missing)))
+            self._measured = len(self.columns)
+        return self._bytes
+
+
+def name_bytes(name: str) -> int:
+    """Return the memory of one name, in the dictionary and in the table of readers."""
+    return NAME_BYTES + 2 * len(name)
 
 
 def numbers(keys: Sequence[Any]) -> NDArray[np.uint32]:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.learners.state import State
+from novikoff.learners.state import NO_GROWTH, State
+from novikoff.memory_limit import Growth, check_size
 from novikoff.parts.geometry import arrays, resized
+from novikoff.parts.sizes import bytes_per_slot, other_bytes
 from novikoff.parts.stretches import KEPT, TERMS, Changes
 
 # Where each number lives in Choosing.counts.
@@ -50,6 +52,12 @@ class Choosing(State):
         for name in ("stretch", "counts", "chosen", "changes", "picked", "mistakes"):
             setattr(self, name, getattr(kept, name))
 
+    def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
+        """Beside the learner's weights there are those of its first hypothesis, those chosen, and the changes."""
+        weights = 2 * bytes_per_slot(self.geometry) * (features + 1)
+        changes = 0 if self.changes is None else other_bytes(self.changes, growth.examples, growth.terms)
+        return super()._bytes_at(features, growth) + weights + changes
+
     def choose(self) -> None:
         """The hypothesis of this moment is kept as the chosen one."""
         self.chosen = copied(self.geometry)
@@ -87,6 +95,9 @@ class Choosing(State):
                 values=np.zeros(0, self.kind),
             )
         kept, used = int(now.sizes[KEPT]), int(now.sizes[TERMS])
+        if kept + changes > len(now.born) or used + terms > len(now.values):
+            needed = self.bytes_needed(Growth(examples=changes, terms=terms))
+            check_size(needed, f"{kept + changes:,} changes of the hypothesis", "Choose another method")
         if kept + changes > len(now.born):
             room = max(kept + changes, len(now.born) * 3 // 2)
             now = now._replace(ends=sized(now.ends, room + 1), born=sized(now.born, room), signs=sized(now.signs, room))

@@ -13,15 +13,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
+from novikoff.errors import InputError, NovikoffError
 from novikoff.learners.classed import Classed
 from novikoff.learners.judged import Judged, own_scratch
 from novikoff.learners.one_example import known_terms, row_of
 from novikoff.learners.raw_rows import encode_one
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
+from novikoff.memory_limit import UNLIMITED_BYTES, Growth, limit_memory
 from novikoff.parts import columns as table
 from novikoff.parts import council_columns  # noqa: F401 - what Auto does with many columns
+from novikoff.parts.columns import wide_enough
 from novikoff.parts.deciding import weigh_all
 from novikoff.parts.geometry import ALL_FEATURES, limit, read_weights
 from novikoff.parts.many import KNOWN, learn_many
@@ -128,7 +130,8 @@ class Many(Stack, Classed):
         table.across = max(1, columns)
         table.tally = Tally(*(tensors[f"tally.{name}"].copy() for name in Tally._fields))
         table.labels.told = table.known
-        table.make_columns(columns)
+        with limit_memory(UNLIMITED_BYTES):  # a file that is there is loaded
+            table.make_columns(columns)
         return table
 
     # --- Learning ---
@@ -139,6 +142,7 @@ class Many(Stack, Classed):
 
     def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Any) -> Table:
         known = Names(names) if names else None
+        self._check_first_size(features, kind)
         geometry = self._geometry(features + 1, kind)
         state = Table(
             geometry,
@@ -152,6 +156,23 @@ class Many(Stack, Classed):
         )
         self._make_columns(state)
         return state
+
+    def _bytes_needed(self, state: Any, growth: Growth) -> int:
+        columns = self._columns_after(state, growth)
+        across = state.across if columns <= state.across else wide_enough(columns)
+        return int(state.bytes_laid_out(max(state.features, growth.features), across, growth))
+
+    def _columns_after(self, state: Any, growth: Growth) -> int:
+        """Return the columns with new labels; those of now where the labels are such as the scheme refuses."""
+        labels = state.labels
+        try:
+            if growth.labels:
+                labels = labels.copy()
+                for label in growth.labels:
+                    labels.number(label)
+            return int(columns_for(self._scheme(labels), len(labels)))
+        except (NovikoffError, IndexError):
+            return int(state.across)
 
     def _make_columns(self, state: Any) -> Any:
         """Room for all classes; returns the scheme."""

@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 
 from novikoff._columns import BLOCK
 from novikoff.errors import InputError
-from novikoff.learners.state import State
+from novikoff.learners.state import NO_GROWTH, State
+from novikoff.memory_limit import Growth, size_with_spare
 from novikoff.parts.columns import laid_out, wide_enough
 from novikoff.parts.geometry import APPENDED, arrays
 from novikoff.parts.many import KNOWN, NEW, UNMET
 from novikoff.parts.schemes import Room, Tally
+from novikoff.parts.sizes import bytes_per_slot, other_bytes
+
+ADVICE = "Hash the features into fewer slots, or choose a scheme with fewer columns"
 
 
 def _nothing() -> NDArray[np.int64]:
@@ -49,19 +53,39 @@ class Table(State):
 
     def make_room(self, features: int) -> None:
         if features > self.room:
-            self._lay_out(self._larger_room(features) + 1, self.across, features)
+            what = f"{features:,} features with {self.across:,} columns of weights"
+            room = size_with_spare(features, self._larger_room(features), self._bytes_with_room, what, ADVICE)
+            self._lay_out(room + 1, self.across, features)
         self.features = max(self.features, features)
 
     def make_columns(self, columns: int) -> None:
         """Room for so many columns, a third as much again at least, so that new classes cost little."""
         begun = self.across % BLOCK == 0
         if columns > self.across or not begun:
-            wide = wide_enough(max(columns, self.across + self.across // 3 if begun else 0))
-            self._lay_out(self.room + 1, wide, self.features)
+            wide = self._wide(columns, self.across + self.across // 3 if begun else 0)
+            what = f"{self.features:,} features with {wide:,} columns of weights"
+            room = size_with_spare(self.features, self.room, lambda room: self.bytes_laid_out(room, wide), what, ADVICE)
+            self._lay_out(room + 1, wide, self.features)
             grown = [np.zeros(wide, np.int64) for _ in range(2)]
             for new, old in zip(grown, self.tally[1:], strict=True):
                 new[: len(old)] = old
             self.tally = self.tally._replace(times=grown[0], mistakes=grown[1])
+
+    def _wide(self, columns: int, wanted: int) -> int:
+        """Return the width of a table for so many columns: as wide as wanted, or less where that is not within the
+        limit of memory."""
+        needed, wanted = wide_enough(columns), wide_enough(max(columns, wanted))
+        what = f"{self.features:,} features with {needed:,} columns of weights"
+        wide = size_with_spare(needed, wanted, lambda wide: self.bytes_laid_out(self.features, wide), what, ADVICE)
+        return wide - wide % BLOCK
+
+    def bytes_laid_out(self, features: int, across: int, growth: Growth = NO_GROWTH) -> int:
+        """Return the memory of this state with a table of another size."""
+        weights, tally = bytes_per_slot(self.geometry, across) * (features + 1), 2 * 8 * across
+        return weights + tally + other_bytes(self.geometry) + self._dictionary_bytes(growth)
+
+    def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
+        return self.bytes_laid_out(features, self.across, growth)
 
     def _lay_out(self, slots: int, across: int, features: int) -> None:
         try:

@@ -1,0 +1,26 @@
+"""The option --max-model-memory: how much memory a model may take."""
+
+from __future__ import annotations
+
+import argparse
+
+from novikoff.errors import InputError
+from novikoff.memory_limit import OPTION, parse_size
+
+HALF = "half of the machine's or the control group's"
+
+
+def add_max_model_memory(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        OPTION, metavar="SIZE", help=f"memory that a model may take, such as 512M or 2G (default: {default})"
+    )
+
+
+def max_model_memory(options: argparse.Namespace) -> int | None:
+    """Return the bytes that were asked for; None for the default."""
+    if options.max_model_memory is None:
+        return None
+    try:
+        return parse_size(options.max_model_memory)
+    except InputError as problem:
+        raise InputError(f"{OPTION}: {problem}") from None

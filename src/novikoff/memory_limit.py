@@ -1,0 +1,201 @@
+"""How much memory a model may take: the limit, where it comes from, and the arithmetic of arrays that grow.
+
+A model grows with features, classes, kept examples and names. The limit is checked where an array would become larger,
+before it is allocated, so that examples which bring nothing new cost nothing. What counts is the model without spare
+room: spare room is given up before an example is refused.
+
+The limit is, in this order: that of the `limit_memory` block around the call, the environment variable
+NOVIKOFF_MAX_MODEL_MEMORY, half of the memory of the machine or of its control group.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, NamedTuple
+
+from novikoff.errors import InputError, ModelTooLarge
+
+VARIABLE = "NOVIKOFF_MAX_MODEL_MEMORY"
+OPTION = "--max-model-memory"
+MODEL_SHARE = 0.5
+"""Share of the memory for one model: while an array grows, the old one, two thirds as large, is there as well."""
+FALLBACK_BYTES = 2 << 30
+"""The memory of a machine that does not say how much it has."""
+UNLIMITED_BYTES = 1 << 60
+"""Control groups without a limit report a number near 2^63."""
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+NAME_BYTES = 150
+"""A name in a dictionary, beside its characters: the text and number objects, the dictionary's entry, and the copy in
+the table that readers use."""
+LABEL_BYTES = 300
+"""A label, likewise, with its characters and counters."""
+
+_limit: ContextVar[int | None] = ContextVar("max_model_memory", default=None)
+
+
+class Growth(NamedTuple):
+    """What examples may add to a model."""
+
+    features: int = 0
+    """The number of features afterwards, where that is larger than now."""
+    labels: tuple[Any, ...] = ()
+    """New labels."""
+    examples: int = 0
+    terms: int = 0
+    """Values other than 0 in these examples."""
+    name_bytes: int = 0
+    """Memory of the names of new features."""
+
+
+# --- Sizes as text ---
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as 512M, 2G or 1500000. Units are powers of 1024.
+
+    >>> parse_size("512M"), parse_size("1.5 GiB"), parse_size("4096")
+    (536870912, 1610612736, 4096)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE | re.ASCII)
+    size = round(float(found[1]) * UNITS[found[2].upper()]) if found else 0
+    if not 0 < size < UNLIMITED_BYTES:
+        raise InputError(f"A size of memory must be a number with K, M, G or T, such as 512M or 2G, but is {text!r}.")
+    return size
+
+
+def format_size(size: int) -> str:
+    """Return a number of bytes as people read it.
+
+    >>> format_size(10_100_000_000), format_size(2 << 30), format_size(900)
+    ('9.41 GiB', '2 GiB', '900 bytes')
+    """
+    unit = next((unit for unit in ("T", "G", "M", "K") if size >= UNITS[unit]), None)
+    if unit is None:
+        return f"{size} bytes"
+    amount = size / UNITS[unit]
+    return f"{amount:.0f} {unit}iB" if amount >= 100 else f"{amount:.3g} {unit}iB"
+
+
+# --- The memory of the machine ---
+
+
+def read_machine_memory(root: str = "/") -> int | None:
+    """Return the smallest of the machine's memory, what of it is available, and the limits of the control group that
+    this process is in; None where the system does not say."""
+    found = [*_read_meminfo(root), *_read_cgroup_limits(root)]
+    return min(found, default=None)
+
+
+def _read_meminfo(root: str) -> Iterator[int]:
+    for line in _read(os.path.join(root, "proc/meminfo")).splitlines():
+        name, _, rest = line.partition(":")
+        if name in ("MemTotal", "MemAvailable") and rest.split()[:1]:
+            yield int(rest.split()[0]) * 1024
+
+
+def _read_cgroup_limits(root: str) -> Iterator[int]:
+    """Limits of the process's control group and of those around it, versions 1 and 2."""
+    for line in _read(os.path.join(root, "proc/self/cgroup")).splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controllers == "":
+            yield from _read_limits(os.path.join(root, "sys/fs/cgroup"), path, "memory.max")
+        elif "memory" in controllers.split(","):
+            yield from _read_limits(os.path.join(root, "sys/fs/cgroup/memory"), path, "memory.limit_in_bytes")
+
+
+def _read_limits(top: str, path: str, name: str) -> Iterator[int]:
+    """In a container the group's own path may not be mounted; the top of what is mounted then has the limit."""
+    parts = [part for part in path.split("/") if part and part != ".."]
+    for depth in range(len(parts), -1, -1):
+        text = _read(os.path.join(top, *parts[:depth], name)).strip()
+        if text.isdigit() and 0 < int(text) < UNLIMITED_BYTES:
+            yield int(text)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+# --- The limit ---
+
+
+@cache
+def default_memory(share: float) -> int:
+    """Return a share of the machine's memory, as it was when this process asked first."""
+    return int((read_machine_memory() or FALLBACK_BYTES) * share)
+
+
+def model_limit() -> int:
+    """Return the bytes that a model may take now."""
+    limit = _limit.get()
+    if limit is not None:
+        return limit
+    text = os.environ.get(VARIABLE)
+    return default_memory(MODEL_SHARE) if not text else _parse_variable(text)
+
+
+@cache
+def _parse_variable(text: str) -> int:
+    try:
+        return parse_size(text)
+    except InputError as problem:
+        raise InputError(f"{VARIABLE}: {problem}") from None
+
+
+@contextmanager
+def limit_memory(size: int | None) -> Iterator[None]:
+    """Limit models that grow in this block, in this thread, to so many bytes; None leaves the limit as it is."""
+    token = _limit.set(_limit.get() if size is None else size)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def check_size(needed: int, what: str, advice: str) -> None:
+    """Raise ModelTooLarge where a model would need more bytes than the limit. `what` would need them."""
+    limit = model_limit()
+    if needed > limit:
+        raise too_large(what, needed, limit, f"{advice}, or raise the limit ({OPTION}, or {VARIABLE}).")
+
+
+def too_large(what: str, needed: int, limit: int, advice: str) -> ModelTooLarge:
+    """Return the error that says what would need how much, what the limit is, and what to do."""
+    sizes = f"{format_size(needed)} for the model, but the limit is {format_size(limit)}"
+    return ModelTooLarge(f"{what} would need {sizes}. {advice}", needed, limit)
+
+
+def size_with_spare(needed: int, wanted: int, bytes_of: Callable[[int], int], what: str, advice: str) -> int:
+    """Return the size for an array that must have `needed` places and should have `wanted`: spare places are halved
+    until the model is within the limit. Raise ModelTooLarge where it is not without any."""
+    limit, spare = model_limit(), max(wanted - needed, 0)
+    while spare and bytes_of(needed + spare) > limit:
+        spare //= 2
+    if not spare:
+        check_size(bytes_of(needed), what, advice)
+    return needed + spare
+
+
+# --- Arrays ---
+
+
+def count_bytes(value: Any) -> int:
+    """Return the bytes of an array, or of all arrays in a tuple."""
+    if isinstance(value, tuple):
+        return sum(map(count_bytes, value))
+    return int(getattr(value, "nbytes", 0))
+
+
+def bytes_per_row(array: Any) -> int:
+    """Return the bytes of one row of an array; 0 for one without rows, which has none however large the others are."""
+    return int(array.nbytes) // len(array) if array is not None and len(array) else 0

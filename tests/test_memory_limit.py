@@ -1,0 +1,220 @@
+"""The memory limit of a model: where it comes from, how arrays grow within it, and what is refused with which words."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from novikoff import (
+    AROW,
+    SGD,
+    AllVsAll,
+    Auto,
+    Hierarchical,
+    InputError,
+    KernelPerceptron,
+    Kesler,
+    ModelTooLarge,
+    MultiLabel,
+    MultilayerPerceptron,
+    OneVsAll,
+    Perceptron,
+    VotedPerceptron,
+)
+from novikoff import memory_limit as ml
+from novikoff.learners.auto import BinaryAuto
+from novikoff.memory_limit import Growth, limit_memory
+from novikoff.store import to_bytes
+
+MB = 1 << 20
+
+
+def proc(root: Path, **files: str) -> str:
+    for name, text in files.items():
+        path = root / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str(root)
+
+
+def test_the_memory_of_the_machine_is_the_smallest_of_all_that_is_said(tmp_path: Path) -> None:
+    meminfo = "MemTotal:  8000 kB\nMemFree: 1 kB\nMemAvailable:   6000 kB\n"
+    assert ml.read_machine_memory(proc(tmp_path / "plain", proc__meminfo=meminfo)) == 6000 * 1024
+    assert ml.read_machine_memory(str(tmp_path / "nothing")) is None
+    second = proc(tmp_path / "v2", proc__meminfo=meminfo, proc__self__cgroup="0::/a/b\n")
+    proc(tmp_path / "v2", sys__fs__cgroup__a__memory_dot_max="5000000\n", sys__fs__cgroup__a__b__memory_dot_max="max\n")
+    assert ml.read_machine_memory(second) == 5_000_000
+    inside = proc(tmp_path / "box", proc__self__cgroup="0::/../x\n", sys__fs__cgroup__memory_dot_max="123456\n")
+    assert ml.read_machine_memory(inside) == 123_456
+    first = proc(tmp_path / "v1", proc__meminfo=meminfo, proc__self__cgroup="3:cpu:/\n4:memory,x:/box\n")
+    (tmp_path / "v1/sys/fs/cgroup/memory/box").mkdir(parents=True)
+    (tmp_path / "v1/sys/fs/cgroup/memory/memory.limit_in_bytes").write_text("9223372036854771712")
+    (tmp_path / "v1/sys/fs/cgroup/memory/box/memory.limit_in_bytes").write_text("4194304")
+    assert ml.read_machine_memory(first) == 4_194_304
+
+
+@pytest.mark.parametrize("text", ["", "2Q", "-1", "0", "1e3", "nan", "9999999T", "١G"])
+def test_sizes_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="such as 512M or 2G"):
+        ml.parse_size(text)
+
+
+def test_the_limit_comes_from_the_block_then_the_environment_then_the_machine(monkeypatch: Any) -> None:
+    monkeypatch.delenv(ml.VARIABLE, raising=False)
+    assert ml.model_limit() == ml.default_memory(ml.MODEL_SHARE)
+    monkeypatch.setenv(ml.VARIABLE, "3M")
+    assert ml.model_limit() == 3 * MB
+    with limit_memory(MB):
+        assert ml.model_limit() == MB
+        with limit_memory(None):
+            assert ml.model_limit() == MB
+    monkeypatch.setenv(ml.VARIABLE, "much")
+    with pytest.raises(InputError, match=ml.VARIABLE):
+        ml.model_limit()
+
+
+def test_spare_room_is_given_up_before_anything_is_refused() -> None:
+    with limit_memory(1000):
+        assert ml.size_with_spare(50, 100, lambda n: 10 * n, "x", "y") == 100
+        assert ml.size_with_spare(80, 160, lambda n: 10 * n, "x", "y") == 100
+        assert ml.size_with_spare(100, 200, lambda n: 10 * n, "x", "y") == 100
+        with pytest.raises(ModelTooLarge, match=r"x would need 1010 bytes .* limit is 1000 bytes\. y, or raise"):
+            ml.size_with_spare(101, 200, lambda n: 10 * n, "x", "y")
+
+
+ONE_BY_ONE = [
+    Perceptron(),
+    AROW(),
+    SGD(schedule="adagrad", average=True),
+    BinaryAuto(),
+    VotedPerceptron(),
+    KernelPerceptron(kernel="poly:2"),
+    KernelPerceptron(kernel="poly:2", budget=20, drop="project"),
+    MultilayerPerceptron(hidden=(4,)),
+    Kesler(Perceptron()),
+    Kesler(BinaryAuto()),
+    OneVsAll(AROW()),
+    AllVsAll(Perceptron()),
+    Hierarchical(Perceptron()),
+    MultiLabel(Perceptron()),
+]
+
+
+def next_example(model: Any, k: int) -> tuple[dict[str, float], Any, list[Any]]:
+    """New features each time, and now and then a new label where the model takes many."""
+    x = {f"feature {k} {j}": 1.0 + j for j in range(30)} | {"all": 1.0}
+    many = not isinstance(model, (Perceptron, AROW, SGD, BinaryAuto, VotedPerceptron, KernelPerceptron))
+    label: Any = f"a/{k // 7}/{k % 2}" if many else f"{k % 2}"
+    return x, ([label] if isinstance(model, MultiLabel) else label), [label]
+
+
+@pytest.mark.parametrize("model", ONE_BY_ONE, ids=str)
+def test_what_is_estimated_before_is_enough_for_what_is_allocated_then(model: Any) -> None:
+    """Every example is learned within the memory that was estimated for it, and the arrays are not larger than that."""
+    model = type(model)(**model.get_params(deep=False))
+    for k in range(40):
+        x, y, labels = next_example(model, k)
+        state = model._state
+        known = [] if state is None else state.labels.known()
+        names = {} if state is None else state.names.columns
+        new = [name for name in x if name not in names]
+        growth = Growth(
+            features=len(names) + len(new),
+            labels=tuple(label for label in labels if label not in known),
+            examples=1,
+            terms=len(x),
+            name_bytes=sum(ml.NAME_BYTES + 2 * len(name) for name in new),
+        )
+        with limit_memory(model._memory_needed(growth)):
+            model.learn_one(x, y)
+        assert model._memory_needed(Growth()) <= model._state.bytes_used() + 8 * len(names) + 4096
+
+
+@pytest.mark.parametrize("model", ONE_BY_ONE, ids=str)
+def test_a_refused_example_leaves_the_model_as_it_was(model: Any) -> None:
+    model = type(model)(**model.get_params(deep=False))
+    for k in range(3):
+        x, y, _ = next_example(model, k)
+        model.learn_one(x, y)
+    before = to_bytes(model)
+    with limit_memory(model._state.bytes_needed() + 100), pytest.raises(ModelTooLarge, match="but the limit is"):
+        model.learn_one({f"new {j}": 1.0 for j in range(100_000)}, next_example(model, 1)[1])
+    assert to_bytes(model) == before
+    x, y, _ = next_example(model, 4)
+    model.learn_one(x, y)  # without that limit it goes on
+
+
+def learn_all(model: Any, examples: list[tuple[Any, Any]]) -> None:
+    for x, y in examples:
+        model.learn_one(x, y)
+
+
+def test_features_times_classes_are_limited_together() -> None:
+    model = Kesler(Perceptron())
+    with limit_memory(8 * MB):
+        for k in range(200):
+            model.learn_one({"a": 1.0}, f"label {k}")
+        examples = [({f"{k} {j}": 1.0 for j in range(100)}, "label 1") for k in range(200)]
+        with pytest.raises(ModelTooLarge, match=r"features with .* columns of weights would need"):
+            learn_all(model, examples)
+        assert model._state.bytes_used() < 9 * MB
+    many = Kesler(Perceptron())
+    examples = [({f"{k} {j}": 1.0 for j in range(10)}, f"label {k}") for k in range(1000)]
+    with limit_memory(8 * MB), pytest.raises(ModelTooLarge, match=r"columns of weights would need"):
+        learn_all(many, examples)
+    assert many._state.bytes_used() < 9 * MB
+
+
+@pytest.mark.parametrize("model", [KernelPerceptron(kernel="poly:2"), VotedPerceptron()], ids=str)
+def test_kept_examples_are_limited_in_batches_too(model: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(4000, 20)), rng.integers(0, 2, 4000)
+    with limit_memory(200_000), pytest.raises(ModelTooLarge, match="kept"):
+        model.fit(X, y)
+
+
+def test_batches_that_are_far_too_wide_are_refused_before_memory_is_asked_for() -> None:
+    scipy = pytest.importorskip("scipy.sparse")
+    X = scipy.csr_array((np.ones(2), ([0, 1], [0, 2_000_000_000])), shape=(2, 2_000_000_001))
+    for model in (Perceptron(), Auto(), Kesler(Perceptron()), OneVsAll(AROW())):
+        with limit_memory(1 << 30), pytest.raises(InputError, match=r"2,000,000,001 features would need"):
+            model.fit(X, [0, 1])
+        with limit_memory(1 << 30), pytest.raises(InputError, match=r"2,000,000,001 features would need"):
+            model.partial_fit(X, [0, 1])
+
+
+def learn(*arguments: str, text: str | None = None) -> Any:
+    command = [sys.executable, "-m", "novikoff", "learn", *arguments]
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_learn_names_the_row_and_the_index_that_would_need_too_much(tmp_path: Path) -> None:
+    done = learn("--max-model-memory", "2G", "-", text="1 200000000:1\n")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "novikoff: standard input:1: feature index 200000000 would need 8.2 GiB for the model, but the limit is 2 GiB."
+        " Renumber the features, or raise --max-model-memory."
+    )
+    data = tmp_path / "data.svm"
+    data.write_text("1 3:1\n-1 100000:1\n1 7:1\n-1 1:2 150000:1\n")
+    done = learn("--max-model-memory", "5M", "--no-shuffle", str(data))
+    assert f"{data}:4: feature index 150000 would need" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert learn("--max-model-memory", "much", str(data)).stderr.startswith("novikoff: --max-model-memory: A size")
+
+
+def test_learn_names_the_row_of_a_name_or_says_that_bits_are_too_many(tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(f'{{"label": {k % 2}, "name{k}": 1}}\n' for k in range(3000)))
+    done = learn("--max-model-memory", "300K", "--no-shuffle", "--bits", "0", str(data))
+    assert "would need" in done.stderr
+    assert "Use --bits to hash features, or raise --max-model-memory." in done.stderr
+    text = tmp_path / "data.vw"
+    text.write_text("1 | a\n-1 | b\n")
+    done = learn("--max-model-memory", "1M", "--bits", "24", str(text))
+    assert "Use fewer --bits, or raise --max-model-memory." in done.stderr
