@@ -22,9 +22,10 @@ from novikoff.learners.estimator import within
 from novikoff.learners.judged import Judged
 from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
-from novikoff.parts.council import ERRORS, MEMBERS, SCORES, STEPS, VOTES, Council, council
+from novikoff.parts.council import ERRORS, MEMBERS, SCHEMA, SCORES, STEPS, VOTES, Council, council
 from novikoff.parts.geometry import read_all
 from novikoff.parts.rules import TOLD, Loss
+from novikoff.schema import Schema
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -90,6 +91,9 @@ class BinaryAuto(Judged, Weighed):
 
     def _rule(self) -> Loss:
         return Loss(TOLD)
+
+    def _schema(self, features: int) -> Schema:
+        return SCHEMA
 
     def _geometry(self, slots: int, kind: Any) -> Council:
         # Chosen by the share of progressive mistakes over streams of many kinds.

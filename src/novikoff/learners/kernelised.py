@@ -14,7 +14,7 @@ from novikoff.kernels.gram import in_terms, table_of, values_of
 from novikoff.kernels.kept import in_panels, room, squares_of
 from novikoff.kernels.program import compiled_from
 from novikoff.kernels.spelling import from_plain, kernel_of, plain
-from novikoff.learners.dual import PER_ENTRY, DualState, Filed, blank, filed, nothing, unfiled
+from novikoff.learners.dual import PER_ENTRY, SCHEMA, DualState, Filed, blank, filed, nothing, unfiled
 from novikoff.learners.dual_run import Run, Told, rows_at_once
 from novikoff.learners.learner import IN_GIVEN_ORDER, TIES, Learner, Orders
 from novikoff.learners.one_example import learn_as_batch, row_of, terms
@@ -22,6 +22,7 @@ from novikoff.learners.raw_rows import encode_one
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.parts.dual import KEPT, KNOWN, Ways, weigh
+from novikoff.schema import Schema
 from novikoff.stream import door
 from novikoff.stream.growing import Growing
 from novikoff.stream.labels import Labels, distinct
@@ -72,6 +73,9 @@ class Kernelised(Learner):
 
     # --- State and files ---
 
+    def _schema(self, features: int) -> Schema:
+        return SCHEMA
+
     def _geometry(self, slots: int, kind: Any) -> Filed:
         return nothing(kind)
 
@@ -97,7 +101,7 @@ class Kernelised(Learner):
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Any:
-        return cls(**{**settings, "kernel": from_plain(settings["kernel"])})
+        return cls(**{**settings, "kernel": from_plain(settings.get("kernel"))})
 
     def with_kernel(self, kernel: Any) -> None:
         """Gives a kernel with a Python function again, after it was loaded from a file."""
