@@ -207,11 +207,14 @@ def from_bytes(content: bytes, origin: str) -> Any:
     return rebuilt(header, tensors, origin)
 
 
-def rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str) -> Any:
-    """Return the model that `described` has described. ModelFileError where header and arrays make no model."""
+def rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str, *, complete: bool = True) -> Any:
+    """Return the model that `described` has described. ModelFileError where header and arrays make no model.
+
+    A model that is not `complete`, such as that of a shard, may have fewer features than its encoding.
+    """
     try:
         check_depth(header)
-        return _rebuilt(header, tensors, 0)
+        return _rebuilt(header, tensors, 0, complete=complete)
     except ModelFileError:
         raise
     except NovikoffError as problem:
@@ -235,10 +238,10 @@ def _refusal(origin: str, reason: str) -> ModelFileError:
     )
 
 
-def _rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], depth: int) -> Any:
+def _rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], depth: int, *, complete: bool) -> Any:
     model = build_model(header)
     if not isinstance(model, Solved):
-        model._adopt(_state(model, verify_run(model, header, tensors), tensors))
+        model._adopt(_state(model, verify_run(model, header, tensors, complete=complete), tensors))
         return model
     verify_solved(model, header, tensors)
     members = split_members(header, tensors)
@@ -246,7 +249,7 @@ def _rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], depth: in
         raise SchemaError("ensembles", f"nested at most {MAX_NESTING} deep", "deeper")
     model.adopt_parts(header, tensors)
     if members:
-        model.adopt_made_of([_rebuilt(one, own, depth + 1) for one, own in members])
+        model.adopt_made_of([_rebuilt(one, own, depth + 1, complete=complete) for one, own in members])
     return model
 
 

@@ -177,8 +177,9 @@ def text_of(tensors: Tensors, name: str) -> Any:
 # --- Runs ---
 
 
-def verify_run(model: Learner, header: dict[str, Any], tensors: Tensors) -> Verified:
-    """Check all that a file holds of a learner's run; InputError for the first problem."""
+def verify_run(model: Learner, header: dict[str, Any], tensors: Tensors, *, complete: bool) -> Verified:
+    """Check all that a file holds of a learner's run; InputError for the first problem. A model that is not `complete`
+    may have fewer features than its encoding: it is checked when it is used."""
     features, precision = check_features(header), check_precision(header)
     labels = _labels(model, header)
     names = check_feature_names(text_of(tensors, "names"), features)
@@ -192,7 +193,7 @@ def verify_run(model: Learner, header: dict[str, Any], tensors: Tensors) -> Veri
     if model.shows_weights and "sample.counts" in tensors:
         known |= verify(feature_sample.SCHEMA, tensors, sizes, precision, "sample.")
     _check_no_others(tensors, known | {"names", "slot_names"})
-    reading, encoding = check_reading(header, features)
+    reading, encoding = check_reading(header, features) if complete else (header.get("reading"), None)
     return Verified(precision, features, labels, names, slot_names, reading, encoding, check_shuffle(header))
 
 
@@ -204,8 +205,6 @@ def _labels(model: Learner, header: dict[str, Any]) -> Any:
     pair = len(listed) == 2
     if (None in listed and not pair) or (rest and not (pair and all(isinstance(label, str) for label in listed))):
         raise SchemaError("labels", "two, of which one may be unknown, or classes", shorten(listed))
-    if model.takes_classes and len(listed) < 2:
-        raise SchemaError("labels", "two at least", shorten(listed))
     try:
         labels = model._labels_from(listed, rest=rest)
     except TypeError:

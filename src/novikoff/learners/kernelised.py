@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError, OverflowRefused
+from novikoff.errors import InputError, LabelError, OverflowRefused
 from novikoff.kernels.expression import Precomputed
 from novikoff.kernels.gram import in_terms, table_of, values_of
 from novikoff.kernels.kept import in_panels, room, squares_of
@@ -64,6 +64,8 @@ class Kernelised(Learner):
         return (Growing.of(distinct(y)) if known is None else known).coded(y)
 
     def _labels_from(self, listed: list[Any], *, rest: str) -> Growing:
+        if len(listed) < 2:
+            raise LabelError(f"labels must be two at least, but are {listed!r}.")
         return Growing(Labels(*listed, rest=rest)) if len(listed) == 2 else Growing.of(listed)
 
     def label_reader(self, labels: Any, left_out: Any) -> Any:
