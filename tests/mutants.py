@@ -224,6 +224,8 @@ def change_number(rng: Any, sample: Sample, header: Any, tensors: dict[str, Any]
 def change_shape(rng: Any, sample: Sample, header: Any, tensors: dict[str, Any]) -> None:
     name = list(tensors)[rng.integers(len(tensors))]
     array = tensors[name]
+    if array.ndim == 0:
+        return
     way = int(rng.integers(6))
     if way == 0:
         tensors[name] = array[:-1]
@@ -268,8 +270,9 @@ def _nested(depth: int) -> Any:
 
 
 ODD: list[Any] = [
-    None, True, False, 0, 1, -1, 2, 10**9, 2**31, 2**53, 2**63, 10**30, 0.5, -0.0, 1e308, float("nan"), float("inf"), "",
-    "x", "perceptron", "float32", "float64", "..errors", "cli.main", "tab", "n", "0", [], [None], [None, None], [1, 2],
+    None, True, False, 0, 1, -1, 2, 10**9, 2**31, 2**53, 2**63, 10**30, 0.5, -0.0, 1e308, np.nan, np.inf,
+    "", "x", "perceptron", "float32", "float64", "..errors", "cli.main", "tab", "n", "0", [], [None], [None, None],
+    [1, 2],
     ["a", "b"], ["a", "a"], [[1]], [0, 1, 2], {}, {"a": 1}, {"name": "halving", "settings": {}},
     {"name": "store", "settings": {}}, {"name": ["perceptron"], "settings": {}}, {"is": "rbf"}, {"python": "f"},
 ]  # fmt: skip
@@ -394,13 +397,9 @@ def uses(model: Any) -> Iterator[Callable[[], Any]]:
         yield lambda: model.partial_fit(X, [label, label] if kind != "QueryRanking" else [0, 1], **more)
         yield lambda: model.predict(X)
     yield from (lambda name=name: getattr(model, name) for name in ATTRIBUTES)
-    yield lambda: model.ledger_.as_dict()
-    yield lambda: model.describe()
-    yield lambda: model.bounds()
-    yield lambda: model.promised()
+    yield lambda: model.ledger_.as_dict()  # noqa: PLW0108 - ledger_ may not be there
+    yield from (lambda name=name: getattr(model, name)() for name in METHODS_WITHOUT_ARGUMENTS)
     yield lambda: model.shown(0.95)
-    yield lambda: model.about_scheme()
-    yield lambda: model.observed()
     yield lambda: from_bytes(to_bytes(model), "again")
 
 
@@ -440,57 +439,75 @@ def outcome(content: bytes, fences: Fences | None, late: bool, seen: Counter[str
     return "works"
 
 
+METHODS_WITHOUT_ARGUMENTS = ("describe", "bounds", "promised", "about_scheme", "observed")
 OPTIONAL = ("ledger_", "describe", "bounds", "promised", "shown", "about_scheme", "observed", "decision_function")
 
 
-def main(family: str, first: int, count: int) -> None:
-    """Report each mutant before it is tried, and what became of all of them."""
+def main(families: str, first: int, count: int) -> None:
+    """Report each mutant before it is tried, and what became of all of them. `families` are separated by commas; the
+    mutants of one come after those of another."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    every = samples(family)
-    with open("/proc/self/statm") as file:
-        now = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, now + MEMORY))
     fences = Fences() if there_are_fences() else None
     seen: Counter[str] = Counter()
-    for number in range(first, first + count):
-        sample = every[number % len(every)]
-        print(json.dumps({"try": number, "sample": sample.name}), flush=True)
-        content = mutant(sample, number)
-        signal.alarm(SECONDS)
-        found = outcome(content, fences, bool(number & 1), seen)
-        signal.alarm(0)
-        seen[found if found in ("refused", "works") else "failed"] += 1
-        if found not in ("refused", "works"):
-            print(json.dumps({"failed": number, "sample": sample.name, "why": found}), flush=True)
+    for family in families.split(","):
+        every = samples(family)
+        limit_memory()
+        for number in range(first, first + count):
+            sample = every[number % len(every)]
+            print(json.dumps({"try": number, "family": family, "sample": sample.name}), flush=True)
+            content = mutant(sample, number)
+            signal.alarm(SECONDS)
+            found = outcome(content, fences, bool(number & 1), seen)
+            signal.alarm(0)
+            seen[found if found in ("refused", "works") else "failed"] += 1
+            if found not in ("refused", "works"):
+                print(json.dumps({"failed": f"{family} {number} ({sample.name}): {found}"}), flush=True)
     print(json.dumps({"seen": dict(seen)}), flush=True)
 
 
-def run(family: str, first: int, count: int) -> tuple[Counter[str], list[str]]:
-    """Try so many mutants in processes of their own; return what became of them, and the failures."""
+def limit_memory() -> None:
+    """A request for much more memory than a model needs fails from now on."""
+    with open("/proc/self/statm") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, resource.RLIM_INFINITY))
+
+
+def run(families: str, first: int, count: int) -> tuple[Counter[str], list[str]]:
+    """Try so many mutants of each family in a process of their own; return what became of them, and the failures.
+
+    After the death of a process the next one goes on, with the families that were not done.
+    """
     seen: Counter[str] = Counter()
     failures: list[str] = []
-    stop = first + count
-    while first < stop:
-        command = [sys.executable, "-m", "tests.mutants", family, str(first), str(stop - first)]
+    waiting = [(family, first, count) for family in families.split(",")]
+    together = families
+    while waiting:
+        command = [sys.executable, "-m", "tests.mutants", together, str(waiting[0][1]), str(waiting[0][2])]
         done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent.parent, check=False)
         last: dict[str, Any] = {}
         for line in done.stdout.splitlines():
             said = json.loads(line)
             if "try" in said:
                 last = said
+                seen["tried"] += 1
             elif "failed" in said:
-                failures.append(f"{family} {said['failed']} ({said['sample']}): {said['why']}")
+                failures.append(said["failed"])
             else:
                 seen.update(said["seen"])
         if done.returncode == 0:
-            break
-        if "try" not in last:
+            waiting = waiting[len(together.split(",")) :]
+        elif "try" not in last:
             raise RuntimeError(done.stderr)
-        seen["died"] += 1
-        failures.append(f"{family} {last['try']} ({last['sample']}): ended by {_reason(done)}")
-        first = last["try"] + 1
+        else:
+            failures.append(f"{last['family']} {last['try']} ({last['sample']}): ended by {_reason(done)}")
+            while waiting[0][0] != last["family"]:
+                waiting.pop(0)
+            family, start, left = waiting.pop(0)
+            rest = start + left - last["try"] - 1
+            waiting = [(family, last["try"] + 1, rest), *waiting] if rest else waiting
+        together = waiting[0][0] if waiting else ""
     return seen, failures
 
 
