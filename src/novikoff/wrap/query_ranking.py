@@ -321,7 +321,8 @@ class QueryRanking(Stack, Linear):
             yield documents.rows, Grades(documents.starts, documents.grades)
 
     def observed(self) -> dict[str, Any]:
-        return {"unmet": int(self._fitted().more["counts"][0])}
+        counts = self._fitted().more.get("counts")
+        return {"unmet": 0 if counts is None else int(counts[0])}
 
 
 class FollowingQueries(Following):
