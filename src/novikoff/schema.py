@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray, np
@@ -49,12 +48,11 @@ def shorten(value: Any) -> str:
 # --- Sizes ---
 
 
-@dataclass(frozen=True)
 class Size:
     """A size that is known by name when a file is verified, or a sum or product of such."""
 
-    text: str
-    value: Callable[[Mapping[str, int]], int] | None = None
+    def __init__(self, text: str, value: Callable[[Mapping[str, int]], int] | None = None) -> None:
+        self.text, self.value = text, value
 
     def of(self, sizes: Mapping[str, int]) -> int:
         return sizes[self.text] if self.value is None else self.value(sizes)
@@ -66,11 +64,11 @@ class Size:
         return Size(f"{factor} {self.text}", lambda sizes: self.of(sizes) * factor)
 
 
-@dataclass(frozen=True)
 class Free:
     """A size that the first array with this name decides; the others must agree."""
 
-    name: str
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 FEATURES = Size("features")
@@ -99,14 +97,11 @@ class Check(ABC):
         """Return what was expected and what was found; None where all is well."""
 
 
-@dataclass(frozen=True)
 class Between(Check):
-    """All numbers are from `low` to `high`; NaN is not."""
+    """All numbers are from `low` to `high`; NaN is not. `column` is the only column of a table that is looked at."""
 
-    low: Bound
-    high: Bound
-    column: int | None = None
-    """The only column of a table that is looked at; None for all numbers."""
+    def __init__(self, low: Bound, high: Bound, column: int | None = None) -> None:
+        self.low, self.high, self.column = low, high, column
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
         part = array if self.column is None else array[:, self.column]
@@ -136,22 +131,22 @@ def NotNaN(column: int | None = None) -> Between:  # noqa: N802
     return Between(-INFINITY, INFINITY, column)
 
 
-@dataclass(frozen=True)
 class OneOf(Check):
     """All numbers are among these."""
 
-    values: tuple[float, ...]
+    def __init__(self, values: tuple[float, ...]) -> None:
+        self.values = values
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
         strange = array[~np.isin(array, self.values)]
         return (f"numbers among {self.values}", strange.flat[0].item()) if strange.size else None
 
 
-@dataclass(frozen=True)
 class Increasing(Check):
     """Each number is larger than the one before it; not smaller, where not `strictly`."""
 
-    strictly: bool = True
+    def __init__(self, *, strictly: bool = True) -> None:
+        self.strictly = strictly
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
         ahead, behind = array[1:], array[:-1]
@@ -160,11 +155,11 @@ class Increasing(Check):
         return "in increasing order" if self.strictly else "in ascending order", "not"
 
 
-@dataclass(frozen=True)
 class Offsets(Check):
     """Where each of several parts begins in an array of this size: from 0, ascending, the end of the last part last."""
 
-    size: Bound
+    def __init__(self, size: Bound) -> None:
+        self.size = size
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
         end = _resolve(self.size, sizes)
@@ -173,11 +168,11 @@ class Offsets(Check):
         return f"offsets that ascend from 0 to {end}", "not"
 
 
-@dataclass(frozen=True)
 class DistinctWithin(Check):
     """No number comes twice between two of the offsets in another array, which was checked before."""
 
-    offsets: str
+    def __init__(self, offsets: str) -> None:
+        self.offsets = offsets
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
         return None  # see `verify`, which has the other array
@@ -200,11 +195,11 @@ class Entries(Check):
         return None
 
 
-@dataclass(frozen=True)
 class EqualTo(Check):
     """The array is this one, which follows from the settings."""
 
-    values: Sequence[Any]
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
         return None if array.tolist() == list(self.values) else (f"{list(self.values)}", shorten(array.tolist()))
@@ -220,20 +215,18 @@ class Array:
         self.dtype, self.shape, self.checks, self.optional = dtype, shape, checks, optional
 
 
-@dataclass(frozen=True)
 class Rule:
     """A condition on several arrays at once."""
 
-    text: str
-    holds: Callable[[Mapping[str, NDArray[Any]], Mapping[str, int]], bool]
+    def __init__(self, text: str, holds: Callable[[Mapping[str, NDArray[Any]], Mapping[str, int]], bool]) -> None:
+        self.text, self.holds = text, holds
 
 
-@dataclass(frozen=True)
 class Schema:
     """The arrays of one state by their names, in the order in which they are checked."""
 
-    arrays: Mapping[str, Array]
-    rules: Sequence[Rule] = field(default_factory=tuple)
+    def __init__(self, arrays: Mapping[str, Array], rules: Sequence[Rule] = ()) -> None:
+        self.arrays, self.rules = arrays, rules
 
 
 EMPTY = Schema({})

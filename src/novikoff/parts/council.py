@@ -72,7 +72,12 @@ class Council(NamedTuple):
 
 SCHEMA = Schema(
     {
-        "slots": Array(REAL, SLOTS, PARTS, checks=[NotNaN()]),
+        "slots": Array(
+            REAL,
+            SLOTS,
+            PARTS,
+            checks=[NotNaN(), Between(0.0, INFINITY, column=SCALE), Between(0.0, INFINITY, column=GRADIENTS)],
+        ),
         "sums": Array("float64", SLOTS, 2, checks=[NotNaN()]),
         "scalars": Array("float64", SCALARS, checks=[Between(0.0, INFINITY)]),
     },
