@@ -8,6 +8,7 @@ of them ends the process. `run` starts such processes, and starts again after th
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
 import resource
@@ -286,7 +287,9 @@ def change_header(rng: Any, sample: Sample, header: Any, tensors: dict[str, Any]
     if way < 0.1:
         del holder[key]
     elif way < 0.2 and isinstance(holder, dict):
-        holder[("format", "reading", "shuffle", "rest", "members", "labels", "x")[rng.integers(7)]] = holder[key]
+        holder[("format", "reading", "shuffle", "rest", "members", "labels", "x")[rng.integers(7)]] = copy.deepcopy(
+            holder[key]
+        )
     elif way < 0.25:
         holder[key] = _nested(int(rng.choice([3, 90, 400])))
     elif way < 0.4 and type(holder[key]) is int:
@@ -294,7 +297,7 @@ def change_header(rng: Any, sample: Sample, header: Any, tensors: dict[str, Any]
     elif way < 0.5 and isinstance(holder[key], list) and holder[key]:
         holder[key].append(holder[key][0]) if rng.random() < 0.5 else holder[key].pop()
     else:
-        holder[key] = ODD[rng.integers(len(ODD))]
+        holder[key] = copy.deepcopy(ODD[rng.integers(len(ODD))])  # the next change may be within it
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
