@@ -39,7 +39,8 @@ from novikoff import (
     load,
     save,
 )
-from novikoff.parts.trees import Trees, joined, well_formed
+from novikoff.parts.trees import Trees, joined, trees_schema
+from novikoff.schema import SchemaError, verify
 from novikoff.store import from_bytes, to_bytes
 from novikoff.theory import boosting, majority
 from novikoff.wrap import adaboost
@@ -124,6 +125,14 @@ def test_thresholds_are_compared_as_scikit_learn_compares_them() -> None:
         DecisionTree().fit([[1e300], [0.0]], [0, 1])
 
 
+def well_formed(trees: Trees, features: int) -> bool:
+    try:
+        verify(trees_schema(soft=False), trees._asdict(), {"features": features, "classes": 3, "members": 2}, "float64")
+    except SchemaError:
+        return False
+    return True
+
+
 def test_trees_that_would_lead_astray_are_seen() -> None:
     tree = arrays_of(DecisionTreeClassifier().fit(*IRIS), 3)
     forest = joined([tree, tree])
@@ -144,7 +153,7 @@ def test_a_file_with_trees_that_lead_astray_is_refused() -> None:
     model = DecisionTree().fit(*IRIS)
     trees: Trees = model._fitted().members
     model._fitted().members = trees._replace(left=np.where(trees.left > 0, 10**6, -1).astype(np.int32))
-    with pytest.raises(ModelFileError, match="well-formed"):
+    with pytest.raises(ModelFileError, match="children come after their node"):
         from_bytes(to_bytes(model), "m")
 
 

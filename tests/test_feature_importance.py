@@ -38,11 +38,13 @@ from novikoff.parts.feature_sample import (
     MOST_DIRECT,
     MOST_MET,
     PER_OCTAVE,
+    SCHEMA,
     FeatureSample,
     next_sampled,
     weight_of,
 )
 from novikoff.report.weights import most_important
+from novikoff.schema import SchemaError, verify
 from novikoff.store import from_bytes, to_bytes
 from novikoff.stream.permutation import permutation
 from novikoff.stream.rows import Dense, Sparse
@@ -359,8 +361,9 @@ def test_a_sample_that_makes_no_sense_is_refused(damage: dict[str, Any]) -> None
     X, y = stream(30, 50)
     tensors = Perceptron().fit(X, y)._state.feature_sample.tensors()
     assert FeatureSample.from_tensors(tensors, "float64", 50, 6).sampled == 50
-    with pytest.raises(ValueError, match="the sample"):
-        FeatureSample.from_tensors({**tensors, **damage}, "float64", 50, 6)
+    verify(SCHEMA, tensors, {"features": 6}, "float64", "sample.")
+    with pytest.raises(SchemaError, match="the array sample"):
+        verify(SCHEMA, {**tensors, **damage}, {"features": 6}, "float64", "sample.")
 
 
 def test_files_are_sampled_as_arrays_are(tmp_path: Path) -> None:

@@ -14,12 +14,48 @@ from typing import Any, NamedTuple
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled
+from novikoff.schema import EXAMPLES as EXAMPLE_COUNT
+from novikoff.schema import INFINITY, MAX_COUNT, Array, Between, Entries, Free, Rule, Schema
 
 CAPACITY = 4096
 # Where each number lives in Book.counts; the list of mistakes follows from LISTED on.
 EXAMPLES, MISTAKES, UPDATES, WEIGHTED, KEPT, STRIDE, LISTED = 0, 1, 2, 3, 4, 5, 6
 # … and in Book.sums.
 SQUARED_RADIUS, ENERGY, LOSS = 0, 1, 2
+
+
+MAX_STRIDE = 2**40
+SCHEMA = Schema(
+    {
+        "counts": Array(
+            "int64",
+            Free("ledger counts"),
+            checks=[
+                Entries(
+                    examples=(0, MAX_COUNT),
+                    mistakes=(0, EXAMPLE_COUNT),
+                    updates=(0, MAX_COUNT),
+                    weighted=(0, MAX_COUNT),
+                    listed_mistakes=(0, CAPACITY - 1),
+                    stride=(1, MAX_STRIDE),
+                )
+            ],
+        ),
+        "sums": Array("float64", 3, checks=[Between(0.0, INFINITY)]),
+    },
+    [
+        Rule(
+            "as many mistakes are listed as are counted",
+            lambda arrays, sizes: len(arrays["counts"]) == LISTED + sizes["listed_mistakes"],
+        ),
+        Rule("the stride is a power of 2", lambda _, sizes: sizes["stride"].bit_count() == 1),
+        Rule(
+            "listed mistakes ascend, and fall on examples",
+            lambda arrays, sizes: is_ascending(arrays["counts"][LISTED:], 0, sizes["examples"]),
+        ),
+    ],
+)
+"""What a model file may hold of a ledger."""
 
 
 class Book(NamedTuple):
@@ -43,6 +79,11 @@ def note_mistake(book: Book) -> None:
             counts[LISTED + k] = counts[LISTED + 2 * k + 1]
         counts[KEPT] = CAPACITY // 2
         counts[STRIDE] *= 2
+
+
+def is_ascending(times: NDArray[np.int64], low: int, high: int) -> bool:
+    """Return whether no number is smaller than the one before it, and all are from `low` to `high`."""
+    return not len(times) or bool((times[1:] >= times[:-1]).all() and low <= times[0] and times[-1] <= high)
 
 
 class Ledger:

@@ -20,16 +20,17 @@ from typing import Any
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError, ModelFileError
+from novikoff.errors import InputError, ModelFileError, NovikoffError
 from novikoff.learners import name_of
 from novikoff.learners.estimator import Estimator
 from novikoff.learners.learner import Learner
 from novikoff.learners.state import State
 from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
 from novikoff.parts.feature_sample import FeatureSample
-from novikoff.parts.geometry import PER_SLOT, arrays
+from novikoff.parts.geometry import arrays
+from novikoff.schema import SchemaError
 from novikoff.stream.names import Names
-from novikoff.wrap import model_class
+from novikoff.verifier import MAX_NESTING, Verified, build_model, check_depth, split_members, verify_run, verify_solved
 from novikoff.wrap.solved import Solved
 
 FORMAT = 1
@@ -194,74 +195,86 @@ def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[st
 
 
 def from_bytes(content: bytes, origin: str) -> Any:
+    """Return the model in the content of a file; `origin` names it in messages. ModelFileError for any problem."""
     header = _checked_header(content, origin)
+    from safetensors import SafetensorError
     from safetensors.numpy import load as deserialise
 
     try:
-        return rebuilt(header, deserialise(content), origin)
-    except (KeyError, TypeError, ValueError) as problem:
-        if isinstance(problem, ModelFileError):
-            raise
-        raise ModelFileError(
-            f"{origin}: does not hold what its learner needs ({problem}): save the model anew."
-        ) from None
+        tensors = deserialise(content)
+    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError, MemoryError) as problem:
+        raise _refusal(origin, f"its arrays can't be read ({problem})") from None
+    return rebuilt(header, tensors, origin)
 
 
-def rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str) -> Any:
-    kind = model_class(header["learner"])
-    if kind is None:
-        raise ModelFileError(
-            f"{origin}: holds a {header['learner']!r}, which this novikoff does not know: use the one that wrote it."
-        )
-    model = kind.from_settings(header["settings"])
-    if isinstance(model, Solved):
-        model.adopt_parts(header, tensors)
-        if "members" in header:
-            inside: list[dict[str, NDArray[Any]]] = [{} for _ in header["members"]]
-            for name in [name for name in tensors if name.startswith("member.")]:
-                _, number, own = name.split(".", 2)
-                inside[int(number)][own] = tensors[name]
-            model.adopt_made_of([rebuilt(h, t, origin) for h, t in zip(header["members"], inside, strict=True)])
-    else:
-        model._adopt(_state(model, header, tensors))
+def rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str, *, complete: bool = True) -> Any:
+    """Return the model that `described` has described. ModelFileError where header and arrays make no model.
+
+    A model that is not `complete`, such as that of a shard, may have fewer features than its encoding.
+    """
+    try:
+        check_depth(header)
+        return _rebuilt(header, tensors, 0, complete=complete)
+    except ModelFileError:
+        raise
+    except NovikoffError as problem:
+        raise _refusal(origin, str(problem).rstrip(".")) from None
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        MemoryError,
+    ) as problem:
+        reason = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+        raise _refusal(origin, f"it does not hold what its learner needs ({reason})") from None
+
+
+def _refusal(origin: str, reason: str) -> ModelFileError:
+    return ModelFileError(
+        f"{origin}: is not a model that can be used: {reason}. Restore it from a backup, or save the model again."
+    )
+
+
+def _rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], depth: int, *, complete: bool) -> Any:
+    model = build_model(header)
+    if not isinstance(model, Solved):
+        model._adopt(_state(model, verify_run(model, header, tensors, complete=complete), tensors))
+        return model
+    verify_solved(model, header, tensors)
+    members = split_members(header, tensors)
+    if members and depth == MAX_NESTING:
+        raise SchemaError("ensembles", f"nested at most {MAX_NESTING} deep", "deeper")
+    model.adopt_parts(header, tensors)
+    if members:
+        model.adopt_made_of([_rebuilt(one, own, depth + 1, complete=complete) for one, own in members])
     return model
 
 
-def _state(model: Learner, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> State:
-    kind = buffers.dtype(header["precision"])
-    features = header["features"]
+def _state(model: Learner, verified: Verified, tensors: dict[str, NDArray[Any]]) -> State:
+    """Return the state of a run, from a header and arrays that were verified."""
+    kind, features = buffers.dtype(verified.precision), verified.features
     fresh = model._geometry(features + 1, kind)
-    labels = model._labels_from(header["labels"], rest=header.get("rest", ""))
     counts = buffers.zeros(LISTED + CAPACITY, "int64")
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     ledger = Ledger(Book(counts, tensors["ledger.sums"]))
     state = State(
-        geometry=fresh._replace(**_arrays_of(model, fresh, tensors)),
+        geometry=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in arrays(fresh)}),
         ledger=ledger,
-        labels=labels,
+        labels=verified.labels,
         features=features,
-        names=Names(json.loads(tensors["names"].tobytes())) if "names" in tensors else None,
+        names=None if verified.names is None else Names(verified.names),
         kind=kind,
         settings=model._run_settings(),
-        reading=header.get("reading"),
-        shuffle=header.get("shuffle"),
-        slot_names=dict(json.loads(tensors["slot_names"].tobytes())) if "slot_names" in tensors else None,
+        reading=verified.reading,
+        shuffle=verified.shuffle,
+        slot_names=verified.slot_names,
+        encoding=verified.encoding,
         feature_sample=FeatureSample.from_tensors(tensors, kind, ledger.examples, features),
     )
     return model._completed(state, tensors)
-
-
-def _arrays_of(model: Learner, fresh: Any, tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays of a file, which compiled code will read without looking at their bounds: as large as for so many
-    features they must be, or larger where there are columns or examples of each."""
-    found = {}
-    for name, like in arrays(fresh).items():
-        array = found[name] = tensors[f"geometry.{name}"]
-        exactly = name in PER_SLOT and not model.multi_class
-        fits = array.shape == like.shape if exactly else not np.less(array.shape, like.shape).any()
-        if array.dtype != like.dtype or array.ndim != like.ndim or not fits:
-            raise ValueError(f"an array of {array.dtype} {array.shape} where {like.dtype} {like.shape} is needed")
-    return found
 
 
 def _checked_header(content: bytes, origin: str) -> dict[str, Any]:

@@ -41,7 +41,13 @@ def read(path: Path = MANIFEST) -> list[Kernel]:
 # --- Source files ---
 
 
-WITHOUT_CODE = {"novikoff", "novikoff.errors", "novikoff._compiled.library", "novikoff._compiled.signature"}
+WITHOUT_CODE = {
+    "novikoff",
+    "novikoff.errors",
+    "novikoff.schema",
+    "novikoff._compiled.library",
+    "novikoff._compiled.signature",
+}
 """Modules of which nothing is in any kernel, though nearly all import them."""
 
 

@@ -71,7 +71,7 @@ def _received(message: bytes, base: Arrays | None) -> Any:
     header, tensors = unpacked(message, base)
     if "features" not in header:
         return model_class(header["learner"]).from_settings(header["settings"])
-    return rebuilt(header, tensors, "a message")
+    return rebuilt(header, tensors, "a message", complete=False)
 
 
 def mark(shard: Shard, data: Pairs | None) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def mixed(start: bytes, part: bytes) -> bytes:
     geometry = geometry if total is None else moved(geometry, _padded(total, geometry), before, after)
     header, tensors = described(model)
     tensors |= {f"geometry.{name}": array for name, array in arrays(geometry).items()}
-    result = rebuilt(header, tensors, "a message")
+    result = rebuilt(header, tensors, "a message", complete=False)
     result._state.ledger = merged(state.ledger, books)
     result._state.feature_sample.merge(sample)
     result._state.feature_sample.continue_after(result._state.ledger.examples)

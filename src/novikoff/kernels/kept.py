@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from novikoff._jit import compiled, compiled_reader
 from novikoff._panels import ACROSS, panel_sums
+from novikoff.errors import InputError
 from novikoff.kernels.program import Program, evaluate, stack_for
 from novikoff.stream.rows import Sparse
 
@@ -166,7 +167,7 @@ def compared(
     share = -(-count // threads // ACROSS) * ACROSS if count else 0
 
     def part(start: int, stop: int) -> None:
-        example = np.zeros(0 if len(kept.table) else kept.width)
+        example = room_for_features(0 if len(kept.table) else kept.width)
         stack, bits = stack_for(program, min(AT_ONCE, stop - start))
         compare(kept, program, rows, squares, start, stop, given, example, stack, bits, out)
 
@@ -178,6 +179,14 @@ def compared(
         part(*parts[0])
     for thread in others:
         thread.join()
+
+
+def room_for_features(count: int) -> NDArray[np.float64]:
+    """Return zeros for the features of one example; InputError where there is no memory for them."""
+    try:
+        return np.zeros(count)
+    except MemoryError:
+        raise InputError(f"There is no memory for {count:,} features: hash or renumber them.") from None
 
 
 def room(count: int) -> int:

@@ -231,7 +231,9 @@ def from_plain(told: Any) -> Any:
         return e.Missing(str(told["python"]))
     if not isinstance(told, dict):
         return told
-    kind = PLAIN[told["is"]]
+    kind = PLAIN.get(told["is"]) if isinstance(told.get("is"), str) else None
+    if kind is None:
+        raise InputError(f"There is no kernel {told.get('is')!r}.")
     values = {name: from_plain(value) for name, value in told.items() if name != "is"}
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 

@@ -7,6 +7,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from novikoff.errors import InputError
+
 COMMON = (
     "classed",
     "consistent",
@@ -50,6 +52,8 @@ def modules(folder: str, others: tuple[str, ...]) -> tuple[str, ...]:
 
 def learner_class(name: str) -> Any:
     """The class of a learner by its command-line name; only its own file is imported."""
+    if name not in names():
+        raise InputError(f"There is no learner {name!r}: there are {', '.join(names())}.")
     name, _ = VARIANTS.get(name, (name, {}))
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return getattr(module, module.__all__[0])

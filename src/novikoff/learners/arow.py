@@ -18,8 +18,9 @@ from typing import Any, Literal, final
 from novikoff.learners.estimator import one_of, within
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.averages import LONGEST
-from novikoff.parts.confident import Confident, confident
+from novikoff.parts.confident import Confident, confident, confident_schema
 from novikoff.parts.rules import SHORTFALL, Loss
+from novikoff.schema import Schema
 from novikoff.theory.bounds import Bound
 
 __all__ = ["AROW"]
@@ -90,6 +91,9 @@ class AROW(Weighed):
 
     def _rule(self) -> Loss:
         return Loss(SHORTFALL)
+
+    def _schema(self, features: int) -> Schema:
+        return confident_schema(average=bool(self.average))
 
     def _geometry(self, slots: int, kind: Any) -> Confident:
         r, tail = float(self.r), float(self.tail)

@@ -23,10 +23,11 @@ from novikoff.learners.judged import Judged
 from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
 from novikoff.memory_limit import Growth
-from novikoff.parts.council import ERRORS, MEMBERS, SCORES, STEPS, VOTES, Council, council
+from novikoff.parts.council import ERRORS, MEMBERS, SCHEMA, SCORES, STEPS, VOTES, Council, council
 from novikoff.parts.geometry import ALL_FEATURES, read_weights
 from novikoff.parts.rules import TOLD, Loss
 from novikoff.parts.sizes import bytes_per_slot
+from novikoff.schema import Schema
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -92,6 +93,9 @@ class BinaryAuto(Judged, Weighed):
 
     def _rule(self) -> Loss:
         return Loss(TOLD)
+
+    def _schema(self, features: int) -> Schema:
+        return SCHEMA
 
     def _geometry(self, slots: int, kind: Any) -> Council:
         # Chosen by the share of progressive mistakes over streams of many kinds.

@@ -18,8 +18,9 @@ from typing import Any, final
 from novikoff.learners.estimator import above_one, finite, not_negative
 from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
-from novikoff.parts.multiplicative import Multiplicative, multiplicative
+from novikoff.parts.multiplicative import Multiplicative, multiplicative, multiplicative_schema
 from novikoff.parts.rules import MISTAKE, Loss
+from novikoff.schema import Schema
 from novikoff.theory import winnow
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -94,6 +95,9 @@ class BalancedWinnow(Weighed):
 
     def _rule(self) -> Loss:
         return Loss(MISTAKE, float(self.margin))
+
+    def _schema(self, features: int) -> Schema:
+        return multiplicative_schema(average=bool(self.average))
 
     def _geometry(self, slots: int, kind: Any) -> Multiplicative:
         return multiplicative(

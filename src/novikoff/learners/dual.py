@@ -14,6 +14,26 @@ from novikoff.kernels.kept import Kept, fresh, in_panels, kept_from, room, rows_
 from novikoff.learners.state import NO_GROWTH, State
 from novikoff.memory_limit import Growth, check_size, count_bytes, size_with_spare
 from novikoff.parts.dual import DROPPED, END, ENTRIES, FILED, FRESH, KEPT, KNOWN, TERMS, Dual
+from novikoff.schema import (
+    CLASSES,
+    EXAMPLES,
+    FEATURES,
+    INFINITY,
+    MAX_COUNT,
+    REAL,
+    Array,
+    Between,
+    DistinctWithin,
+    Entries,
+    Finite,
+    Free,
+    IndexInto,
+    NotNaN,
+    Offsets,
+    Rule,
+    Schema,
+    Size,
+)
 from novikoff.stream.rows import Sparse
 
 PER_ENTRY = 40
@@ -38,6 +58,47 @@ class Filed(NamedTuple):
     born: NDArray[np.int64]
     since: NDArray[np.int64]
     errors: NDArray[np.int64]
+
+
+_KEPT, _TERMS, _ENTRIES, _COLUMNS = Size("kept"), Size("terms"), Size("entries"), Size("weight_columns")
+SCHEMA = Schema(
+    {
+        "counts": Array(
+            "int64",
+            FILED,
+            checks=[
+                Entries(
+                    kept=(0, MAX_COUNT),
+                    terms=(0, MAX_COUNT),
+                    entries=(0, MAX_COUNT),
+                    dropped=(0, MAX_COUNT),
+                    known=(0, CLASSES),
+                    new=(0, MAX_COUNT),
+                )
+            ],
+        ),
+        "starts": Array("int64", _KEPT + 1, checks=[Offsets(_TERMS)]),
+        "indices": Array("uint32", _TERMS, checks=[IndexInto(FEATURES), DistinctWithin("starts")]),
+        "values": Array(REAL, _TERMS, checks=[Finite()]),
+        "squares": Array("float64", _KEPT, checks=[Between(0.0, INFINITY)]),
+        "own": Array("float64", _KEPT, checks=[NotNaN()]),
+        "first": Array("int64", _KEPT, checks=[Between(0, EXAMPLES)]),
+        "rows": Array("int64", _ENTRIES, checks=[IndexInto(_KEPT)]),
+        "since": Array("int64", Free("weight_columns"), checks=[Between(0, EXAMPLES)]),
+        "errors": Array("int64", _COLUMNS, checks=[Between(0, MAX_COUNT)]),
+        "into": Array("int64", _ENTRIES, checks=[IndexInto(_COLUMNS)]),
+        "amounts": Array("float64", _ENTRIES, checks=[Finite()]),
+        "moments": Array("float64", _ENTRIES, checks=[Finite()]),
+        "born": Array("int64", _ENTRIES, checks=[Between(0, EXAMPLES)]),
+    },
+    [
+        Rule(
+            "there is one column of weights for two labels, and otherwise one for each class",
+            lambda _, sizes: sizes["weight_columns"] == (sizes["classes"] if sizes["classes"] > 2 else 1),
+        )
+    ],
+)
+"""What a model file may hold of kept examples."""
 
 
 def nothing(kind: Any) -> Filed:
@@ -229,8 +290,7 @@ def filed(state: DualState) -> Filed:
 def unfiled(told: Filed, features: int) -> Dual:
     """The inverse."""
     rows = Sparse(told.starts, told.indices.copy(), told.values.copy())
-    kept, entries = len(told.first), len(told.rows)
-    _check(told, kept, entries, features)
+    kept = len(told.first)
     panels = kept > 0 and in_panels(features, kept, len(rows.values))
     compared = kept_from(rows, features, panels=panels)
     compared.squares[:kept] = told.squares
@@ -241,22 +301,6 @@ def unfiled(told: Filed, features: int) -> Dual:
     copies = {name: getattr(told, name).copy() for name in Filed._fields[7:]}
     own, first = _sized(told.own, size), _sized(told.first, size)
     return Dual(compared, counts, own, first, **copies, fresh=np.zeros(2, np.int64))
-
-
-def _check(told: Filed, kept: int, entries: int, features: int) -> None:
-    """ValueError where a file's numbers don't fit together: compiled code follows them."""
-    ends = (
-        len(told.counts) == FILED and tuple(told.counts[[KEPT, ENTRIES]]) == (kept, entries),
-        {len(told.squares), len(told.own), len(told.starts) - 1} == {kept},
-        {len(told.into), len(told.amounts), len(told.moments), len(told.born)} == {entries},
-        len(told.indices) == len(told.values) == told.starts[-1] == told.counts[TERMS],
-        told.starts[0] == 0 and bool((np.diff(told.starts) >= 0).all()),
-        int(told.indices.max(initial=0)) < max(features, 1),
-        bool(((told.rows >= 0) & (told.rows < max(kept, 1))).all()),
-        bool(((told.into >= 0) & (told.into < len(told.since))).all()) and len(told.since) == len(told.errors) > 0,
-    )
-    if not all(ends):
-        raise ValueError("kept examples and their entries don't fit together")
 
 
 def blank(features: int, kind: Any, *, panels: bool) -> Dual:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError, ModelTooLarge
 from novikoff.kernels.expression import Kernel, Precomputed
 from novikoff.kernels.gram import answers, table_of, values_of
-from novikoff.kernels.kept import compared, room, rows_kept
+from novikoff.kernels.kept import compared, room, room_for_features, rows_kept
 from novikoff.kernels.program import compiled_from, evaluate_selves, stack_for
 from novikoff.learners.dual import DualState
 from novikoff.parts.budget import chosen, drop, projection
@@ -78,7 +78,7 @@ class Run:
 
     def _some(self, told: Told, start: int, end: int) -> int:
         """Examples from `start` to `end`, block by block."""
-        scores, example = np.zeros(self.state.columns), np.zeros(max(self.state.features, 1))
+        scores, example = np.zeros(self.state.columns), room_for_features(max(self.state.features, 1))
         most = MOST_ROWS
         while start < end:
             kept = int(self.state.dual.counts[KEPT])

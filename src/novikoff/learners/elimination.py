@@ -27,6 +27,7 @@ from novikoff.learners.state import State
 from novikoff.parts import clauses as k_cnf
 from novikoff.parts import literals as conjunction
 from novikoff.parts.rules import MISSED, Loss
+from novikoff.schema import Schema
 from novikoff.theory import classes, concepts
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -80,6 +81,9 @@ class Elimination(Consistent):
 
     def _needs_all_features(self) -> str | None:
         return f"its clauses of up to {self.k} literals are made of them" if self.k > 1 else None
+
+    def _schema(self, features: int) -> Schema:
+        return conjunction.SCHEMA if self.k == 1 else k_cnf.clauses_schema(features, k=int(self.k))
 
     def _geometry(self, slots: int, kind: Any) -> conjunction.Literals | k_cnf.Clauses:
         if self.k == 1:

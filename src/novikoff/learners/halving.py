@@ -26,7 +26,18 @@ from novikoff.learners.state import State
 from novikoff.parts.geometry import limit, resized
 from novikoff.parts.loop import first_refused, judge
 from novikoff.parts.rules import DISAGREEMENT, Loss
-from novikoff.parts.version_space import CLASSES, LEFT, RESTARTS, VersionSpace, class_of, count_errors, version_space
+from novikoff.parts.version_space import (
+    CLASSES,
+    LEFT,
+    RESTARTS,
+    VersionSpace,
+    class_of,
+    count_errors,
+    count_hypotheses,
+    version_space,
+    version_space_schema,
+)
+from novikoff.schema import Schema
 from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many, write_out
 from novikoff.stream.terms import without_zeros
 from novikoff.theory import concepts
@@ -134,6 +145,13 @@ class Halving(Consistent):
             raise InputError("hypotheses must be functions or objects that predict, at least one of them.")
         return predictors
 
+    def _schema(self, features: int) -> Schema:
+        if not isinstance(self.hypotheses, str):
+            raise InputError("A class of your own predictors can't be in a file: they are Python objects.")
+        return version_space_schema(
+            count_hypotheses(self.hypotheses, features, int(self.size), int(self.steps)),
+        )
+
     def _geometry(self, slots: int, kind: Any) -> VersionSpace:
         own = self._own()
         if own is not None:  # the votes are the features; each hypothesis looks at its own
@@ -141,6 +159,7 @@ class Halving(Consistent):
             return version_space(max(slots, len(own) + 1), np.float64, votes, boolean=False)
         if slots < 2:
             raise InputError("Halving must know the features beforehand (its hypotheses are made of them).")
+        count_hypotheses(str(self.hypotheses), slots - 1, int(self.size), int(self.steps))  # before cuts are made
         cuts = np.linspace(self.low, self.high, int(self.steps)).tolist()
         boxes = class_of(str(self.hypotheses), slots - 1, int(self.size), cuts)
         return version_space(slots, kind, boxes, boolean=self._is_boolean())

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError, OverflowRefused
+from novikoff.errors import InputError, LabelError, OverflowRefused
 from novikoff.kernels.expression import Precomputed
 from novikoff.kernels.gram import in_terms, table_of, values_of
 from novikoff.kernels.kept import in_panels, room, squares_of
 from novikoff.kernels.program import compiled_from
 from novikoff.kernels.spelling import from_plain, kernel_of, plain
-from novikoff.learners.dual import PER_ENTRY, DualState, Filed, blank, filed, nothing, unfiled
+from novikoff.learners.dual import PER_ENTRY, SCHEMA, DualState, Filed, blank, filed, nothing, unfiled
 from novikoff.learners.dual_run import Run, Told, rows_at_once
 from novikoff.learners.learner import IN_GIVEN_ORDER, TIES, Learner, Orders
 from novikoff.learners.one_example import learn_as_batch, row_of, terms
@@ -23,6 +23,7 @@ from novikoff.learners.state import State
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import Growth
 from novikoff.parts.dual import KEPT, KNOWN, Ways, weigh
+from novikoff.schema import Schema
 from novikoff.stream import door
 from novikoff.stream.growing import Growing
 from novikoff.stream.labels import Labels, distinct
@@ -64,6 +65,8 @@ class Kernelised(Learner):
         return (Growing.of(distinct(y)) if known is None else known).coded(y)
 
     def _labels_from(self, listed: list[Any], *, rest: str) -> Growing:
+        if len(listed) < 2:
+            raise LabelError(f"labels must be two at least, but are {listed!r}.")
         return Growing(Labels(*listed, rest=rest)) if len(listed) == 2 else Growing.of(listed)
 
     def label_reader(self, labels: Any, left_out: Any) -> Any:
@@ -72,6 +75,9 @@ class Kernelised(Learner):
         return Numbers(labels, leave_out=left_out)
 
     # --- State and files ---
+
+    def _schema(self, features: int) -> Schema:
+        return SCHEMA
 
     def _geometry(self, slots: int, kind: Any) -> Filed:
         return nothing(kind)
@@ -98,7 +104,7 @@ class Kernelised(Learner):
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Any:
-        return cls(**{**settings, "kernel": from_plain(settings["kernel"])})
+        return cls(**{**settings, "kernel": from_plain(settings.get("kernel"))})
 
     def with_kernel(self, kernel: Any) -> None:
         """Gives a kernel with a Python function again, after it was loaded from a file."""

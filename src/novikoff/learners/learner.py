@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 from novikoff._compiled import buffers
@@ -23,6 +23,7 @@ from novikoff.memory_limit import Growth, check_size
 from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import first_outside
 from novikoff.parts.sizes import bytes_per_slot
+from novikoff.schema import Schema
 from novikoff.stream import door
 from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels, merged_label
@@ -63,6 +64,8 @@ class Learner(Fitted[State], ABC):
     """Whether it has `coef_`, so that the spread of the features is sampled for their importance."""
     takes_classes: ClassVar[bool] = False
     """Whether it takes more than two classes by itself, without a scheme around it."""
+    predicts_one_label: ClassVar[bool] = True
+    """Whether it predicts one label for each example."""
     two_classes: ClassVar[bool] = True
     """Whether what is learned are labels, of which there must be two."""
     warns_of_sorted_labels: bool = True
@@ -112,6 +115,19 @@ class Learner(Fitted[State], ABC):
     @abstractmethod
     def _geometry(self, slots: int, kind: Any) -> Any:
         """A fresh geometry, from the settings."""
+
+    @abstractmethod
+    def _schema(self, features: int) -> Schema:
+        """Return what a model file with so many features may hold of the geometry, with these settings."""
+
+    def _more_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
+        """Return the schemas of the arrays beside it, by the beginning of their names; `present` are the names in the
+        file."""
+        return {}
+
+    def _columns_in_file(self, labels: Any) -> int:
+        """Return how many columns of weights a file with these labels holds, for each slot."""
+        return 1
 
     @abstractmethod
     def _compact(self, state: State) -> Any:

@@ -25,6 +25,7 @@ from novikoff.learners.events import OneByOne
 from novikoff.learners.state import State
 from novikoff.parts.geometry import move, move_all, norm, update
 from novikoff.parts.rules import ANGLE, Loss
+from novikoff.schema import REAL, SLOTS, Array, NotNaN, Schema
 from novikoff.stream.rows import Rows
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
@@ -43,6 +44,15 @@ class Measured(NamedTuple):
     slots: NDArray[np.floating]
     scalars: NDArray[np.float64]
     bias: float
+
+
+SCHEMA = Schema(
+    {
+        "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
+        "scalars": Array("float64", 2, checks=[NotNaN()]),
+    }
+)
+"""What a model file may hold of this state."""
 
 
 @move.of(Measured)
@@ -129,6 +139,9 @@ class MarginPerceptron(OneByOne):
 
     def _rule(self) -> Loss:
         return Loss(ANGLE, (1.0 - self.epsilon) * self.gamma)
+
+    def _schema(self, features: int) -> Schema:
+        return SCHEMA
 
     def _geometry(self, slots: int, kind: Any) -> Measured:
         return Measured(buffers.zeros(slots, kind), buffers.zeros(2), float(self.bias))

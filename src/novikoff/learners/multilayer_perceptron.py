@@ -27,7 +27,8 @@ from novikoff.memory_limit import Growth, check_size
 from novikoff.parts.descent import first_improper, judge_network, learn_network
 from novikoff.parts.first_weights import first_slots, fresh, with_outputs
 from novikoff.parts.geometry import resized
-from novikoff.parts.network import KNOWN, NEW, Desk, Network
+from novikoff.parts.network import KNOWN, NEW, Desk, Network, network_schema
+from novikoff.schema import Schema
 from novikoff.stream import door
 from novikoff.stream.classes import Classes
 from novikoff.stream.labels import Labels
@@ -109,7 +110,8 @@ class MultilayerPerceptron(Classed):
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Any:
-        return cls(**{**settings, "hidden": tuple(settings["hidden"])})
+        hidden = settings.get("hidden", ())
+        return cls(**{**settings, "hidden": tuple(hidden) if isinstance(hidden, list) else hidden})
 
     def _run_settings(self) -> dict[str, Any]:
         return {**super()._run_settings(), "hidden": list(self.hidden), "random_state": self.random_state}
@@ -130,6 +132,10 @@ class MultilayerPerceptron(Classed):
         return ()
 
     # --- Weights and their beginning ---
+
+    def _schema(self, features: int) -> Schema:
+        hidden = [int(units) for units in self.hidden]
+        return network_schema(hidden, adagrad=self.schedule == "adagrad", batch=int(self.batch))
 
     def _geometry(self, slots: int, kind: Any) -> Network:
         return fresh(

@@ -24,10 +24,14 @@ from novikoff.learners.events import OneByOne
 from novikoff.learners.state import State
 from novikoff.parts.geometry import finished, move, read
 from novikoff.parts.rules import MISTAKE, Loss
+from novikoff.schema import SLOTS, Array, Finite, NotNaN, Rule, Schema
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
 __all__ = ["PNormPerceptron"]
+
+
+MAX_P = 400.0
 
 
 class Power(NamedTuple):
@@ -36,6 +40,23 @@ class Power(NamedTuple):
     slots: NDArray[np.float64]
     scalars: NDArray[np.float64]
     bias: float
+
+
+def power_schema(p: float | None) -> Schema:
+    """Return what a model file may hold of this state. The loop doubles the unit until it is large enough."""
+    return Schema(
+        {
+            "slots": Array("float64", SLOTS, 2, checks=[NotNaN()]),
+            "scalars": Array("float64", 2, checks=[Finite()]),
+        },
+        [
+            Rule("the unit of θ is above 0", lambda arrays, _: bool(arrays["scalars"][0] > 0.0)),
+            Rule(
+                "p is that of the settings",
+                lambda arrays, _: arrays["scalars"][1] == p or (p is None and 2.0 <= arrays["scalars"][1] <= MAX_P),
+            ),
+        ],
+    )
 
 
 @compiled
@@ -110,11 +131,14 @@ class PNormPerceptron(OneByOne):
     def _check_settings(self) -> None:
         if self.p is not None:
             positive(p=self.p)
-            if not 2.0 <= self.p <= 400.0:
+            if not 2.0 <= self.p <= MAX_P:
                 raise InputError(f"p must be from 2 to 400, but is {self.p!r}.")
 
     def _rule(self) -> Loss:
         return Loss(MISTAKE)
+
+    def _schema(self, features: int) -> Schema:
+        return power_schema(None if self.p is None else float(self.p))
 
     def _geometry(self, slots: int, kind: Any) -> Power:
         if self.p is None and slots < 2:

@@ -24,10 +24,11 @@ from typing import Any, Literal, final
 from novikoff.learners.estimator import not_negative, one_of, positive, within
 from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
-from novikoff.parts.additive import Additive, Averaged, additive
+from novikoff.parts.additive import Additive, Averaged, additive, additive_schema
 from novikoff.parts.averages import LONGEST
 from novikoff.parts.rules import MISTAKE, Loss
 from novikoff.parts.schedules import Schedule
+from novikoff.schema import Schema
 from novikoff.theory import mistakes
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -104,6 +105,9 @@ class Perceptron(Weighed):
 
     def _rule(self) -> Loss:
         return Loss(MISTAKE, self._width())
+
+    def _schema(self, features: int) -> Schema:
+        return additive_schema(average=bool(self.average))
 
     def _geometry(self, slots: int, kind: Any) -> Additive | Averaged:
         schedule, tail = Schedule(1.0, 0.0), float(self.tail)

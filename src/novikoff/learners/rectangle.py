@@ -22,6 +22,7 @@ from novikoff.learners.consistent import Consistent, taken_wrongly
 from novikoff.learners.state import State
 from novikoff.parts.geometry import limit, score, update
 from novikoff.parts.rules import MISSED, Loss
+from novikoff.schema import REAL, SLOTS, Array, Between, NotNaN, Schema
 from novikoff.stream.rows import Rows, measure, wipe, write_out
 from novikoff.theory import concepts
 from novikoff.theory.bounds import Bound, Evidence
@@ -39,6 +40,15 @@ class Box(NamedTuple):
     example: NDArray[np.float64]
     """Scratch: the values of one example, zeros in between."""
     bias: float
+
+
+SCHEMA = Schema(
+    {
+        "slots": Array(REAL, SLOTS, 2, checks=[NotNaN()]),
+        "scalars": Array("int64", 1, checks=[Between(0, 1)]),
+    }
+)
+"""What a model file may hold of this state."""
 
 
 @compiled
@@ -109,6 +119,9 @@ class Rectangle(Consistent):
 
     def _rule(self) -> Loss:
         return Loss(MISSED)
+
+    def _schema(self, features: int) -> Schema:
+        return SCHEMA
 
     def _geometry(self, slots: int, kind: Any) -> Box:
         return Box(np.zeros((slots, 2), kind), np.zeros(1, np.int64), np.zeros(slots), 1.0)

@@ -26,12 +26,13 @@ from novikoff.errors import InputError
 from novikoff.learners.estimator import not_negative, one_of, positive, within
 from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
-from novikoff.parts.adagrad import REACH, adagrad
-from novikoff.parts.additive import additive
+from novikoff.parts.adagrad import REACH, adagrad, adagrad_schema
+from novikoff.parts.additive import additive, additive_schema
 from novikoff.parts.averages import LONGEST
-from novikoff.parts.decayed import decayed
+from novikoff.parts.decayed import decayed, decayed_schema
 from novikoff.parts.rules import HINGE, LOGISTIC, SQUARED, Loss
 from novikoff.parts.schedules import POWERS, Schedule
+from novikoff.schema import Schema
 from novikoff.theory import regret
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -138,6 +139,12 @@ class SGD(Weighed):
 
     def _rule(self) -> Any:
         return Loss(LOSSES[self.loss])
+
+    def _schema(self, features: int) -> Schema:
+        average, l1, l2 = bool(self.average), self.l1 > 0.0, self.l2 > 0.0
+        if self.schedule == "adagrad":
+            return adagrad_schema(average=average, lazy=l1 or l2)
+        return decayed_schema(average=average, l1=l1) if l1 or l2 else additive_schema(average=average)
 
     def _geometry(self, slots: int, kind: Any) -> Any:
         rate, l1, l2, tail = float(self.rate), float(self.l1), float(self.l2), float(self.tail)

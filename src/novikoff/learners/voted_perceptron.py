@@ -29,6 +29,23 @@ from novikoff.learners.state import State
 from novikoff.memory_limit import Growth, size_with_spare
 from novikoff.parts.geometry import limit, move, move_all, resized, update
 from novikoff.parts.rules import MISTAKE, Loss
+from novikoff.schema import (
+    EXAMPLES,
+    FEATURES,
+    MAX_COUNT,
+    REAL,
+    SLOTS,
+    Array,
+    Between,
+    Entries,
+    Finite,
+    Increasing,
+    IndexInto,
+    NotNaN,
+    Offsets,
+    Schema,
+    Size,
+)
 from novikoff.stream.rows import Rows, cut, first, last, measure, proper, slot
 from novikoff.theory.bounds import Bound
 
@@ -49,6 +66,20 @@ class Voted(NamedTuple):
     indices: NDArray[np.uint32]
     values: NDArray[np.floating]
     bias: float
+
+
+SCHEMA = Schema(
+    {
+        "sizes": Array("int64", 2, checks=[Entries(mistakes_kept=(0, MAX_COUNT), terms_kept=(0, MAX_COUNT))]),
+        "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
+        "ends": Array("int64", Size("mistakes_kept") + 1, checks=[Offsets(Size("terms_kept"))]),
+        "born": Array("int64", Size("mistakes_kept"), checks=[Between(1, EXAMPLES), Increasing()]),
+        "signs": Array("float64", Size("mistakes_kept"), checks=[Finite()]),
+        "indices": Array("uint32", Size("terms_kept"), checks=[IndexInto(FEATURES)]),
+        "values": Array(REAL, Size("terms_kept"), checks=[Finite()]),
+    }
+)
+"""What a model file may hold of this state."""
 
 
 @move.of(Voted)
@@ -163,6 +194,9 @@ class VotedPerceptron(OneByOne):
 
     def _rule(self) -> Loss:
         return Loss(MISTAKE)
+
+    def _schema(self, features: int) -> Schema:
+        return SCHEMA
 
     def _geometry(self, slots: int, kind: Any) -> Voted:
         none = np.zeros(0, np.int64)

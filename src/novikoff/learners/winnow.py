@@ -25,8 +25,9 @@ from novikoff.learners.estimator import above_one, not_negative, positive, truth
 from novikoff.learners.state import State
 from novikoff.learners.weighed import Weighed
 from novikoff.parts.geometry import resized
-from novikoff.parts.multiplicative import HIGHEST, Multiplicative, multiplicative
+from novikoff.parts.multiplicative import HIGHEST, Multiplicative, multiplicative, multiplicative_schema
 from novikoff.parts.rules import MISTAKE, Loss
+from novikoff.schema import Schema
 from novikoff.theory import winnow
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -130,6 +131,9 @@ class Winnow(Weighed):
         if self.negations:
             return "each has a companion, its negation"
         return "the threshold is n: set it to a number" if self.threshold == "n" else None
+
+    def _schema(self, features: int) -> Schema:
+        return multiplicative_schema(average=bool(self.average), negations=bool(self.negations))
 
     def _geometry(self, slots: int, kind: Any) -> Multiplicative:
         why = self._needs_all_features()

@@ -23,6 +23,7 @@ from novikoff._machine import element
 from novikoff._steps import dense_steps, sparse_steps
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import finished, limit, move, read, settle, tick, update
+from novikoff.schema import INFINITY, REAL, SLOTS, Array, Between, NotNaN, Schema
 from novikoff.stream.rows import Column, Rows, Scaled, Sparse, first, last, origin, slot, squared
 
 REACH, STEPS = 0, 1
@@ -41,6 +42,18 @@ class AdaGrad(NamedTuple):
     l1: float
     l2: float
     tail: float
+
+
+def adagrad_schema(*, average: bool, lazy: bool) -> Schema:
+    """Return what a model file may hold of this state; `lazy` says that there are penalties."""
+    return Schema(
+        {
+            "slots": Array(REAL, SLOTS, 2, checks=[NotNaN(), Between(0.0, INFINITY, column=1)]),
+            "seen": Array("float64", SLOTS if lazy else 0, checks=[Between(0.0, INFINITY)]),
+            "sums": Array("float64", SLOTS if average else 0, checks=[NotNaN()]),
+            "scalars": Array("float64", 2, checks=[Between(0.0, INFINITY)]),
+        }
+    )
 
 
 def adagrad(

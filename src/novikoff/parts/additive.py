@@ -10,6 +10,7 @@ from novikoff._machine import element, put
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import bias_square, finished, move, pull, read, score_two
 from novikoff.parts.schedules import Schedule, step_length
+from novikoff.schema import REAL, SLOTS, Array, NotNaN, Schema
 from novikoff.stream.rows import Rows, measure_two
 
 
@@ -27,6 +28,12 @@ class Averaged(NamedTuple):
     bias: float
     schedule: Schedule
     tail: float
+
+
+def additive_schema(*, average: bool) -> Schema:
+    """Return what a model file may hold of this state."""
+    slots = {"slots": Array(REAL, SLOTS, checks=[NotNaN()])}
+    return Schema({**slots, "sums": Array("float64", SLOTS, checks=[NotNaN()])} if average else slots)
 
 
 def additive(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled
 from novikoff.errors import InputError
 from novikoff.parts.geometry import fits, limit, score, update, within
+from novikoff.schema import FEATURES, REAL, SLOTS, Array, Entries, IndexInto, NotNaN, Schema
 from novikoff.stream.rows import Rows, measure, wipe, write_out
 from novikoff.theory.concepts import clauses as how_many_clauses
 
@@ -34,12 +35,31 @@ class Clauses(NamedTuple):
     bias: float
 
 
-def clauses(slots: int, kind: Any, *, k: int) -> Clauses:
-    features = slots - 1
+def clauses_schema(features: int, *, k: int) -> Schema:
+    """Return what a model file may hold of this state. InputError where there are too many clauses."""
     k = min(k, features)
+    count = count_clauses(features, k)
+    return Schema(
+        {
+            "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
+            "clauses": Array("uint32", count, k, checks=[IndexInto(FEATURES * 2)]),
+            "scalars": Array("int64", 1, checks=[Entries(left=(0, count))]),
+        }
+    )
+
+
+def count_clauses(features: int, k: int) -> int:
+    """Return the number of clauses of up to k literals; InputError where they are too many."""
     count = how_many_clauses(features=features, literals=k)
     if count > MOST:
         raise InputError(f"There are {count:,} clauses of up to {k} literals over {features:,} features: too many.")
+    return count
+
+
+def clauses(slots: int, kind: Any, *, k: int) -> Clauses:
+    features = slots - 1
+    k = min(k, features)
+    count = count_clauses(features, k)
     table = np.empty((count, k), np.uint32)
     start = 0
     for size in range(1, k + 1):

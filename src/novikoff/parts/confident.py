@@ -16,6 +16,7 @@ from novikoff._jit import compiled
 from novikoff._machine import element
 from novikoff.parts.averages import mean, raised
 from novikoff.parts.geometry import finished, read, update
+from novikoff.schema import REAL, SLOTS, Array, NotNaN, Schema
 from novikoff.stream.rows import Rows, first, last, origin, slot
 
 
@@ -30,6 +31,16 @@ class Confident(NamedTuple):
     @property
     def fresh(self) -> tuple[float, float]:
         return 0.0, 1.0
+
+
+def confident_schema(*, average: bool) -> Schema:
+    """Return what a model file may hold of this state."""
+    return Schema(
+        {
+            "slots": Array(REAL, SLOTS, 2, checks=[NotNaN()]),
+            "sums": Array("float64", SLOTS if average else 0, checks=[NotNaN()]),
+        }
+    )
 
 
 def confident(slots: int, kind: Any, *, bias: bool, r: float, average: bool, tail: float) -> Confident:

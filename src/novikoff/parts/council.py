@@ -29,6 +29,7 @@ from novikoff.parts.averages import mean, raised
 from novikoff.parts.confident import Confident
 from novikoff.parts.geometry import read, read_constant, score, span, update
 from novikoff.parts.rules import HINGE, SHORTFALL, Loss, signal
+from novikoff.schema import INFINITY, MAX_COUNT, REAL, SLOTS, Array, Between, NotNaN, Rule, Schema
 from novikoff.stream.rows import Rows, Scaled, first, last, slot, squared
 
 MEMBERS = 4
@@ -67,6 +68,33 @@ class Council(NamedTuple):
     @property
     def fresh(self) -> tuple[float, ...]:
         return 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
+
+
+SCHEMA = Schema(
+    {
+        "slots": Array(
+            REAL,
+            SLOTS,
+            PARTS,
+            checks=[NotNaN(), Between(0.0, INFINITY, column=SCALE), Between(0.0, INFINITY, column=GRADIENTS)],
+        ),
+        "sums": Array("float64", SLOTS, 2, checks=[NotNaN()]),
+        "scalars": Array("float64", SCALARS, checks=[Between(0.0, INFINITY)]),
+    },
+    [
+        Rule(
+            "steps and errors are counts",
+            lambda arrays, _: bool(
+                max(arrays["scalars"][STEPS], arrays["scalars"][ERRORS : ERRORS + MEMBERS].max()) <= MAX_COUNT
+            ),
+        ),
+        Rule(
+            "votes are above 0 and at most 1",
+            lambda arrays, _: Between(LEAST, 1.0).problem(arrays["scalars"][VOTES : VOTES + MEMBERS], {}) is None,
+        ),
+    ],
+)
+"""What a model file may hold of this state."""
 
 
 def council(slots: int, kind: Any, *, bias: bool, **settings: float) -> Council:

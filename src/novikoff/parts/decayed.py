@@ -19,6 +19,7 @@ from novikoff._jit import compiled
 from novikoff._machine import element, put
 from novikoff.parts.geometry import finished, limit, move, pull, read, settle, tick
 from novikoff.parts.schedules import Schedule, step_length
+from novikoff.schema import REAL, SLOTS, Array, Finite, NotNaN, Rule, Schema
 from novikoff.stream.rows import Rows, first, last, origin, slot, squared
 
 SCALE, SHIFT, AREA = 0, 1, 2
@@ -35,6 +36,19 @@ class Decayed(NamedTuple):
     schedule: Schedule
     l1: float
     l2: float
+
+
+def decayed_schema(*, average: bool, l1: bool) -> Schema:
+    """Return what a model file may hold of this state."""
+    return Schema(
+        {
+            "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
+            "seen": Array("float64", SLOTS if l1 else 0, checks=[NotNaN()]),
+            "sums": Array("float64", SLOTS if average else 0, checks=[NotNaN()]),
+            "scalars": Array("float64", 3, checks=[Finite()]),
+        },
+        [Rule("the scale of the weights is above 0", lambda arrays, _: bool(arrays["scalars"][SCALE] > 0.0))],
+    )
 
 
 def decayed(slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: bool, l1: float, l2: float) -> Decayed:

@@ -25,6 +25,21 @@ from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart, generic
 from novikoff._machine import ask, element
+from novikoff.schema import (
+    FEATURES,
+    INFINITY,
+    MAX_COUNT,
+    REAL,
+    Array,
+    Between,
+    Entries,
+    Free,
+    Increasing,
+    IndexInto,
+    NotNaN,
+    Schema,
+    Size,
+)
 from novikoff.stream.gather import gather_rows
 from novikoff.stream.rows import Rows, Sparse, first, last, proper, slot
 
@@ -40,6 +55,7 @@ NEXT, SAMPLED, WEIGHT, MET = 0, 1, 2, 3
 # weighted sums of x − s and of (x − s)² over them.
 COUNT, SHIFT, SUM, SQUARES = 0, 1, 2, 3
 PARTS = 4
+LEAST_WEIGHT = 1.0
 SMALLEST_TABLE = 64
 MOST_DIRECT = 1 << 16  # slots, up to which each has its own row
 MOST_MET = 1 << 18  # features in a hash table
@@ -55,6 +71,16 @@ class Moments(NamedTuple):
     """The slot in each row of a hash table, 0 where the row is free; empty where row j is for slot j."""
     table: NDArray[np.floating]
     clock: NDArray[np.int64]
+
+
+SCHEMA = Schema(
+    {
+        "counts": Array("int64", 2, checks=[Entries(sampled=(0, MAX_COUNT), sampled_weight=(0, MAX_COUNT))]),
+        "columns": Array("uint32", Free("met"), checks=[IndexInto(FEATURES), Increasing()]),
+        "moments": Array(REAL, Size("met"), PARTS, checks=[NotNaN(), Between(LEAST_WEIGHT, INFINITY, column=COUNT)]),
+    }
+)
+"""What a model file may hold of a sample. A row with the count 0 would be a free one."""
 
 
 # --- The schedule ---
@@ -483,17 +509,11 @@ class FeatureSample:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, NDArray[Any]], kind: Any, examples: int, features: int) -> FeatureSample:
-        """Return the sample that a model file holds; ValueError where its arrays make no sense."""
+        """Return the sample that a model file holds. Its arrays fit `SCHEMA`."""
         if "sample.counts" not in tensors:
             return cls.never()
         made = cls(kind)
         counts, columns, found = (tensors[f"sample.{name}"] for name in ("counts", "columns", "moments"))
-        kinds = [array.dtype.name for array in (counts, columns, found)]
-        shapes = [array.shape for array in (counts, columns, found)]
-        if kinds != ["int64", "uint32", made.kind.name] or shapes != [(2,), (len(columns),), (len(columns), PARTS)]:
-            raise ValueError("the sample of the features has arrays of other kinds")
-        if len(columns) and not ((columns[1:] > columns[:-1]).all() and columns[-1] < features):
-            raise ValueError("the sample has features that the model does not have")
         made._load(int(counts[0]), int(counts[1]), columns, found, features)
         made.continue_after(examples)
         return made

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.parts.geometry import fits, read, score, update, within
+from novikoff.schema import FEATURES, REAL, SLOTS, Array, Entries, IndexInto, NotNaN, Rule, Schema
 from novikoff.stream.rows import Rows, first, last, measure, slot
 
 BEGUN, LEFT = 0, 1
@@ -30,6 +31,22 @@ class Literals(NamedTuple):
     """Slots; as many as scalars[LEFT]."""
     scalars: NDArray[np.int64]
     bias: float
+
+
+SCHEMA = Schema(
+    {
+        "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
+        "members": Array("uint32", SLOTS, checks=[IndexInto(SLOTS)]),
+        "scalars": Array("int64", 2, checks=[Entries(begun=(0, 1), left=(0, FEATURES))]),
+    },
+    [
+        Rule(
+            "no literal is left before the first positive example",
+            lambda _, sizes: bool(sizes["begun"] or not sizes["left"]),
+        )
+    ],
+)
+"""What a model file may hold of this state. The first positive example appends to `members`, from `left` on."""
 
 
 def literals(slots: int, kind: Any) -> Literals:

@@ -32,6 +32,7 @@ from novikoff.parts.geometry import (
     update,
     within,
 )
+from novikoff.schema import INFINITY, REAL, SLOTS, Array, Between, NotNaN, Schema, Size
 from novikoff.stream.rows import Column, Rows, Sparse, first, last, measure, origin, slot
 
 WHOLE = 512  # exponents up to here, of either sign, are in the table
@@ -64,6 +65,22 @@ class Multiplicative(NamedTuple):
     @property
     def fresh(self) -> tuple[float, float]:
         return 1.0 - self.balance, 0.0
+
+
+MAX_EXPONENT = 1e30
+"""The largest exponent in a file: so large that none is learned, and so small that no update makes it infinite."""
+WITH_NEGATIONS = Size("slots + features", lambda sizes: sizes["slots"] + sizes["features"])
+
+
+def multiplicative_schema(*, average: bool, negations: bool = False) -> Schema:
+    """Return what a model file may hold of this state. Exponents index a table, so that none may be NaN."""
+    count = WITH_NEGATIONS if negations else SLOTS
+    return Schema(
+        {
+            "slots": Array(REAL, count, 2, checks=[NotNaN(), Between(-INFINITY, MAX_EXPONENT, column=1)]),
+            "sums": Array("float64", count if average else 0, checks=[NotNaN()]),
+        }
+    )
 
 
 def multiplicative(

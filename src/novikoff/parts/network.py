@@ -17,12 +17,29 @@ only features that are there cost anything.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled
+from novikoff.schema import (
+    CLASSES,
+    MAX_COUNT,
+    SLOTS,
+    Array,
+    Between,
+    Entries,
+    EqualTo,
+    Finite,
+    Free,
+    IndexInto,
+    Rule,
+    Schema,
+    Size,
+)
 from novikoff.stream.rows import Rows, first, last, slot
 
 GATHERED, STEPS, TOUCHED, KNOWN, NEW = 0, 1, 2, 3, 4
@@ -57,6 +74,57 @@ class Network(NamedTuple):
     batch: int
     entropy: bool
     bias: float = 1.0
+
+
+def network_schema(hidden: Sequence[int], *, adagrad: bool, batch: int) -> Schema:
+    """Return what a model file may hold of a network with these hidden layers.
+
+    Slots that a mini-batch has touched are appended to `touched`, those that are not marked yet: as many must be marked
+    as are listed, so that the list never outgrows the slots.
+    """
+    first, last, gathers = hidden[0], hidden[-1], batch > 1
+    deep = sum(units * (below + 1) for below, units in pairwise(hidden))
+    outputs = Size("outputs")
+
+    def real(needed: bool, count: int | Size, *rest: int) -> Array:
+        return Array("float64", count if needed else 0, *rest, checks=[Finite()])
+
+    return Schema(
+        {
+            "sizes": Array("int64", len(hidden), checks=[EqualTo(hidden)]),
+            "slots": real(True, SLOTS, first),
+            "sums": real(adagrad, SLOTS, first),
+            "pulls": real(gathers, SLOTS, first),
+            "marks": Array("int8", SLOTS if gathers else 0, checks=[Between(0, 1)]),
+            "touched": Array("int64", SLOTS if gathers else 0, checks=[IndexInto(SLOTS)]),
+            "deep": real(True, deep),
+            "deep_sums": real(adagrad, deep),
+            "deep_pulls": real(gathers, deep),
+            "top": Array("float64", Free("outputs"), last + 1, checks=[Finite()]),
+            "top_sums": real(adagrad, outputs, last + 1),
+            "top_pulls": real(gathers, outputs, last + 1),
+            "counts": Array(
+                "int64",
+                5,
+                checks=[
+                    Entries(
+                        gathered=(0, batch - 1),
+                        steps=(0, MAX_COUNT),
+                        touched=(0, SLOTS if gathers else 0),
+                        known=(0, CLASSES),
+                        new=(0, MAX_COUNT),
+                    )
+                ],
+            ),
+        },
+        [
+            Rule("there are no more outputs than classes", lambda _, sizes: sizes["outputs"] <= sizes["classes"]),
+            Rule(
+                "as many slots are marked as touched",
+                lambda arrays, sizes: int(np.count_nonzero(arrays["marks"])) == sizes["touched"],
+            ),
+        ],
+    )
 
 
 class Desk(NamedTuple):

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import generic
+from novikoff.schema import CLASSES, COLUMNS, MAX_COUNT, Array, Between, Entries, Schema
 
 EACH, PAIRS, CODE, RELEVANT, RIVALS, CHOSEN, RANKED, TREE, BAGGED, BOOSTED = range(10)
 REDUCTIONS = (EACH, PAIRS, CODE)
@@ -66,6 +67,16 @@ class Tally(NamedTuple):
     """Of each column: the examples that it has learned from."""
     mistakes: NDArray[np.int64]
     """Of each column of a reduction: its own mistakes."""
+
+
+TALLY_SCHEMA = Schema(
+    {
+        "counts": Array("int64", 3, checks=[Entries(known=(0, CLASSES), new=(0, MAX_COUNT), unmet=(0, MAX_COUNT))]),
+        "times": Array("int64", COLUMNS, checks=[Between(0, MAX_COUNT)]),
+        "mistakes": Array("int64", COLUMNS, checks=[Between(0, MAX_COUNT)]),
+    }
+)
+"""What a model file may hold of a tally."""
 
 
 class Scheme(NamedTuple):

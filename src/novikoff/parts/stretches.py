@@ -16,6 +16,22 @@ from novikoff._jit import compiled
 from novikoff.ledger import EXAMPLES, UPDATES, Book
 from novikoff.parts.geometry import fits, limit, score
 from novikoff.parts.loop import REFUSED, RIGHT, step
+from novikoff.schema import EXAMPLES as EXAMPLE_COUNT
+from novikoff.schema import (
+    FEATURES,
+    REAL,
+    Array,
+    Between,
+    DistinctWithin,
+    Finite,
+    Free,
+    Increasing,
+    IndexInto,
+    Offsets,
+    OneOf,
+    Schema,
+    Size,
+)
 from novikoff.stream.rows import Rows, Sparse, cut, first, last, measure, proper, slot
 
 LEFT_OUT = 2
@@ -34,6 +50,18 @@ class Changes(NamedTuple):
     signs: NDArray[np.int8]
     indices: NDArray[np.uint32]
     values: NDArray[np.floating]
+
+
+CHANGES_SCHEMA = Schema(
+    {
+        "born": Array("int64", Free("changes"), checks=[Between(1, EXAMPLE_COUNT), Increasing()]),
+        "signs": Array("int8", Size("changes"), checks=[OneOf((-1, 1))]),
+        "values": Array(REAL, Free("change_terms"), checks=[Finite()]),
+        "ends": Array("int64", Size("changes") + 1, checks=[Offsets(Size("change_terms"))]),
+        "indices": Array("uint32", Size("change_terms"), checks=[IndexInto(FEATURES), DistinctWithin("ends")]),
+    }
+)
+"""What a model file may hold of the changes of a hypothesis."""
 
 
 class Run(NamedTuple):

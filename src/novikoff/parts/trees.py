@@ -7,13 +7,14 @@ these are: so they say to the last bit what it says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._jit import compiled, compiled_reader
+from novikoff.schema import CLASSES, Array, Between, Free, NotNaN, Offsets, Rule, Schema, Size
 from novikoff.stream.rows import Rows, how_many, wipe, write_out
 from novikoff.stream.terms import each
 
@@ -36,6 +37,46 @@ class Trees(NamedTuple):
         return len(self.starts) - 1
 
 
+def trees_schema(*, soft: bool) -> Schema:
+    """Return what a model file may hold of trees; `soft` says that they vote in shares. Every way through a tree ends
+    in a leaf of it, for children come after their node."""
+    return Schema(
+        {
+            "left": Array("int32", Free("nodes")),
+            "right": Array("int32", Size("nodes")),
+            "feature": Array("int32", Size("nodes")),
+            "threshold": Array("float64", Size("nodes"), checks=[NotNaN()]),
+            "shares": Array("float64", Size("nodes") if soft else Free("shares"), CLASSES, checks=[NotNaN()]),
+            "codes": Array("int32", Size("nodes"), checks=[Between(0, CLASSES + -1)]),
+            "starts": Array("int64", Size("members") + 1, checks=[Offsets(Size("nodes"))]),
+        },
+        [
+            Rule(
+                "there are shares for all nodes, or for none",
+                lambda arrays, sizes: len(arrays["shares"]) in (0, sizes["nodes"]),
+            ),
+            Rule(
+                "no tree is empty, children come after their node in the same tree, and splits ask for features",
+                lambda arrays, sizes: are_linked(arrays, sizes["features"]),
+            ),
+        ],
+    )
+
+
+def are_linked(arrays: Mapping[str, NDArray[Any]], features: int) -> bool:
+    """Return whether every way through the trees ends in a leaf."""
+    starts, (left, right, feature) = arrays["starts"], (arrays[name].astype(np.int64) for name in LINKS)
+    nodes, ends, splits = np.arange(len(left)), np.repeat(starts[1:], np.diff(starts)), left >= 0
+    return bool(
+        (np.diff(starts) > 0).all()
+        and ((feature[splits] >= 0) & (feature[splits] < features)).all()
+        and ((left > nodes) & (right > nodes) & (left < ends) & (right < ends))[splits].all()
+    )
+
+
+LINKS = ("left", "right", "feature")
+
+
 def joined(trees: Sequence[Trees]) -> Trees:
     """All of these, in their order."""
     sizes = np.array([tree.starts[-1] for tree in trees], np.int64)
@@ -56,23 +97,6 @@ def joined(trees: Sequence[Trees]) -> Trees:
         threshold=np.concatenate([tree.threshold for tree in trees]),
         shares=np.concatenate([tree.shares for tree in trees]),
         codes=np.concatenate([tree.codes for tree in trees]),
-    )
-
-
-def well_formed(trees: Trees, features: int) -> bool:
-    """Whether every way through the trees ends in a leaf: compiled code must not be sent elsewhere."""
-    starts, count = trees.starts, len(trees.left)
-    if len(starts) < 2 or starts[0] != 0 or starts[-1] != count or not (np.diff(starts) > 0).all():
-        return False
-    if any(len(array) != count for array in (*trees[2:5], trees.codes)) or trees.shares.ndim != 2:
-        return False
-    left, right, feature = (array.astype(np.int64) for array in (trees.left, trees.right, trees.feature))
-    nodes, ends, splits = np.arange(count), np.repeat(starts[1:], np.diff(starts)), left >= 0
-    return bool(
-        len(trees.shares) in (0, count)
-        and ((trees.codes >= 0) & (trees.codes < trees.shares.shape[1])).all()
-        and ((feature[splits] >= 0) & (feature[splits] < features)).all()
-        and ((left > nodes) & (right > nodes) & (left < ends) & (right < ends))[splits].all()  # children come later
     )
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from novikoff._jit import compiled
 from novikoff.errors import InputError
 from novikoff.parts.geometry import fits, limit, score, update, within
+from novikoff.schema import MAX_COUNT, REAL, SLOTS, Array, Entries, IndexInto, NotNaN, Schema
 from novikoff.stream.rows import Rows, measure, wipe, write_out
 
 MOST = 2**22  # hypotheses
@@ -41,6 +42,17 @@ class VersionSpace(NamedTuple):
     bias: float
     boolean: float
     """1 where features must be 0 or 1."""
+
+
+def version_space_schema(count: int) -> Schema:
+    """Return what a model file may hold of this state, for a class of so many hypotheses."""
+    return Schema(
+        {
+            "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
+            "version": Array("uint32", count, checks=[IndexInto(count)]),
+            "scalars": Array("int64", 2, checks=[Entries(left=(1, count), restarts=(0, MAX_COUNT))]),
+        }
+    )
 
 
 def version_space(slots: int, kind: Any, boxes: Iterable[Box], *, boolean: bool) -> VersionSpace:
@@ -100,9 +112,16 @@ CLASSES: dict[str, Callable[[int, int, list[float]], Iterable[Box]]] = {
 
 def class_of(name: str, features: int, size: int, cuts: list[float]) -> list[Box]:
     """The class of that name; InputError where it has too many hypotheses."""
-    if _count(name, features, size, len(cuts)) > MOST:
-        raise InputError(f"There are more than {MOST:,} {name} over {features:,} features: lower size or steps.")
+    count_hypotheses(name, features, size, len(cuts))
     return list(CLASSES[name](features, size, cuts))
+
+
+def count_hypotheses(name: str, features: int, size: int, cuts: int) -> int:
+    """Return the number of hypotheses in a class; InputError where they are too many."""
+    count = _count(name, features, size, cuts)
+    if count > MOST:
+        raise InputError(f"There are more than {MOST:,} {name} over {features:,} features: lower size or steps.")
+    return count
 
 
 def _count(name: str, features: int, size: int, cuts: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from novikoff import learners, wrap
 from novikoff.auto import to_multiclass
-from novikoff.errors import InputError, LabelError, ModelFileError, ModelTooLarge, NovikoffError, TooManyLabels
+from novikoff.errors import InputError, LabelError, ModelTooLarge, NovikoffError, TooManyLabels
 from novikoff.learners import name_of
 from novikoff.learners.auto import BinaryAuto
 from novikoff.learners.learner import Learner
@@ -367,23 +367,27 @@ def compiled_for(learner: Any) -> None:
 
 
 def uploaded(content: bytes) -> Any:
-    """The model in a file that was sent. Whoever sent it may have made it by hand: it is tried on a copy."""
+    """Return the model in a file that a client has sent, after a copy of it has predicted and learned one example.
+
+    `from_bytes` verifies the file, which may be made by hand. The trial finds what a valid model can't do when it is
+    served, such as one whose kernel is a Python function.
+    """
     try:
         learner, trial = from_bytes(content, "the file"), from_bytes(content, "the file")
-        learner._check_all()
+        if not _is_online(type(learner)):
+            raise Refused(
+                f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online"
+            )
         state = learner._fitted()
-        if state.names is not None and len(state.names) != state.features:
-            raise ModelFileError("the file: has names for another number of features.")
         encoded = encoder(trial)(_trial_features(state))
         with contextlib.suppress(InputError):
             trial.predict_one(encoded)
-            trial.learn_one(encoded, state.labels.known()[0])
-    except (NovikoffError, AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as problem:
+            for label in state.labels.known()[:1]:
+                trial.learn_one(encoded, label)
+    except Refused:
+        raise
+    except NovikoffError as problem:
         raise Refused(f"The file can't be served: {problem}", "bad-model-file") from None
-    if not _is_online(type(learner)):
-        raise Refused(
-            f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online"
-        )
     return learner
 
 

@@ -19,7 +19,7 @@ from novikoff.errors import InputError
 from novikoff.stream import formats, frames
 from novikoff.stream.column_names import listed
 from novikoff.stream.formats.contract import Format
-from novikoff.stream.formats.words import MOST_LETTERS, MOST_WORDS
+from novikoff.stream.formats.words import MOST_LETTERS, MOST_WORDS, SCALES
 from novikoff.stream.frames import column_of, columns_of, first_value, is_frame, is_list, length_of, rows_of, values_of
 from novikoff.stream.hashing import MOST_BITS
 from novikoff.stream.maps import Map
@@ -64,6 +64,11 @@ class RecordWriter(ABC):
                 raise InputError(f"The {name} of the encoding must be from {least} to {most}, but are {value!r}.")
             if value is None and name != "bits" and hasattr(settled, name):
                 raise InputError(f"The {name} of the encoding must be a number.")
+        for name, allowed in (("scale", SCALES), ("missing", MISSING_VALUES)):
+            if getattr(settled, name, allowed[0]) not in allowed:
+                raise InputError(f"The {name} of the encoding must be one of {', '.join(allowed)}.")
+        if not all(2 <= len(letters) <= 3 and letters.isascii() for letters in getattr(settled, "interactions", ())):
+            raise InputError("The interactions of the encoding must be two or three letters each.")
         if bits and chosen is None and features != 1 << bits:
             raise InputError(f"An encoding with {bits} bits is for {1 << bits:,} features, but there are {features:,}.")
         if bits and chosen is not None and features > chosen.columns(1 << bits):
@@ -96,7 +101,7 @@ class TextWriter(RecordWriter):
     """Of labelled text. Each gets a label, which nothing looks at: then it is parsed as it would be in a file."""
 
     def __init__(self, settled: Any) -> None:
-        self.format = settled
+        self.format: Any = settled
         self.label = "x\t" if settled.separator == "tab" else "x "
 
     def record(self, x: Any) -> Any:
@@ -105,6 +110,11 @@ class TextWriter(RecordWriter):
     def line(self, record: str) -> bytes:
         # An empty line is no record: see `_checked`.
         return utf8(self.label + record.replace("\n", " ")) + b"\n" if record.strip(_BLANKS) else b"\n"
+
+    def check(self, features: int, chosen: Map | None) -> None:
+        super().check(features, chosen)
+        if self.format.separator not in ("tab", "blank"):
+            raise InputError(f"The separator of the encoding must be tab or blank, but is {self.format.separator!r}.")
 
     def takes(self, X: Any) -> bool:
         return super().takes(X) or (is_frame(X) and len(columns_of(X)) == 1)

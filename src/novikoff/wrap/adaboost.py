@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError
 from novikoff.learners.estimator import seeded, truth, whole
+from novikoff.schema import INFINITY, MAX_COUNT, Array, Between, Entries, NotNaN, Schema, Size
 from novikoff.stream import door
 from novikoff.theory import boosting
 from novikoff.wrap.decision_tree import DecisionTree
@@ -168,6 +169,21 @@ class AdaBoost(Ensemble, Voting):
             boosting.not_below(error, rounds=t, votes=sum(found.votes[:t])) for t, error in enumerate(found.errors)
         ]
         return boosting.allowed(errors=highs, votes=found.votes)
+
+    def more_schema(self) -> Schema:
+        return Schema(
+            {
+                "errors": Array("float64", Size("members"), checks=[Between(0.0, 1.0)]),
+                "training": Array("float64", 2, checks=[Between(0.0, INFINITY)]),
+                "counts": Array(
+                    "int64",
+                    2,
+                    checks=[Entries(training_examples=(1, MAX_COUNT), training_errors=(0, Size("training_examples")))],
+                ),
+                "margins": Array("float64", QUANTILES, checks=[NotNaN()]),
+                "weighted": Array("int8", 1, optional=True),
+            }
+        )
 
     # --- Predicting ---
 

@@ -14,6 +14,7 @@ from novikoff.memory_limit import Growth, check_size
 from novikoff.parts.geometry import arrays, resized
 from novikoff.parts.sizes import bytes_per_slot, other_bytes
 from novikoff.parts.stretches import KEPT, TERMS, Changes
+from novikoff.schema import EXAMPLES, MAX_COUNT, Array, Between, Entries, Free, Increasing, Rule, Schema, Size
 
 # Where each number lives in Choosing.counts.
 STOPPED, CHOSEN, NEXT, DRAWS, LATER, LATER_MISTAKES = 0, 1, 2, 3, 4, 5
@@ -21,6 +22,45 @@ STOPPED, CHOSEN, NEXT, DRAWS, LATER, LATER_MISTAKES = 0, 1, 2, 3, 4, 5
 NOT_YET, TEST_PASSED, CHANGES_MADE = 0, 1, 2
 FAR = 2**62
 """A time that does not come."""
+
+
+def choice_schema(method: str, *, most_changes: int, most_hypotheses: int) -> Schema:
+    """Return what a model file may hold of a choice by this method. `most_changes` is for next-stretch, 0 otherwise."""
+    drawn = method == "random-stopping"
+    penalised = method == "penalised"
+    arrays = {
+        "stretch": Array(
+            "int64",
+            4,
+            checks=[
+                Entries(
+                    stretch_number=(0, most_changes or MAX_COUNT),
+                    stretch_length=(0, MAX_COUNT),
+                    stretch_target=(0, FAR),
+                    stretch_passed=(0, 0),
+                )
+            ],
+        ),
+        "counts": Array(
+            "int64",
+            6,
+            checks=[
+                Entries(
+                    stopped=(NOT_YET, CHANGES_MADE),
+                    chosen=(0, MAX_COUNT),
+                    next_draw=(EXAMPLES + 1 if drawn else 0, FAR),
+                    draws=(0, MAX_COUNT),
+                    later=(0, MAX_COUNT),
+                    later_mistakes=(0, Size("later")),
+                )
+            ],
+        ),
+    }
+    if penalised:
+        arrays["picked"] = Array("int64", Free("picked"), checks=[Between(0, Size("changes")), Increasing()])
+        arrays["mistakes"] = Array("int64", Size("picked"), checks=[Between(0, EXAMPLES)])
+    few = Rule("some hypotheses are picked, and not too many", lambda _, sizes: 1 <= sizes["picked"] <= most_hypotheses)
+    return Schema(arrays, [few] if penalised else [])
 
 
 @dataclass

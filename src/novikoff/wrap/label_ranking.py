@@ -61,6 +61,8 @@ class LabelRanking(Many):
 
     outcomes = "preferences"
 
+    predicts_one_label = False
+
     def __init__(
         self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
     ) -> None:

@@ -7,7 +7,7 @@ theorems hold; everything else is here. The learner inside gives rule, geometry 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,13 +27,17 @@ from novikoff.parts.columns import wide_enough
 from novikoff.parts.deciding import weigh_all
 from novikoff.parts.geometry import ALL_FEATURES, limit, read_weights
 from novikoff.parts.many import KNOWN, learn_many
-from novikoff.parts.schemes import Tally, Wants, columns_for
+from novikoff.parts.schemes import TALLY_SCHEMA, Tally, Wants, columns_for
+from novikoff.schema import EXAMPLES, Array, Between, Schema
 from novikoff.stream.classes import Classes
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Rows, Sparse
 from novikoff.wrap.one_lane import OneLane
 from novikoff.wrap.stack import Stack, binary
 from novikoff.wrap.table import Table
+
+MORE_SCHEMA = Schema({"two_class_examples": Array("int64", 1, checks=[Between(0, EXAMPLES)], optional=True)})
+"""What Auto adds to a model file of more than two classes."""
 
 
 class Many(Stack, Classed):
@@ -99,6 +103,16 @@ class Many(Stack, Classed):
 
     def _unseen_weight(self, state: State) -> float:
         return float(self.inner._unseen_weight(state))
+
+    def _schema(self, features: int) -> Schema:
+        schema: Schema = self.inner._schema(features)
+        return schema
+
+    def _more_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
+        return {"tally.": TALLY_SCHEMA, "more.": MORE_SCHEMA}
+
+    def _columns_in_file(self, labels: Classes) -> int:
+        return max(1, int(columns_for(self._scheme(labels), len(labels))))
 
     def _geometry(self, slots: int, kind: Any) -> Any:
         return self.inner._geometry(slots, kind)

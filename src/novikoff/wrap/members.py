@@ -19,6 +19,7 @@ from novikoff.stream import door
 from novikoff.stream.rows import Dense, Rows, Sparse, how_many
 from novikoff.stream.terms import packed
 from novikoff.wrap import growing
+from novikoff.wrap.stack import inner_settings
 
 FOREIGN = "sklearn."
 PLAIN = (bool, int, float, str, type(None))
@@ -225,8 +226,11 @@ class Ensemble(Estimator):
 def _learner_from(inner: dict[str, Any]) -> Any:
     from novikoff.wrap import model_class
 
-    name: str = inner["name"]
+    name, settings = inner_settings(inner)
     if name.startswith(FOREIGN) and name.removeprefix(FOREIGN) in growing.GROWN:
         tree = needed("sklearn.tree", "sklearn", "A decision tree")
-        return getattr(tree, name.removeprefix(FOREIGN))(**inner["settings"])
-    return model_class(name).from_settings(inner["settings"])
+        return getattr(tree, name.removeprefix(FOREIGN))(**settings)
+    kind = model_class(name)
+    if kind is None:
+        raise InputError(f"There is no learner {name!r} that members could be.")
+    return kind.from_settings(settings)

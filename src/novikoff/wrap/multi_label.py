@@ -59,6 +59,8 @@ class MultiLabel(Reduction):
     [['wet'], ['cold', 'wet'], []]
     """
 
+    predicts_one_label = False
+
     def __init__(
         self, learner: Learner | None = None, *, update: Literal["each", "top", "uniform", "proportional"] = "each"
     ) -> None:

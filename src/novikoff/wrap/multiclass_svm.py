@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from novikoff.errors import InputError, OverflowRefused, of_sklearn
 from novikoff.learners.estimator import positive, seeded, truth, whole
 from novikoff.parts.classes import room, score_rows
 from novikoff.parts.crammer_singer import Reached, origin, posed, solve
+from novikoff.schema import CLASSES, FEATURES, Array, Finite, Schema, SchemaError, check_list, shorten
 from novikoff.stream import door
 from novikoff.stream.labels import distinct
 from novikoff.stream.names import Names
@@ -166,6 +168,17 @@ class MulticlassSVM(Solved):
             "reached": list(state.reached),
         }
         return header, {"weights": state.weights}
+
+    def file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
+        return {"": Schema({"weights": Array("float64", FEATURES + 1, CLASSES, checks=[Finite()])})}
+
+    def check_header(self, header: dict[str, Any]) -> None:
+        reached = check_list("reached", header.get("reached"))
+        if len(reached) != len(Reached._fields) or not all(type(number) in (int, float) for number in reached):
+            raise SchemaError("reached", f"{len(Reached._fields)} numbers", shorten(reached))
+
+    def _check_all(self) -> None:
+        self._check_settings()
 
     def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
         kind, reached = np.dtype(header["precision"]), Reached(*header["reached"])

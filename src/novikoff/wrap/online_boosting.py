@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from novikoff.learners.learner import TIES
 from novikoff.parts.schemes import BOOSTED, Scheme
+from novikoff.schema import INFINITY, Array, Between
 from novikoff.stream.classes import Classes
 from novikoff.wrap.resampling import Resampling
 
@@ -56,6 +57,10 @@ class OnlineBoosting(Resampling):
         if self._state is not None and "boosting" in self._state.more:
             sums = self._state.more["boosting"]
         return Scheme(BOOSTED, TIES[self.inner.tie], members=members, luck=np.zeros((0, members)), sums=sums)
+
+    def _more_arrays_schema(self) -> dict[str, Array]:
+        sums = Array("float64", int(self.members), 2, checks=[Between(0.0, INFINITY)], optional=True)
+        return {**super()._more_arrays_schema(), "boosting": sums}
 
     def _with_luck(self, state: Any, scheme: Scheme, luck: NDArray[np.float64]) -> Scheme:
         sums = state.more.setdefault("boosting", np.zeros((int(self.members), 2)))

@@ -19,7 +19,7 @@ predictions too, or err without changing. What they need is that a hypothesis st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal, cast, final
 
 import numpy as np
@@ -34,14 +34,15 @@ from novikoff.learners.state import State
 from novikoff.learners.voted_perceptron import VotedPerceptron
 from novikoff.parts import loop
 from novikoff.parts.geometry import limit
-from novikoff.parts.stretches import TARGET, Changes, Part, replay, vote_all
+from novikoff.parts.stretches import CHANGES_SCHEMA, TARGET, Changes, Part, replay, vote_all
+from novikoff.schema import Schema
 from novikoff.stream.rows import Rows, cut
 from novikoff.theory import sensible
 from novikoff.theory.bounds import Bound
 from novikoff.theory.promise import Promise, nothing
 from novikoff.wrap import promises, taking
 from novikoff.wrap.around import Around
-from novikoff.wrap.choosing import Choosing, copied
+from novikoff.wrap.choosing import Choosing, choice_schema, copied
 from novikoff.wrap.stack import binary
 
 __all__ = ["OnlineToBatch"]
@@ -149,6 +150,17 @@ class OnlineToBatch(Around):
 
     def _unseen_weight(self, state: State) -> float:
         return float(self.inner._unseen_weight(state if self.method == "vote" else self._view(state)))
+
+    def _schema(self, features: int) -> Schema:
+        schema: Schema = self.working._schema(features)
+        return schema
+
+    def _more_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
+        most = promises.most_changes(self) if self.method == "next-stretch" else 0
+        kept = {"changes.": CHANGES_SCHEMA} if self.method in ("penalised", "vote") else {}
+        chosen = {"chosen.": self._schema(features)} if "chosen.slots" in present else {}
+        choice = choice_schema(self.method, most_changes=most, most_hypotheses=int(self.most_hypotheses))
+        return {**kept, "choice.": choice, **chosen}
 
     def _geometry(self, slots: int, kind: Any) -> Any:
         return self.working._geometry(slots, kind)

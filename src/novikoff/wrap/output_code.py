@@ -99,6 +99,12 @@ class OutputCode(Reduction):
         by_loss = float(self.decoding == "loss")
         return Scheme(CODE, TIES[self.inner.tie], by_loss=by_loss, words=words, columns=bits.astype(np.int64))
 
+    def _columns_in_file(self, labels: Classes) -> int:
+        """Without making the code words, whose size a file could claim to be anything."""
+        if self._code() == "exhaustive":
+            return max(1, 2 ** max(min(len(labels), MOST_EXHAUSTIVE + 1) - 1, 0) - 1)
+        return given(self.code).shape[1] if self._code() == "given" else int(self.length)
+
     def _code(self) -> str:
         return self.code if isinstance(self.code, str) else "given"
 

@@ -10,7 +10,7 @@ Source    Herbrich, Graepel and Obermayer 2000; Har-Peled, Roth and Zimak 2002
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, final
 
@@ -26,6 +26,7 @@ from novikoff.learners.raw_rows import raw_batch
 from novikoff.learners.state import State
 from novikoff.parts.blame import UPDATES
 from novikoff.parts.queries import Desk, Queries, learn_queries
+from novikoff.schema import MAX_COUNT, Array, Entries, Schema
 from novikoff.stream import door
 from novikoff.stream.gather import gather_rows
 from novikoff.stream.queries import Documents, whole_queries
@@ -105,6 +106,7 @@ class QueryRanking(Stack, Linear):
 
     bias = False
     two_classes = False
+    predicts_one_label = False
     outcomes = "queries"
 
     @property
@@ -138,6 +140,14 @@ class QueryRanking(Stack, Linear):
     def _range(self) -> tuple[float, float]:
         low, high = self.inner._range()
         return low / 2.0, high / 2.0  # differences must be in the learner's range
+
+    def _schema(self, features: int) -> Schema:
+        schema: Schema = self.inner._schema(features)
+        return schema
+
+    def _more_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
+        counts = Entries(unmet=(0, MAX_COUNT), documents=(0, MAX_COUNT))
+        return {"more.": Schema({"counts": Array("int64", 2, checks=[counts], optional=True)})}
 
     def _geometry(self, slots: int, kind: Any) -> Any:
         geometry = self.inner._geometry(slots, kind)
@@ -311,7 +321,8 @@ class QueryRanking(Stack, Linear):
             yield documents.rows, Grades(documents.starts, documents.grades)
 
     def observed(self) -> dict[str, Any]:
-        return {"unmet": int(self._fitted().more["counts"][0])}
+        counts = self._fitted().more.get("counts")
+        return {"unmet": 0 if counts is None else int(counts[0])}
 
 
 class FollowingQueries(Following):

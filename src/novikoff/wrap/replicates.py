@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.learners.estimator import one_of, seeded, truth, whole
+from novikoff.schema import MAX_COUNT, Array, Between, Entries, Schema, Size
 from novikoff.wrap.members import Ensemble, Teacher, pooled, said, side_by_side
 from novikoff.wrap.out_of_bag import NOT_SHOWN, Bounded, OutOfBag, bounded, counted
 from novikoff.wrap.solved import Shown
@@ -67,6 +68,22 @@ class Replicates(Ensemble, Voting):
             state.more = {COUNTS: np.array(counts, np.int64), MEANS: np.array([found.mean, found.pair_mean])}
         self._state = state
         return self
+
+    def more_schema(self) -> Schema:
+        optional, count = not self.out_of_bag, MAX_COUNT
+        entries = Entries(
+            bag_examples=(0, count),
+            judged=(0, Size("bag_examples")),
+            wrong=(0, Size("judged")),
+            fewest=(0, Size("bag_examples")),
+            fewest_of_pair=(0, Size("bag_examples")),
+        )
+        return Schema(
+            {
+                COUNTS: Array("int64", 5, checks=[entries], optional=optional),
+                MEANS: Array("float64", 2, checks=[Between(0.0, 1.0)], optional=optional),
+            }
+        )
 
     @property
     def soft(self) -> bool:  # type: ignore[override]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from novikoff.learners.estimator import seeded, whole
 from novikoff.learners.learner import Learner
 from novikoff.parts.luck import uniform
+from novikoff.schema import MAX_COUNT, Array, Between, Schema
 from novikoff.stream.rows import Rows, cut
 from novikoff.theory.bounds import Bound
 from novikoff.wrap.many import Many, takes_columns
@@ -35,6 +36,15 @@ class Resampling(Many):
 
     def _check_learner(self) -> None:
         takes_columns(self, own_time=True)
+
+    def _more_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
+        return {**super()._more_schemas(features, present), "more.": Schema(self._more_arrays_schema())}
+
+    def _more_arrays_schema(self) -> dict[str, Array]:
+        return {"offered": Array("int64", 1, checks=[Between(0, MAX_COUNT)], optional=True)}
+
+    def _columns_in_file(self, labels: Any) -> int:
+        return max(1, len(labels) * int(self.members))
 
     @abstractmethod
     def _with_luck(self, state: Any, scheme: Any, luck: NDArray[np.float64]) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError
 from novikoff.learners.fitted import Fitted
+from novikoff.schema import Schema
 
 
 class Shown(NamedTuple):
@@ -38,6 +39,14 @@ class Solved(Fitted[Any]):
     @abstractmethod
     def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
         """The inverse of `file_parts`."""
+
+    @abstractmethod
+    def file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
+        """Return what a model file may hold of the arrays, by the beginning of their names; `present` are the names in
+        the file."""
+
+    def check_header(self, header: dict[str, Any]) -> None:
+        """Raise SchemaError where a field of the header that only this model has is not what it must be."""
 
     def fit_whole(self, whole: Any) -> Any:
         """`fit` for all examples of some files (`stream/whole.py`)."""

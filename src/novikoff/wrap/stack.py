@@ -12,6 +12,7 @@ from novikoff.learners.arow import AROW
 from novikoff.learners.estimator import Estimator
 from novikoff.learners.learner import Learner
 from novikoff.parts.rules import asked
+from novikoff.schema import check_dict, check_text
 
 
 class Stack(Estimator):
@@ -57,12 +58,20 @@ class Stack(Estimator):
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Any:
-        inner = settings["learner"]
-        return cls(**{**settings, "learner": learner_class(inner["name"]).from_settings(inner["settings"])})
+        name, inside = inner_settings(settings.get("learner"))
+        return cls(**{**settings, "learner": learner_class(name).from_settings(inside)})
 
     def __sklearn_clone__(self) -> Self:
         learner = None if self.learner is None else type(self.learner)(**self.learner.get_params())
         return type(self)(**{**super().get_params(deep=False), "learner": learner})
+
+
+def inner_settings(inner: Any) -> tuple[str, dict[str, Any]]:
+    """Return the name and the settings of a learner inside another, as a file has them."""
+    inner = check_dict("the learner inside", inner)
+    return check_text("the name of the learner inside", inner.get("name")), check_dict(
+        "the settings of the learner inside", inner.get("settings")
+    )
 
 
 def binary(learner: Any, scheme: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError
 from novikoff.learners import name_of
 from novikoff.learners.raw_rows import score_raw
-from novikoff.parts.trees import Trees, well_formed
+from novikoff.parts.trees import Trees, trees_schema
+from novikoff.schema import EMPTY, INFINITY, Array, Between, Free, Schema, SchemaError, check_text, shorten
 from novikoff.stream import door
 from novikoff.stream.labels import distinct
 from novikoff.stream.names import Names
@@ -144,13 +145,27 @@ class Voting(Solved):
             tensors |= {f"trees.{name}": array for name, array in state.members._asdict().items()}
         return header, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
 
+    def file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
+        weights = Schema({"weights": Array("float64", Free("members"), checks=[Between(0.0, INFINITY)])})
+        has_trees = any(name.startswith("trees.") for name in present)
+        if self.soft and not has_trees:
+            raise SchemaError("the array trees.shares", "there, for members that vote in shares", "missing")
+        trees = {"trees.": trees_schema(soft=self.soft)} if has_trees else {}
+        return {"": weights, **trees, "more.": self.more_schema()}
+
+    def more_schema(self) -> Schema:
+        """Return what a model file may hold of `Voters.more`."""
+        return EMPTY
+
+    def check_header(self, header: dict[str, Any]) -> None:
+        if header.get("positive") is not None:
+            check_text("positive", header["positive"])
+
     def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
         names: Any = header["names"]
         members: Any = ()
         if "trees.starts" in tensors:
             members = Trees(*(tensors[f"trees.{name}"] for name in Trees._fields))
-            if not well_formed(members, header["features"]) or members.shares.shape[1] != len(header["labels"]):
-                raise ValueError("its trees are not well-formed")
         self._state = Voters(
             members=members,
             labels=header["labels"],
@@ -169,6 +184,15 @@ class Voting(Solved):
         return () if isinstance(state.members, Trees) else state.members
 
     def adopt_made_of(self, members: Sequence[Any]) -> None:
+        state = self._fitted()
+        codes = set(range(len(state.labels)))
+        for member in members:
+            known = member._fitted().labels
+            labels = known if isinstance(known, list) else known.known()
+            if not labels or not getattr(member, "predicts_one_label", True) or not codes.issuperset(labels):
+                raise SchemaError("the labels of each member", "numbers of classes", shorten(labels))
+            if member._fitted().features != state.features:
+                raise SchemaError("the features of each member", f"{state.features}", member._fitted().features)
         self._fitted().members = tuple(members)
 
     # --- What was learned ---

@@ -12,6 +12,7 @@ from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError
+from novikoff.schema import check_fields
 from novikoff.stream.feed import BLOCK, SHOWN, Block, Feed, last_line_end
 from novikoff.stream.labels import plain
 from novikoff.stream.rows import Rows
@@ -163,7 +164,8 @@ class Format(ABC):
 
     @classmethod
     def restored(cls, settings: dict[str, Any]) -> Format:
-        """The inverse of `settings`."""
+        """The inverse of `settings`. InputError where a field is not of its type."""
+        check_fields(f"the encoding {cls.name}", cls, settings)
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()})
 
 
