@@ -23,6 +23,7 @@ from tests import learners, schemes
 
 FEATURES = 6
 ROWS = 40
+MANY_LABELS = ("other:auto", "other:online-bagging", "other:online-boosting", "learner:kernel-perceptron")
 FIT_ONLY = ("other:adaboost", "other:bagging", "other:random-forest")
 
 
@@ -39,7 +40,7 @@ def make(name: str) -> Any:
         "online-boosting": lambda: OnlineBoosting(Perceptron(shuffle=False), members=3),
         "adaboost": lambda: AdaBoost(rounds=3),
         "bagging": lambda: Bagging(Perceptron(), members=3),
-        "random-forest": lambda: RandomForest(members=3),
+        "random-forest": lambda: RandomForest(trees=3),
     }[own]()
 
 
@@ -51,7 +52,7 @@ def data(name: str, seed: int, rows: int = ROWS) -> tuple[Any, list[Any]]:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, FEATURES)) * (rng.random((rows, FEATURES)) < 0.8)
     X[:, 0] += 0.1
-    labels = 3 if own in ("auto", "online-bagging", "online-boosting", "kernel-perceptron") else 2
+    labels = 3 if name in MANY_LABELS else 2
     y = [("no", "yes", "new")[int(value > 0) + int(value > 1.0) * (labels - 2)] for value in X[:, 1]]
     y[:2] = ["no", "yes"]
     return (learners.suited(own, X) if kind == "learner" else X), y

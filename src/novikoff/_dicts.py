@@ -28,14 +28,14 @@ class Terms(NamedTuple):
     """Where a dict is read to; packed into a block for `read_dict`."""
 
     desk: NDArray[np.int64]
-    """Room for a place in the dict, a key and a value; the types `str`, `int`, `bool` and `float`; then 0, how many terms
-    were read, and 1 while they wait to be learned (see `terms_of`)."""
+    """Room for a place in the dict, a key and a value; the types `str`, `int`, `bool` and `float`; then 0, how many
+    terms were read, and 1 while they wait to be learned (see `terms_of`)."""
     indices: NDArray[np.uint32]
     values: NDArray[np.floating]
 
 
 def desk(*, guarded: bool = True) -> NDArray[np.int64]:
-    """Return a fresh desk. A guarded one takes no dict while the last one waits to be learned: several threads use it."""
+    """Return a fresh desk. A guarded one, for several threads, takes no dict while the last one waits to be learned."""
     return np.array([0, 0, 0, id(str), id(int), id(bool), id(float), 0, 0, 0 if guarded else -1], np.int64)
 
 

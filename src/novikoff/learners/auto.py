@@ -86,7 +86,7 @@ class BinaryAuto(Judged, Weighed):
         self.random_state = random_state
 
     _replaced = False
-    """Whether an Auto goes on with a model of more classes, made of this one: another thread may still hold this one."""
+    """Whether an Auto goes on with a model of more classes, made of this one; other threads may still hold this one."""
 
     def replace(self) -> None:
         """Learn nothing more; the caller holds the lock."""

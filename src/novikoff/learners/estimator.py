@@ -22,7 +22,7 @@ class Estimator:
 
     _model_lock: ModelLock
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:  # noqa: ARG004 - settings, which __init__ takes
         model = super().__new__(cls)
         model._model_lock = ModelLock()
         return model

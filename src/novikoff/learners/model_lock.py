@@ -120,10 +120,14 @@ def holding(model: Any) -> Iterator[None]:
 
 
 def hold_shared(method: F) -> F:
-    """Wrap a method so that it shares its model's lock."""
+    """Wrap a method so that it shares its model's lock; not where raw rows may have to be encoded, for which there is
+    one parser in each model."""
+    alone = hold_alone(method, learns=False)
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(getattr(self, "_state", None), "reading", None) is not None:
+            return alone(self, *args, **kwargs)
         with sharing(self):
             return method(self, *args, **kwargs)
 
