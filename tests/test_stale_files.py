@@ -41,7 +41,7 @@ def test_temporary_files_of_killed_processes_are_removed_by_the_next_save(tmp_pa
         save(model, tmp_path / "m.model")
     assert not stale.exists()
     assert all(path.exists() for path in [*others, locked])
-    assert load(tmp_path / "m.model").predict_one(["a"]) == 1
+    assert load(tmp_path / "m.model").score_one(["a"]) == model.score_one(["a"])
     save(model, tmp_path / "m.model")
     assert not locked.exists()
 

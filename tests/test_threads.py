@@ -15,7 +15,7 @@ from tests.schemes import SCHEMES
 
 OTHERS = ["auto", "online-to-batch", "online-bagging", "online-boosting", "adaboost", "bagging", "random-forest"]
 """Models that neither table has; the last three learn by fit alone."""
-EVERYDAY_SECONDS, LONG_SECONDS = 0.08, 2.0
+EVERYDAY_SECONDS, LONG_SECONDS = 0.03, 2.0
 
 
 def run(names: list[str], seconds: float) -> None:
