@@ -82,14 +82,15 @@ class OneByOne(Linear):
             if type(x) is ndarray:
                 step, block, kind, signs, rest = self._arrays
                 taken = step(block, None, x, signs[y]) if x.dtype is kind and x.ndim == 1 else loop.UNUSUAL
-                if taken == loop.ZEROS:
-                    taken = rest.sparse(block, None, *rest.spare, signs[y])
             else:
                 taken = self._dicts(x, y)
         except (KeyError, TypeError):  # a new label, or no lane yet
             taken = loop.UNUSUAL
         if taken < 0:
-            self._learn_unusual(x, y)
+            if taken == loop.ZEROS:  # only for arrays
+                taken = rest.sparse(block, None, *rest.spare, signs[y])
+            if taken < 0:
+                self._learn_unusual(x, y)
         return self
 
     def _learn_unusual(self, x: Any, y: Any) -> None:

@@ -45,6 +45,7 @@ class Lane:
         self.spare = Sparse(terms_of(self.desk), np.zeros(0, np.uint32), np.zeros(0, state.kind))
         self.own_spare = Sparse(np.zeros(3, np.int64), np.zeros(0, np.uint32), np.zeros(0, state.kind))
         """For the thread that holds the model's lock, which must not wait until another has emptied `spare`."""
+        self.own_words: Any = None
         self.refresh(state)
         self.read = reader(self.terms_block, self.terms)
         like, indices, values = Like(self.setting), np.zeros(1, np.uint32), np.zeros(2, state.kind)
@@ -68,6 +69,7 @@ class Lane:
                     Sparse(old.starts, np.empty(state.room, np.uint32), np.empty(state.room, self.kind))
                     for old in (self.spare, self.own_spare)
                 )
+                self.own_words = None
             self.terms = Terms(self.desk, self.spare.indices, self.spare.values)
             self.terms_block = pack(self.terms)
             book = state.ledger.book
@@ -80,9 +82,12 @@ class Lane:
         setting: Any = self.setting
         if DISABLED:
             return setting._replace(spare=self.own_spare)
-        block, spare = self.block.copy(), pack(self.own_spare)
-        self.features_at = len(block) - len(pack(setting.moments)) - len(spare) - 1
-        block[self.features_at + 1 : self.features_at + 1 + len(spare)] = spare
+        block = self.block.copy()
+        if self.own_words is None:
+            self.own_words = pack(self.own_spare)
+            self.features_at = len(block) - len(pack(setting.moments)) - len(self.own_words) - 1
+        start = self.features_at + 1
+        block[start : start + len(self.own_words)] = self.own_words
         return block
 
     def close(self) -> None:

@@ -54,19 +54,43 @@ PREDICTING_ONE = ("predict_one", "score_one", "_score_around", "_make_lane_for_s
 class ModelLock:
     """A lock that one thread holds alone, or several share. Reentrant."""
 
-    __slots__ = ("alone", "changed", "readers")
+    __slots__ = ("alone", "changed", "readers", "waiting")
 
     def __init__(self) -> None:
         self.alone = threading.RLock()
         self.readers: dict[int, int] = {}
-        """How many times each thread that shares the lock has entered it."""
-        self.changed = threading.Condition(threading.Lock())
+        """The threads that share the lock."""
+        self.changed = threading.Condition(self.alone)
+        self.waiting = 0
+        """How many threads that are to learn wait for the readers: no other reader may enter."""
 
     def wait_for_readers(self) -> None:
-        """Return when no thread shares the lock; the caller holds `alone`, so that none can begin to."""
-        with self.changed:
+        """Return when no thread shares the lock; the caller holds `alone`."""
+        self.waiting += 1
+        try:
             while self.readers:
                 self.changed.wait()
+        finally:
+            self.waiting -= 1
+            self.changed.notify_all()
+
+    def enter(self, model: Any) -> None:
+        """Begin to share the lock of this model."""
+        with self.alone:
+            while self.waiting:
+                self.changed.wait()
+            if not self.readers:
+                model._close_fast_path(False)
+            self.readers[threading.get_ident()] = 1
+
+    def leave(self, model: Any) -> None:
+        """Undo `enter`."""
+        with self.alone:
+            del self.readers[threading.get_ident()]
+            if not self.readers:
+                model._open_fast_path()
+                if self.waiting:
+                    self.changed.notify_all()
 
     def is_held(self) -> bool:
         """Whether the current thread holds the lock, alone or shared."""
@@ -111,7 +135,8 @@ def holding(model: Any) -> Iterator[None]:
         yield
         return
     with lock.alone:
-        lock.wait_for_readers()
+        if lock.readers:
+            lock.wait_for_readers()
         model._close_fast_path(True)
         try:
             yield
@@ -128,8 +153,14 @@ def hold_shared(method: F) -> F:
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         if getattr(getattr(self, "_state", None), "reading", None) is not None:
             return alone(self, *args, **kwargs)
-        with sharing(self):
+        lock = self._model_lock
+        if lock.is_held():
             return method(self, *args, **kwargs)
+        lock.enter(self)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            lock.leave(self)
 
     return run  # type: ignore[return-value]
 
@@ -141,19 +172,11 @@ def sharing(model: Any) -> Iterator[None]:
     if lock.is_held():
         yield
         return
-    me = threading.get_ident()
-    with lock.alone, lock.changed:
-        if not lock.readers:
-            model._close_fast_path(False)
-        lock.readers[me] = 1
+    lock.enter(model)
     try:
         yield
     finally:
-        with lock.changed:
-            del lock.readers[me]
-            if not lock.readers:
-                model._open_fast_path()
-                lock.changed.notify_all()
+        lock.leave(model)
 
 
 def wrap_methods(cls: type) -> None:
