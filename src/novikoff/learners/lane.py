@@ -70,12 +70,25 @@ class Lane:
                     for old in (self.spare, self.own_spare)
                 )
                 self.own_words = None
-            self.terms = Terms(self.desk, self.spare.indices, self.spare.values)
-            self.terms_block = pack(self.terms)
             book = state.ledger.book
             self.setting = Setting(self.rule, state.geometry, self.tie, book, state.features, self.spare, moments)
+            if old is None or old.spare is not self.spare:
+                self.terms = Terms(self.desk, self.spare.indices, self.spare.values)
+                self.terms_block = pack(self.terms)
+            elif not DISABLED and old.book is book and old.moments is moments:
+                self._pack_geometry(state)
+                return
             self.block = pack(self.setting)
             self.own_block = self._pack_own()
+
+    def _pack_geometry(self, state: State) -> None:
+        """Make both blocks anew where only geometry and features have changed: to pack all takes twice as long. Threads
+        may still hold the old block, which stays closed."""
+        words = pack(state.geometry)
+        self.block = self.block.copy()
+        for block in (self.block, self.own_block):
+            block[self.geometry_at : self.geometry_at + len(words)] = words
+            block[self.features_at] = state.features
 
     def _pack_own(self) -> Any:
         """Return a copy of the block that is never closed, with the spare room of the thread that holds the lock."""
@@ -85,6 +98,7 @@ class Lane:
         block = self.block.copy()
         if self.own_words is None:
             self.own_words = pack(self.own_spare)
+            self.geometry_at = len(pack(self.rule))
             self.features_at = len(block) - len(pack(setting.moments)) - len(self.own_words) - 1
         start = self.features_at + 1
         block[start : start + len(self.own_words)] = self.own_words
