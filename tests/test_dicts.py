@@ -36,7 +36,7 @@ class Whole(int):
 
 
 def terms(room: int, kind: Any) -> _dicts.Terms:
-    return _dicts.Terms(_dicts.desk(), np.zeros(room, np.uint32), np.zeros(room, kind))
+    return _dicts.Terms(_dicts.desk(guarded=False), np.zeros(room, np.uint32), np.zeros(room, kind))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

@@ -137,7 +137,7 @@ PIECES = [
     "_x9",
     "...",
 ]
-CHARACTERS = st.characters(codec="utf-8", exclude_characters="\n")
+CHARACTERS = st.characters(codec="utf-8", exclude_characters="\n\0")
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(alphabet=CHARACTERS, max_size=70))
 
 

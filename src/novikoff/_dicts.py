@@ -19,6 +19,8 @@ from novikoff._machine import element, put, unpacked
 
 LARGEST = 2**32 - 1
 OTHER = -1
+OCCUPIED = -2
+COUNT, WAITS = 8, 9  # places in a desk
 TYPE = 8  # bytes from the beginning of an object to where its type is named
 
 
@@ -26,13 +28,20 @@ class Terms(NamedTuple):
     """Where a dict is read to; packed into a block for `read_dict`."""
 
     desk: NDArray[np.int64]
-    """Room for a place in the dict, a key and a value; then the types `str`, `int`, `bool` and `float`."""
+    """Room for a place in the dict, a key and a value; the types `str`, `int`, `bool` and `float`; then 0, how many
+    terms were read, and 1 while they wait to be learned (see `terms_of`)."""
     indices: NDArray[np.uint32]
     values: NDArray[np.floating]
 
 
-def desk() -> NDArray[np.int64]:
-    return np.array([0, 0, 0, id(str), id(int), id(bool), id(float)], np.int64)
+def desk(*, guarded: bool = True) -> NDArray[np.int64]:
+    """Return a fresh desk. A guarded one, for several threads, takes no dict while the last one waits to be learned."""
+    return np.array([0, 0, 0, id(str), id(int), id(bool), id(float), 0, 0, 0 if guarded else -1], np.int64)
+
+
+def terms_of(desk: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the part of a desk that says where the terms begin and end, and whether they wait."""
+    return desk[COUNT - 1 :]
 
 
 def readable() -> bool:
@@ -129,9 +138,15 @@ room. `x` is the dict's id, and `columns` that of a dict of names → columns, 0
 
 @compiled_brief
 def read_dict(block: Any, like: Any, x: int, columns: int) -> int:
-    """`read`, to packed `Terms`."""
+    """`read`, to packed `Terms`; OCCUPIED where another thread's terms wait there to be learned."""
     terms = unpacked(block, like)
-    return read(x, columns, terms.desk, terms.indices, terms.values)
+    if terms.desk[WAITS] > 0:
+        return OCCUPIED
+    count = read(x, columns, terms.desk, terms.indices, terms.values)
+    terms.desk[COUNT] = count
+    if count > 0 and terms.desk[WAITS] == 0:
+        terms.desk[WAITS] = 1
+    return count
 
 
 def reader(block: Any, terms: Terms) -> Callable[..., int]:

@@ -15,9 +15,10 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import TooManyLabels, not_fitted
+from novikoff.errors import ModelReplaced, TooManyLabels, not_fitted
 from novikoff.learners.auto import BinaryAuto
 from novikoff.learners.estimator import Estimator
+from novikoff.learners.model_lock import holding, lock_free
 from novikoff.parts.council import (
     ADAGRAD_WEIGHT,
     AROW_WEIGHT,
@@ -151,7 +152,10 @@ class Auto(Estimator):
         try:
             model.partial_fit(X, y, classes, sample_weight)
         except TooManyLabels:
-            model = self._partial_fit_with_third_label(model, X, y, classes, sample_weight)
+            with holding(model):
+                many = self._partial_fit_with_third_label(model, X, y, classes, sample_weight)
+                model.replace()
+                model = many
         self._model = model
         return self
 
@@ -169,18 +173,33 @@ class Auto(Estimator):
             many._check_rows(many._fitted(), door.batch(X, kind=many._fitted().kind).rows)  # names rows of all of X
         return many.partial_fit(rows_between(X, start, None), y[start:], classes, rows_between(weights, start, None))
 
+    @lock_free
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
 
         Features are names (a new one is a new feature) or column numbers. A refused example changes nothing.
         """
+        model = self._model
+        if model is None:
+            self._learn_unusual(x, y)
+            return self
+        try:
+            model.learn_one(x, y)
+        except (TooManyLabels, ModelReplaced):
+            self._learn_unusual(x, y)
+        return self
+
+    def _learn_unusual(self, x: Any, y: Any) -> None:
+        """Learn the first example, or the first one of a third label; under the lock."""
         model = self.inner if self._model is None else self._model
         try:
             model.learn_one(x, y)
         except TooManyLabels:
-            model = to_multiclass(model).learn_one(x, y)
+            with holding(model):
+                many = to_multiclass(model).learn_one(x, y)
+                model.replace()
+                model = many
         self._model = model
-        return self
 
     # --- Predicting ---
 
@@ -196,10 +215,12 @@ class Auto(Estimator):
         """Return the accuracy on (X, y)."""
         return float(self.working_model().score(X, y, sample_weight))
 
+    @lock_free
     def predict_one(self, x: Any) -> Any:
         """Return the label of one example; None before anything was learned."""
         return None if self._model is None else self._model.predict_one(x)
 
+    @lock_free
     def score_one(self, x: Any) -> Any:
         """Return the score of one example; for more than two classes a dict of class → votes."""
         return self.working_model().score_one(x)

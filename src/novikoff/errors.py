@@ -46,6 +46,10 @@ class TooManyLabels(LabelError):
     """A third label came to a learner of two."""
 
 
+class ModelReplaced(NovikoffError):
+    """Another thread has put a model of more classes in the place of this one."""
+
+
 class TooManyNames(InputError):
     """A dictionary of features that was not asked for has become large."""
 

@@ -13,7 +13,9 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from novikoff.errors import InputError, ModelFileError, NovikoffError
 from novikoff.learners import name_of
 from novikoff.learners.estimator import Estimator
 from novikoff.learners.learner import Learner
+from novikoff.learners.model_lock import sharing
 from novikoff.learners.state import State
 from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
 from novikoff.parts.feature_sample import FeatureSample
@@ -38,6 +41,7 @@ NO_CHECKSUM = "0" * 64
 KINDS = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
 """Of numbers, as NumPy calls them, in the order in which safetensors writes arrays of them."""
 NAMED = {"b1": "BOOL"}
+STALE_SECONDS = 600  # after which a temporary file that no process writes is removed
 PIECE = 1 << 12  # names that are written at once
 
 
@@ -82,7 +86,8 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
 
 def to_bytes(model: Learner | Solved) -> bytes:
     check_savable(model)
-    return _content(*described(model))
+    with sharing(model.working_model()):
+        return _content(*described(model))
 
 
 def check_savable(model: Any) -> None:
@@ -120,8 +125,9 @@ def _advice(model: Any) -> str:
 
 def frozen(model: Learner | Solved) -> Callable[[], bytes]:
     """What makes the file of the model as it is now, later and in another thread; here it is only copied."""
-    header, tensors = described(model, as_text=_Text)
-    copies = {name: value if isinstance(value, _Text) else value.copy() for name, value in tensors.items()}
+    with sharing(model.working_model()):
+        header, tensors = described(model, as_text=_Text)
+        copies = {name: value if isinstance(value, _Text) else value.copy() for name, value in tensors.items()}
     return lambda: _content(header, {n: v.array() if isinstance(v, _Text) else v for n, v in copies.items()})
 
 
@@ -312,9 +318,11 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], objec
     path = Path(os.path.realpath(path))  # what a link points to is replaced, not the link
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
+    remove_stale_parts(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            _lock_file(file.fileno())
             yield file.write
             file.flush()
             os.fsync(file.fileno())
@@ -330,6 +338,36 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], objec
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def remove_stale_parts(path: Path) -> None:
+    """Remove temporary files that killed processes have left beside this file. Those that are still being written are
+    locked by their process, or so new that it may not have locked them yet."""
+    ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{12}}\.part")
+    with contextlib.suppress(OSError):
+        for name in filter(ours.fullmatch, os.listdir(path.parent)):
+            with contextlib.suppress(OSError):
+                _remove_if_stale(path.with_name(name))
+
+
+def _remove_if_stale(part: Path) -> None:
+    with open(part, "rb") as file:
+        if time.time() - os.fstat(file.fileno()).st_mtime > STALE_SECONDS and _lock_file(file.fileno()):
+            part.unlink()
+
+
+def _lock_file(number: int) -> bool:
+    """Lock an open file until it is closed; False where another process has locked it. File systems without locks are
+    taken to have none that is held."""
+    try:
+        import fcntl
+
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return True
+    return True
 
 
 def _remove(temporary: Path) -> None:

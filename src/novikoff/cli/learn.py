@@ -128,9 +128,8 @@ def _run(options: argparse.Namespace) -> int:
     model, reading, first_pass = _learned(learner, passes, options)
     known: list[Any] = model._state.labels.known() if model.two_classes else []
     if model.two_classes and len(known) < 2:
-        raise InputError(
-            f"{', '.join(options.data)}: all labels are {known[0]}: with one class there is nothing to learn."
-        )
+        found = f"all labels are {known[0]}: with one class" if known else "no example was read: without examples"
+        raise InputError(f"{', '.join(options.data)}: {found} there is nothing to learn.")
     if options.save:
         from novikoff.store import save
 

@@ -146,7 +146,18 @@ def program() -> NoReturn:
     if sys.stdout is not None and isinstance(sys.stdout.buffer, io.RawIOBase):
         # PYTHONUNBUFFERED: of a write that is cut short, as by a reader who goes, Python loses the rest unnoticed.
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), sys.stdout.encoding, line_buffering=True)
-    code = main()
+    try:
+        code = main()
+    except SystemExit:  # usage errors and --help: no threads yet
+        raise
+    except BaseException:
+        import traceback
+
+        code = 1
+        with contextlib.suppress(OSError, ValueError):
+            traceback.print_exc()
+    # os._exit also after an unexpected exception. Finalization would stop the parser threads wherever they are, and
+    # then wait for a lock that one of them holds.
     with contextlib.suppress(OSError, ValueError):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
@@ -164,5 +175,6 @@ def _without_numpy() -> None:
 
 
 def _failed(sentence: str, code: int) -> int:
-    print(f"novikoff: {sentence}", file=sys.stderr)
+    with contextlib.suppress(OSError, ValueError):  # stderr may be the same broken pipe as stdout (2>&1 | head)
+        print(f"novikoff: {sentence}", file=sys.stderr)
     return code

@@ -17,7 +17,7 @@ from novikoff.cluster.rounds import Plan, Turn, marks, run
 from novikoff.cluster.shards import File, ways_of
 from novikoff.cluster.suited import prepared
 from novikoff.cluster.weights import MIXINGS
-from novikoff.errors import SortedLabelsWarning, not_fitted
+from novikoff.errors import SortedLabelsWarning, levels_to_user, not_fitted
 from novikoff.learners import name_of
 from novikoff.learners.arow import AROW
 from novikoff.learners.estimator import Estimator, one_of
@@ -120,7 +120,7 @@ class DistributedLearner(Estimator):
         self.model_ = tasks.received(message)
         self._run = engine, given.shards, plan
         for warning in self.warnings_:
-            warnings.warn(warning, SortedLabelsWarning, stacklevel=2)
+            warnings.warn(warning, SortedLabelsWarning, stacklevel=levels_to_user())
         return self
 
     def _learner_used(self) -> Any:

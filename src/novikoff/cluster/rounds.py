@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from novikoff.cluster import tasks
 from novikoff.cluster.engine import Engine
 from novikoff.cluster.ledger import DistributedLedger, Round
-from novikoff.cluster.shards import Look, Shard
+from novikoff.cluster.shards import Fingerprint, Look, Shard
 from novikoff.cluster.weights import beforehand, mixture
 from novikoff.errors import InputError, LabelError
 from novikoff.learners.learner import Learner
@@ -53,6 +53,8 @@ class Turn(NamedTuple):
     """… and would have taken without packing."""
     label_orders: list[LabelOrder | None]
     """How often the label changes in each shard."""
+    fingerprints: Sequence[Fingerprint | None] = ()
+    """What the file of each shard looked like."""
 
 
 class Begun(NamedTuple):
@@ -97,7 +99,8 @@ def finish(engine: Engine, shards: Sequence[Shard], begun: Begun, mixing: str) -
         found = engine.results([_mixed(engine, begun.start, begun.ends, shares)])
     done = Round(tuple(records), tuple(shares))
     orders = [one.label_order for one in told]
-    return Turn(found[-1], done, sum(one.sent for one in told), sum(one.size for one in told), orders)
+    sizes = sum(one.sent for one in told), sum(one.size for one in told)
+    return Turn(found[-1], done, *sizes, orders, [one.fingerprint for one in told])
 
 
 def _mixed(engine: Engine, start: Any, ends: Sequence[Any], shares: Sequence[Fraction]) -> Any:
@@ -208,6 +211,7 @@ class _Rounds:
     def __init__(self, engine: Engine, shards: Sequence[Shard], mixing: str) -> None:
         self.engine, self.shards, self.mixing = engine, shards, mixing
         self.begun: Begun | None = None
+        self.fingerprints: Sequence[Fingerprint | None] = ()
         self.chain = 0
         """How many rounds have begun, one after another, with a model that only workers had."""
 
@@ -226,7 +230,18 @@ class _Rounds:
             return turn
 
         done: Turn = self.engine.surely(once)
+        self._check_fingerprints(done.fingerprints)
         return done
+
+    def _check_fingerprints(self, found: Sequence[Fingerprint | None]) -> None:
+        """Raise InputError where the file of a shard is not that of the round before."""
+        self.fingerprints = self.fingerprints or found
+        for shard, before, now in zip(self.shards, self.fingerprints, found, strict=True):
+            if before is not None and now is not None and not now.matches(before):
+                raise InputError(
+                    f"{shard.name}: the file has changed since the round before, so that the rounds learned different"
+                    " data: leave all shards as they are, and start the run again."
+                )
 
 
 Onlooker = Callable[[int, Turn, DistributedLedger], None]

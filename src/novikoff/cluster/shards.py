@@ -6,6 +6,8 @@ A shard is told by a small description that travels; what it describes is read, 
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -22,6 +24,8 @@ from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading, is_builtin
 from novikoff.stream.rows import Rows
 
+SAMPLED_BLOCKS, SAMPLED_BYTES = 64, 1 << 12
+"""How many blocks of a file are compared between rounds, and how long each is."""
 END = 1 << 16
 """Bytes of either end of a file that are looked at to know it again."""
 Pairs = Sequence[tuple[Any, Any]]
@@ -43,6 +47,23 @@ class Look(NamedTuple):
     """Whether examples have sets of labels, or queries."""
 
 
+class Fingerprint(NamedTuple):
+    """What a file looked like when it was learned, by which a replacement between two rounds is noticed."""
+
+    host: str
+    """Where it was read: device, inode and time can only be compared on one machine."""
+    device: int
+    inode: int
+    modified_ns: int
+    size: int
+    digest: str
+    """Of some blocks, spread evenly."""
+
+    def matches(self, other: Fingerprint) -> bool:
+        """Whether this can be the same content as another time."""
+        return self == other if self.host == other.host else self[-2:] == other[-2:]
+
+
 class FirstExamples(NamedTuple):
     """What was read from the beginning of a file: see `Reading.describe`."""
 
@@ -60,6 +81,9 @@ class Shard(Protocol):
 
     def mark(self, data: Pairs | None) -> dict[str, Any]:
         """What tells it from other data, at once."""
+
+    def fingerprint(self) -> Fingerprint | None:
+        """What its file looks like now; None where it is not a file."""
 
     def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look: ...
 
@@ -98,6 +122,21 @@ class File:
             file.seek(max(0, length - END))
             digest.update(file.read())
         return {"bytes": length, "ends": digest.hexdigest()}
+
+    def fingerprint(self) -> Fingerprint | None:
+        if is_builtin(self.title):
+            return None
+        self._must_be_there()
+        with open(self.title, "rb", buffering=0) as file:
+            about, digest = os.fstat(file.fileno()), hashlib.sha256()
+            last = max(0, about.st_size - SAMPLED_BYTES)
+            for k in range(SAMPLED_BLOCKS):
+                file.seek(last * k // (SAMPLED_BLOCKS - 1))
+                digest.update(file.read(SAMPLED_BYTES))
+                if last == 0:
+                    break
+        place = about.st_dev, about.st_ino, about.st_mtime_ns
+        return Fingerprint(platform.node(), *place, about.st_size, digest.hexdigest())
 
     def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
         """At its first block, or at all of it."""
@@ -172,6 +211,9 @@ class Batches:
 
     def mark(self, data: Pairs | None) -> dict[str, Any]:
         return self.about(data)
+
+    def fingerprint(self) -> Fingerprint | None:
+        return None
 
     def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
         labels: dict[Any, None] = {}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from novikoff.cluster.displacement import Moved, displacement, moved
 from novikoff.cluster.ledger import Record, at_step, merged, record_of
 from novikoff.cluster.packing import Arrays, packed, unpacked
-from novikoff.cluster.shards import File, FirstExamples, Look, Pairs, Shard
+from novikoff.cluster.shards import File, Fingerprint, FirstExamples, Look, Pairs, Shard
 from novikoff.errors import InputError
 from novikoff.learners import name_of
 from novikoff.learners.learner import Learner
@@ -41,6 +41,8 @@ class Learned(NamedTuple):
     """Whether the label that is learned against all others was there, where there is one."""
     label_order: LabelOrder | None
     """How often the label changes in the shard."""
+    fingerprint: Fingerprint | None = None
+    """What its file looked like."""
 
 
 class Told(NamedTuple):
@@ -52,6 +54,7 @@ class Told(NamedTuple):
     size: int
     met: bool
     label_order: LabelOrder | None
+    fingerprint: Fingerprint | None = None
 
 
 def sent(model: Learner, base: bytes | None = None) -> bytes:
@@ -95,17 +98,21 @@ def learn(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> Learne
         model._state.feature_sample = model._fresh_sample(model._state.kind)
         model._state.feature_sample.continue_after(steps)
     before = None if model._state is None else model._state.ledger.copy()
+    fingerprint = shard.fingerprint()
     met = shard.learn(model, data)
+    if shard.fingerprint() != fingerprint:
+        raise InputError(f"{shard.name}: the file has changed while it was learned: leave all shards as they are.")
     if not alone and len(model._state.labels) > classes:
         new = model._state.labels.known()[classes:]
         raise InputError(f"{shard.name}: the classes must be known beforehand, but {new[0]!r} is new: name it, too.")
     size = sum(array.nbytes for array in described(model)[1].values())
-    return Learned(record_of(model._state.ledger, before), sent(model, start), size, met, model._state.label_order)
+    record, order = record_of(model._state.ledger, before), model._state.label_order
+    return Learned(record, sent(model, start), size, met, order, fingerprint)
 
 
 def told(ends: Sequence[Learned]) -> list[Told]:
     """What the loop must know of some shards, without their weights."""
-    return [Told(end.record, len(end.model), end.size, end.met, end.label_order) for end in ends]
+    return [Told(end.record, len(end.model), end.size, end.met, end.label_order, end.fingerprint) for end in ends]
 
 
 def gathered(start: bytes, ends: Sequence[Learned], shares: Sequence[float]) -> bytes:

@@ -23,6 +23,7 @@ COMMON = (
     "lane",
     "learner",
     "linear",
+    "model_lock",
     "one_example",
     "raw_rows",
     "score_lane",

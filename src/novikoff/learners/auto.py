@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.errors import ModelReplaced
 from novikoff.learners.estimator import within
 from novikoff.learners.judged import Judged
 from novikoff.learners.state import State
@@ -86,6 +87,19 @@ class BinaryAuto(Judged, Weighed):
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
+
+    _replaced = False
+    """Whether an Auto goes on with a model of more classes, made of this one; other threads may still hold this one."""
+
+    def replace(self) -> None:
+        """Learn nothing more; the caller holds the lock."""
+        self._replaced = True
+        self._close_lane()
+
+    def _learn_unusual(self, x: Any, y: Any) -> None:
+        if self._replaced:
+            raise ModelReplaced("This model was replaced by one of more classes.")
+        super()._learn_unusual(x, y)
 
     def _check_settings(self) -> None:
         within(0.01, 0.99, shrink=self.shrink)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar, Self
 
 from novikoff.errors import InputError
+from novikoff.learners.model_lock import ModelLock, sharing, wrap_methods
 
 REQUIRED = object()
 """In place of a default."""
@@ -13,8 +15,37 @@ REQUIRED = object()
 class Estimator:
     """Settings are the keyword arguments of __init__, kept under their names and checked when something is learned."""
 
+    __slots__ = ("__dict__", "__weakref__", "_model_lock")  # the lock is no attribute that scikit-learn finds
+
     multi_class: ClassVar[bool] = False
     """Whether it takes more than two classes, for scikit-learn."""
+
+    _model_lock: ModelLock
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:  # noqa: ARG004 - settings, which __init__ takes
+        model = super().__new__(cls)
+        model._model_lock = ModelLock()
+        return model
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        wrap_methods(cls)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles hold: not the lock."""
+        return dict(self.__dict__)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        memo[id(self)] = model = type(self).__new__(type(self))
+        with sharing(self):
+            model.__dict__.update(copy.deepcopy(self.__getstate__(), memo))
+        return model
+
+    def _close_fast_path(self, learns: bool) -> None:
+        """Make the fast paths for single examples refuse them: that for learning, and if `learns` all others."""
+
+    def _open_fast_path(self) -> None:
+        """Undo `_close_fast_path`."""
 
     @classmethod
     def settings(cls) -> dict[str, Any]:

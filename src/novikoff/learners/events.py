@@ -10,6 +10,7 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.learners.lane import Lane
 from novikoff.learners.learner import TIES
 from novikoff.learners.linear import Linear
+from novikoff.learners.model_lock import lock_free
 from novikoff.learners.one_example import first_state, known_terms, new_array, new_terms, row_of, why_refused
 from novikoff.learners.raw_rows import encode_one, has_raw_dicts
 from novikoff.learners.score_lane import Score, ScoreLane
@@ -29,7 +30,8 @@ class OneByOne(Linear):
 
     _lane: Lane | None = None
     _arrays: Any = None
-    """While there is a lane, what an array needs: the step, its block, the precision, the signs of the labels."""
+    """While there is a lane, what an array needs: the step, its block, the precision, the signs of the labels, and what
+    the step for the rest of an array with zeros needs. It keeps the arrays alive that the block points to."""
     _dicts: Any = None
     """While there is a lane, its way for dicts."""
     _score_lane: ScoreLane | None = None
@@ -55,8 +57,22 @@ class OneByOne(Linear):
         self._lane = self._arrays = self._dicts = self._score_lane = self._asked = self._asked_encoded = None
         self._met = False
 
+    def _close_fast_path(self, learns: bool) -> None:
+        if self._lane is not None:
+            self._lane.close()
+        if learns and self._score_lane is not None:
+            self._score_lane.close()
+
+    def _open_fast_path(self) -> None:
+        state = self._state
+        if self._lane is not None and state is not None:
+            self._lane.open(state)
+        if self._score_lane is not None and state is not None:
+            self._score_lane.open(state)
+
     # --- Learning ---
 
+    @lock_free
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learns one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
 
@@ -64,15 +80,15 @@ class OneByOne(Linear):
         """
         try:
             if type(x) is ndarray:
-                step, block, kind, signs = self._arrays
+                step, block, kind, signs, rest = self._arrays
                 taken = step(block, None, x, signs[y]) if x.dtype is kind and x.ndim == 1 else loop.UNUSUAL
             else:
                 taken = self._dicts(x, y)
         except (KeyError, TypeError):  # a new label, or no lane yet
             taken = loop.UNUSUAL
         if taken < 0:
-            if taken == loop.ZEROS and self._lane is not None:
-                taken = self._lane.learn_spare(self._lane.signs[y])
+            if taken == loop.ZEROS:  # only for arrays
+                taken = rest.sparse(block, None, *rest.spare, signs[y])
             if taken < 0:
                 self._learn_unusual(x, y)
         return self
@@ -100,7 +116,7 @@ class OneByOne(Linear):
             raise why_refused(self, state, x)
         self._state = state
         lane = self._refreshed_lane(state)
-        self._arrays = (lane.dense, lane.block, lane.kind, lane.signs)
+        self._arrays = (lane.dense, lane.block, lane.kind, lane.signs, lane.rest())
         self._dicts = None if has_raw_dicts(state) else lane.for_dicts()
 
     def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
@@ -126,23 +142,25 @@ class OneByOne(Linear):
 
     # --- Predicting ---
 
+    @lock_free
     def score_one(self, x: Any) -> float:
         """w·x for one example; features that were never learned weigh nothing."""
         state, asked = self._state, self._asked
         score = None if asked is None or state is None else asked(state, x)
-        if score is None and self._has_score_lane():
-            score = self._asked(self._fitted(), x)  # type: ignore[misc]
+        if score is None:
+            asked = self._make_lane_for_scores()
+            score = None if asked is None else asked(self._fitted(), x)
         if score is None or score != score:  # noqa: PLR0124 - NaN: quicker to ask so than by a call
             score = self._score_around(x)
         return score * self._scale()
 
-    def _has_score_lane(self) -> bool:
-        """Whether there is a lane for predicting now, of features by name or number: not of raw rows."""
+    def _make_lane_for_scores(self) -> Score | None:
+        """Return the lane for predicting now, of features by name or number: not of raw rows."""
         state = self._fitted()
         if has_raw_dicts(state):
-            return False
+            return None
         self._asked = self._make_score_lane(state)
-        return self._asked is not None
+        return self._asked
 
     def _make_score_lane(self, state: State) -> Score | None:
         """The way of the lane for predicting: from the second example on, and only where the weights are the
@@ -197,6 +215,7 @@ class OneByOne(Linear):
         self._scorer(state)(row_of(columns, values), True, out)
         return float(out[0])
 
+    @lock_free
     def predict_one(self, x: Any) -> Any:
         """Return the label of one example, or None before the first example was learned."""
         return None if self._state is None else self.label_of(self.score_one(x))

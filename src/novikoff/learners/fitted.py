@@ -49,7 +49,7 @@ class Fitted(Estimator, Generic[S]):
         """InputError where a batch has other features than those that were learned."""
         state = self._fitted()
         names = None if state.names is None else list(state.names.columns)
-        door.same_features(type(self).__name__, state.features, names, batch, stacklevel=5)
+        door.same_features(type(self).__name__, state.features, names, batch)
 
     @abstractmethod
     def predict(self, X: Any) -> NDArray[Any]:

@@ -22,6 +22,7 @@ from novikoff.errors import InputError
 from novikoff.learners.consistent import Consistent
 from novikoff.learners.estimator import finite, one_of, whole
 from novikoff.learners.judged import own_scratch
+from novikoff.learners.model_lock import lock_free
 from novikoff.learners.state import State
 from novikoff.parts.geometry import limit, resized
 from novikoff.parts.loop import first_refused, judge
@@ -169,6 +170,7 @@ class Halving(Consistent):
             raise InputError("A class of your own predictors can't be written to a file: they are Python objects.")
         return resized(state.geometry, state.features + 1)
 
+    @lock_free
     def learn_one(self, x: Any, y: Any) -> Halving:
         """Learns one example, as every learner does; your own predictors are asked through a batch of one."""
         if self._own() is None:

@@ -12,29 +12,40 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import np
-from novikoff._dicts import Terms, desk, reader
-from novikoff._jit import Like
+from novikoff._dicts import OCCUPIED, Terms, desk, reader, terms_of
+from novikoff._jit import DISABLED, Like
 from novikoff._machine import pack
 from novikoff.learners.state import State
-from novikoff.parts.loop import UNUSUAL, ZEROS, Setting, learn_dense, learn_sparse
-from novikoff.stream.rows import Dense, Sparse
-from novikoff.stream.terms import drop_zeros
+from novikoff.parts.loop import CLOSED, UNUSUAL, ZEROS, Setting, learn_dense, learn_sparse
+from novikoff.stream.rows import Sparse
 
 LENGTHS = 1000  # of examples for which buffers are kept ready
+
+
+class Rest(NamedTuple):
+    """What is needed for an array with zeros, after the step for arrays has left its other terms in `spare`."""
+
+    sparse: Callable[..., int]
+    spare: Sparse
+    setting: Setting
+    """Keeps the arrays alive that the block points to."""
 
 
 class Lane:
     def __init__(self, rule: Any, tie: float, state: State, *, sparse_only: bool = False) -> None:
         self.rule, self.tie, self.kind = rule, tie, state.kind
         self.signs = state.labels.sides
-        self.starts = np.zeros(2, np.int64)
-        self.packers: dict[int, tuple[Callable[..., None], bytearray, Any, Any]] = {}
+        self.starts = np.zeros(3, np.int64)
+        self.packers: dict[int, tuple[Callable[..., None], bytearray, Any, Any, Any]] = {}
         self.setting: Setting | None = None
-        self.spare = Sparse(np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, state.kind))
         self.desk = desk()
+        self.spare = Sparse(terms_of(self.desk), np.zeros(0, np.uint32), np.zeros(0, state.kind))
+        self.own_spare = Sparse(np.zeros(3, np.int64), np.zeros(0, np.uint32), np.zeros(0, state.kind))
+        """For the thread that holds the model's lock, which must not wait until another has emptied `spare`."""
+        self.own_words: Any = None
         self.refresh(state)
         self.read = reader(self.terms_block, self.terms)
         like, indices, values = Like(self.setting), np.zeros(1, np.uint32), np.zeros(2, state.kind)
@@ -54,45 +65,90 @@ class Lane:
             or old.moments is not moments
         ):
             if len(self.spare.values) < state.features:
-                self.spare = Sparse(self.spare.starts, np.empty(state.room, np.uint32), np.empty(state.room, self.kind))
-            self.terms = Terms(self.desk, self.spare.indices, self.spare.values)
-            self.terms_block = pack(self.terms)
+                self.spare, self.own_spare = (
+                    Sparse(old.starts, np.empty(state.room, np.uint32), np.empty(state.room, self.kind))
+                    for old in (self.spare, self.own_spare)
+                )
+                self.own_words = None
             book = state.ledger.book
             self.setting = Setting(self.rule, state.geometry, self.tie, book, state.features, self.spare, moments)
+            if old is None or old.spare is not self.spare:
+                self.terms = Terms(self.desk, self.spare.indices, self.spare.values)
+                self.terms_block = pack(self.terms)
+            elif not DISABLED and old.book is book and old.moments is moments:
+                self._pack_geometry(state)
+                return
             self.block = pack(self.setting)
+            self.own_block = self._pack_own()
+
+    def _pack_geometry(self, state: State) -> None:
+        """Make both blocks anew where only geometry and features have changed: to pack all takes twice as long. Threads
+        may still hold the old block, which stays closed."""
+        words = pack(state.geometry)
+        self.block = self.block.copy()
+        for block in (self.block, self.own_block):
+            block[self.geometry_at : self.geometry_at + len(words)] = words
+            block[self.features_at] = state.features
+
+    def _pack_own(self) -> Any:
+        """Return a copy of the block that is never closed, with the spare room of the thread that holds the lock."""
+        setting: Any = self.setting
+        if DISABLED:
+            return setting._replace(spare=self.own_spare)
+        block = self.block.copy()
+        if self.own_words is None:
+            self.own_words = pack(self.own_spare)
+            self.geometry_at = len(pack(self.rule))
+            self.features_at = len(block) - len(pack(setting.moments)) - len(self.own_words) - 1
+        start = self.features_at + 1
+        block[start : start + len(self.own_words)] = self.own_words
+        return block
+
+    def close(self) -> None:
+        """Make both steps answer UNUSUAL, also to threads that are about to call them."""
+        if not DISABLED:
+            self.block[self.features_at] = CLOSED
+
+    def open(self, state: State) -> None:
+        """Undo `close`, unless the lane is no longer that of this state."""
+        setting: Any = self.setting
+        if not DISABLED and setting.geometry is state.geometry and setting.features == state.features:
+            self.block[self.features_at] = state.features
+
+    def rest(self) -> Rest:
+        return Rest(self.sparse, self.spare, self.setting)  # type: ignore[arg-type]
 
     def learn_array(self, x: Any, sign: float) -> int:
-        taken = self.dense(self.block, None, x, sign)
-        return self.learn_spare(sign) if taken == ZEROS else taken
+        """An array, by the thread that holds the model's lock."""
+        taken = self.dense(self.own_block, None, x, sign)
+        return self.sparse(self.own_block, None, *self.own_spare, sign) if taken == ZEROS else taken
 
     def _learn_converted(self, block: Any, like: Any, x: Any, sign: float) -> int:
-        """Learn an array as a sparse example, for learners whose step is compiled for these only."""
-        if self.setting is None or x.size != self.setting.features or not x.flags.c_contiguous or x.dtype != self.kind:
+        """Learn an array as a sparse example, for learners whose step is compiled for these only. Its arrays are local:
+        several threads may be here."""
+        if self.setting is None or x.size != self.setting.features:
             return UNUSUAL
-        drop_zeros(Dense(x, x.size), 1, self.spare)
-        return self.sparse(block, None, *self.spare, sign)
-
-    def learn_spare(self, sign: float) -> int:
-        """What a step that answered ZEROS has left of an array."""
-        return self.sparse(self.block, None, *self.spare, sign)
+        columns = x.nonzero()[0].astype(np.uint32)
+        starts = np.array([0, len(columns), 0])
+        return self.sparse(block, None, starts, columns, x[columns], sign)
 
     def learn_terms(self, columns: Any, values: Any, sign: float) -> int:
-        """An example of these terms, two arrays of which zeros may be taken out."""
+        """The same for an example of these terms, two arrays of which zeros may be taken out."""
         self.starts[1] = len(columns)
-        taken = self.sparse(self.block, None, self.starts, columns, values, sign)
-        return self.sparse(self.block, None, self.starts, columns, values, sign) if taken == ZEROS else taken
+        taken = self.sparse(self.own_block, None, self.starts, columns, values, sign)
+        return self.sparse(self.own_block, None, self.starts, columns, values, sign) if taken == ZEROS else taken
 
     def prepare(self, terms: int) -> None:
         """Makes a buffer for examples of so many terms: first the column numbers, then the values."""
         if terms == 0 or terms in self.packers:
             return
-        if len(self.packers) == LENGTHS:
+        if len(self.packers) >= LENGTHS:
             self.packers.clear()
         layout = struct.Struct(f"{terms}I{terms}{self.kind.char}")
         buffer = bytearray(layout.size)
         indices = np.frombuffer(buffer, np.uint32, terms)
         values = np.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
-        self.packers[terms] = layout.pack_into, buffer, indices, values
+        self.packers[terms] = layout.pack_into, buffer, np.zeros(3, np.int64), indices, values
 
     def for_dicts(self) -> Callable[[Any, Any], int]:
         """learn(x, y) → RIGHT or WRONG; negative, with nothing changed, where an example must go the way around.
@@ -101,7 +157,7 @@ class Lane:
         to be made anew after the lane was refreshed.
         """
         block, sparse, signs, packers = self.block, self.sparse, self.signs, self.packers
-        starts, columns = self.starts, self.columns
+        columns = self.columns
         read, room, spare = self.read, self.terms_block, self.spare
         names = 0 if columns is None else id(columns)
 
@@ -113,16 +169,22 @@ class Lane:
                     x = dict.fromkeys(x, 1.0) if type(x) is list else x
                     if type(x) is not dict or len(x) != terms:
                         return UNUSUAL
-                if read(room, None, id(x), names) == terms > 0:
-                    spare.starts[1] = terms
+                found = read(room, None, id(x), names)
+                if found == terms > 0:
                     taken = sparse(block, None, *spare, sign)
                     return sparse(block, None, *spare, sign) if taken == ZEROS else taken
-                pack_into, buffer, indices, values = packers[terms]
+                if found == OCCUPIED:
+                    return UNUSUAL
+                packer = packers.pop(terms)  # no other thread may fill the same buffer
+                pack_into, buffer, starts, indices, values = packer
                 pack_into(buffer, 0, *(x if columns is None else itemgetter(*x)(columns)), *x.values())
             except (KeyError, TypeError, OverflowError, struct.error):
                 return UNUSUAL
             starts[1] = terms
             taken = sparse(block, None, starts, indices, values, sign)
-            return sparse(block, None, starts, indices, values, sign) if taken == ZEROS else taken
+            if taken == ZEROS:
+                taken = sparse(block, None, starts, indices, values, sign)
+            packers[terms] = packer
+            return taken
 
         return learn

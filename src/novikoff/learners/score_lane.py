@@ -15,12 +15,12 @@ from typing import Any
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._dicts import Terms, desk, reader
-from novikoff._jit import Like
+from novikoff._jit import DISABLED, Like
 from novikoff._machine import pack
 from novikoff.learners.lane import LENGTHS
 from novikoff.learners.state import State
 from novikoff.parts.geometry import arrays
-from novikoff.parts.single import Asked, score_one
+from novikoff.parts.single import CLOSED, FEATURES_AT, Asked, score_one
 from novikoff.stream.door import LARGEST_INDEX
 
 UNUSUAL = float("nan")
@@ -54,6 +54,16 @@ class ScoreLane:
         self._pack(state)
         return True
 
+    def close(self) -> None:
+        """Make all scores NaN, also for threads that are about to ask for one."""
+        if not DISABLED:
+            self.block[FEATURES_AT] = CLOSED
+
+    def open(self, state: State) -> None:
+        """Undo `close`, unless the lane is no longer that of this state."""
+        if not DISABLED and self.asked.geometry is state.geometry and self.asked.features == state.features:
+            self.block[FEATURES_AT] = state.features
+
     def _buffers(self, terms: int) -> tuple[Any, ...]:
         """For examples of so many terms: a buffer, first the column numbers, then the values; room for weights; and the
         terms, packed and as they are."""
@@ -63,7 +73,7 @@ class ScoreLane:
         buffer = bytearray(layout.size)
         indices = np.frombuffer(buffer, np.uint32, terms)
         values = np.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
-        room = Terms(desk(), indices, values)
+        room = Terms(desk(guarded=False), indices, values)  # each thread takes one for itself
         return layout.pack_into, buffer, buffers.empty(terms + 1), pack(room), room
 
     def scores(self, state: State) -> Score:

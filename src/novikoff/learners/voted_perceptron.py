@@ -24,6 +24,7 @@ from novikoff.errors import ModelTooLarge
 from novikoff.learners.estimator import one_of
 from novikoff.learners.events import OneByOne
 from novikoff.learners.learner import TIES
+from novikoff.learners.model_lock import lock_free
 from novikoff.learners.perceptron import perceptron_bounds
 from novikoff.learners.state import State
 from novikoff.memory_limit import Growth, size_with_spare
@@ -211,6 +212,7 @@ class VotedPerceptron(OneByOne):
             bias=float(self.bias),
         )
 
+    @lock_free  # what it calls takes the lock
     def learn_one(self, x: Any, y: Any) -> VotedPerceptron:
         """Learns one example, as every learner does; not in the fast lane, for it may need room for a mistake."""
         self._learn_unusual(x, y)

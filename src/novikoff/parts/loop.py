@@ -29,6 +29,7 @@ from novikoff.stream.rows import (
 from novikoff.stream.terms import drop_zeros
 
 RIGHT, WRONG, REFUSED, UNUSUAL, ZEROS = 0, 1, -1, -2, -3
+CLOSED = -1  # as the number of features in a `Setting`: nothing may be learned by it now
 FEW, SELDOM = 16, 16  # dense rows with zeros: so many, or one in so many; more are brought into order, many at once
 
 
@@ -177,8 +178,11 @@ def learn_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) -> int
     if sampled and taken >= 0:
         record_row(s.moments, rows, 0, s.book.counts[EXAMPLES])
     if taken == REFUSED:
+        if s.spare.starts[2] != 0:  # another thread is about to learn what is there
+            return UNUSUAL
         drop_zeros(rows, 1, s.spare)
         if s.spare.starts[1] < x.size:
+            s.spare.starts[2] = 1
             return ZEROS
     return taken
 
@@ -192,11 +196,13 @@ def learn_sparse(
     values: NDArray[np.floating],
     y: float,
 ) -> int:
-    """One example, given as the features that are there, `starts` being [0, how many]; UNUSUAL where one is new; ZEROS,
+    """One example, given as the features that are there, `starts` being [0, how many, 1 where the arrays are shared and
+    hold an example]; UNUSUAL where one is new; ZEROS,
     and nothing learned, where a value is 0: such terms have then been taken out of these arrays."""
     s = unpacked(block, like)
     rows = Sparse(starts, indices, values)
-    if not inside(rows, 0, s.features + 1):
+    starts[2] = 0
+    if s.features == CLOSED or not inside(rows, 0, s.features + 1):
         return UNUSUAL
     sampled = s.book.counts[EXAMPLES] + 1 == s.moments.clock[NEXT]
     if sampled and not has_room(s.moments, starts[1], s.features + 1):
@@ -208,6 +214,7 @@ def learn_sparse(
         terms = starts[1]
         drop_zeros(rows, 1, rows)
         if starts[1] < terms:
+            starts[2] = 1
             return ZEROS
     return taken
 

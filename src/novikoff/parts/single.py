@@ -17,6 +17,8 @@ from novikoff.parts.geometry import limit, read, read_constant
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.rows import Sparse
 
+CLOSED = -1  # as the number of features: no score may be read now
+FEATURES_AT = -4  # the place of the number of features in a packed `Asked`
 HUGE = 1e150  # numbers whose squares are past every limit
 
 
@@ -46,6 +48,8 @@ def gather(
 ) -> float:
     """The score of the terms from `at` on; `values` and `weights` are room for so many, and one weight more. `values`
     may be those that are `given`. Without indices, these are the values of all features."""
+    if asked.features == CLOSED:
+        return math.nan
     t, kept, square = asked.book.counts[EXAMPLES], 0, 0.0
     for k in range(count):
         x, column = np.float64(given[at + k]), k

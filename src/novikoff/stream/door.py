@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
-from novikoff.errors import InputError, of_sklearn
+from novikoff.errors import InputError, levels_to_user, of_sklearn
 from novikoff.stream.rows import Dense, Rows, Sparse
 
 LARGEST_INDEX = 2**31 - 1
@@ -145,7 +145,7 @@ def label_array(y: Any, count: int | None = None) -> NDArray[Any]:
             "A column-vector y was passed when a 1d array was expected. Change its shape to (n_samples,), for example"
             " with y.ravel().",
             of_sklearn("DataConversionWarning", UserWarning),
-            stacklevel=4,
+            stacklevel=levels_to_user(),
         )
         array = array.ravel()
     if array.ndim != 1:
@@ -208,7 +208,7 @@ def outside(rows: Rows, i: int, least: float, most: float) -> tuple[int, float]:
     return int(columns[bad][0]), float(values[bad][0])
 
 
-def same_features(mine: str, features: int, before: list[str] | None, batch: Batch, *, stacklevel: int = 4) -> None:
+def same_features(mine: str, features: int, before: list[str] | None, batch: Batch) -> None:
     """InputError where the columns are not those that `mine` has learned with, which had these names."""
     if before is not None and batch.names is not None and before != batch.names:
         raise InputError(why_names_differ(before, batch.names))
@@ -219,10 +219,10 @@ def same_features(mine: str, features: int, before: list[str] | None, batch: Bat
         )
     if before is None and batch.names is not None:
         message = f"X has feature names, but {mine} was fitted without feature names"
-        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+        warnings.warn(message, UserWarning, stacklevel=levels_to_user())
     if before is not None and batch.names is None:
         message = f"X does not have valid feature names, but {mine} was fitted with feature names"
-        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+        warnings.warn(message, UserWarning, stacklevel=levels_to_user())
 
 
 def why_names_differ(before: list[str], now: list[str]) -> str:

@@ -8,9 +8,13 @@ instead: as many threads as there are processors are then busy all the time, whe
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -65,6 +69,8 @@ class _Pool(Generic[Work, Result]):
         self.total: int | None = None
         """How many pieces of work there are, once that is known."""
         self.stopped = False
+        self.process = os.getpid()
+        _running.add(self)
         self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
         for thread in self.threads:
             thread.start()
@@ -181,7 +187,11 @@ class _Pool(Generic[Work, Result]):
     def stop(self) -> None:
         """Threads that wait for a place are sent home. What they read from is closed after this, and its number may be
         another file's then, so that none may be reading any more; but one that waits for a pipe can't be waited for: it
-        goes when the pipe gives something."""
+        goes when the pipe gives something. Once the interpreter finalizes, or in a forked child, the threads are gone,
+        perhaps with a lock held: nothing is waited for."""
+        _running.discard(self)
+        if sys.is_finalizing() or self.process != os.getpid():
+            return
         with self.freed:
             self.stopped = True
             self.freed.notify_all()
@@ -191,3 +201,16 @@ class _Pool(Generic[Work, Result]):
         if self.total is not None:
             for thread in self.threads:
                 thread.join()
+
+
+_running: weakref.WeakSet[_Pool[Any, Any]] = weakref.WeakSet()
+
+
+def _stop_all() -> None:
+    """Stop all threads before the interpreter finalizes, which would suspend them while they hold locks or write into
+    arrays that are freed."""
+    for pool in list(_running):
+        pool.stop()
+
+
+atexit.register(_stop_all)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError, NovikoffError
 from novikoff.learners.classed import Classed
 from novikoff.learners.judged import Judged, own_scratch
+from novikoff.learners.model_lock import lock_free
 from novikoff.learners.one_example import known_terms, row_of
 from novikoff.learners.raw_rows import encode_one
 from novikoff.learners.state import State
@@ -351,17 +352,22 @@ class Many(Stack, Classed):
             self._lane = OneLane(self, state, self._lane)
         return self._lane
 
+    @lock_free
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learns one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
 
         Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
         """
-        if self._plainly_told and self._state is not None:
-            lane = self._fresh_lane()
-            if lane is not None and lane.learn(x, y):
-                return self
-        super().learn_one(x, y)
-        self._met = True
+        lock = self._model_lock
+        with lock.alone:  # as `hold_alone` does, at less cost: there is no fast path to close
+            if lock.readers:
+                lock.wait_for_readers()
+            if self._plainly_told and self._state is not None:
+                lane = self._fresh_lane()
+                if lane is not None and lane.learn(x, y):
+                    return self
+            super().learn_one(x, y)
+            self._met = True
         return self
 
     def __init_subclass__(cls, **more: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import InputError, OverflowRefused, of_sklearn
+from novikoff.errors import InputError, OverflowRefused, levels_to_user, of_sklearn
 from novikoff.learners.estimator import positive, seeded, truth, whole
 from novikoff.parts.classes import room, score_rows
 from novikoff.parts.crammer_singer import Reached, origin, posed, solve
@@ -153,7 +153,7 @@ class MulticlassSVM(Solved):
                 f" optimum ({reached.gap / reached.primal:.2g} of it, tolerance {self.tolerance:g}): scale the"
                 " features, allow more passes, choose a smaller C or a larger tolerance.",
                 of_sklearn("ConvergenceWarning", UserWarning),
-                stacklevel=3,
+                stacklevel=levels_to_user(),
             )
 
     # --- Files ---

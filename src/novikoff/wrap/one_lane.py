@@ -76,6 +76,8 @@ class OneLane:
         self.across, self.in_use, self.spare = state.across, model._in_use(state), model._spare(state)
         self.unseen, self.range = model._unseen_weight(state), model._range()
         self.largest, self.bias = limit.function(state.geometry.slots), float(state.geometry.bias)
+        self.starts, self.code = np.zeros(2, np.int64), np.zeros(1, np.int64)
+        self.wants = Wants(self.code)
         self.room, self.book = state.scratch(self.spare), state.ledger.book
         self.count, self.time = self.book.counts.item, state.feature_sample.moments.clock.item
         self.find_encoded: Any = None if state.names is None else state.names.columns.get
@@ -148,7 +150,8 @@ class OneLane:
             return False
         for buffer in self.room:
             buffer.fill(0.0)
-        row, wants = Sparse(np.array([0, len(terms[0])]), *terms), Wants(np.array([code]))
+        self.starts[1], self.code[0] = len(terms[0]), code
+        row, wants = Sparse(self.starts, *terms), self.wants
         slots = self.features + 1
         args = self.scheme, self.rule, self.geometry, row, wants, 1, ALL_ONES, slots, self.across, self.tally
         if not self._call("learn_many", learn_many, *args, self.room, self.book, True):

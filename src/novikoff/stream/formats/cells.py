@@ -32,8 +32,9 @@ REASONS = {
     7: ("range", "column {column} must be a finite number of size up to 1e15, but {came} came."),
     8: ("missing", "column {column} has no value, which --missing error refuses."),
     9: ("weight", "the weight, column {column}, must be a number from 0 to 1e15, but {came} came."),
+    10: ("text", "column {column} must be text in UTF-8, but {came} came."),
 }
-CELLS, STRAY, UNENDED, NO_LABEL, LABEL, NUMBER, RANGE, MISSING, WEIGHT = REASONS
+CELLS, STRAY, UNENDED, NO_LABEL, LABEL, NUMBER, RANGE, MISSING, WEIGHT, NOT_UTF8 = REASONS
 BLANK = ABSENT = -1
 NO_SEED: Any = uint64(0)
 _CAPITALS, _THREE, _FOUR = uint64(0x4040404040404040), uint64(0xFFFFFF), uint64(0xFFFFFFFF)

@@ -26,6 +26,7 @@ from novikoff.stream.formats.cells import (
     LABEL,
     NO_LABEL,
     NO_SEED,
+    NOT_UTF8,
     NUMERIC,
     RANGE,
     REFUSE,
@@ -148,7 +149,7 @@ class ParquetParser(TableParser):
                 codes[:, c], more = _codes(batch.column(at), len(texts))
                 texts += more
         starts, stops = _write(block, texts)
-        problems = self._problems(batch, numbers, codes)
+        problems = self._problems(batch, numbers, codes, np.array([not _is_utf8(text) for text in texts] + [False]))
         good = np.ones(count, bool)
         good[[p.line for p in problems]] = False
         label = np.where(good, numbers[:, table.target], 0.0)
@@ -202,8 +203,9 @@ class ParquetParser(TableParser):
         codes = piece.codes[piece.good][:, list(self.table.texts)]
         return terms_in(int(lengths[codes].sum()) + 2 * codes.size, self.table.words, self.table.letters)
 
-    def _problems(self, batch: Any, numbers: Any, codes: Any) -> list[Problem]:
-        """The first problem of each row that has one, in the order of the rows."""
+    def _problems(self, batch: Any, numbers: Any, codes: Any, damaged: Any) -> list[Problem]:
+        """The first problem of each row that has one, in the order of the rows; `damaged` says which texts are not
+        UTF-8, with one more at the end for ABSENT."""
         table, target = self.table, self.table.target
         found: dict[int, tuple[int, int]] = {}
         large = np.abs(numbers) > LARGEST_VALUE
@@ -212,6 +214,9 @@ class ParquetParser(TableParser):
         for row, column in np.argwhere(large).tolist():
             if self.kinds[column] != SKIPPED:
                 found.setdefault(row, (RANGE, column))
+        if damaged.any():
+            for row, column in np.argwhere(damaged[codes]).tolist():
+                found.setdefault(row, (NOT_UTF8, column))
         if self.policy == REFUSE:
             for row, column in np.argwhere(absent).tolist():
                 if self.kinds[column] != SKIPPED:
@@ -225,7 +230,10 @@ class ParquetParser(TableParser):
         places = table.opened.places
 
         def came(row: int, column: int) -> str:
-            return repr(batch.column(places.index(column))[row].as_py()) if column in places else "nothing"
+            if column not in places:
+                return "nothing"
+            cell = batch.column(places.index(column)).slice(row, 1)
+            return repr(_bytes_of(cell)[0] if _is_text(cell.type) and damaged.any() else cell[0].as_py())
 
         return [self.problem(row, reason, column, came(row, column)) for row, (reason, column) in sorted(found.items())]
 
@@ -350,8 +358,35 @@ def _is_numeric(field: Any) -> bool | None:
 
 def _cells(batch: Any, column: int) -> tuple[bytes, ...]:
     """The values of a column as CSV would have them."""
-    values = [] if batch is None else batch.column(column)[:LOOKED_AT].to_pylist()
-    return tuple(b"" if value is None else str(value).encode() for value in values)
+    if batch is None:
+        return ()
+    found = batch.column(column)[:LOOKED_AT]
+    values = _bytes_of(found) if _is_text(found.type) else found.to_pylist()
+    return tuple(b"" if v is None else v if isinstance(v, bytes) else str(v).encode() for v in values)
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether this is a type of texts."""
+    types = _arrow().types
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _bytes_of(column: Any) -> list[bytes | None]:
+    """Return texts as they are in the file: pyarrow does not check that they are UTF-8."""
+    arrow = _arrow()
+    if arrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    found: list[bytes | None] = column.cast(arrow.large_binary()).to_pylist()
+    return found
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _numbers(column: Any, name: str) -> NDArray[np.float64]:
@@ -375,7 +410,7 @@ def _codes(column: Any, before: int) -> tuple[NDArray[np.int32], list[bytes]]:
         column = column.dictionary_decode()
     if not arrow.types.is_dictionary(column.type):
         column = _as_texts(column).dictionary_encode()
-    texts = [(text or "").encode() for text in column.dictionary.to_pylist()]
+    texts = [text or b"" for text in _bytes_of(column.dictionary)]
     codes = np.asarray(column.indices.cast(arrow.int32()).fill_null(ABSENT).to_numpy(zero_copy_only=False), np.int32)
     known = np.array([not MISSING.fullmatch(text) for text in texts] + [False], bool)
     return np.where(known[codes], codes + np.int32(before), np.int32(ABSENT)), texts

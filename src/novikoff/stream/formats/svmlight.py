@@ -21,9 +21,12 @@ from novikoff._compiled.buffers import uninitialised
 from novikoff.stream.door import LARGEST_INDEX
 from novikoff.stream.feed import Block, Feed, Span
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, Spelled, no_bits, number_label, shown
+from novikoff.stream.formats.control_bytes import SENTENCE
 from novikoff.stream.formats.svmlight_lines import (
+    CONTROL,
     INDEX,
     LABEL,
+    LARGE_LABEL,
     ORDER,
     QID,
     RANGE,
@@ -45,6 +48,8 @@ REASONS = {
     ORDER: ("order", "indices must grow from left to right, but {} comes after one that is not smaller."),
     SEVERAL: ("several labels", "there must be one label, but {} came: several labels are for multi-label learners."),
     QID: ("qid", "qid must be a whole number right after the label, but {} came."),
+    CONTROL: ("control byte", SENTENCE),
+    LARGE_LABEL: ("label", "labels must be numbers of size up to 2^53 = 9007199254740992, but {} came."),
     RANGE: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
 }
 SPAN = 1 << 22

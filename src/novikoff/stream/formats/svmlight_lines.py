@@ -15,11 +15,12 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart
 from novikoff.stream.decimals import decimal
 from novikoff.stream.door import LARGEST_INDEX
-from novikoff.stream.formats.contract import LARGEST_VALUE
+from novikoff.stream.formats.contract import LARGEST_LABEL, LARGEST_VALUE
+from novikoff.stream.formats.control_bytes import find_control, has_controls
 from novikoff.stream.scanning import find_terms
 from novikoff.stream.tiles import take_lines
 
-LABEL, INDEX, VALUE, ORDER, SEVERAL, QID, RANGE = range(1, 8)
+LABEL, INDEX, VALUE, ORDER, SEVERAL, QID, RANGE, CONTROL, LARGE_LABEL = range(1, 10)
 """What may be wrong with a line."""
 NO_GROUP = -1
 COLON = ord(":")
@@ -167,7 +168,7 @@ def usual_line(
         out.labels[row] = np.nan
     else:
         label, good = number(text, start, signed(marks[first]))
-        if not good:
+        if not good or abs(label) > LARGEST_LABEL:
             return -1
         out.labels[row] = label
     terms = (last - first) >> 1
@@ -208,8 +209,10 @@ def labels_of(text: NDArray[np.uint8], start: int, stop: int, several: bool, out
     for k in range(start, stop + 1):
         if k == stop or text[k] == 44:
             value, good = number(text, begin, k)
-            if not good or not abs(value) <= 1e300:
+            if not good:
                 return LABEL
+            if not abs(value) <= LARGEST_LABEL:
+                return LARGE_LABEL
             if begin == start:
                 out.labels[row] = value
             elif not several:
@@ -289,16 +292,20 @@ def parse_lines(
     at = out.starts[row]
     first = 1
     start = PADDING
+    controls = count > 0 and has_controls(text, PADDING, tile.lines[count - 1] + 1)
     for line in range(count):
         last = tile.ends[line]
         stop = tile.lines[line]
         out.groups[row] = NO_GROUP
         end = -1
-        if last > first and not several:
+        bad = find_control(text, start, stop) if controls else -1
+        if last > first and not several and bad < 0:
             end = usual_line(text, start, marks, first, last, unlabelled, out, row, at)
         reason = 0
         if end < 0:
-            reason, end, came, until = unusual_line(text, start, stop, several, unlabelled, out, row, at)
+            reason, end, came, until = CONTROL, at, bad, bad + 1
+            if bad < 0:
+                reason, end, came, until = unusual_line(text, start, stop, several, unlabelled, out, row, at)
             if reason != 0:
                 out.problems[wrong, 0] = before + line
                 out.problems[wrong, 1] = reason

@@ -22,6 +22,7 @@ from novikoff._jit import compiled
 from novikoff.stream.bag import Slots, finished_row, slots
 from novikoff.stream.feed import Block
 from novikoff.stream.formats.contract import NO_LABEL_KEY, Format, Parsed, Parser, Problem, shown
+from novikoff.stream.formats.control_bytes import find_nul, has_nul
 from novikoff.stream.formats.word_names import letters_name, spelled, words_name
 from novikoff.stream.formats.words import (
     DEFAULT_SCALE,
@@ -42,8 +43,9 @@ REASONS = {
     1: ("no label", "expected a label, {separator} and a text, but there is no label before {came}."),
     2: ("no text", "expected a label, {separator} and a text, but no text comes after {came}."),
     3: ("several labels", "there must be one label, but a second one came: {came}."),
+    4: ("control byte", "a line must not contain NUL bytes, but {came} came (is the file binary, damaged or UTF-16?)."),
 }
-NO_LABEL, NO_TEXT, SEVERAL = REASONS
+NO_LABEL, NO_TEXT, SEVERAL, NUL = REASONS
 TAB, BLANK = 0, 1
 ABSENT = -1
 SEPARATORS = ("tab", "blank")
@@ -126,15 +128,23 @@ def parse(
     row = line = at = wrong = 0
     start = PADDING
     out.starts[0] = 0
+    nuls = has_nul(text, PADDING, block_stop)
     while start < block_stop:
         line_end = next_of(text, start, block_stop, 10)
         stop = line_end
+        bad = find_nul(text, start, stop) if nuls else -1
         while stop > start and text[stop - 1] <= 32:
             stop -= 1
         if separator == BLANK:
             while start < stop and text[start] <= 32:
                 start += 1
-        if start < stop:
+        if bad >= 0:
+            out.problems[wrong, 0] = line
+            out.problems[wrong, 1] = NUL
+            out.problems[wrong, 2] = bad
+            out.problems[wrong, 3] = bad + 1
+            wrong += 1
+        elif start < stop:
             # A tab at the end of the line, after which nothing comes, has just been left out with the blanks there.
             reason, begin, end, after = label_of(text, start, line_end, separator)
             absent = False

@@ -28,7 +28,17 @@ from novikoff.stream import hashing
 from novikoff.stream.bag import Slots, finished_row, put, slots
 from novikoff.stream.decimals import decimal
 from novikoff.stream.feed import Block, last_line_end
-from novikoff.stream.formats.contract import LARGEST_VALUE, Format, Parsed, Parser, Problem, number_label, shown
+from novikoff.stream.formats.contract import (
+    LARGEST_LABEL,
+    LARGEST_VALUE,
+    Format,
+    Parsed,
+    Parser,
+    Problem,
+    number_label,
+    shown,
+)
+from novikoff.stream.formats.control_bytes import SENTENCE, find_control, has_controls
 from novikoff.stream.formats.svmlight_lines import not_finite, number, skip_blanks, token_end
 from novikoff.stream.hashing import both, hash_of
 from novikoff.stream.rows import Sparse
@@ -43,8 +53,10 @@ REASONS = {
     6: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
     7: ("namespace", "expected |namespace:scale with a number as scale, but {} came."),
     8: ("interactions", "the interactions make more than {} features of this line: leave some out."),
+    9: ("control byte", SENTENCE),
+    10: ("label", "labels must be numbers of size up to 2^53 = 9007199254740992, but {} came."),
 }
-LABEL, IMPORTANCE, BEFORE, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY = REASONS
+LABEL, IMPORTANCE, BEFORE, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY, CONTROL, LARGE_LABEL = REASONS
 BAR, COLON, QUOTE = 124, 58, 39
 NO_SEED: Any = uint64(0)
 MOST_INTERACTIONS = 1 << 18  # features of one line
@@ -82,8 +94,10 @@ def heading(text: NDArray[np.uint8], start: int, bar: int, out: Out, row: int) -
             return (0, 0, 0) if skip_blanks(text, end, bar) == bar else (BEFORE, k, bar)
         value, good = number(text, k, end)
         if position == 0:
-            if not good or not abs(value) <= 1e300:
+            if not good:
                 return LABEL, k, end
+            if not abs(value) <= LARGEST_LABEL:
+                return LARGE_LABEL, k, end
             out.labels[row] = value
         elif position == 1:
             if not good or not 0.0 <= value <= LARGEST_VALUE:
@@ -307,18 +321,22 @@ def parse(
     first = 1
     start = PADDING
     out.starts[0] = 0
+    controls = count > 0 and has_controls(text, PADDING, lines[count - 1] + 1)
     for line in range(count):
         last = ends[line]
         stop = lines[line]
         if at + ((stop - start) >> 1) + 1 + most > len(to.values):
             return row, wrong, weighted, line
-        if last > first:
+        bad = find_control(text, start, stop) if controls else -1
+        if last > first or bad >= 0:
             bar = first
             while bar < last and text[marks[bar]] != BAR:
                 bar += 1
             reason, came, until = NO_BAR, start, stop
             end = at
-            if bar < last and usual_heading(text, start, marks, first, bar, out, row):
+            if bad >= 0:
+                reason, came, until = CONTROL, bad, bad + 1
+            elif bar < last and usual_heading(text, start, marks, first, bar, out, row):
                 reason = 0
             elif bar < last:
                 reason, came, until = heading(text, start, signed(marks[bar]), out, row)

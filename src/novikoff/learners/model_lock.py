@@ -1,0 +1,197 @@
+"""The lock that makes one model object safe to use from several threads.
+
+Each model has one lock: methods that learn hold it alone, methods that predict share it. The fast path for single
+examples takes no lock: it is one call of compiled code, during which the interpreter runs no other thread. While the
+lock is held, the argument blocks of that call are closed: it then refuses the example, and the method does its work
+under the lock instead.
+
+`Estimator.__init_subclass__` wraps the methods that are listed here, in every class that defines them.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from novikoff._jit import DISABLED
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LEARNING = (
+    "fit",
+    "fit_rows",
+    "fit_whole",
+    "partial_fit",
+    "learn_one",
+    "learn_rows",
+    "set_params",
+    "with_kernel",
+    "_learn_unusual",
+)
+"""Methods that change the model: they hold its lock alone."""
+PREDICTING = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "score",
+    "score_rows",
+    "bounds",
+    "classes_",
+    "coef_",
+    "intercept_",
+    "feature_std_",
+    "feature_importances_",
+    "feature_names_in_",
+)
+"""Methods and properties that read the model: several threads may do so at once, while none learns."""
+PREDICTING_ONE = ("predict_one", "score_one", "_score_around", "_make_lane_for_scores")
+"""Methods that read the model and change what is cached for the next example: one thread at a time."""
+
+
+class ModelLock:
+    """A lock that one thread holds alone, or several share. Reentrant."""
+
+    __slots__ = ("alone", "changed", "readers", "waiting")
+
+    def __init__(self) -> None:
+        self.alone = threading.RLock()
+        self.readers: dict[int, int] = {}
+        """The threads that share the lock."""
+        self.changed = threading.Condition(self.alone)
+        self.waiting = 0
+        """How many threads that are to learn wait for the readers: no other reader may enter."""
+
+    def wait_for_readers(self) -> None:
+        """Return when no thread shares the lock; the caller holds `alone`."""
+        self.waiting += 1
+        try:
+            while self.readers:
+                self.changed.wait()
+        finally:
+            self.waiting -= 1
+            self.changed.notify_all()
+
+    def enter(self, model: Any) -> None:
+        """Begin to share the lock of this model."""
+        with self.alone:
+            while self.waiting:
+                self.changed.wait()
+            if not self.readers:
+                model._close_fast_path(False)
+            self.readers[threading.get_ident()] = 1
+
+    def leave(self, model: Any) -> None:
+        """Undo `enter`."""
+        with self.alone:
+            del self.readers[threading.get_ident()]
+            if not self.readers:
+                model._open_fast_path()
+                if self.waiting:
+                    self.changed.notify_all()
+
+    def is_held(self) -> bool:
+        """Whether the current thread holds the lock, alone or shared."""
+        owned: bool = self.alone._is_owned()  # type: ignore[attr-defined]
+        return owned or threading.get_ident() in self.readers
+
+
+def lock_free(method: F) -> F:
+    """Mark a method with a fast path, which must not be wrapped: it calls others that take the lock where it must.
+    Without compiled code nothing is one call, and the method is wrapped as others are."""
+    if not DISABLED:
+        method.lock_free = True  # type: ignore[attr-defined]
+    return method
+
+
+def hold_alone(method: F, *, learns: bool) -> F:
+    """Wrap a method so that it holds its model's lock alone; `learns` also closes the fast path for predictions."""
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        lock = self._model_lock
+        alone = lock.alone
+        if alone._is_owned() or (lock.readers and threading.get_ident() in lock.readers):
+            return method(self, *args, **kwargs)
+        with alone:  # as `holding`, without the cost of a context manager
+            if lock.readers:
+                lock.wait_for_readers()
+            self._close_fast_path(learns)
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                self._open_fast_path()
+
+    return run  # type: ignore[return-value]
+
+
+@contextmanager
+def holding(model: Any) -> Iterator[None]:
+    """Hold the lock of a model alone: while this lasts, no other thread learns or predicts."""
+    lock: ModelLock = model._model_lock
+    if lock.is_held():
+        yield
+        return
+    with lock.alone:
+        if lock.readers:
+            lock.wait_for_readers()
+        model._close_fast_path(True)
+        try:
+            yield
+        finally:
+            model._open_fast_path()
+
+
+def hold_shared(method: F) -> F:
+    """Wrap a method so that it shares its model's lock; not where raw rows may have to be encoded, for which there is
+    one parser in each model."""
+    alone = hold_alone(method, learns=False)
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(getattr(self, "_state", None), "reading", None) is not None:
+            return alone(self, *args, **kwargs)
+        lock = self._model_lock
+        if lock.is_held():
+            return method(self, *args, **kwargs)
+        lock.enter(self)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            lock.leave(self)
+
+    return run  # type: ignore[return-value]
+
+
+@contextmanager
+def sharing(model: Any) -> Iterator[None]:
+    """Share the lock of a model: while this lasts, no thread learns."""
+    lock: ModelLock = model._model_lock
+    if lock.is_held():
+        yield
+        return
+    lock.enter(model)
+    try:
+        yield
+    finally:
+        lock.leave(model)
+
+
+def wrap_methods(cls: type) -> None:
+    """Wrap the methods and properties of a class that take the lock."""
+    for name in LEARNING:
+        _wrap(cls, name, functools.partial(hold_alone, learns=True))
+    for name in PREDICTING:
+        _wrap(cls, name, hold_shared)
+    for name in PREDICTING_ONE:
+        _wrap(cls, name, functools.partial(hold_alone, learns=False))
+
+
+def _wrap(cls: type, name: str, wrap: Callable[[Any], Any]) -> None:
+    found = cls.__dict__.get(name)
+    if isinstance(found, property):
+        setattr(cls, name, property(wrap(found.fget), found.fset, found.fdel, found.__doc__))
+    elif callable(found) and not getattr(found, "lock_free", False):
+        setattr(cls, name, wrap(found))

@@ -1,0 +1,90 @@
+"""Temporary files of killed processes are removed; shards that change between two rounds are noticed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from novikoff import InputError, Perceptron, load, save
+from novikoff.cluster.distributed_learner import DistributedLearner
+from novikoff.cluster.shards import File
+from novikoff.store import STALE_SECONDS
+from novikoff.stream.options import Options
+
+OLD = time.time() - 2 * STALE_SECONDS
+
+
+def part(folder: Path, name: str, digits: str = "0123456789ab", modified: float = OLD) -> Path:
+    path = folder / f".{name}.{digits}.part"
+    path.write_bytes(b"half a model")
+    os.utime(path, (modified, modified))
+    return path
+
+
+def test_temporary_files_of_killed_processes_are_removed_by_the_next_save(tmp_path: Path) -> None:
+    model = Perceptron().learn_one({"a": 1.0}, 1).learn_one({"b": 1.0}, 0)
+    stale = part(tmp_path, "m.model")
+    others = [
+        part(tmp_path, "other.model"),
+        part(tmp_path, "m.model.old"),
+        part(tmp_path, "m.model", "no token"),
+        part(tmp_path, "m.model", "aaaaaaaaaaaa", time.time()),
+    ]
+    locked = part(tmp_path, "m.model", "bbbbbbbbbbbb")
+    with open(locked, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        save(model, tmp_path / "m.model")
+    assert not stale.exists()
+    assert all(path.exists() for path in [*others, locked])
+    assert load(tmp_path / "m.model").score_one(["a"]) == model.score_one(["a"])
+    save(model, tmp_path / "m.model")
+    assert not locked.exists()
+
+
+def shard(path: Path, seed: int) -> str:
+    """Write rows whose middle depends on the seed: length and both ends are always the same."""
+    same = "1 1:1\n-1 2:1\n" * 20_000
+    path.write_text(same + f"1 3:{seed}\n-1 4:{seed}\n" * 10 + same)
+    return str(path)
+
+
+def test_a_shard_that_is_replaced_between_two_rounds_is_noticed(tmp_path: Path) -> None:
+    names = [shard(tmp_path / f"{k}.svm", 1) for k in range(2)]
+
+    def replace(*_: Any) -> None:
+        new = tmp_path / "new"
+        shard(new, 2)
+        new.rename(names[1])
+
+    from novikoff.cluster import rounds
+
+    before, turns = rounds._Rounds.next, []
+
+    def following(self: Any, message: bytes, *, more: bool) -> Any:
+        turn = before(self, message, more=more)
+        turns.append(turn)
+        if len(turns) == 1:
+            replace()
+        return turn
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounds._Rounds, "next", following)
+        with pytest.raises(InputError, match=r"1\.svm: the file has changed"):
+            DistributedLearner(Perceptron(), rounds=3).fit(names)
+    turns.clear()
+    DistributedLearner(Perceptron(), rounds=3).fit(names)  # left as they are, they are fine
+
+
+def test_fingerprints_of_other_machines_are_compared_by_content(tmp_path: Path) -> None:
+    one, other = (shard(tmp_path / f"{k}.svm", 1) for k in range(2))
+    first, second = (File(name, Options()).fingerprint() for name in (one, other))
+    assert first is not None
+    assert second is not None
+    assert not first.matches(second)  # another file on the same machine
+    assert first.matches(second._replace(host="elsewhere"))
+    assert not first.matches(second._replace(host="elsewhere", digest="0"))
