@@ -429,6 +429,10 @@ def records(content: bytes, delimiter: bytes) -> Iterator[tuple[int, int, bytes,
         at = end
 
 
+REFUSED_BYTES = bytes(byte for byte in range(32) if byte not in b"\t\n")
+"""Bytes that lines of svmlight and VW must not contain, but for a carriage return at their end."""
+
+
 def expected_lines(content: bytes, kind: str, fmt: Format) -> set[int]:
     """The numbers of the lines that must be examples or problems."""
     if isinstance(fmt, Csv):
@@ -440,10 +444,12 @@ def expected_lines(content: bytes, kind: str, fmt: Format) -> set[int]:
                 found.add(seen)
         return found
     lines = content.split(b"\n")[:-1]
+    refused = {"svmlight": REFUSED_BYTES, "vw": REFUSED_BYTES, "text": b"\0"}.get(kind, b"")
+    bad = {k for k, line in enumerate(lines) if set(line.removesuffix(b"\r")) & set(refused)}
     if kind == "svmlight":
         lines = [line.partition(b"#")[0] for line in lines]
     blank = b"\t\r " if kind == "jsonl" else bytes(range(33))
-    return {k for k, line in enumerate(lines) if line.strip(blank)}
+    return bad | {k for k, line in enumerate(lines) if line.strip(blank)}
 
 
 def expected_end(content: bytes, fmt: Format) -> int:

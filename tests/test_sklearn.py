@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import wraps
 from typing import Any
 
@@ -87,7 +88,7 @@ def expected_failures(model: Any) -> dict[str, str]:
         return train | {"check_classifiers_classes": NO_CLOUDS}
     if isinstance(model, SqueezedElimination | SqueezedWinnow):
         return train | WEIGHTS
-    if "sample_weight" in type(model).fit.__code__.co_varnames:
+    if "sample_weight" in inspect.signature(type(model).fit).parameters:
         return WEIGHTS
     return {}
 
