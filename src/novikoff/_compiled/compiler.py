@@ -85,7 +85,7 @@ class Codegen(codegen.AOTCPUCodegen):
     _library_class = Library
 
     def __init__(self, level: str) -> None:
-        self._features = ",".join(f"+{feature}" for feature in LEVELS[level].features)
+        self._features = ",".join([*(f"+{feature}" for feature in LEVELS[level].features), *LEVELS[level].tuning])
         super().__init__("novikoff", cpu_name=LEVELS[level].cpu)
 
     def _customize_tm_features(self) -> str:

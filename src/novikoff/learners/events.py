@@ -28,6 +28,8 @@ ndarray: Any = None
 class OneByOne(Linear):
     """A learner that also takes single examples. Abstract."""
 
+    has_fast_path = True
+    """Whether `learn_one` uses the lane after the first example."""
     _lane: Lane | None = None
     _arrays: Any = None
     """While there is a lane, what an array needs: the step, its block, the precision, the signs of the labels, and what
@@ -115,6 +117,8 @@ class OneByOne(Linear):
             self._close_lane()
             raise why_refused(self, state, x)
         self._state = state
+        if not self.has_fast_path:
+            return
         lane = self._refreshed_lane(state)
         self._arrays = (lane.dense, lane.block, lane.kind, lane.signs, lane.rest())
         self._dicts = None if has_raw_dicts(state) else lane.for_dicts()

@@ -174,6 +174,7 @@ class VotedPerceptron(OneByOne):
     """
 
     learns_sparse_only = scores_sparse_only = True
+    has_fast_path = False  # a mistake may need more room
 
     def __init__(
         self,
@@ -214,7 +215,7 @@ class VotedPerceptron(OneByOne):
 
     @lock_free  # what it calls takes the lock
     def learn_one(self, x: Any, y: Any) -> VotedPerceptron:
-        """Learns one example, as every learner does; not in the fast lane, for it may need room for a mistake."""
+        """Learns one example, as every learner does."""
         self._learn_unusual(x, y)
         return self
 
