@@ -39,7 +39,11 @@ def response_head(status: int, media: str, headers: Headers) -> bytes:
 
 
 def write_response(cycle: Any, head: bytes, body: bytes) -> bool:
-    """Write head and body at once; return False where the ASGI interface must be used instead."""
+    """Write head and body at once; return False where the ASGI interface must be used instead.
+
+    ASGI sends them in two messages, which uvicorn writes one after the other. One client, predict, in µs, 30 rounds in
+    turns on two shared cores: p50 210 with this function and 249 without, p99 (median of rounds) 429 and 966.
+    """
     if cycle.response_started or cycle.disconnected or cycle.flow.write_paused or cycle.scope["method"] == "HEAD":
         return False
     cycle.response_started = cycle.response_complete = True

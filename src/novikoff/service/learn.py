@@ -151,7 +151,7 @@ class LearnService:
         entry = LearnEntry(stream.id, body, lines, time.time(), predictions, answers, key)
         task = asyncio.create_task(self._commit(entry, late, share, chain))
         task.add_done_callback(_retrieve_exception)
-        stream.busy |= dict.fromkeys([*late, *([key[0]] if key is not None else [])], task)
+        stream.busy |= dict.fromkeys(_busy_names(entry, late), task)
         return task
 
     async def _commit(self, entry: LearnEntry, late: LateLabels, share: Share, chain: JobChain | None) -> Outcome:
@@ -176,7 +176,7 @@ class LearnService:
             raise
         finally:
             stream.admission.end(share)
-            stream.end_busy(asyncio.current_task())
+            stream.end_busy(_busy_names(entry, late), asyncio.current_task())
         if late:
             self._settle(late, set(outcome.left_out))
         return outcome
@@ -210,6 +210,11 @@ class LearnService:
 
 def key_reused() -> Refused:
     return Refused("This Idempotency-Key was used for another body: a new request needs a new key.", "key-reused")
+
+
+def _busy_names(entry: LearnEntry, late: LateLabels) -> list[str]:
+    """Return the ids and the key that no other request may use while an entry is on its way."""
+    return [*late] if entry.key is None else [*late, entry.key[0]]
 
 
 def _retrieve_exception(task: asyncio.Task[Outcome]) -> None:

@@ -89,6 +89,8 @@ class RequestContext:
     required_scope: str | None = None
     max_body: int | None = None
     """Bytes; None for streams."""
+    counts_body = False
+    """Whether `receive` checks each piece of the body: it is a stream, or its size was not announced."""
     status = 0
     code: str | None = None
     """The error of the middleware that refused the request."""
@@ -190,25 +192,36 @@ class ContextMiddleware:
                 _write_audit(security.audit, context, status)
 
 
-class SameOriginMiddleware:
-    """Refuses ambiguous headers, and requests that a page of another site makes a browser send."""
+class CheckMiddleware:
+    """Base of middleware that answers a request with an error or passes it on."""
 
-    def __init__(self, app: ASGIApp, security: Security, *, route: str, public: bool) -> None:
-        self.app, self.security, self._route, self._public = app, security, route, public
-        self._hosts: dict[bytes, bool] = {}
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         context: RequestContext = scope["context"]
-        context.route = self._route
-        error = self._check(scope, context.headers)
+        error = self.check(context)
         if error is None:
-            await self.app(scope, receive, send)
+            await self.app(scope, context.receive if context.counts_body else receive, send)
         else:
             await context.reject(error)
 
-    def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> Error | None:
-        if len(headers) != len(scope["headers"]):
-            names = [name for name, _ in scope["headers"]]
+    def check(self, context: RequestContext) -> Error | None:
+        raise NotImplementedError
+
+
+class SameOriginMiddleware(CheckMiddleware):
+    """Refuses ambiguous headers, and requests that a page of another site makes a browser send."""
+
+    def __init__(self, app: ASGIApp, security: Security, *, route: str, public: bool) -> None:
+        super().__init__(app)
+        self.security, self._route, self._public = security, route, public
+        self._hosts: dict[bytes, bool] = {}
+
+    def check(self, context: RequestContext) -> Error | None:
+        context.route, headers, received = self._route, context.headers, context.scope["headers"]
+        if len(headers) != len(received):
+            names = [name for name, _ in received]
             if any(names.count(name) > 1 for name in SINGLE_HEADERS):
                 return REPEATED_HEADER
         host, origin = headers.get(b"host"), headers.get(b"origin")
@@ -260,50 +273,46 @@ class AuthMiddleware:
         await self.app(scope, receive, send)
 
 
-class RateLimitMiddleware:
+class RateLimitMiddleware(CheckMiddleware):
     """A token bucket for each client: a token, or an address where there is none."""
 
     def __init__(self, app: ASGIApp, rates: Rates) -> None:
-        self.app, self._rates = app, rates
+        super().__init__(app)
+        self._rates = rates
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        context: RequestContext = scope["context"]
+    def check(self, context: RequestContext) -> Error | None:
         client = context.grant.id if context.grant is not None else neighbourhood(context.address)
         wait = self._rates.wait(client, time.monotonic())
-        if wait > 0:
-            seconds = max(1, math.ceil(wait))
-            retry = ((b"retry-after", b"%d" % seconds),)
-            await context.reject(Error(429, "too-often", f"These are too many requests: wait {seconds} s.", retry))
-        else:
-            await self.app(scope, receive, send)
+        if wait <= 0:
+            return None
+        seconds = max(1, math.ceil(wait))
+        retry = ((b"retry-after", b"%d" % seconds),)
+        return Error(429, "too-often", f"These are too many requests: wait {seconds} s.", retry)
 
 
-class ScopeMiddleware:
+class ScopeMiddleware(CheckMiddleware):
     """Authorization: refuses requests without a valid token, or with one that lacks the scope of the route."""
 
     def __init__(self, app: ASGIApp, scope: str | None) -> None:
         """`scope` None: any valid token will do."""
-        self.app, self._required = app, scope
+        super().__init__(app)
+        self._required = scope
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        context: RequestContext = scope["context"]
-        context.required_scope = self._required
-        context.model = scope.get("path_params", {}).get("name")
-        error, grant = context.denied, context.grant
-        if error is None and grant is not None and self._required is not None and self._required not in grant.scopes:
-            has = ", ".join(sorted(grant.scopes))
-            error = Error(403, "scope", f"This needs a token with {self._required}, but {grant.name} has {has}.")
-        if error is None:
-            await self.app(scope, receive, send)
-        else:
-            await context.reject(error)
+    def check(self, context: RequestContext) -> Error | None:
+        context.required_scope = required = self._required
+        context.model = context.scope.get("path_params", {}).get("name")
+        grant = context.grant
+        if context.denied is not None or grant is None or required is None or required in grant.scopes:
+            return context.denied
+        has = ", ".join(sorted(grant.scopes))
+        return Error(403, "scope", f"This needs a token with {required}, but {grant.name} has {has}.")
 
 
-class BodyMiddleware:
+class BodyMiddleware(CheckMiddleware):
     """Refuses bodies of another media type, or larger than the limit of their media type."""
 
     def __init__(self, app: ASGIApp, limits: Limits, media_types: Iterable[str]) -> None:
-        self.app = app
+        super().__init__(app)
         self._max_bytes = {JSON: limits.body, FILE: limits.upload, NDJSON: None}
         self._media_types = tuple(media_types)
         self._spellings = {  # what clients usually send; media_type parses other spellings
@@ -312,17 +321,7 @@ class BodyMiddleware:
             for end in ("", "; charset=utf-8", ";charset=utf-8")
         }
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        context: RequestContext = scope["context"]
-        error = self._check(context)
-        if error is not None:
-            await context.reject(error)
-        elif context.media is not None and (context.max_body is None or b"content-length" not in context.headers):
-            await self.app(scope, context.receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-    def _check(self, context: RequestContext) -> Error | None:
+    def check(self, context: RequestContext) -> Error | None:
         headers = context.headers
         length, kind = headers.get(b"content-length"), headers.get(b"content-type")
         if not self._media_types:
@@ -336,22 +335,22 @@ class BodyMiddleware:
             return ENCODED_BODY
         context.media = media
         context.max_body = limit = self._max_bytes[media]
-        if limit is not None and length is not None and (len(length) > 18 or int(length) > limit):
+        if limit is None or length is None:
+            context.counts_body = True
+        elif len(length) > 18 or int(length) > limit:
             return _too_large(limit)
         return None
 
 
-class ConcurrencyMiddleware:
+class ConcurrencyMiddleware(CheckMiddleware):
     """Refuses requests beyond the number that may be under way; those to public paths are always answered."""
 
     def __init__(self, app: ASGIApp, security: Security) -> None:
-        self.app, self.security = app, security
+        super().__init__(app)
+        self.security = security
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.security.active > self.security.limits.concurrent > 0:
-            await scope["context"].reject(BUSY)
-        else:
-            await self.app(scope, receive, send)
+    def check(self, context: RequestContext) -> Error | None:
+        return BUSY if self.security.active > self.security.limits.concurrent > 0 else None
 
 
 def media_type(header: bytes, accepted: Iterable[str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,10 +101,11 @@ class Stream:
         while used := [users[name] for name in names for users in (self.busy, self.held) if name in users]:
             await asyncio.wait(used)
 
-    def end_busy(self, task: asyncio.Task[Any] | None) -> None:
-        """Free the keys and ids of a task."""
-        for name in [name for name, user in self.busy.items() if user is task]:
-            del self.busy[name]
+    def end_busy(self, names: Iterable[str], task: asyncio.Task[Any] | None) -> None:
+        """Free the keys and ids that a task uses."""
+        for name in names:
+            if self.busy.get(name) is task:
+                del self.busy[name]
 
     def remember(self, key: str, about: Key) -> None:
         """The latest come last, so that the oldest are found first."""
