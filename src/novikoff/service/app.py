@@ -37,6 +37,7 @@ from novikoff.service.protocol import (
     LedgerPage,
     Models,
     Point,
+    Progress,
 )
 from novikoff.service.router import build_router
 from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, ROUTES, TEXT
@@ -138,7 +139,7 @@ class App:
         """Yield a line after each block, and the summary or the error as the last line."""
         try:
             async for line in applied:
-                yield encode({"lines": line, "examples": stream.total.examples}) + b"\n"
+                yield encode(Progress(line, stream.total.examples)) + b"\n"
             yield encode(self._summary(stream)) + b"\n"
         except (Refused, DiskFull) as problem:
             problem.learned = stream.total.examples

@@ -168,6 +168,9 @@ class ContextMiddleware:
         self._headers: Headers = (*API_HEADERS, TLS) if security.tls else API_HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -185,6 +188,8 @@ class ContextMiddleware:
                 await context.reject(FAILURE)
         finally:
             security.active -= 1
+            del scope["context"]  # reference cycles: without them a request needs no garbage collection
+            scope.pop(CYCLE, None)
             status = context.status or (408 if LATE in scope else CLIENT_CLOSED_REQUEST)
             if security.observe is not None:
                 security.observe(context.route, status, time.perf_counter() - start)

@@ -139,6 +139,13 @@ class Learned(Struct):
     refused: dict[str, int] | UnsetType = UNSET
 
 
+class Progress(Struct):
+    """How far a stream of lines is durable and learned."""
+
+    lines: int
+    examples: int
+
+
 class Pending(Struct):
     """Late labels: how many predictions wait, and what became of the others since the server was started."""
 
