@@ -19,12 +19,12 @@ import uvicorn
 from novikoff.errors import InputError
 from novikoff.service.app import App
 from novikoff.service.audit import Audit
-from novikoff.service.connection import connections
-from novikoff.service.gate import Gate
 from novikoff.service.house import House
+from novikoff.service.http_protocol import build_protocol
 from novikoff.service.keeping import Keeping
 from novikoff.service.limits import Limits
 from novikoff.service.metrics import Metrics
+from novikoff.service.middleware import Security
 from novikoff.service.opening import locked, opened, prepare
 from novikoff.service.served import compile_lines
 from novikoff.service.tokens import Tokens
@@ -68,7 +68,7 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, s
     url = f"{'https' if tls else 'http'}://{_host(address.host)}:{taken.getsockname()[1]}"
 
     @contextlib.asynccontextmanager
-    async def life(app: Any) -> AsyncIterator[None]:
+    async def lifespan(app: Any) -> AsyncIterator[None]:
         house.start()
         keeping = Keeping(house)
         task = asyncio.create_task(keeping.run())
@@ -83,19 +83,11 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, s
         await house.stop()
         audit.close()
 
-    app = App(house, numbers, tokens.closed)
-    gate = Gate(
-        app.asgi(life),
-        tokens=tokens,
-        limits=house.limits,
-        audit=audit,
-        observe=numbers.observe,
-        loopback=loopback,
-        tls=tls,
-    )
+    security = Security(tokens, house.limits, loopback, audit, numbers.observe, tls)
+    app = App(house, numbers, security)
     config = uvicorn.Config(
-        gate,
-        http=connections(house.limits),
+        app.build(lifespan),
+        http=build_protocol(house.limits),
         loop="uvloop",
         ws="none",
         log_config=None,
