@@ -174,8 +174,10 @@ def others() -> None:
                     model.fit(form, y).predict(form)
                 except InputError:
                     model.fit(form, two).predict(form)
+                if isinstance(model, MultilayerPerceptron):
+                    model.partial_fit(form, y)
             AdaBoost(rounds=3).fit(form, two).predict(form)
-            for method in ("random-stopping", "controlled-testing", "longest-survivor", "penalised", "average"):
+            for method in ("random-stopping", "controlled-testing", "longest-survivor", "penalised", "average", "vote"):
                 OnlineToBatch(Perceptron(), method=method).fit(form, two).predict(form)
             for inner in (Perceptron(), Perceptron(average=True), SGD(), AROW()):
                 try:

@@ -203,6 +203,11 @@ def compiled_reader(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
     return Plain(function) if DISABLED else Compiled(function, reader=True)
 
 
+def compiled_brief_reader(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+    """Mark a function that is both short and a reader."""
+    return Plain(function) if DISABLED else Compiled(function, reader=True, nogil=False)
+
+
 def compiled_apart(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
     """… one that is large and seldom called: a copy in each place would cost more time to compile than it saves."""
     return Plain(function) if DISABLED else Compiled(function, forceinline=False)

@@ -85,8 +85,9 @@ def format_size(size: int) -> str:
 
 
 def read_machine_memory(root: str = "/") -> int | None:
-    """Return the smallest of the machine's memory, what of it is available, and the limits of the control group that
-    this process is in; None where the system does not say."""
+    """Return the smaller of the machine's memory and the limits of the control group that this process is in; None
+    where the system does not say. What is available at the moment does not count: a model that was served yesterday is
+    served today."""
     found = [*_read_meminfo(root), *_read_cgroup_limits(root)]
     return min(found, default=None)
 
@@ -94,7 +95,7 @@ def read_machine_memory(root: str = "/") -> int | None:
 def _read_meminfo(root: str) -> Iterator[int]:
     for line in _read(os.path.join(root, "proc/meminfo")).splitlines():
         name, _, rest = line.partition(":")
-        if name in ("MemTotal", "MemAvailable") and rest.split()[:1]:
+        if name == "MemTotal" and rest.split()[:1]:
             yield int(rest.split()[0]) * 1024
 
 

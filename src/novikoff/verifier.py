@@ -98,8 +98,7 @@ def check_labels(listed: Any, *, optional: bool) -> list[Any]:
     labels = check_list("labels", listed)
     known = [label for label in labels if not (optional and label is None)]
     for label in known:
-        number = isinstance(label, int) and -(2**63) <= label < 2**63
-        if not number and not isinstance(label, str):
+        if not isinstance(label, int | str):
             raise SchemaError("each label", "a whole number, a text or a truth value", shorten(label))
     if len(set(known)) != len(known):
         raise SchemaError("labels", "distinct", shorten(known))

@@ -245,7 +245,7 @@ def kept_from(rows: Sparse, width: int, *, panels: bool) -> Kept:
     return kept
 
 
-@compiled
+@compiled_reader
 def read_row(kept: Kept, q: int, begin: int, indices: NDArray[np.uint32], values: NDArray[np.floating]) -> None:
     """The terms of example q, written from `begin` on."""
     if len(kept.table) > 0:

@@ -20,6 +20,8 @@ class Estimator:
 
     __slots__ = ("__dict__", "__weakref__", "_model_lock")  # the lock is no attribute that scikit-learn finds
 
+    not_copied: ClassVar[tuple[str, ...]] = ()
+    """Attributes that copies and pickles leave out: fast paths, which are made again when they are needed."""
     multi_class: ClassVar[bool] = False
     """Whether it takes more than two classes, for scikit-learn."""
 
@@ -35,14 +37,24 @@ class Estimator:
         wrap_methods(cls)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what copies and pickles hold: not the lock."""
-        return dict(self.__dict__)
+        """Return what a pickle holds: a snapshot without the lock, since another thread may learn while it is
+        written."""
+        return self._snapshot({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         memo[id(self)] = model = type(self).__new__(type(self))
-        with sharing(self):
-            model.__dict__.update(copy.deepcopy(self.__getstate__(), memo))
+        model.__dict__.update(self._snapshot(memo))
         return model
+
+    def __copy__(self) -> Self:
+        """Return a deep copy: two models with locks of their own must not share what is learned."""
+        return copy.deepcopy(self)
+
+    def _snapshot(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """Return a deep copy of all attributes but the fast paths, taken while no thread learns."""
+        with sharing(self):
+            kept = {name: value for name, value in self.__dict__.items() if name not in self.not_copied}
+            return copy.deepcopy(kept, memo)
 
     def _close_fast_path(self, learns: bool) -> None:
         """Make the fast paths for single examples refuse them: that for learning, and if `learns` all others."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.learners.lane import Lane
-from novikoff.learners.learner import TIES
+from novikoff.learners.learner import TIES, check_writeable
 from novikoff.learners.linear import Linear
 from novikoff.learners.model_lock import lock_free
 from novikoff.learners.one_example import first_state, known_terms, new_array, new_terms, row_of, why_refused
@@ -19,8 +19,6 @@ from novikoff.parts import loop
 from novikoff.parts.geometry import read_weights
 from novikoff.stream.rows import Dense
 
-_LANES = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_asked_encoded", "_met")
-
 ndarray: Any = None
 """NumPy's, by a name of its own, by which it is found sooner; set when the first example is learned."""
 
@@ -28,6 +26,7 @@ ndarray: Any = None
 class OneByOne(Linear):
     """A learner that also takes single examples. Abstract."""
 
+    not_copied = ("_lane", "_arrays", "_dicts", "_score_lane", "_asked", "_asked_encoded", "_met")
     has_fast_path = True
     """Whether `learn_one` uses the lane after the first example."""
     _lane: Lane | None = None
@@ -43,9 +42,6 @@ class OneByOne(Linear):
     """The same for raw rows that are encoded, of models whose dicts are raw rows."""
     _met = False
     """Whether an example was predicted since the last batch: the lane is not made for one alone."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _LANES}
 
     def set_params(self, **params: Any) -> Self:
         self._close_lane()
@@ -99,12 +95,15 @@ class OneByOne(Linear):
         """The way around: takes everything, says what is wrong, and leaves the lane ready for more of the same."""
         global ndarray  # noqa: PLW0603 - files are learned without NumPy
         ndarray = np.ndarray
+        if self._lane is not None and self._lane.is_abandoned():
+            self._close_lane()
         state = self._state
         if state is None:
             state = first_state(self, x)
         elif state.reading is not None:
             x = encode_one(state, x)
         self._goes_on(state)
+        check_writeable(state)
         before = state.features, len(state.labels), state.names is not None
         try:
             taken = self._learn_array(state, x, y) if isinstance(x, np.ndarray) else self._learn_terms(state, x, y)

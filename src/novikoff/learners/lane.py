@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import np
-from novikoff._dicts import OCCUPIED, Terms, desk, reader, terms_of
+from novikoff._dicts import OCCUPIED, WAITS, Terms, desk, reader, terms_of
 from novikoff._jit import DISABLED, Like
 from novikoff._machine import pack
 from novikoff.learners.state import State
@@ -108,6 +108,11 @@ class Lane:
         start = self.features_at + 1
         block[start : start + len(self.own_words)] = self.own_words
         return block
+
+    def is_abandoned(self) -> bool:
+        """Whether the shared buffers hold an example that was not learned: an interrupt may have come in between. A
+        thread that is about to learn it finds its block closed, and learns under the lock."""
+        return bool(self.desk[WAITS] > 0)
 
     def close(self) -> None:
         """Make both steps answer UNUSUAL, also to threads that are about to call them."""

@@ -262,6 +262,7 @@ class Learner(Fitted[State], ABC):
                 state.reading = batch.reading
             else:
                 self._goes_on(old)
+                check_writeable(old)
                 if raw is None:
                     self._same_features(batch)
                 else:
@@ -531,6 +532,15 @@ class Learner(Fitted[State], ABC):
             chosen = passes == number
             found[chosen] = permutation(record["seed"], number, rows)[places[chosen]]
         return found
+
+
+def check_writeable(state: State) -> None:
+    """Raise InputError for a model whose arrays can't be changed."""
+    flags = getattr(getattr(state.geometry, "slots", None), "flags", None)
+    if flags is not None and not flags.writeable:
+        raise InputError(
+            "The arrays of this model are read-only, so it can predict but not learn: load it without mmap_mode."
+        )
 
 
 def _named(state: State, column: int) -> str:

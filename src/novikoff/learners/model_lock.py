@@ -86,7 +86,7 @@ class ModelLock:
     def leave(self, model: Any) -> None:
         """Undo `enter`."""
         with self.alone:
-            del self.readers[threading.get_ident()]
+            self.readers.pop(threading.get_ident(), None)
             if not self.readers:
                 model._open_fast_path()
                 if self.waiting:
@@ -156,8 +156,8 @@ def hold_shared(method: F) -> F:
         lock = self._model_lock
         if lock.is_held():
             return method(self, *args, **kwargs)
-        lock.enter(self)
         try:
+            lock.enter(self)
             return method(self, *args, **kwargs)
         finally:
             lock.leave(self)
@@ -172,8 +172,8 @@ def sharing(model: Any) -> Iterator[None]:
     if lock.is_held():
         yield
         return
-    lock.enter(model)
     try:
+        lock.enter(model)
         yield
     finally:
         lock.leave(model)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
+from novikoff._jit import compiled, compiled_reader
 from novikoff.ledger import EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
 from novikoff.parts.geometry import limit
 from novikoff.parts.network import GATHERED, KNOWN, NEW, STEPS, TOUCHED, Desk, Network, backward, error_of, forward
@@ -164,7 +164,7 @@ def learn_network(
     return len(classes)
 
 
-@compiled
+@compiled_reader
 def judge_network(
     net: Network, rows: Rows, slots: int, known: int, tidy: bool, desk: Desk, out: NDArray[np.float64]
 ) -> int:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._jit import compiled, compiled_apart, generic
+from novikoff._jit import compiled, compiled_apart, compiled_reader, generic
 from novikoff._machine import ask, element
 from novikoff.schema import (
     FEATURES,
@@ -273,7 +273,7 @@ def record_sample(moments: Moments, rows: Rows, times: NDArray[np.int64], slots:
 # --- Files, and larger tables ---
 
 
-@compiled
+@compiled_reader
 def export(
     moments: Moments,
     columns: NDArray[np.uint32],

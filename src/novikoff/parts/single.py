@@ -10,7 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._jit import compiled, compiled_brief
+from novikoff._jit import compiled, compiled_brief_reader
 from novikoff._machine import dense_sums, unpacked
 from novikoff.ledger import EXAMPLES, Book
 from novikoff.parts.geometry import limit, read, read_constant
@@ -71,7 +71,7 @@ def gather(
     return dot + asked.geometry.bias * weights[0]
 
 
-@compiled_brief
+@compiled_brief_reader
 def score_one(
     block: Any, like: Any, indices: NDArray[np.uint32], values: NDArray[np.floating], weights: NDArray[np.float64]
 ) -> float:

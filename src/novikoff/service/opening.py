@@ -81,9 +81,11 @@ def prepare(folder: Path) -> None:
 def _make_private(folder: Path) -> None:
     """Files that others could read, from a backup by an earlier version or a plain copy, become their owner's alone."""
     for path in [folder / checkpoint.FOLDER, *folder.glob(f"{FILE}*"), *(folder / checkpoint.FOLDER).iterdir()]:
-        mode = path.stat().st_mode
-        if mode & 0o077:
-            path.chmod(mode & 0o700)
+        # A running server may just have replaced the file; another user's file is that user's to protect.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            mode = path.stat().st_mode
+            if mode & 0o077:
+                path.chmod(mode & 0o700)
 
 
 def locked(folder: Path) -> int:

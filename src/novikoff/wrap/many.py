@@ -6,6 +6,7 @@ theorems hold; everything else is here. The learner inside gives rule, geometry 
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Collection
 from typing import Any, ClassVar, Self
@@ -44,6 +45,7 @@ MORE_SCHEMA = Schema({"two_class_examples": Array("int64", 1, checks=[Between(0,
 class Many(Stack, Classed):
     """Abstract: see the schemes beside this file."""
 
+    not_copied = ("_lane", "_met")
     shows_weights = True
     _lane: OneLane | None = None
     _met = False
@@ -360,7 +362,7 @@ class Many(Stack, Classed):
         """
         lock = self._model_lock
         with lock.alone:  # as `hold_alone` does, at less cost: there is no fast path to close
-            if lock.readers:
+            if lock.readers and threading.get_ident() not in lock.readers:
                 lock.wait_for_readers()
             if self._plainly_told and self._state is not None:
                 lane = self._fresh_lane()
@@ -374,9 +376,6 @@ class Many(Stack, Classed):
         super().__init_subclass__(**more)
         ways = (cls._take is Many._take, cls._wants is Many._wants, cls._told_one is Many._told_one)
         cls._plainly_told = all(ways)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_lane", "_met")}
 
     # --- What was learned ---
 
