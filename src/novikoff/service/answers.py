@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
+import logging
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -14,6 +13,8 @@ from novikoff.service.lessons import Refused
 from novikoff.service.protocol import Problem
 from novikoff.service.routes import JSON
 from novikoff.service.writer import DiskFull
+
+log = logging.getLogger("novikoff.service")
 
 
 def refusal(status: int, code: str, sentence: str, learned: int | None = None) -> Response:
@@ -35,7 +36,7 @@ def failure(problem: Exception) -> Response:
     elif isinstance(problem, MemoryError):
         status, code, sentence = 507, "memory-full", "There is not enough memory for this."
     else:
-        traceback.print_exception(problem, file=sys.stderr)
+        log.error("a request failed", exc_info=problem)
     return refusal(status, code, sentence)
 
 

@@ -11,8 +11,11 @@ import asyncio
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from novikoff.service.at_once import CYCLE, head
+from novikoff.service.client_limits import BodyRate, ConnectionLimit
 from novikoff.service.limits import Limits
+from novikoff.service.rate import neighbourhood
 from novikoff.service.refusal import PRIVATE, Refusal
+from novikoff.service.routes import NDJSON
 from novikoff.service.visit import LATE, LEFT
 
 EVERY = 0.5
@@ -23,6 +26,7 @@ HALF = Refusal(400, "incomplete-request", "The request ended before it was compl
 LARGE_HEAD = Refusal(431, "head-too-large", "The head of the request is too large: the connection is closed.")
 SLOW_HEAD = Refusal(408, "slow-head", "The head of the request took too long: the connection is closed.")
 SLOW_BODY = Refusal(408, "slow-body", "The next piece of the body took too long: the connection is closed.")
+LOW_RATE = Refusal(408, "slow-body", "The body comes too slowly: the connection is closed.")
 CROWD = Refusal(503, "too-many-connections", "There are too many connections: try again.", ((b"retry-after", b"1"),))
 
 
@@ -83,6 +87,7 @@ class Connection(HttpToolsProtocol):
         self.in_head = self.begun = False
         self.fed = self.understood = 0
         self.since = self.loop.time()
+        self.rate = BodyRate(self.since, self.limits.body_rate_seconds, self.limits.body_rate)
         super().on_headers_complete()
         self.scope[CYCLE] = self.cycle  # type: ignore[literal-required]
 
@@ -92,6 +97,7 @@ class Connection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self.fed = 0
+        self.rate.receive(len(body))
         if self.cycle.response_complete:
             self.thrown_away += len(body)
             if self.thrown_away > self.limits.body:  # the client has had time to see its answer
@@ -165,11 +171,22 @@ class Connection(HttpToolsProtocol):
         elif not cycle.response_complete:
             if cycle.more_body and self.flow.read_paused:
                 self.since = now  # it is for the app to fetch what has come
+                self.rate.pause(now)
+                return
+            self.rate.resume(now)
+            if cycle.more_body and self._is_too_slow(now):
+                cycle.scope[LATE] = True  # type: ignore[literal-required]
+                self.dismiss(LOW_RATE)
             elif cycle.more_body and limits.body_seconds and waited > limits.body_seconds:
                 cycle.scope[LATE] = True  # type: ignore[literal-required]
                 self.dismiss(SLOW_BODY)
         elif limits.body_seconds and waited > limits.body_seconds and self.timeout_keep_alive_task is None:
             self.transport.close()  # the rest of a body that nobody wants, or empty lines
+
+    def _is_too_slow(self, now: float) -> bool:
+        """Return whether the body is below the minimum rate. Streams of lines may be as slow as their source."""
+        visit = self.cycle.scope.get("visit")
+        return getattr(visit, "media", None) != NDJSON and self.rate.is_too_slow(now)
 
 
 class Watch:
@@ -177,19 +194,30 @@ class Watch:
 
     def __init__(self, limits: Limits) -> None:
         self.most = limits.concurrent + limits.concurrent // 2
+        self.clients = ConnectionLimit(limits.client_connections)
         self.connections: set[Connection] = set()
         self._next: asyncio.TimerHandle | None = None
 
     def greet(self, newcomer: Connection) -> None:
-        if self.most and len(self.connections) >= self.most:
-            waiting = [one for one in self.connections if one.in_head]
-            (min(waiting, key=lambda one: one.since) if waiting else newcomer).dismiss(CROWD)
+        peer, crowd = newcomer.client, None
+        client = neighbourhood(peer[0]) if peer else None
+        if client is not None and not self.clients.open(peer, client):
+            crowd = [one for one in self.connections if self.clients.owner(one.client) == client]
+        elif self.most and len(self.connections) >= self.most:
+            crowd = list(self.connections)
+        if crowd is not None:
+            leaving = min((one for one in crowd if one.in_head), key=lambda one: one.since, default=newcomer)
+            leaving.dismiss(CROWD)
+            self.clients.close(leaving.client)
+            if client is not None and leaving is not newcomer and self.clients.owner(peer) is None:
+                self.clients.open(peer, client)
         self.connections.add(newcomer)
         if self._next is None:
             self._next = newcomer.loop.call_later(EVERY, self._look, newcomer.loop)
 
     def left(self, connection: Connection) -> None:
         self.connections.discard(connection)
+        self.clients.close(connection.client)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()

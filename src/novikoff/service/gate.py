@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 
 from novikoff.service.audit import Audit
+from novikoff.service.client_limits import CURRENT_CLIENT, ConcurrencyLimit, ConnectionLimit
 from novikoff.service.limits import Limits
 from novikoff.service.origin import is_loopback, same_site
 from novikoff.service.rate import Rates, neighbourhood
@@ -44,6 +45,18 @@ NOWHERE = Refusal(404, "no-such-path", "There is nothing at this path: see /v1/o
 CROWD = Refusal(
     503, "too-many-requests-at-once", "Too many requests are under way: try again.", ((b"retry-after", b"1"),)
 )
+CLIENT_CROWD = Refusal(
+    429,
+    "too-many-requests-of-client",
+    "This client has too many requests under way: wait until some of them have ended.",
+    ((b"retry-after", b"1"),),
+)
+CLIENT_CONNECTIONS = Refusal(
+    429,
+    "too-many-connections-of-client",
+    "This client has too many open connections: close some of them.",
+    ((b"retry-after", b"1"), (b"connection", b"close")),
+)
 FAILURE = Refusal(500, "failure", "The service failed at this request: it is a mistake of the service, see its log.")
 NO_BODY = Refusal(400, "body-not-wanted", "This request takes no body: send none.")
 PACKED = Refusal(415, "packed", "Bodies are taken as they are: send them without a Content-Encoding.")
@@ -65,6 +78,7 @@ class Gate:
         audit: Audit | None = None,
         observe: Observe | None = None,
         tls: bool = False,
+        connections: ConnectionLimit | None = None,
         routes: Iterable[Route] = ROUTES,
         pages: dict[str, str] = OPEN,
     ) -> None:
@@ -72,6 +86,7 @@ class Gate:
         self._audit, self._observe = audit, observe
         self._table = Table(routes, pages)
         self._rates = Rates(limits.rate) if limits.rate else None
+        self.clients, self._connections = ConcurrencyLimit(limits.client_requests), connections
         self._most = {JSON: limits.body, FILE: limits.upload, NDJSON: None}
         self._hosts: dict[bytes, bool] = {}
         self._pages: Headers = (*PAGES, TLS) if tls else PAGES
@@ -103,6 +118,8 @@ class Gate:
                 await visit.refuse(FAILURE)
         finally:
             self.inside -= 1
+            if visit.client is not None:
+                self.clients.release(visit.client)
             status = visit.status or (408 if LATE in scope else GONE)
             if self._observe is not None:
                 self._observe(visit.name, status, time.perf_counter() - start)
@@ -126,7 +143,17 @@ class Gate:
             or self._foreign(headers, found, free)
             or self._stranger(scope, headers, found, visit, free)
             or (self._burden(headers, found, visit) if found is not None else _nothing_there(methods))
+            or self._client_crowd(scope, visit)
         )
+
+    def _client_crowd(self, scope: Scope, visit: Visit) -> Refusal | None:
+        """Take one of the client's slots; it is given back when the request has ended."""
+        if visit.scope is not None:
+            client = _who(scope, visit)
+            if not self.clients.acquire(client):
+                return CLIENT_CROWD
+            visit.client = client
+        return None
 
     def _foreign(self, headers: dict[bytes, bytes], found: Found | None, free: bool) -> Refusal | None:
         """A browser was made to ask: by a name that points here, or from another site."""
@@ -155,6 +182,10 @@ class Gate:
         refusal = None
         if not free and (found is None or found.scope is not None):
             refusal = self._ask_for_token(headers.get(b"authorization"), found, visit)
+        if refusal is None and visit.granted is not None and self._connections is not None:
+            peer = scope.get("client")
+            if peer is not None and not self._connections.assign(tuple(peer), visit.granted.id):
+                return CLIENT_CONNECTIONS
         if self._rates is not None:
             wait = self._rates.wait(_who(scope, visit), time.monotonic())
             if wait > 0:
@@ -166,6 +197,7 @@ class Gate:
         if not isinstance(granted, Granted):
             return Refusal(granted.status, granted.code, granted.sentence, CHALLENGE if granted.status == 401 else ())
         visit.granted = granted
+        CURRENT_CLIENT.set(granted.id)
         if found is not None and found.scope not in granted.scopes:
             has = ", ".join(sorted(granted.scopes))
             return Refusal(403, "scope", f"This needs a token with {found.scope}, but {granted.name} has {has}.")

@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from novikoff import __version__
 from novikoff.learners import name_of
 from novikoff.memory_limit import Growth, format_size
-from novikoff.service import checkpoint
+from novikoff.service import checkpoint, clock
 from novikoff.service.admission import Rest
+from novikoff.service.attribution import LabelledLine, record_model
+from novikoff.service.client_limits import CURRENT_CLIENT
 from novikoff.service.journal import Gone, Journal, NewModel, Prediction, answer_of
 from novikoff.service.journal import reader as on_disk
 from novikoff.service.lessons import Refused
@@ -94,9 +97,12 @@ class House:
         labelled: dict[str, Any] | None = None,
         key: tuple[str, Key] | None = None,
         chain: Chain | None = None,
+        places: dict[str, LabelledLine] | None = None,
     ) -> asyncio.Future[Outcome]:
-        """One entry: written, then learned. `labelled` are the predictions whose labels are in it."""
-        now, late = time.time(), labelled or {}
+        """One entry: written, then learned. `labelled` are the predictions whose labels are in it, `places` says where.
+        The entry is recorded as the data of the client whose request is handled now."""
+        client = CURRENT_CLIENT.get()
+        now, late = clock.now(), labelled or {}
         answers = [
             (name, stream.id, stream.waiting.answered[name].time, json.dumps(label)) for name, label in late.items()
         ]
@@ -105,6 +111,7 @@ class House:
 
         def do(to: Journal) -> tuple[int, int | None]:
             position = to.add(stream.id, body, lines, now)
+            to.record_source(stream.id, position, client, None if key is None else key[0], places or {})
             row = to.keep(stream.id, kept)  # what was predicted before an acknowledged lesson is as safe as that
             to.answer(answers)
             if key is not None:
@@ -223,17 +230,20 @@ class House:
             self._making.discard(name)
 
     async def _created(self, name: str, learner: Any, champion: Served | None, content: bytes | None) -> Served:
-        served = Served(name, learner, self.limits, created=time.time(), role=CHALLENGER if champion else CHAMPION)
+        served = Served(name, learner, self.limits, created=clock.now(), role=CHALLENGER if champion else CHAMPION)
         served.own = content is None
         settings = json.dumps(learner.plain_settings())
         stream = champion.stream if champion else None
         row = NewModel(name, stream, served.role, name_of(type(learner)), settings, served.created, served.own)
         uploaded = None if content is None else await asyncio.to_thread(checkpoint.laid_by, self.folder, content)
 
+        digest = None if content is None else sha256(content).hexdigest()
+
         def do(to: Journal) -> tuple[int, int, int]:
             if champion is not None and to.champion(champion.stream) != champion.id:
                 raise Refused(f"{champion.name!r} is no longer a champion.", "not-a-champion", 409)
             number, where, joined = to.add_model(row)
+            record_model(to.connection, number, __version__, served.created, digest)
             checkpoint.remove(self.folder, number)  # of a number that was given before, and taken back
             if uploaded is not None:
                 to.set_model(number, checkpoint=joined)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import msgspec
 
+from novikoff.service import clock
 from novikoff.service.admission import Share
+from novikoff.service.attribution import LabelledLine
 from novikoff.service.house import House
 from novikoff.service.lessons import RAW_FEATURES, Refused, as_line, check_features, check_label, decoded
 from novikoff.service.pending import Kept, Unlabelled
@@ -55,7 +56,7 @@ class Learning:
         await self.stream.free(*(name for name in (key, lesson.id) if isinstance(name, str)))
         if key is not None and self._was_learned(key, digest):
             return Learned(ALREADY, 0, 0, 0)
-        record = None if key is None else (key, Key(1, digest, time.time()))
+        record = None if key is None else (key, Key(1, digest, clock.now()))
         late: Late = {}
         share = Share()
         line = self.line_of(lesson, late, 0, share)
@@ -155,7 +156,8 @@ class Learning:
     ) -> asyncio.Future[Outcome]:
         self.stream.admission.begin(share)
         labelled = {name: told.label for name, told in late.items()}
-        future = self.house.learn(self.stream, body, lines, labelled=labelled, key=key, chain=chain)
+        places = {name: LabelledLine(told.at, told.kept.client) for name, told in late.items()}
+        future = self.house.learn(self.stream, body, lines, labelled=labelled, key=key, chain=chain, places=places)
         names = [*labelled, *([key[0]] if key is not None else [])]
         self.stream.busy |= dict.fromkeys(names, future)
 

@@ -4,12 +4,12 @@ stream that broke off goes on where it stopped when it is sent again."""
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from novikoff.service import clock
 from novikoff.service.admission import Share
 from novikoff.service.learning import Late, Learning, key_reused
 from novikoff.service.lessons import Refused, check_label, decoded
@@ -108,7 +108,7 @@ class Lines:
             raise problem
 
     def _write(self, looked: Looked) -> None:
-        record = None if self.key is None else (self.key, Key(self.line, self._digest.digest(), time.time()))
+        record = None if self.key is None else (self.key, Key(self.line, self._digest.digest(), clock.now()))
         future = self.learning.write(looked.body, looked.examples, looked.late, record, looked.share, self._chain)
         self._flying.append((future, self.line))
         self._last = future

@@ -23,6 +23,8 @@ class Visit:
     """The media type of the body, one of those that the route takes."""
     granted: Granted | None = None
     """Whose token came; None where none is needed."""
+    client: str | None = None
+    """Whose slot of concurrent requests this one uses."""
     scope: str | None = None
     """What the token must allow."""
     watched = False
