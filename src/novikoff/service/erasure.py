@@ -19,7 +19,7 @@ from typing import NamedTuple
 from novikoff.errors import InputError
 from novikoff.service import attribution, checkpoint, clock
 from novikoff.service.house import House
-from novikoff.service.journal import FILE, Prediction, chained, pack, pack_kept, unpack
+from novikoff.service.journal import FILE, Prediction, answer_of, chained, pack, pack_kept, unpack
 from novikoff.service.limits import Limits
 from novikoff.service.opening import locked, opened
 from novikoff.service.served import Served
@@ -239,7 +239,7 @@ def _erase_kept(house: House, found: Found, client: str | None, report: Report) 
         if len(stay) == len(kept):
             continue
         gone = {one.id for one in kept} - {one.id for one in stay}
-        report.waiting += len(gone)
+        report.waiting += sum(answer_of(on, name) is None for name in gone)  # a row stays until all are labelled
         found.predictions |= gone
         house.journal.drop_kept([number])
         if stay:
