@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import time
@@ -13,12 +14,14 @@ import pytest
 
 pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]")
 
+from novikoff import Perceptron, __version__
 from novikoff.cli.main import main
 from novikoff.errors import InputError
 from novikoff.service import attribution, journal, tokens
 from novikoff.service.backup import backup
 from novikoff.service.erasure import Subject, erase
 from novikoff.service.limits import DAY_SECONDS, Limits
+from novikoff.store import to_bytes
 from tests.service import NDJSON, Nursery, Server, running
 
 
@@ -238,6 +241,28 @@ def test_the_command_takes_the_name_of_a_token_and_backups(nursery: Nursery, tmp
     assert not is_in_files(folder, "shopword")
     assert not is_in_files(copy, "shopword")
     assert {path.stat().st_mode & 0o077 for path in copy.rglob("*")} == {0}
+
+
+def test_the_server_records_where_models_come_from(nursery: Nursery, tmp_path: Path) -> None:
+    content = to_bytes(Perceptron().learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y"))
+    began = time.time()
+    with running(nursery, tmp_path / "data") as server:
+        server.make("made")
+        server.make("gone")
+        upload = {"Content-Type": "application/octet-stream"}
+        assert server.ask("POST", "/v1/models?name=sent", content, upload)[0] == 201
+        assert server.ask("DELETE", "/v1/models/gone")[0] == 204
+        server.stop()
+    with sqlite3.connect(tmp_path / "data" / journal.FILE) as on:
+        query = "SELECT name, version, time, sha256 FROM model_origins JOIN models ON id = model ORDER BY name"
+        rows = on.execute(query).fetchall()
+        assert on.execute("SELECT count(*) FROM model_origins").fetchone()[0] == 2
+    on.close()
+    assert [(name, version, digest) for name, version, _, digest in rows] == [
+        ("made", __version__, None),
+        ("sent", __version__, hashlib.sha256(content).hexdigest()),
+    ]
+    assert all(began - 60 < moment < time.time() + 60 for _, _, moment, _ in rows)
 
 
 # --- Retention ---

@@ -110,3 +110,7 @@ def was_erased_after(on: sqlite3.Connection, stream: int, position: int) -> bool
 def record_model(on: sqlite3.Connection, model: int, version: str, time: float, sha256: str | None) -> None:
     """Record which version created a model, when, and the digest of the file that was uploaded."""
     on.execute("INSERT OR REPLACE INTO model_origins VALUES (?, ?, ?, ?)", (model, version, time, sha256))
+
+
+def forget_model(on: sqlite3.Connection, model: int) -> None:
+    on.execute("DELETE FROM model_origins WHERE model = ?", (model,))

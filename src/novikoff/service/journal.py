@@ -298,6 +298,7 @@ class Journal:
     def remove_model(self, model: int, stream: int) -> None:
         """With its stream, where it was the last one in it."""
         self.connection.execute("DELETE FROM models WHERE id = ?", (model,))
+        attribution.forget_model(self.connection, model)
         if self.connection.execute("SELECT count(*) FROM models WHERE stream = ?", (stream,)).fetchone()[0] == 0:
             self.remove_stream(stream)
 
