@@ -13,11 +13,13 @@ JUMP_SECONDS = 60.0
 """Differences between both clocks below this are corrections, not jumps."""
 
 
+RUNNING_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Of Linux: a monotonic clock that counts on while the machine is suspended."""
+
+
 def elapsed() -> float:
-    """Return seconds since an arbitrary moment, with the time in which the machine was suspended where it is known."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
+    """Return seconds since an arbitrary moment."""
+    return time.clock_gettime(RUNNING_CLOCK)
 
 
 class SteadyClock:
