@@ -7,6 +7,7 @@ import contextlib
 import json
 import random
 import socket
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -229,6 +230,32 @@ def test_slow_bodies_of_one_client_do_not_delay_another(nursery: Nursery, tmp_pa
             assert 'novikoff_requests_total{route="predict",status="429"}' in text
         else:
             assert statuses[503] > 0  # without the limits they block everybody
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8 on loopback")
+def test_connections_of_one_address_leave_room_for_another(nursery: Nursery, tmp_path: Path) -> None:
+    limits = ("--limit-client-connections", "40", "--limit-concurrent", "40")
+    with running(nursery, tmp_path / "data", *limits) as server:
+        server.make()
+        lines = [
+            socket.create_connection(("127.0.0.1", server.port), timeout=8, source_address=("127.0.0.2", 0))
+            for _ in range(100)
+        ]
+        try:
+            for _ in range(20):
+                server.predict({"a": 1.0})
+            closed = 0
+            for line in lines:
+                line.settimeout(0.001)
+                with contextlib.suppress(TimeoutError):
+                    closed += line.recv(100).startswith(b"HTTP/1.1 503 ")
+            assert closed == 60  # the oldest made room for the newest of the same address
+            lines[-1].settimeout(8)
+            lines[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert lines[-1].recv(100).startswith(b"HTTP/1.1 200 ")
+        finally:
+            for line in lines:
+                line.close()
 
 
 def test_a_body_below_the_minimum_rate_ends(nursery: Nursery, tmp_path: Path) -> None:

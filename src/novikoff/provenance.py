@@ -20,7 +20,7 @@ MAX_RUNS = 10_000
 CHUNK_BYTES = 1 << 20
 Provenance = dict[str, Any]
 Seen = dict[str, tuple[int, int] | None]
-"""Size and time of the last change of each input, None for what is no file."""
+"""Size and time of the last change of each input, None for standard input and built-in data."""
 
 
 def look_at(titles: list[str]) -> Seen:

@@ -16,7 +16,7 @@ CURRENT_CLIENT: ContextVar[str | None] = ContextVar("novikoff_client", default=N
 
 
 class ConcurrencyLimit:
-    """Slots for each client. A limit of 0 is no limit.
+    """Slots for each client; a limit of 0 means unlimited.
 
     >>> limit = ConcurrencyLimit(1)
     >>> limit.acquire("shop"), limit.acquire("shop"), limit.acquire("blog")
@@ -132,7 +132,7 @@ class BodyRate:
     __slots__ = ("_grace", "_minimum", "_paused_since", "_received", "_start")
 
     def __init__(self, now: float, grace: float, minimum: float) -> None:
-        """`minimum` is in bytes a second, after `grace` seconds; 0 is no limit."""
+        """`minimum` is in bytes a second, after `grace` seconds; 0 means unlimited."""
         self._start, self._grace, self._minimum = now, grace, minimum
         self._received = 0
         self._paused_since: float | None = None

@@ -20,7 +20,7 @@ OTHERS: Kind = ("novikoff.service", logging.WARNING, "other lines")
 
 
 class LogRateLimit(logging.Filter):
-    """At most `per_second` lines of one kind a second; 0 is no limit. `suppressed` is the total so far."""
+    """At most `per_second` lines of one kind a second; 0 means unlimited. `suppressed` is the total so far."""
 
     def __init__(self, per_second: int, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
