@@ -161,7 +161,10 @@ def ask(port: int, method: str, path: str, body: Any, secret: str) -> tuple[int,
 
 
 @pytest.mark.skipif(NO_SANDBOX is not None, reason=str(NO_SANDBOX))
-@pytest.mark.parametrize("arguments", [of_unit(), of_dockerfile()], ids=["unit", "Dockerfile"])
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param(of_unit(), id="unit"), pytest.param(of_dockerfile(), id="Dockerfile", marks=pytest.mark.slow)],
+)
 def test_it_serves_from_a_read_only_system(tmp_path: Path, arguments: list[str]) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o700)

@@ -82,6 +82,7 @@ def test_what_is_no_file_has_no_digest() -> None:
     assert runs("m.model")[0]["files"] == [{"name": "breast-cancer"}]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("data")
 def test_ensembles_have_it_as_well() -> None:
     saved = ["--save", "m.model", "--provenance", "--quiet", "--scheme", "bagging", "--members", "2"]

@@ -119,18 +119,18 @@ def test_what_was_written_in_the_future_does_not_stay_for_ever(tmp_path: Path, m
     asyncio.run(right(asyncio.run(ahead())))
 
 
-@pytest.mark.parametrize("days", DAYS)
+@pytest.mark.parametrize("days", [-8, 8])
 def test_rates_do_not_depend_on_the_clock_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
     secret = tokens.make(tmp_path, ["predict"], None, "a")
-    gate: Gate = closed_gate(tmp_path, Limits(rate=3))
+    gate: Gate = closed_gate(tmp_path, Limits(rate=10))
     me = JSON_TYPE | {"authorization": f"Bearer {secret}"}
-    statuses = [ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"]).status for _ in range(5)]
+    statuses = [ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"]).status for _ in range(12)]
     assert statuses.count(429) >= 1
     jump(monkeypatch, days)
     assert ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"]).status == 429
-    time.sleep(0.5)
+    time.sleep(0.2)
     assert ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"]).status == 200
 
 
