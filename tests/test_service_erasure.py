@@ -133,6 +133,36 @@ def test_erasing_before_models_are_in_files(nursery: Nursery, tmp_path: Path) ->
         assert ledger["examples"] == 10
 
 
+def test_an_erasure_that_fails_changes_nothing(
+    nursery: Nursery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "data"
+    with running(nursery, folder) as server:
+        server.make()
+        for k in range(6):
+            server.learn({f"w{k}": 1.0}, "xy"[k % 2], key=f"k{k}")
+        server.stop()
+
+    def rows() -> list[Any]:
+        with sqlite3.connect(folder / journal.FILE) as on:
+            found = on.execute("SELECT * FROM entries").fetchall() + on.execute("SELECT * FROM sources").fetchall()
+        on.close()
+        return found
+
+    def fail(*arguments: object) -> None:
+        raise OSError("a test")
+
+    before = rows()
+    with monkeypatch.context() as broken:
+        broken.setattr("novikoff.service.erasure._erase_kept", fail)
+        with pytest.raises(OSError, match="a test"):
+            erase(folder, Subject(key="k2"))
+    assert rows() == before
+    assert erase(folder, Subject(key="k2")).examples == 1
+    with running(nursery, folder) as server:
+        assert len(server.ask("GET", "/v1/models/m/examples")[1].splitlines()) == 5
+
+
 def test_one_prediction_is_erased_from_its_entry(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with running(nursery, folder) as server:
@@ -308,6 +338,8 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(nursery: Nurse
     for k in range(7):
         assert not is_in_files(folder, f"retained{k}")
     assert is_in_files(folder, "retained8")
+    assert erase(folder, Subject(client=clients.ids["shop"])).examples == 3  # the first entries have left before
+    assert not is_in_files(folder, "retained8")
     with running(nursery, folder) as server:
         assert weights(server, clients.headers["shop"]) == before
 
