@@ -215,7 +215,7 @@ def change_number(rng: Any, sample: Sample, header: Any, tensors: dict[str, Any]
     name = names[rng.integers(len(names))]
     array = tensors[name] = tensors[name].copy()
     if name in ("names", "slot_names"):
-        array.reshape(-1)[rng.integers(array.size)] = rng.integers(256)
+        array.reshape(-1)[rng.integers(array.size)] = np.array(rng.integers(256)).astype(array.dtype)
         return
     for _ in range(int(rng.integers(1, 4))):
         at = int(rng.integers(min(array.size, 8) if rng.random() < 0.5 else array.size))

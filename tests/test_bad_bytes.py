@@ -65,15 +65,15 @@ def test_a_control_byte_is_found_in_any_line_of_a_long_file(fmt: str, threads: i
 
 
 @pytest.mark.parametrize("fmt", ["svmlight", "vw"])
-@pytest.mark.parametrize("label", [b"9007199254740994", b"-1e16", b"1e300"])
+@pytest.mark.parametrize("label", [b"9007199254740993", b"-1e16", b"1e300"])
 def test_labels_above_2_to_the_53_are_refused(fmt: str, label: bytes, tmp_path: Path) -> None:
     line = label + GOOD[fmt][0][1:]
     path = write(tmp_path, fmt, [GOOD[fmt][0], line, GOOD[fmt][1]])
-    with pytest.raises(InputError, match=r":2: labels must be numbers of size up to 2\^53"):
+    with pytest.raises(InputError, match=r":2: labels must be numbers of size up to 2\^53 - 1"):
         collected(path, format=fmt)
     assert len(collected(path, format=fmt, bad_lines="skip")["rows"]) == 2
-    largest = write(tmp_path, fmt, [b"9007199254740992" + GOOD[fmt][0][1:]])
-    assert collected(largest, format=fmt)["labels"] == [9007199254740992]
+    largest = write(tmp_path, fmt, [b"9007199254740991" + GOOD[fmt][0][1:]])
+    assert collected(largest, format=fmt)["labels"] == [9007199254740991]
 
 
 def test_a_stream_of_which_every_line_is_skipped_is_an_error_in_words() -> None:
@@ -103,3 +103,12 @@ def test_parquet_texts_that_are_not_utf8_are_refused_by_row(column: str, encoded
     with pytest.raises(InputError, match=rf"42.*column '{column}' must be text in UTF-8, but b'\\xff\\xfe' came"):
         collected(path, label="label")
     assert len(collected(path, label="label", bad_lines="skip")["rows"]) == rows - 1
+
+
+@pytest.mark.parametrize("label", ["9007199254740993", "[9007199254740993]", "-1e16"])
+def test_large_labels_of_json_lines_are_refused(label: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text("\n".join(f'{{"label": {one}, "a": 2}}' for one in ("1", label, "2")) + "\n")
+    with pytest.raises(InputError, match=r":2:"):
+        collected(path, format="jsonl")
+    assert len(collected(path, format="jsonl", bad_lines="skip")["rows"]) == 2

@@ -161,9 +161,10 @@ def ask(port: int, method: str, path: str, body: Any, secret: str) -> tuple[int,
 
 
 @pytest.mark.skipif(NO_SANDBOX is not None, reason=str(NO_SANDBOX))
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
-    [pytest.param(of_unit(), id="unit"), pytest.param(of_dockerfile(), id="Dockerfile", marks=pytest.mark.slow)],
+    [pytest.param(of_unit(), id="unit"), pytest.param(of_dockerfile(), id="Dockerfile")],
 )
 def test_it_serves_from_a_read_only_system(tmp_path: Path, arguments: list[str]) -> None:
     data = tmp_path / "data"

@@ -133,7 +133,7 @@ def test_a_client_with_too_many_requests_is_refused_and_others_are_not(tmp_path:
         for event in waiting:
             event.set()
         await asyncio.gather(*first, other)
-        assert len(gate.clients) == 0
+        assert len(gate.security.clients) == 0
 
     asyncio.run(run())
 
@@ -147,7 +147,7 @@ def test_slots_are_given_back_whatever_becomes_of_a_request(tmp_path: Path) -> N
         assert ask(gate, "POST", "/v1/models/m/predict", JSON_TYPE, [b"{}"]).status == 500
         assert ask(gate, "POST", "/v1/models/m/predict", {"content-type": "text/plain"}, [b"{}"]).status == 415
         assert ask(gate, "GET", "/v1/nothing").status == 404
-    assert len(gate.clients) == 0
+    assert len(gate.security.clients) == 0
 
 
 def test_a_token_with_too_many_connections_is_refused(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def latencies(server: Server, secret: str, count: int) -> tuple[Counter[int], li
     return statuses, sorted(times)
 
 
-@pytest.mark.parametrize("limited", [True, False])
+@pytest.mark.parametrize("limited", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_slow_bodies_of_one_client_do_not_delay_another(nursery: Nursery, tmp_path: Path, limited: bool) -> None:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
@@ -258,6 +258,25 @@ def test_connections_of_one_address_leave_room_for_another(nursery: Nursery, tmp
                 line.close()
 
 
+def test_a_connection_beyond_the_limit_of_its_token_is_refused_and_closed(nursery: Nursery, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    secret = tokens.make(folder, ["predict"], 1, "a")
+    request = f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {secret}\r\n\r\n".encode()
+    with running(nursery, folder, "--limit-client-connections", "2") as server, contextlib.ExitStack() as stack:
+        answers = []
+        for _ in range(3):
+            line = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=8))
+            line.sendall(request)
+            answers.append(line.recv(65536))
+        assert [answer[:13] for answer in answers] == [b"HTTP/1.1 200 ", b"HTTP/1.1 200 ", b"HTTP/1.1 429 "]
+        while piece := line.recv(65536):  # until the server closes the connection
+            answers[-1] += piece
+        assert answers[-1].lower().count(b"connection: close") == 1
+        assert b"too-many-connections-of-client" in answers[-1]
+
+
+@pytest.mark.slow
 def test_a_body_below_the_minimum_rate_ends(nursery: Nursery, tmp_path: Path) -> None:
     options = ("--limit-body-rate", "1000", "--limit-body-rate-seconds", "1")
     with running(nursery, tmp_path / "data", *options) as server:

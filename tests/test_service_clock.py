@@ -14,15 +14,14 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 from novikoff.learners import learner_class
 from novikoff.service import clock, tokens
 from novikoff.service.client_limits import CURRENT_CLIENT
-from novikoff.service.gate import Gate
 from novikoff.service.house import House
 from novikoff.service.keeping import Keeping
-from novikoff.service.learning import Learning
+from novikoff.service.learn import LearnService
 from novikoff.service.lessons import Refused
 from novikoff.service.limits import DAY_SECONDS, Limits
 from novikoff.service.opening import opened
 from novikoff.service.tokens import Granted, Tokens
-from tests.test_service_gate import JSON_TYPE, ask, bearer, closed_gate
+from tests.test_service_gate import JSON_TYPE, Gate, ask, bearer, closed_gate
 
 DAYS = [-30, -8, 8, 3_000]
 LIMITS = Limits.given({"retain_days": 1, "checkpoint_examples": 1})
@@ -57,7 +56,7 @@ async def started(folder: Path) -> tuple[House, Keeping]:
 
 
 def learn(house: House, body: bytes, key: str | None = None) -> Any:
-    return Learning(house, house.find("m")).one(body, key)
+    return LearnService(house, house.find("m")).learn_one(body, key)
 
 
 def entries(house: House) -> int:

@@ -22,12 +22,12 @@ pytest.importorskip("uvicorn", reason="the service is an extra: novikoff[serve]"
 import uvicorn
 
 from novikoff import Client, ServiceError
-from novikoff.service import connection
+from novikoff.service import http_protocol
 from novikoff.service.audit import Audit
-from novikoff.service.connection import connections
-from novikoff.service.gate import Gate
+from novikoff.service.http_protocol import build_protocol
 from novikoff.service.limits import Limits
 from novikoff.service.tokens import Tokens
+from tests.test_service_gate import Gate
 
 LIMITS = Limits(body=100_000, upload=1_000_000, head=4096, concurrent=20)
 PATIENCE = 0.4
@@ -39,11 +39,6 @@ LEARN = b"POST /v1/models/spam/learn HTTP/1.1\r\n" + HOST + b"Content-Type: appl
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
     """Reads the body, and answers with its size, -1 with a token; the answer of `examples` is endless."""
-    if scope["type"] == "lifespan":
-        while (await receive())["type"] != "lifespan.shutdown":
-            await send({"type": "lifespan.startup.complete"})
-        await send({"type": "lifespan.shutdown.complete"})
-        return
     size, more = 0, True
     while more:
         message = await receive()
@@ -70,7 +65,7 @@ class Served:
             observe=lambda name, status, _: self.seen.append((name, status)),
         )  # fmt: skip
         self.gate = gate
-        self.kind = connections(LIMITS)
+        self.kind = build_protocol(LIMITS)
         config = uvicorn.Config(
             gate,
             port=0,
@@ -129,13 +124,13 @@ def code(answer: bytes) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    connection.EVERY = 0.05
+    http_protocol.CHECK_INTERVAL_SECONDS = 0.05
     server = Served(tmp_path_factory.mktemp("served"))
     yield server
     assert server.is_well()
-    assert server.gate.inside == 0
+    assert server.gate.security.active == 0
     server.stop()
-    connection.EVERY = 0.5
+    http_protocol.CHECK_INTERVAL_SECONDS = 0.5
 
 
 def test_a_head_that_comes_by_drops(served: Served) -> None:
@@ -274,7 +269,7 @@ def test_many_slow_clients_do_not_keep_others_out(served: Served) -> None:
         line.sendall(b"GET / HTTP/1.1\r\nX: ")
     time.sleep(0.2)
     assert served.is_well()
-    assert len(served.kind.watch.connections) <= served.kind.watch.most + 1
+    assert len(served.kind.monitor.connections) <= served.kind.monitor.max_connections + 1
     for line in lines:
         line.close()
 

@@ -104,6 +104,30 @@ def test_nobody_comes_in_without_the_right_token(nursery: Nursery, tmp_path: Pat
         assert asked >= 14
 
 
+def test_the_api_page_is_open_and_needs_no_other_file(nursery: Nursery, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    tokens.make(folder, ["predict"], None, "p")
+    with running(nursery, folder) as server:
+        server.connection.request("GET", "/docs")
+        answer = server.connection.getresponse()
+        content = answer.read()
+        assert (answer.status, answer.getheader("content-type")) == (200, "text/html; charset=utf-8")
+        assert "default-src 'none'; style-src 'sha256-" in str(answer.getheader("content-security-policy"))
+        assert all(route.path.encode() in content for route in ROUTES)
+        assert server.ask("POST", "/docs", b"{}")[0] == 401
+
+
+def test_errors_are_problem_details(server: Server) -> None:
+    server.connection.request("GET", "/v1/models/none")
+    answer = server.connection.getresponse()
+    assert (answer.status, answer.getheader("content-type")) == (404, "application/problem+json")
+    assert json.loads(answer.read()) == {
+        "type": "urn:novikoff:error:unknown-model", "title": "Unknown model", "status": 404,
+        "detail": "There is no model 'none'.", "code": "unknown-model", "error": "There is no model 'none'.",
+    }  # fmt: skip
+
+
 def test_refuses_other_addresses_without_tokens(nursery: Nursery, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="there are no tokens"):
         Server(nursery, tmp_path / "data", "--host", "0.0.0.0")  # noqa: S104 - which is the point

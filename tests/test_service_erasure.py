@@ -196,6 +196,7 @@ def test_one_request_is_erased_by_its_key(nursery: Nursery, tmp_path: Path) -> N
     assert erase(folder, Subject(key="unknown")).is_empty
 
 
+@pytest.mark.slow
 def test_a_challenger_made_after_an_erasure_can_be_certified(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with running(nursery, folder) as server:
@@ -344,6 +345,7 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(nursery: Nurse
         assert weights(server, clients.headers["shop"]) == before
 
 
+@pytest.mark.slow
 def test_a_damaged_model_file_keeps_its_examples_in_the_journal(nursery: Nursery, tmp_path: Path) -> None:
     folder, often = tmp_path / "data", ("--limit-housekeeping-ms", "5")
     with running(nursery, folder, *often) as server:

@@ -1,4 +1,4 @@
-"""The gate of the service: tokens, limits, headers, audit."""
+"""The middleware of the service: tokens, limits, headers, audit."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 from novikoff.errors import InputError
 from novikoff.service import rate, tokens
 from novikoff.service.audit import Audit
-from novikoff.service.gate import Gate
 from novikoff.service.limits import Limits
-from novikoff.service.routes import ROUTES, SCOPES, Route
-from novikoff.service.table import OPEN
+from novikoff.service.middleware import Security
+from novikoff.service.router import build_router
+from novikoff.service.routes import PUBLIC, ROUTES, SCOPES, Operation
 from novikoff.service.tokens import Granted, Refused, Tokens
 
 # --- Tokens ---
@@ -212,9 +212,31 @@ def test_tokens_made_at_the_same_time_are_all_there(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "tokens.json").read_text())["format"] == 1
 
 
-# --- The gate ---
+# --- Middleware ---
 
 Pieces = list[bytes | dict[str, Any]]
+
+
+class Endpoint:
+    """An ASGI function as an endpoint: Starlette would call a function with a request."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.app(scope, receive, send)
+
+
+class Gate:
+    """The router and its middleware, with one endpoint for all routes."""
+
+    def __init__(self, app: Any, **settings: Any) -> None:
+        self.security = Security(**settings)
+        names = [*(operation.name for operation in ROUTES), *PUBLIC]
+        self.router = build_router(self.security, dict.fromkeys(names, Endpoint(app)))
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.router(scope, receive, send)
 
 
 class Answer:
@@ -228,8 +250,12 @@ class Answer:
     @property
     def code(self) -> str:
         problem = json.loads(self.body)
-        assert set(problem) == {"error", "code"}
+        assert set(problem) == {"type", "title", "status", "detail", "error", "code"}
         assert problem["error"].endswith(".")
+        assert problem["error"] == problem["detail"]
+        assert problem["status"] == self.status
+        assert problem["type"] == f"urn:novikoff:error:{problem['code']}"
+        assert self.headers["content-type"] == "application/problem+json"
         return str(problem["code"])
 
 
@@ -241,7 +267,7 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
         if message["type"] != "http.request":
             raise RuntimeError("the client left")
         size, more = size + len(message["body"]), message.get("more_body", False)
-    scope["visit"].model = scope["visit"].model or "made"
+    scope["context"].model = scope["context"].model or "made"
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
     await send({"type": "http.response.body", "body": b"%d" % size})
 
@@ -285,17 +311,17 @@ def open_gate(folder: Path, limits: Limits | None = None, app: Any = echo, **mor
     return Gate(app, tokens=Tokens(folder), limits=limits or Limits(), loopback=True, **more)
 
 
-def filled(route: Route) -> str:
+def filled(route: Operation) -> str:
     return route.path.replace("{name}", "spam")
 
 
-def headers_for(route: Route, secret: str | None = None) -> dict[str, str]:
+def headers_for(route: Operation, secret: str | None = None) -> dict[str, str]:
     kind = {"content-type": next(iter(route.takes))} if route.takes else {}
     return kind | ({"authorization": f"Bearer {secret}"} if secret else {})
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_every_route_asks_for_its_scope(tmp_path: Path, route: Route) -> None:
+def test_every_route_asks_for_its_scope(tmp_path: Path, route: Operation) -> None:
     secrets = {scope: tokens.make(tmp_path, [scope], 1, scope) for scope in SCOPES}
     gate = closed_gate(tmp_path)
     for header in (None, "Bearer nvk_00000000_" + "a" * 43, "Basic eDp5"):
@@ -308,14 +334,14 @@ def test_every_route_asks_for_its_scope(tmp_path: Path, route: Route) -> None:
         if route.method == "GET":
             assert ask(gate, "HEAD", filled(route), headers_for(route, secret)).status == answer.status
     tokens.revoke(tmp_path, "admin")
-    look_again(gate._tokens)
+    look_again(gate.security.tokens)
     assert ask(gate, route.method, filled(route), headers_for(route, secrets["admin"])).status == 401
 
 
 def test_what_has_no_data_is_open_and_what_is_not_there_is_not_told_to_strangers(tmp_path: Path) -> None:
     secret = tokens.make(tmp_path, ["predict"], 1, "p")
     gate = closed_gate(tmp_path)
-    for path in OPEN:
+    for path in PUBLIC:
         assert ask(gate, "GET", path).status == 200
         assert ask(gate, "HEAD", path).status == 200
         assert ask(gate, "POST", path).status == 401
@@ -342,7 +368,7 @@ def test_an_open_server_closes_when_the_first_token_is_made(tmp_path: Path) -> N
     gate = open_gate(tmp_path)
     assert ask(gate, "DELETE", "/v1/models/spam").status == 200
     tokens.make(tmp_path, ["predict"], 1, "p")
-    look_again(gate._tokens)
+    look_again(gate.security.tokens)
     assert ask(gate, "DELETE", "/v1/models/spam").status == 401
 
 
@@ -449,12 +475,12 @@ def test_large_bodies(tmp_path: Path) -> None:
     counted = ask(gate, "POST", learn, JSON_TYPE, [b"x" * 5] * 3)
     assert (counted.status, counted.code, counted.ended) == (413, "too-large", True)
     assert ask(gate, "POST", learn, LINES_TYPE, [b"x" * 5] * 300).body == b"1500"
-    assert gate.inside == 0
+    assert gate.security.active == 0
 
 
 def test_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("novikoff.service.gate.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("novikoff.service.middleware.time.monotonic", lambda: now[0])
     secrets = [tokens.make(tmp_path, ["predict"], 1, name) for name in ("a", "b")]
     gate = closed_gate(tmp_path, Limits(rate=3))
     me, you = ({"authorization": f"Bearer {secret}"} for secret in secrets)
@@ -529,7 +555,7 @@ def test_an_app_that_fails_is_told_in_a_sentence(tmp_path: Path, caplog: pytest.
     assert "secret detail" in caplog.text
     assert seen[0][:2] == ("models", 500)
     assert seen[0][2] >= 0
-    assert gate.inside == 0
+    assert gate.security.active == 0
 
 
 def test_every_request_is_observed(tmp_path: Path) -> None:
@@ -558,7 +584,7 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
         for sent in range(5):
             if sent == 3:
                 tokens.revoke(tmp_path, "dashboard")
-                look_again(gate._tokens)
+                look_again(gate.security.tokens)
             await send({"type": "http.response.body", "body": b"data\n\n", "more_body": True})
 
     gate = closed_gate(tmp_path, app=events)
@@ -573,7 +599,7 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
             came.append((await receive())["type"])
             if k == 1:
                 tokens.revoke(tmp_path, "feeder")
-                look_again(gate._tokens)
+                look_again(gate.security.tokens)
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     gate = closed_gate(tmp_path, app=learn)

@@ -1,17 +1,26 @@
-"""The OpenAPI document: valid, and of the same routes as the gate."""
+"""The OpenAPI document: valid, and of the same routes as the router; the page that shows it."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]")
 
+from starlette.routing import Match
+
+from novikoff.service.docs_page import DOCS_POLICY, render_docs
+from novikoff.service.limits import Limits
 from novikoff.service.openapi import document
 from novikoff.service.routes import ROUTES
-from novikoff.service.table import OPEN, Table
+from novikoff.service.tokens import Tokens
+from tests.test_service_gate import Gate
 
 
 def references(part: Any) -> set[str]:
@@ -39,21 +48,36 @@ def test_every_route_is_there_with_its_scope_bodies_and_errors() -> None:
         assert (("header", "Idempotency-Key") in named) == route.retried
         for status, answer in operation["responses"].items():
             if int(status) >= 400:
-                assert answer["content"]["application/json"]["schema"]["$ref"].endswith("/Problem")
+                assert answer["content"]["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
     for reference in references(whole):
         assert reference.rpartition("/")[2] in whole["components"]["schemas"]
     assert json.loads(json.dumps(whole)) == whole
 
 
-def test_the_gate_finds_what_the_document_lists() -> None:
-    table = Table(ROUTES, OPEN)
+def test_the_router_finds_what_the_document_lists(tmp_path: Path) -> None:
+    gate = Gate(None, tokens=Tokens(tmp_path), limits=Limits(), loopback=True)
+    operations = {(operation.method, operation.path): operation for operation in ROUTES}
     for path, methods in document()["paths"].items():
-        found, name = table.find(path.replace("{name}", "a.b-c_1"))
-        assert {method.upper() for method in methods} <= set(found)
-        assert name == ("a.b-c_1" if "{name}" in path else None)
         for method, operation in methods.items():
-            scope = found[method.upper()].scope
-            assert operation["security"] == ([] if scope is None else [{"bearer": [scope]}])
+            scope = {"type": "http", "method": method.upper(), "path": path.replace("{name}", "a.b-c_1")}
+            found = next(r for r in gate.router.routes if r.matches(scope)[0] is Match.FULL)
+            assert (found.path, method.upper() in found.methods) == (path, True)
+            named = found.matches(scope)[1]["path_params"]
+            assert named == ({"name": "a.b-c_1"} if "{name}" in path else {})
+            listed = operations.get((method.upper(), path))
+            assert operation["security"] == ([] if listed is None else [{"bearer": [listed.scope]}])
+
+
+def test_the_page_shows_every_operation_and_needs_nothing_else() -> None:
+    page = render_docs(document()).decode()
+    for route in ROUTES:
+        assert f"<code>{route.path}</code> {escape(route.sentence)}" in page
+    for name in document()["components"]["schemas"]:
+        assert f'id="{name}"' in page
+    assert "<script" not in page
+    assert "http" not in page.replace("HTTP", "")
+    digest = base64.b64encode(hashlib.sha256(page.split("<style>")[1].split("</style>")[0].encode()).digest())
+    assert f"style-src 'sha256-{digest.decode()}'" in DOCS_POLICY
 
 
 def test_without_tokens_none_is_needed() -> None:

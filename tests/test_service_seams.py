@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from novikoff import Perceptron, save
+from novikoff import SGD, Perceptron, save
 from novikoff.errors import InputError
 from novikoff.service.limits import Limits
 from novikoff.service.opening import opened
 from novikoff.service.served import Served
 from novikoff.store import to_bytes
 from tests.service import NDJSON, Nursery, Server, running
-from tests.test_service import examples, learned
+from tests.test_service import downloaded, examples, learned
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +95,32 @@ def test_a_stream_has_one_champion_whatever_comes_at_once(server: Server, nurser
         for model in before["models"]:
             _, ledger = again.ask("GET", f"/v1/models/{model['name']}/ledger")
             assert [member["role"] for member in ledger["stream"]].count("champion") == 1
+
+
+def test_models_learn_in_the_order_of_the_journal_whoever_sends_at_once(server: Server, tmp_path: Path) -> None:
+    """Single examples, late labels and lines of many clients: champion and challenger are those of a replay."""
+    server.make("second", "sgd", challenges="m")
+    json_type = {"Content-Type": "application/json"}
+
+    def client(number: int) -> None:
+        for turn, (x, y) in enumerate(examples(40, seed=number)):
+            body, headers = json.dumps({"features": x, "label": y}).encode(), json_type
+            if turn % 4 == 1:
+                headers = {**json_type, "Idempotency-Key": f"{number}-{turn}"}
+            elif turn % 4 == 2:
+                asked = ask(server, "POST", "/v1/models/m/predict", json.dumps({"features": x}).encode(), **json_type)
+                body = json.dumps({"id": json.loads(asked[1])["id"], "label": y}).encode()
+            elif turn % 4 == 3:
+                body, headers = (body + b"\n") * 12, NDJSON
+            status, content = ask(server, "POST", "/v1/models/m/learn", body, **headers)
+            assert status == 200, content
+
+    at_once(*[lambda k=k: client(k) for k in range(8)])
+    lines = [json.loads(line) for line in server.ask("GET", "/v1/models/m/examples")[1].splitlines()]
+    assert len(lines) == 8 * (30 + 10 * 12)
+    stream = [(line["features"], line["label"]) for line in lines]
+    for name, learner in (("m", Perceptron()), ("second", SGD())):
+        assert to_bytes(downloaded(server, tmp_path, name)) == to_bytes(learned(stream, learner))
 
 
 def test_several_fetch_the_examples_at_once(server: Server) -> None:

@@ -163,9 +163,11 @@ class Wire:
 
 
 def _problem(status: int, content: bytes) -> ServiceError:
+    """Return the error of a response with problem details (RFC 9457); servers before them sent `error` for `detail`."""
     try:
-        told = json.loads(content)
-        return ServiceError(status, str(told["code"]), str(told["error"]), int(told.get("learned", 0)))
+        problem = json.loads(content)
+        detail = problem["detail"] if "detail" in problem else problem["error"]
+        return ServiceError(status, str(problem["code"]), str(detail), int(problem.get("learned", 0)))
     except (ValueError, KeyError, TypeError, AttributeError):
         reason = http.client.responses.get(status, "unknown")
         return ServiceError(status, "http", f"The answer was {status} ({reason}), without a reason.")

@@ -125,7 +125,7 @@ class Client:
             predicted = [json.loads(line) for line in answer.splitlines()]
             for one in predicted:
                 if "error" in one:
-                    raise ServiceError(200, one.get("code", "failure"), one["error"])
+                    raise ServiceError(200, one.get("code", "failure"), one.get("detail", one["error"]))
             if len(predicted) != len(lines):
                 raise ServiceError(
                     200, "incomplete-answer", f"{len(lines)} examples were sent, but {len(predicted)} predictions came."

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from novikoff.errors import InputError
@@ -48,7 +51,8 @@ class Estimator:
         """Undo `_close_fast_path`."""
 
     @classmethod
-    def settings(cls) -> dict[str, Any]:
+    @functools.cache
+    def settings(cls) -> Mapping[str, Any]:
         """Their names and defaults, REQUIRED for one that must be given. (`inspect` would say the same: to import it
         takes longer than learning a small file.)"""
         function: Any = cls.__init__
@@ -57,7 +61,8 @@ class Estimator:
         code, by_place, by_name = function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         last = names[code.co_argcount - len(by_place) : code.co_argcount]
-        return dict.fromkeys(names[1:], REQUIRED) | dict(zip(last, by_place, strict=True)) | by_name
+        found = dict.fromkeys(names[1:], REQUIRED) | dict(zip(last, by_place, strict=True)) | by_name
+        return MappingProxyType(found)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {name: getattr(self, name) for name in sorted(self.settings())}

@@ -19,7 +19,7 @@ from novikoff._dicts import OCCUPIED, Terms, desk, reader, terms_of
 from novikoff._jit import DISABLED, Like
 from novikoff._machine import pack
 from novikoff.learners.state import State
-from novikoff.parts.loop import CLOSED, UNUSUAL, ZEROS, Setting, learn_dense, learn_sparse
+from novikoff.parts.loop import CLOSED, UNUSUAL, ZEROS, DenseInput, Setting, learn_dense, learn_sparse, list_terms
 from novikoff.stream.rows import Sparse
 
 LENGTHS = 1000  # of examples for which buffers are kept ready
@@ -51,7 +51,12 @@ class Lane:
         like, indices, values = Like(self.setting), np.zeros(1, np.uint32), np.zeros(2, state.kind)
         self.sparse = learn_sparse.bound(self.block, like, self.starts, indices, values, 1.0)
         # An array typed as "any layout": the step itself looks whether it is in one piece.
-        self.dense = self._learn_converted if sparse_only else learn_dense.bound(self.block, like, values[::2], 1.0)
+        if sparse_only:
+            tail = Like(DenseInput(state.features, self.spare))
+            self.list = list_terms.bound(self.block, tail, values[::2])
+            self.dense: Callable[..., int] = self._list_terms
+        else:
+            self.dense = learn_dense.bound(self.block, like, values[::2], 1.0)
 
     def refresh(self, state: State) -> None:
         """After features, or the room for them, have changed."""
@@ -123,14 +128,9 @@ class Lane:
         taken = self.dense(self.own_block, None, x, sign)
         return self.sparse(self.own_block, None, *self.own_spare, sign) if taken == ZEROS else taken
 
-    def _learn_converted(self, block: Any, like: Any, x: Any, sign: float) -> int:
-        """Learn an array as a sparse example, for learners whose step is compiled for these only. Its arrays are local:
-        several threads may be here."""
-        if self.setting is None or x.size != self.setting.features:
-            return UNUSUAL
-        columns = x.nonzero()[0].astype(np.uint32)
-        starts = np.array([0, len(columns), 0])
-        return self.sparse(block, None, starts, columns, x[columns], sign)
+    def _list_terms(self, block: Any, like: Any, x: Any, sign: float) -> int:
+        """Do what `list_terms` does; called as `learn_dense` is."""
+        return self.list(block if DISABLED else block[self.features_at :], None, x)
 
     def learn_terms(self, columns: Any, values: Any, sign: float) -> int:
         """The same for an example of these terms, two arrays of which zeros may be taken out."""

@@ -221,7 +221,9 @@ class VotedPerceptron(OneByOne):
 
     def _reserve(self, state: State, examples: int, terms: int) -> None:
         voted = state.geometry
-        kept, used = int(voted.sizes[KEPT]), int(voted.sizes[TERMS])
+        kept, used = voted.sizes.tolist()
+        if kept + examples <= len(voted.born) and used + terms <= len(voted.values):
+            return
         more = Growth(examples=examples, terms=terms)
         if kept + examples > len(voted.born):
             room = _room(state, more, kept + examples, len(voted.born), 16 + voted.signs.itemsize)

@@ -187,6 +187,25 @@ def learn_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) -> int
     return taken
 
 
+class DenseInput(NamedTuple):
+    """The part of a block that `list_terms` needs: it begins with the same fields as the end of `Setting`."""
+
+    features: int
+    spare: Sparse
+
+
+@compiled_brief
+def list_terms(block: Any, like: Any, x: NDArray[np.floating]) -> int:
+    """Write the terms of an array that are not 0 to `spare`, for `learn_sparse`, and return ZEROS; UNUSUAL as in
+    `learn_dense`. For learners whose step is compiled for sparse examples only."""
+    s = unpacked(block, like)
+    if x.size != s.features or x.strides[0] != x.itemsize or s.spare.starts[2] != 0:
+        return UNUSUAL
+    drop_zeros(Dense(x, x.size), 1, s.spare)
+    s.spare.starts[2] = 1
+    return ZEROS
+
+
 @compiled_brief
 def learn_sparse(
     block: Any,

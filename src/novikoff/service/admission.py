@@ -11,6 +11,7 @@ together. It is added up by features and labels, not by bytes: weights are neede
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -35,6 +36,11 @@ class Rest(NamedTuple):
     bytes: int
     models: int
     """Their number, and this one."""
+
+
+def rest_of(models: Mapping[str, Served], served: Served) -> Rest:
+    """Return what the models of a server take beside one of them."""
+    return Rest(sum(model.bytes for model in models.values()) - served.bytes, len(models))
 
 
 @dataclass

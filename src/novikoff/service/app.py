@@ -1,4 +1,4 @@
-"""The application: each route of the table has its handler here."""
+"""The handlers of the API. `App.build` puts them behind routes and middleware."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
-from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route as Path_
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from novikoff.errors import NovikoffError
 from novikoff.learners import name_of
 from novikoff.report.described import described
 from novikoff.service import page, proof
-from novikoff.service.answers import failure, no_room, refusal
 from novikoff.service.blocks import blocks
+from novikoff.service.docs_page import render_docs
+from novikoff.service.errors import PROBLEM_JSON, error_from
 from novikoff.service.events import Events
-from novikoff.service.gate import App as Asgi
 from novikoff.service.house import House
 from novikoff.service.journal import entries, reader
-from novikoff.service.learning import ALREADY, LEARNED, Learning
+from novikoff.service.learn import ALREADY, LEARNED, LearnService
+from novikoff.service.learn_stream import LearnStream
 from novikoff.service.lessons import Refused, decoded
-from novikoff.service.lines import Lines
 from novikoff.service.metrics import Metrics
+from novikoff.service.middleware import RequestContext, Security
 from novikoff.service.openapi import document
 from novikoff.service.predicting import Predicting
 from novikoff.service.protocol import (
@@ -37,9 +37,9 @@ from novikoff.service.protocol import (
     LedgerPage,
     Models,
     Point,
-    Problem,
+    Progress,
 )
-from novikoff.service.refusal import Receive, Scope, Send
+from novikoff.service.router import build_router
 from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, ROUTES, TEXT
 from novikoff.service.served import Served, compiled_for, made, uploaded, warmed
 from novikoff.service.writer import DiskFull
@@ -50,59 +50,59 @@ KEY = "idempotency-key"
 KEYS = re.compile(r"[!-~]{1,200}")
 POINTS = 500
 encode = msgspec.json.encode
+Handler = Callable[[Request], Awaitable[Any]]
+
+
+class Endpoint:
+    """An ASGI application around one handler: results are sent as JSON, exceptions as problem details."""
+
+    def __init__(self, handler: Handler, house: House, status: int = 200) -> None:
+        self._handler, self._house, self._status = handler, house, status
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        context: RequestContext = scope["context"]
+        try:
+            if not self._house.open:
+                raise Refused("The server is stopping.", "stopping", 503)
+            result = await self._handler(Request(scope, receive))
+        except Exception as problem:
+            error = error_from(problem)
+            await context.respond(error.status, PROBLEM_JSON, error.body(), error.headers)
+            return
+        if isinstance(result, Response):
+            await result(scope, receive, send)
+        elif result is None:
+            await Response(status_code=self._status)(scope, receive, send)
+        else:
+            await context.respond(self._status, JSON, encode(result))
 
 
 class App:
-    def __init__(self, house: House, metrics: Metrics, closed: Callable[[], bool]) -> None:
-        """`closed` tells whether tokens are asked for."""
-        self.house, self.limits, self.numbers = house, house.limits, metrics
-        self._closed = closed
+    """The handlers of all operations: `App.predict` is that of the operation `predict`, and so on."""
+
+    def __init__(self, house: House, metrics: Metrics, security: Security) -> None:
+        self.house, self.limits, self.numbers, self.security = house, house.limits, metrics, security
         self.events_of = Events(house, metrics)
         self._certificates: dict[str, tuple[Served, int, dict[str, Any]]] = {}
         self._certifying = asyncio.Lock()
 
-    def asgi(self, life: Any) -> Asgi:
-        """With what begins before the first request and ends after the last. The gate has found the route already, so
-        that it need not be looked for again."""
-        self._handlers = {route.name: self._answering(getattr(self, route.name), route.status) for route in ROUTES}
-        routes = []
+    def build(self, lifespan: Any) -> ASGIApp:
+        """Return the ASGI application; `lifespan` begins before the first request and ends after the last."""
+        endpoints: dict[str, ASGIApp] = {
+            operation.name: Endpoint(getattr(self, operation.name), self.house, operation.status)
+            for operation in ROUTES
+        }
         for path, name in {"/": page.FILES[0], **{f"/{name}": name for name in page.FILES}}.items():
-            routes.append(Path_(path, _page(*page.read(name))))
-        routes.append(Path_("/v1/openapi.json", self._openapi))
-        routes += [Path_("/healthz", self._alive), Path_("/readyz", self._ready)]
-        others = Starlette(routes=routes, lifespan=life)
-
-        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            handler = self._handlers.get(scope["visit"].name) if scope["type"] == "http" else None
-            if handler is None:
-                await others(scope, receive, send)
-                return
-            said, status = await handler(Request(scope, receive))
-            if isinstance(said, Response):
-                await said(scope, receive, send)
-            else:
-                await scope["visit"].answer(status, JSON, encode(said))
-
-        return answer
-
-    def _answering(
-        self, handler: Callable[[Request], Awaitable[Any]], status: int
-    ) -> Callable[[Request], Awaitable[tuple[Any, int]]]:
-        """A handler whose errors become responses; what it answers with is either one or an object, with its status."""
-
-        async def answer(request: Request) -> tuple[Any, int]:
-            try:
-                if not self.house.open:
-                    raise Refused("The server is stopping.", "stopping", 503)
-                said = await handler(request)
-            except Exception as problem:
-                return failure(problem), 0
-            return Response(status_code=status) if said is None else said, status
-
-        return answer
+            content, media = page.read(name)
+            endpoints[path] = Response(content, media_type=media)
+        endpoints["/docs"] = Response(render_docs(document()), media_type=page.TYPES["html"])
+        endpoints["/healthz"] = Response(b"alive\n", media_type="text/plain")
+        endpoints["/readyz"] = Endpoint(self.ready, self.house)
+        endpoints["/v1/openapi.json"] = Endpoint(self.openapi, self.house)
+        return build_router(self.security, endpoints, lifespan)
 
     def _served(self, request: Request) -> Served:
-        return self.house.find(request.scope["visit"].model)
+        return self.house.find(request.path_params["name"])
 
     # --- Predicting ---
 
@@ -117,43 +117,42 @@ class App:
     # --- Learning ---
 
     async def learn(self, request: Request) -> Any:
-        learning = Learning(self.house, self._served(request))
+        service = LearnService(self.house, self._served(request))
         key = request.headers.get(KEY)
         if key is not None and not KEYS.fullmatch(key):
             raise Refused("An Idempotency-Key has 1 to 200 characters of ASCII without spaces.", "bad-key", 400)
         if _media(request) != NDJSON:
-            return await learning.one(await _body(request), key)
-        skip = _choice(request, "bad_lines", ("error", "skip")) == "skip"
-        lines = Lines(learning, key, skip=skip)
-        told = lines.learn(blocks(request.stream(), self.limits.line))
+            return await service.learn_one(await _body(request), key)
+        stream = LearnStream(service, key, skip=_choice(request, "bad_lines", ("error", "skip")) == "skip")
+        applied = stream.learn(blocks(request.stream(), self.limits.line))
         if NDJSON in request.headers.get("accept", ""):
-            return StreamingResponse(self._told(lines, told), media_type=NDJSON)
+            return StreamingResponse(self._progress(stream, applied), media_type=NDJSON)
         try:
-            async for _ in told:
+            async for _ in applied:
                 pass
         except (Refused, DiskFull) as problem:
-            problem.learned = lines.total.examples
+            problem.learned = stream.total.examples
             raise
-        return self._summary(lines)
+        return self._summary(stream)
 
-    async def _told(self, lines: Lines, told: AsyncIterator[int]) -> AsyncIterator[bytes]:
+    async def _progress(self, stream: LearnStream, applied: AsyncIterator[int]) -> AsyncIterator[bytes]:
+        """Yield a line after each block, and the summary or the error as the last line."""
         try:
-            async for line in told:
-                yield encode({"lines": line, "examples": lines.total.examples}) + b"\n"
-            yield encode(self._summary(lines)) + b"\n"
-        except Refused as problem:
-            yield encode(Problem(str(problem), problem.code, lines.total.examples)) + b"\n"
-        except DiskFull as problem:
-            yield encode(Problem(no_room(problem), "disk-full", lines.total.examples)) + b"\n"
+            async for line in applied:
+                yield encode(Progress(line, stream.total.examples)) + b"\n"
+            yield encode(self._summary(stream)) + b"\n"
+        except (Refused, DiskFull) as problem:
+            problem.learned = stream.total.examples
+            yield error_from(problem).body() + b"\n"
 
-    def _summary(self, lines: Lines) -> Learned:
-        total = lines.total
-        if total.problem is not None and not lines.skip:
-            sentence = f"{sum(total.refused.values()):,} examples were refused, the first because: {total.problem}"
-            problem = Refused(sentence, "refused-examples")
+    def _summary(self, stream: LearnStream) -> Learned:
+        total = stream.total
+        if total.problem is not None and not stream.skip:
+            detail = f"{sum(total.refused.values()):,} examples were refused, the first because: {total.problem}"
+            problem = Refused(detail, "refused-examples")
             problem.learned = total.examples
             raise problem
-        status = LEARNED if total.examples or not lines.line else ALREADY
+        status = LEARNED if total.examples or not stream.line else ALREADY
         return Learned(status, total.examples, total.mistakes, total.updates, dict(total.refused))
 
     # --- Models ---
@@ -173,14 +172,14 @@ class App:
             for given in (name, *([challenges] if challenges is not None else [])):
                 if not re.fullmatch(NAME, given):
                     raise Refused(f"?name= must be letters, digits, '.', '_' and '-', but is {given!r}.", "bad-name")
-            request.scope["visit"].model = name
+            request.scope["context"].model = name
             content = await _body(request)
             self.house.check_memory(name, len(content))
             learner = await asyncio.to_thread(uploaded, content)
             await asyncio.to_thread(compiled_for, learner)
             return self._described(await self.house.create(name, learner, challenges, content))
         asked: Creation = decoded(CREATION, await _body(request))
-        request.scope["visit"].model = asked.name
+        request.scope["context"].model = asked.name
         learner = made(asked.learner, asked.settings)
         await asyncio.to_thread(warmed, learner)
         return self._described(await self.house.create(asked.name, learner, asked.challenges))
@@ -282,17 +281,12 @@ class App:
     async def metrics(self, request: Request) -> Response:
         return Response(self.numbers.text(self.house), media_type=TEXT)
 
-    async def _openapi(self, request: Request) -> Response:
-        return Response(encode(document(closed=self._closed())), media_type=JSON)
+    async def openapi(self, request: Request) -> Any:
+        return document(closed=self.security.tokens.closed())
 
-    async def _alive(self, request: Request) -> Response:
-        return Response(b"alive\n", media_type="text/plain")
-
-    async def _ready(self, request: Request) -> Response:
-        if not self.house.open:
-            return refusal(503, "stopping", "The server is stopping.")
+    async def ready(self, request: Request) -> Response:
         if self.house.disk_is_full or not self.house.writer.is_alive():
-            return refusal(503, "disk-full", "Nothing can be written to the disk: predicting only.")
+            raise Refused("Nothing can be written to the disk: predicting only.", "disk-full", 503)
         return Response(b"ready\n", media_type="text/plain")
 
 
@@ -311,8 +305,8 @@ async def _body(request: Request) -> bytes:
 
 
 def _media(request: Request) -> str | None:
-    """Of the body, as the gate has found it."""
-    media: str | None = request.scope["visit"].media
+    """Return the media type of the body, which BodyMiddleware has checked."""
+    media: str | None = request.scope["context"].media
     return media
 
 
@@ -329,10 +323,3 @@ def _whole(request: Request, name: str, default: int, most: int) -> int:
     if not (said.isascii() and said.isdigit() and len(said) < 10 and int(said) <= most):
         raise Refused(f"?{name}= must be a whole number from 0 to {most:,}, but is {said!r}.", "bad-query", 400)
     return int(said)
-
-
-def _page(content: bytes, media: str) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(request: Request) -> Response:
-        return Response(content, media_type=media)
-
-    return answer

@@ -18,7 +18,7 @@ from novikoff.learners.events import OneByOne
 from novikoff.learners.learner import TIES
 from novikoff.learners.linear import Linear
 from novikoff.parts.single import Asked, score_rows
-from novikoff.service.encoding import answer, as_named, encoder
+from novikoff.service.encoding import answer, as_named, encoder, note_label
 from novikoff.service.runs import Odd, Refused, Run
 from novikoff.stream.classes import Classes
 from novikoff.stream.door import LARGEST_INDEX
@@ -305,13 +305,6 @@ def _by_class(model: Any, columns: NDArray[np.float64]) -> tuple[list[Any], list
     shown, winners = model.weighed(columns)
     known = np.array(model._state.labels.known()).tolist()
     return [known[c] for c in winners.tolist()], shown[np.arange(len(columns)), winners].tolist()
-
-
-def note_label(order: LabelOrder, model: Any, label: Any) -> None:
-    """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
-    labels = model._state.labels
-    if not isinstance(label, list | dict):
-        order.add_one(int(labels.sign(label)) if isinstance(labels, Labels) else labels.number(label))
 
 
 class _Before(NamedTuple):

@@ -17,17 +17,15 @@ from novikoff import __version__
 from novikoff.learners import name_of
 from novikoff.memory_limit import Growth, format_size
 from novikoff.service import checkpoint, clock
-from novikoff.service.admission import Rest
-from novikoff.service.attribution import LabelledLine, record_model
-from novikoff.service.client_limits import CURRENT_CLIENT
+from novikoff.service.attribution import record_model
 from novikoff.service.journal import Gone, Journal, NewModel, Prediction, answer_of
 from novikoff.service.journal import reader as on_disk
 from novikoff.service.lessons import Refused
 from novikoff.service.limits import Limits
 from novikoff.service.pending import Answer, Ids, Waiting
-from novikoff.service.served import CHALLENGER, CHAMPION, Outcome, Past, Served, reader
-from novikoff.service.stream import Key, Stream
-from novikoff.service.writer import Chain, DiskFull, Writer
+from novikoff.service.served import CHALLENGER, CHAMPION, Past, Served, reader
+from novikoff.service.stream import Stream
+from novikoff.service.writer import DiskFull, JournalWriter
 
 FLUSH = 0.25  # seconds until kept predictions are written
 
@@ -48,97 +46,23 @@ class House:
     def start(self) -> None:
         """Takes requests from now on, on the loop that runs."""
         self.loop = asyncio.get_running_loop()
-        self.writer = Writer(self.journal, self.loop, self.limits.spare)
+        self.writer = JournalWriter(self.journal, self.loop, self.limits.spare)
         self.writer.start()
         self.open = True
 
     async def stop(self) -> None:
         """When all that waits is written."""
         self.open = False
-        self.flush()
+        await asyncio.gather(*self.flush(), return_exceptions=True)
         await asyncio.to_thread(self.writer.stop)
         self.journal.close()
 
-    def written(
-        self,
-        do: Callable[[Journal], Any],
-        size: int = 0,
-        then: Callable[[Any], Any] = lambda answer: answer,
-        chain: Chain | None = None,
-    ) -> asyncio.Future[Any]:
-        """Does it in the next transaction, and when it is safe on the disk `then`, on the loop's thread and in the
-        journal's order, with what came of it. The future has what `then` returns, or why nothing was written."""
-        future: asyncio.Future[Any] = self.loop.create_future()
+    def written(self, write: Callable[[Journal], Any], size: int = 0) -> asyncio.Future[Any]:
+        """Call `write` in the next transaction; the future gets its result when it is durable, in the journal's order.
+        `size` is 0 for what is written also where the disk is full."""
+        return self.writer.submit(write, size)
 
-        def tell(answer: Any) -> None:
-            try:
-                answer = answer if isinstance(answer, Exception) else then(answer)
-            except Exception as problem:
-                answer = problem
-            if future.done():  # whoever waited has gone
-                return
-            if isinstance(answer, Exception):
-                future.set_exception(answer)
-                future.exception()  # looked at: nobody has to be there for it
-            else:
-                future.set_result(answer)
-
-        self.writer.submit(do, tell, size, chain)
-        return future
-
-    # --- Learning and predicting ---
-
-    def learn(
-        self,
-        stream: Stream,
-        body: bytes,
-        lines: int,
-        *,
-        labelled: dict[str, Any] | None = None,
-        key: tuple[str, Key] | None = None,
-        chain: Chain | None = None,
-        places: dict[str, LabelledLine] | None = None,
-    ) -> asyncio.Future[Outcome]:
-        """One entry: written, then learned. `labelled` are the predictions whose labels are in it, `places` says where.
-        The entry is recorded as the data of the client whose request is handled now."""
-        client = CURRENT_CLIENT.get()
-        now, late = clock.now(), labelled or {}
-        answers = [
-            (name, stream.id, stream.waiting.answered[name].time, json.dumps(label)) for name, label in late.items()
-        ]
-
-        kept, stream.unsaved = stream.unsaved, []
-
-        def do(to: Journal) -> tuple[int, int | None]:
-            position = to.add(stream.id, body, lines, now)
-            to.record_source(stream.id, position, client, None if key is None else key[0], places or {})
-            row = to.keep(stream.id, kept)  # what was predicted before an acknowledged lesson is as safe as that
-            to.answer(answers)
-            if key is not None:
-                to.remember_key(stream.id, key[0], *key[1])
-            return position, row
-
-        def then(answer: tuple[int, int | None]) -> Outcome:
-            position, row = answer
-            stream.note_row(row, kept)
-            if key is not None:
-                stream.remember(*key)
-            stream.waiting.counts.labelled += len(late)
-            return stream.learn(position, body)
-
-        future = self.written(do, len(body) + 1, then, chain)
-        self._or_keep_later(stream, kept, future)
-        return future
-
-    def _or_keep_later(self, stream: Stream, kept: list[Prediction], future: asyncio.Future[Any]) -> None:
-        """Predictions that could not be written are tried again with the next lesson."""
-
-        def back(future: asyncio.Future[Any]) -> None:
-            if not future.cancelled() and isinstance(future.exception(), DiskFull):
-                stream.unsaved = [one for one in kept if stream.waiting.needs(one.id)] + stream.unsaved
-
-        if kept:
-            future.add_done_callback(back)
+    # --- Predictions that wait for labels ---
 
     def keep(self, served: Served, features: Any, now: float) -> str:
         """The id under which a prediction waits for its label. It is written by the way: nobody waits for that."""
@@ -147,27 +71,28 @@ class House:
             self.loop.call_later(FLUSH, self.flush)
         return self.streams[served.stream].keep(features, now)
 
-    def flush(self) -> None:
-        """Predictions that are to be kept, or no longer, into the journal."""
+    def flush(self) -> list[asyncio.Task[None]]:
+        """Write new predictions to the journal, and remove those that no longer wait; return the tasks that do it."""
         self._flushing = False
+        tasks = []
         for stream in self.streams.values():
             if stream.unsaved:
-                kept, stream.unsaved = stream.unsaved, []
-                self._keep_now(stream, kept)
+                predictions, stream.unsaved = stream.unsaved, []
+                tasks.append(self.loop.create_task(self._save(stream, predictions)))
             if stream.waiting.empty:
                 rows, stream.waiting.empty = stream.waiting.empty, []
-                self.written(lambda to, rows=rows: to.drop_kept(rows))  # type: ignore[misc]
+                self.written(lambda journal, rows=rows: journal.drop_kept(rows))  # type: ignore[misc]
+        return tasks
 
-    def _keep_now(self, stream: Stream, kept: list[Prediction]) -> None:
-        future = self.written(lambda to: to.keep(stream.id, kept), 1, lambda row: stream.note_row(row, kept))
-        self._or_keep_later(stream, kept, future)
+    async def _save(self, stream: Stream, predictions: list[Prediction]) -> None:
+        try:
+            row = await self.written(lambda journal: journal.keep(stream.id, predictions), 1)
+        except DiskFull:
+            stream.save_later(predictions)
+        else:
+            stream.note_row(row, predictions)
 
     # --- Memory ---
-
-    def rest_of(self, served: Served) -> Rest:
-        """Return what the other models take."""
-        models = self.models.values()
-        return Rest(sum(model.bytes for model in models) - served.bytes, len(models))
 
     def check_memory(self, name: str, needed: int) -> None:
         """Raise Refused where there is no memory for a model that was sent."""
@@ -236,34 +161,29 @@ class House:
         stream = champion.stream if champion else None
         row = NewModel(name, stream, served.role, name_of(type(learner)), settings, served.created, served.own)
         uploaded = None if content is None else await asyncio.to_thread(checkpoint.laid_by, self.folder, content)
-
         digest = None if content is None else sha256(content).hexdigest()
 
-        def do(to: Journal) -> tuple[int, int, int]:
-            if champion is not None and to.champion(champion.stream) != champion.id:
+        def write(journal: Journal) -> tuple[int, int, int]:
+            if champion is not None and journal.champion(champion.stream) != champion.id:
                 raise Refused(f"{champion.name!r} is no longer a champion.", "not-a-champion", 409)
-            number, where, joined = to.add_model(row)
-            record_model(to.connection, number, __version__, served.created, digest)
-            checkpoint.remove(self.folder, number)  # of a number that was given before, and taken back
+            number, where, joined = journal.add_model(row)
+            record_model(journal.connection, number, __version__, served.created, digest)
+            checkpoint.remove(self.folder, number)  # of a model that had this number and was rolled back
             if uploaded is not None:
-                to.set_model(number, checkpoint=joined)
+                journal.set_model(number, checkpoint=joined)
                 checkpoint.put_in_place(uploaded, self.folder, number, joined)
             return number, where, joined
 
-        def then(answer: tuple[int, int, int]) -> Served:
-            served.id, served.stream, served.joined = answer
-            served.position = served.joined
-            served.checkpoint = None if uploaded is None else served.joined
-            self.add(served)
-            self._compare_from_now(served)
-            return served
-
         try:
-            await self.written(do, 1, then)
+            served.id, served.stream, served.joined = await self.written(write, 1)
         except BaseException:
             if uploaded is not None:
                 uploaded.unlink(missing_ok=True)
             raise
+        served.position = served.joined
+        served.checkpoint = None if uploaded is None else served.joined
+        self.add(served)
+        self._compare_from_now(served)
         await self._remember_past(served)
         return served
 
@@ -274,53 +194,49 @@ class House:
     async def _remember_past(self, *members: Served) -> None:
         pasts = [(served.id, json.dumps(served.past)) for served in members]
 
-        def do(to: Journal) -> None:
+        def write(journal: Journal) -> None:
             for number, past in pasts:
-                to.set_model(number, past=past)
+                journal.set_model(number, past=past)
 
-        await self.written(do)
+        await self.written(write)
 
     async def delete(self, served: Served) -> None:
         stream = self.streams[served.stream]
 
-        def do(to: Journal) -> None:
-            members = to.members(stream.id)
+        def write(journal: Journal) -> None:
+            members = journal.members(stream.id)
             if served.id not in members:
                 raise Gone
-            if to.champion(stream.id) == served.id and len(members) > 1:
+            if journal.champion(stream.id) == served.id and len(members) > 1:
                 raise Refused(
                     f"{served.name!r} has challengers: delete them first, or promote one.", "has-challengers", 409
                 )
-            to.remove_model(served.id, served.stream)
+            journal.remove_model(served.id, served.stream)
 
-        def then(answer: None) -> None:
-            if self.models.pop(served.name, None) is not None:
-                stream.members.remove(served)
-            if not stream.members:
-                self.streams.pop(stream.id, None)
-
-        await self.written(do, 0, then)
+        await self.written(write)
+        if self.models.pop(served.name, None) is not None:
+            stream.members.remove(served)
+        if not stream.members:
+            self.streams.pop(stream.id, None)
         await asyncio.to_thread(checkpoint.remove, self.folder, served.id)
 
     async def promote(self, served: Served) -> Served:
         stream = self.streams[served.stream]
 
-        def do(to: Journal) -> None:
-            champion = to.champion(stream.id)
-            if champion is None or served.id not in to.members(stream.id):
+        def write(journal: Journal) -> None:
+            champion = journal.champion(stream.id)
+            if champion is None or served.id not in journal.members(stream.id):
                 raise Gone
             if champion == served.id:
                 raise Refused(f"{served.name!r} is the champion already.", "champion-already", 409)
-            to.set_model(champion, role=CHALLENGER)
-            to.set_model(served.id, role=CHAMPION)
+            journal.set_model(champion, role=CHALLENGER)
+            journal.set_model(served.id, role=CHAMPION)
 
-        def then(answer: None) -> None:
-            for member in stream.members:
-                member.role = CHAMPION if member is served else CHALLENGER
-            for member in stream.members:
-                self._compare_from_now(member)
-
-        await self.written(do, 1, then)
+        await self.written(write, 1)
+        for member in stream.members:
+            member.role = CHAMPION if member is served else CHALLENGER
+        for member in stream.members:
+            self._compare_from_now(member)
         await self._remember_past(*stream.members)
         return served
 

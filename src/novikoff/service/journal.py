@@ -68,6 +68,46 @@ class Prediction(NamedTuple):
     """The id of the token that asked for it."""
 
 
+class Key(NamedTuple):
+    """What an idempotency key was used for."""
+
+    lines: int
+    digest: bytes
+    """Of these lines."""
+    time: float
+
+
+class LearnEntry(NamedTuple):
+    """What is written in one transaction when examples are learned."""
+
+    stream: int
+    body: bytes
+    """Lines of JSON, one for each example."""
+    lines: int
+    time: float
+    predictions: list[Prediction]
+    """Predictions that were made before and are not in the journal yet."""
+    answers: list[tuple[str, int, float, str]]
+    """Predictions that the examples label: id, stream, time and label as JSON."""
+    key: tuple[str, Key] | None
+    """The idempotency key of the request, and what it is used for."""
+    client: str | None
+    """The id of the token that sent the examples."""
+    labelled: dict[str, LabelledLine]
+    """Where the labels of earlier predictions are in the entry, by the ids of predictions."""
+
+    def write(self, journal: Journal) -> tuple[int, int | None]:
+        """Return the position of the entry and the row of its predictions."""
+        position = journal.add(self.stream, self.body, self.lines, self.time)
+        key = None if self.key is None else self.key[0]
+        journal.record_source(self.stream, position, self.client, key, self.labelled)
+        row = journal.keep(self.stream, self.predictions)
+        journal.answer(self.answers)
+        if self.key is not None:
+            journal.remember_key(self.stream, self.key[0], *self.key[1])
+        return position, row
+
+
 class NewModel(NamedTuple):
     name: str
     stream: int | None

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made of the table of routes: it lists what is there, and nothing else."""
+"""The OpenAPI 3.1 document, generated from the operations and the structs of their bodies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import msgspec
 
 from novikoff import __version__
 from novikoff.service import protocol
-from novikoff.service.routes import ADMIN, EVENTS, FILE, JSON, LEARN, NDJSON, PREDICT, ROUTES, TEXT, Route
+from novikoff.service.errors import PROBLEM_JSON
+from novikoff.service.routes import ADMIN, EVENTS, FILE, JSON, LEARN, NDJSON, PREDICT, ROUTES, TEXT, Operation
 
 Document = dict[str, Any]
 
@@ -45,7 +46,7 @@ OPEN = (
 )
 
 
-def document(*, closed: bool = True, routes: Iterable[Route] = ROUTES) -> Document:
+def document(*, closed: bool = True, routes: Iterable[Operation] = ROUTES) -> Document:
     """`closed`: whether tokens are asked for.
 
     >>> sorted(document()["paths"]["/v1/models"])
@@ -87,7 +88,7 @@ def document(*, closed: bool = True, routes: Iterable[Route] = ROUTES) -> Docume
     }
 
 
-def _operation(route: Route) -> Document:
+def _operation(route: Operation) -> Document:
     statuses = {*EVERYWHERE, *(WITH_BODIES if route.takes else ()), *route.problems}
     answer: Document = {"description": HTTPStatus(route.status).phrase + "."}
     if route.gives:
@@ -123,7 +124,7 @@ def _operation(route: Route) -> Document:
 def _problem(status: int) -> Document:
     answer: Document = {
         "description": HTTPStatus(status).phrase + ".",
-        "content": {JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
     if status == 401:
         answer["headers"] = {"WWW-Authenticate": {"schema": {"const": "Bearer"}}}
@@ -144,7 +145,7 @@ def _reference(kind: Any, media: str) -> Document:
     return references[0] if len(references) == 1 else {"anyOf": references}
 
 
-def _schemas(routes: Iterable[Route]) -> Document:
+def _schemas(routes: Iterable[Operation]) -> Document:
     used = dict.fromkeys(
         one
         for route in routes

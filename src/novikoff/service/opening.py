@@ -14,12 +14,11 @@ from novikoff.errors import InputError
 from novikoff.memory_limit import Growth
 from novikoff.service import checkpoint, clock
 from novikoff.service.house import House
-from novikoff.service.journal import FILE, Journal, entries
+from novikoff.service.journal import FILE, Journal, Key, entries
 from novikoff.service.lessons import Refused
 from novikoff.service.limits import SLACK, Limits
 from novikoff.service.pending import Answer
 from novikoff.service.served import CHALLENGER, CHAMPION, Past, Served, made
-from novikoff.service.stream import Key
 from novikoff.wrap.default_learner import DEFAULT
 
 LOCK = "lock"
@@ -165,7 +164,7 @@ def _replay(house: House) -> None:
             if number % MEASURED_ENTRIES == 0:
                 stream.allowed = {served.name: _allowed(house, served) for served in stream.members}
             with contextlib.suppress(Refused):  # of a model that can't go on: it says so itself
-                stream.learn(position, body)
+                stream.apply(position, body)
         stream.allowed = {}
         house.said += [served.broken for served in stream.members if served.broken is not None]
 

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from novikoff.service import clock
+from novikoff.service.errors import error_from
 from novikoff.service.house import House
 from novikoff.service.lessons import Refused, check_features, decoded
 from novikoff.service.metrics import Metrics
-from novikoff.service.protocol import AllPredicted, Predicted, Prediction, Problem
+from novikoff.service.protocol import AllPredicted, Predicted, Prediction
 from novikoff.service.runs import Run
 from novikoff.service.served import Served
 
@@ -57,7 +58,7 @@ class Predicting:
                 async for answer in answers:
                     yield answer
             except Refused as problem:
-                yield encode(Problem(str(problem), problem.code)) + b"\n"
+                yield error_from(problem).body() + b"\n"
 
         return all_answers()
 

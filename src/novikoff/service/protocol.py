@@ -82,12 +82,16 @@ class NamedLesson(Request):
 
 
 class Problem(Struct):
-    """What is wrong, in a sentence, and a word for programs."""
+    """An error as RFC 9457 problem details. `code` is stable; `error` repeats `detail` for older clients."""
 
-    error: str
+    type: str
+    title: str
+    status: int
+    detail: str
     code: str
+    error: str
     learned: int | UnsetType = UNSET
-    """How many examples of the request were learned all the same."""
+    """How many examples of the request were learned before the error."""
 
 
 class Counts(Struct):
@@ -133,6 +137,13 @@ class Learned(Struct):
     mistakes: int
     updates: int
     refused: dict[str, int] | UnsetType = UNSET
+
+
+class Progress(Struct):
+    """How far a stream of lines is durable and learned."""
+
+    lines: int
+    examples: int
 
 
 class Pending(Struct):

@@ -1,11 +1,10 @@
-"""The table of routes: what may be asked, who may ask it, what comes back. App, gate and OpenAPI document are made of
-it."""
+"""The operations of the API: paths, scopes, bodies and statuses. Routing and the OpenAPI document are made of them."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from novikoff.service import protocol
+from novikoff.service import page, protocol
 
 PREDICT, LEARN, ADMIN = "predict", "learn", "admin"
 SCOPES = (PREDICT, LEARN, ADMIN)
@@ -18,13 +17,24 @@ JSON, NDJSON, FILE, TEXT, EVENTS = (
 )
 
 
+PUBLIC = {
+    "/": "page",
+    **{f"/{name}": "page" for name in page.FILES},
+    "/docs": "docs",
+    "/healthz": "healthz",
+    "/readyz": "readyz",
+    "/v1/openapi.json": "openapi",
+}
+"""Paths that need no token, and the route that they are counted as."""
+
+
 class Query(NamedTuple):
     name: str
     schema: dict[str, Any]
     sentence: str
 
 
-class Route(NamedTuple):
+class Operation(NamedTuple):
     method: str
     path: str
     name: str
@@ -53,67 +63,67 @@ UPLOADED = (
     Query("challenges", {"type": "string", "pattern": protocol.NAME}, "Its champion, where a file is sent."),
 )
 
-# Those asked most come first: they are looked through in this order.
+# The most frequent come first: Starlette tries them in this order.
 ROUTES = (
-    Route(
+    Operation(
         "POST", "/v1/models/{name}/predict", "predict", PREDICT,
         "The label and score of one example or many; what is kept can be labelled later by its id.",
         {JSON: protocol.Prediction, NDJSON: None},
         {JSON: protocol.Predicted | protocol.AllPredicted, NDJSON: None},
         problems=(404, 415, 422), queries=(KEEP,),
     ),
-    Route(
+    Operation(
         "POST", "/v1/models/{name}/learn", "learn", LEARN,
         "Learns examples with their labels, or the late label of a prediction. Answered when it is safe on the disk.",
         {JSON: protocol.Lesson, NDJSON: None}, {JSON: protocol.Learned, NDJSON: None},
         problems=(404, 409, 410, 415, 422, 507), queries=(BAD_LINES,), retried=True,
     ),
-    Route(
+    Operation(
         "GET", "/v1/models", "models", PREDICT, "All models.", {}, {JSON: protocol.Models},
     ),
-    Route(
+    Operation(
         "POST", "/v1/models", "create", ADMIN, "Makes a model, or takes a model file that was saved before.",
         {JSON: protocol.Creation, FILE: None}, {JSON: protocol.Model}, 201,
         problems=(404, 409, 415, 422, 507), queries=UPLOADED,
     ),
-    Route(
+    Operation(
         "GET", "/v1/models/{name}", "model", PREDICT, "One model.", {}, {JSON: protocol.Model}, problems=(404,),
     ),
-    Route(
+    Operation(
         "DELETE", "/v1/models/{name}", "delete", ADMIN, "Removes a model and its journal.", {}, {}, 204,
         problems=(404, 409, 507),
     ),
-    Route(
+    Operation(
         "POST", "/v1/models/{name}/promote", "promote", ADMIN,
         "Makes a challenger the champion of its stream; names stay, roles change.", {}, {JSON: protocol.Model},
         problems=(404, 409, 507),
     ),
-    Route(
+    Operation(
         "GET", "/v1/models/{name}/ledger", "ledger", PREDICT,
         "Examples, mistakes and updates, late labels, and those who learn the same stream side by side.",
         {}, {JSON: protocol.LedgerPage}, problems=(404,),
     ),
-    Route(
+    Operation(
         "GET", "/v1/models/{name}/certificate", "certificate", PREDICT,
         "What the theorems allow on the stream so far; bounds the mean error of the hypotheses used.", {}, {JSON: None},
         problems=(404, 409, 422),
     ),
-    Route(
+    Operation(
         "GET", "/v1/models/{name}/inspect", "inspect", PREDICT, "The features that matter most.", {}, {JSON: None},
         problems=(404, 409), queries=(TOP,),
     ),
-    Route(
+    Operation(
         "GET", "/v1/models/{name}/history", "history", PREDICT, "The curve of mistakes over examples.",
         {}, {JSON: protocol.History}, problems=(404,),
     ),
-    Route(
+    Operation(
         "GET", "/v1/models/{name}/download", "download", ADMIN, "The model file.", {}, {FILE: None},
         problems=(404, 409),
     ),
-    Route(
+    Operation(
         "GET", "/v1/models/{name}/examples", "examples", ADMIN,
         "What was learned, in order, as far as the journal reaches back.", {}, {NDJSON: None}, problems=(404,),
     ),
-    Route("GET", "/v1/events", "events", PREDICT, "What happens, as it happens.", {}, {EVENTS: None}),
-    Route("GET", "/metrics", "metrics", PREDICT, "Numbers for Prometheus.", {}, {TEXT: None}),
+    Operation("GET", "/v1/events", "events", PREDICT, "What happens, as it happens.", {}, {EVENTS: None}),
+    Operation("GET", "/metrics", "metrics", PREDICT, "Numbers for Prometheus.", {}, {TEXT: None}),
 )  # fmt: skip

@@ -18,8 +18,8 @@ from novikoff.learners.auto import BinaryAuto
 from novikoff.learners.learner import Learner
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import format_size
-from novikoff.service.bulk import Bulk, note_label
-from novikoff.service.encoding import answer, encoder
+from novikoff.service.bulk import Bulk
+from novikoff.service.encoding import answer, encoder, note_label
 from novikoff.service.lessons import NAMED, RAW, Decoders, Refused
 from novikoff.service.limits import Limits
 from novikoff.service.protocol import Counts, Model

@@ -20,14 +20,14 @@ import uvicorn
 from novikoff.errors import InputError
 from novikoff.service.app import App
 from novikoff.service.audit import Audit
-from novikoff.service.connection import connections
-from novikoff.service.gate import Gate
 from novikoff.service.house import House
+from novikoff.service.http_protocol import build_protocol
 from novikoff.service.keeping import Keeping
 from novikoff.service.limits import Limits
 from novikoff.service.log_limits import LogRateLimit
 from novikoff.service.logs import log_request, report_suppressed, write_report
 from novikoff.service.metrics import Metrics
+from novikoff.service.middleware import Security
 from novikoff.service.opening import locked, opened, prepare
 from novikoff.service.served import compile_lines
 from novikoff.service.tokens import Tokens
@@ -70,12 +70,12 @@ def serve(folder: Path, address: Address, limits: Limits, log_limit: LogRateLimi
 
 def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, log_limit: LogRateLimit) -> None:
     numbers, audit = Metrics(), Audit(house.folder)
-    protocol = connections(house.limits)
+    protocol = build_protocol(house.limits)
     loopback, tls = _is_loopback(address.host), address.certificate is not None
     url = f"{'https' if tls else 'http'}://{_host(address.host)}:{taken.getsockname()[1]}"
 
     @contextlib.asynccontextmanager
-    async def life(app: Any) -> AsyncIterator[None]:
+    async def lifespan(app: Any) -> AsyncIterator[None]:
         house.start()
         keeping = Keeping(house)
         tasks = [asyncio.create_task(keeping.run()), asyncio.create_task(report_suppressed(log_limit))]
@@ -98,19 +98,12 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, l
         numbers.observe(route, status, seconds)
         log_request(route, status, seconds)
 
-    app = App(house, numbers, tokens.closed)
-    gate = Gate(
-        app.asgi(life),
-        tokens=tokens,
-        limits=house.limits,
-        audit=audit,
-        observe=observe,
-        connections=protocol.watch.clients,
-        loopback=loopback,
-        tls=tls,
-    )
+    clients = protocol.monitor.clients
+    security = Security(tokens, house.limits, loopback, audit, observe, tls, clients)
+    numbers.watch(log_limit, security.clients, clients)
+    app = App(house, numbers, security)
     config = uvicorn.Config(
-        gate,
+        app.build(lifespan),
         http=protocol,
         loop="uvloop",
         ws="none",
@@ -123,7 +116,6 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, l
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
     )
-    numbers.watch(log_limit, gate.clients, protocol.watch.clients)
     server = uvicorn.Server(config)
     app.events_of.ended = lambda: server.should_exit or not house.open
     server.run(sockets=[taken])

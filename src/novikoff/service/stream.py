@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any
 
 from novikoff.errors import ModelTooLarge
 from novikoff.memory_limit import limit_memory
 from novikoff.service import clock
 from novikoff.service.admission import Admission
-from novikoff.service.journal import Prediction
+from novikoff.service.journal import Key, Prediction
 from novikoff.service.limits import SLACK, Limits
 from novikoff.service.pending import Kept, Waiting
 from novikoff.service.protocol import Member, Together
 from novikoff.service.served import CHAMPION, Outcome, Served
 
 log = logging.getLogger("novikoff.service")
-
-
-class Key(NamedTuple):
-    """What an idempotency key was used for: so many lines, with this digest."""
-
-    lines: int
-    digest: bytes
-    time: float
 
 
 @dataclass
@@ -37,7 +30,7 @@ class Stream:
     """How many bytes each model may take while the journal is replayed."""
     members: list[Served] = field(default_factory=list)
     keys: dict[str, Key] = field(default_factory=dict)
-    busy: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
+    busy: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
     """Keys and ids whose examples are on their way to the disk."""
     held: dict[str, asyncio.Future[None]] = field(default_factory=dict)
     """Keys of streams of lines that are under way."""
@@ -52,8 +45,8 @@ class Stream:
     def champion(self) -> Served:
         return next(served for served in self.members if served.role == CHAMPION)
 
-    def learn(self, position: int, body: bytes) -> Outcome:
-        """One entry, by all who learn; what is answered is what became of it with the champion."""
+    def apply(self, position: int, body: bytes) -> Outcome:
+        """Learn one entry by all models; return the champion's outcome."""
         answer = Outcome()
         for served in self.members:
             if position > served.position and served.broken is None:
@@ -89,6 +82,10 @@ class Stream:
             self.waiting.trim(now)
         return name
 
+    def save_later(self, predictions: list[Prediction]) -> None:
+        """Write predictions with the next entry, where they could not be written now."""
+        self.unsaved = [one for one in predictions if self.waiting.needs(one.id)] + self.unsaved
+
     def note_row(self, row: int | None, kept: list[Prediction]) -> None:
         """The row of the journal in which these are now."""
         if row is not None:
@@ -106,6 +103,12 @@ class Stream:
         """Waits until nobody else uses any of these keys and ids."""
         while used := [users[name] for name in names for users in (self.busy, self.held) if name in users]:
             await asyncio.wait(used)
+
+    def end_busy(self, names: Iterable[str], task: asyncio.Task[Any] | None) -> None:
+        """Free the keys and ids that a task uses."""
+        for name in names:
+            if self.busy.get(name) is task:
+                del self.busy[name]
 
     def remember(self, key: str, about: Key) -> None:
         """The latest come last, so that the oldest are found first."""

@@ -1,7 +1,7 @@
-"""The writer: one thread that puts what waits into one transaction, and then tells all that waited.
+"""The journal writer: one thread that writes all waiting jobs in one transaction (group commit).
 
-While the disk is busy with one group, the next one gathers: with many clients the cost of a sync is shared by all of
-them, and a single client waits for no one. Whoever waits is told on the loop's thread, in the order of submission.
+While the disk syncs one group, the next one gathers: many clients share the cost of a sync, and a single client waits
+for no one. Futures are resolved on the event loop's thread, in the order of submission, which is the journal's order.
 """
 
 from __future__ import annotations
@@ -10,121 +10,133 @@ import asyncio
 import os
 import sqlite3
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from novikoff.service.journal import Journal
+from novikoff.service.journal import Journal, LearnEntry
 
-GROUP_BYTES = 8 << 20
-GROUP = 4096
-SLICE = 0.002  # seconds of telling at a time
+MAX_GROUP_BYTES = 8 << 20
+MAX_GROUP_JOBS = 4096
+MAX_RESOLVED_BYTES = 1 << 18
+MAX_RESOLVED_JOBS = 64
+"""Jobs that are resolved before the loop looks at its sockets again: what they wake up takes about 2 ms."""
 
 
 class DiskFull(Exception):
     """There is no room to write."""
 
     learned: int | None = None
-    """How many examples of the same request were learned before."""
+    """Examples of the same request that were learned before."""
 
 
-class Chain:
-    """Works of which none is done after one of them has failed."""
+class JobChain:
+    """Jobs of which none is done after one of them has failed."""
 
-    problem: Exception | None = None
+    error: Exception | None = None
 
 
-class Work(NamedTuple):
-    do: Callable[[Journal], Any]
-    then: Callable[[Any], None]
-    """Told, on the loop's thread, what was returned, or the exception that undid the whole group."""
+class WriteJob(NamedTuple):
+    write: Callable[[Journal], Any]
+    done: asyncio.Future[Any]
+    """Gets what `write` returns once that is durable, or the exception that undid it."""
     size: int
-    """In bytes; 0 for what is done also where there is no room left."""
-    chain: Chain
+    """In bytes; 0 for jobs that are done also where there is no room left."""
+    chain: JobChain
 
 
-class Writer(threading.Thread):
+class JournalWriter(threading.Thread):
     def __init__(self, journal: Journal, loop: asyncio.AbstractEventLoop, spare: int) -> None:
+        """`spare`: bytes of the disk that are left free."""
         super().__init__(name="novikoff-journal", daemon=True)
         self.journal, self.loop, self.spare = journal, loop, spare
-        self.waiting: deque[Work] = deque()
-        self.waiting_bytes = 0
-        self.wake = threading.Condition()
-        self.stopping = False
+        self._waiting: deque[WriteJob] = deque()
+        self._wake = threading.Condition()
+        self._stopping = False
         self.failed = False
-        """Whether the last lesson could not be written."""
-        self._to_tell: deque[tuple[Work, Any]] = deque()
+        """Whether the last group could not be written."""
+        self._written: deque[tuple[WriteJob, Any]] = deque()
+
+    def append(self, entry: LearnEntry, chain: JobChain | None = None) -> asyncio.Future[tuple[int, int | None]]:
+        """Append an entry; the future gets its position and the row of its predictions."""
+        return self.submit(entry.write, len(entry.body) + 1, chain)
 
     def submit(
-        self, do: Callable[[Journal], Any], then: Callable[[Any], None], size: int = 0, chain: Chain | None = None
-    ) -> None:
-        with self.wake:
-            self.waiting.append(Work(do, then, size, chain or Chain()))
-            self.waiting_bytes += size
-            self.wake.notify()
+        self, write: Callable[[Journal], Any], size: int = 0, chain: JobChain | None = None
+    ) -> asyncio.Future[Any]:
+        """Call `write` in the next transaction."""
+        job = WriteJob(write, self.loop.create_future(), size, chain or JobChain())
+        with self._wake:
+            self._waiting.append(job)
+            self._wake.notify()
+        return job.done
 
     def run(self) -> None:
         while True:
-            with self.wake:
-                self.wake.wait_for(lambda: self.waiting or self.stopping)
+            with self._wake:
+                self._wake.wait_for(lambda: self._waiting or self._stopping)
                 group = self._next_group()
             if not group:
                 return
             self._write(group)
 
-    def _next_group(self) -> list[Work]:
-        group: list[Work] = []
-        size = 0
-        while self.waiting and len(group) < GROUP and (not group or size + self.waiting[0].size <= GROUP_BYTES):
-            work = self.waiting.popleft()
-            size += work.size
-            group.append(work)
-        self.waiting_bytes -= size
+    def _next_group(self) -> list[WriteJob]:
+        group: list[WriteJob] = []
+        size, waiting = 0, self._waiting
+        while waiting and len(group) < MAX_GROUP_JOBS and (not group or size + waiting[0].size <= MAX_GROUP_BYTES):
+            group.append(waiting.popleft())
+            size += group[-1].size
         return group
 
-    def _write(self, group: list[Work]) -> None:
-        answers: list[Any]
+    def _write(self, group: list[WriteJob]) -> None:
+        results: list[Any]
         try:
-            full = self._no_room() if any(work.size for work in group) else None
+            full = self._disk_full() if any(job.size for job in group) else None
             with self.journal.transaction():
-                answers = [self._done(work, full) for work in group]
-        except Exception as problem:
-            answers = [_why(problem)] * len(group)
-            for work in group:
-                work.chain.problem = work.chain.problem or answers[0]
-        if any(work.size for work in group):
-            self.failed = any(isinstance(answer, DiskFull) for answer in answers)
-        self.loop.call_soon_threadsafe(self._tell, list(zip(group, answers, strict=True)))
+                results = [self._perform(job, full) for job in group]
+        except Exception as problem:  # what SQLite can't write is a disk that is full, or may as well be
+            error = DiskFull(str(problem)) if isinstance(problem, sqlite3.OperationalError) else problem
+            results = [error] * len(group)
+            for job in group:
+                job.chain.error = job.chain.error or error
+        if any(job.size for job in group):
+            self.failed = any(isinstance(result, DiskFull) for result in results)
+        self.loop.call_soon_threadsafe(self._begin_resolving, list(zip(group, results, strict=True)))
 
-    def _done(self, work: Work, full: DiskFull | None) -> Any:
-        """What comes of it, or why it was not done."""
-        answer = work.chain.problem or (full if work.size else None) or self.journal.attempt(work.do)
-        if isinstance(answer, Exception):
-            work.chain.problem = answer
-        return answer
+    def _perform(self, job: WriteJob, full: DiskFull | None) -> Any:
+        """Return the result of a job, or the exception because of which it was not done."""
+        result = job.chain.error or (full if job.size else None) or self.journal.attempt(job.write)
+        if isinstance(result, Exception):
+            job.chain.error = result
+        return result
 
-    def _tell(self, answers: list[tuple[Work, Any]]) -> None:
-        """On the loop's thread, in order, and not all at once: others want to be answered meanwhile."""
-        self._to_tell.extend(answers)
-        if len(self._to_tell) == len(answers):
-            self._tell_some()
+    def _begin_resolving(self, written: list[tuple[WriteJob, Any]]) -> None:
+        self._written.extend(written)
+        if len(self._written) == len(written):  # else _resolve runs already
+            self._resolve()
 
-    def _tell_some(self) -> None:
-        until = time.monotonic() + SLICE
-        while self._to_tell and time.monotonic() < until:
-            work, answer = self._to_tell[0]
-            work.then(answer)
-            self._to_tell.popleft()  # only now: while there is any, this goes on by itself
-        if self._to_tell:
-            self.loop.call_later(0, self._tell_some)
+    def _resolve(self) -> None:
+        """Resolve futures in order, a slice at a time: other clients are served in between."""
+        jobs = size = 0
+        while self._written and jobs < MAX_RESOLVED_JOBS and size < MAX_RESOLVED_BYTES:
+            job, result = self._written.popleft()
+            jobs, size = jobs + 1, size + job.size
+            if job.done.done():  # cancelled
+                continue
+            if isinstance(result, Exception):
+                job.done.set_exception(result)
+                job.done.exception()  # retrieved: no one needs to wait for it
+            else:
+                job.done.set_result(result)
+        if self._written:
+            self.loop.call_later(0, self._resolve)
 
     @property
     def full(self) -> bool:
         """Whether there is no room to write now."""
-        return self.failed or self._no_room() is not None
+        return self.failed or self._disk_full() is not None
 
-    def _no_room(self) -> DiskFull | None:
+    def _disk_full(self) -> DiskFull | None:
         try:
             room = os.statvfs(self.journal.path.parent)
         except OSError as problem:
@@ -133,13 +145,8 @@ class Writer(threading.Thread):
         return None if free > self.spare else DiskFull(f"{free >> 20} MiB are left on the disk of the data")
 
     def stop(self) -> None:
-        """After what waits is written."""
-        with self.wake:
-            self.stopping = True
-            self.wake.notify()
+        """Write what waits, then end the thread."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
         self.join()
-
-
-def _why(problem: Exception) -> Exception:
-    """What SQLite can't write is a disk that is full, or may as well be."""
-    return DiskFull(str(problem)) if isinstance(problem, sqlite3.OperationalError) else problem

@@ -124,6 +124,8 @@ class OneLane:
                 count, x = len(x), dict.fromkeys(x, 1.0)
                 if len(x) != count:
                     return None
+            elif type(x) is np.ndarray:
+                return self._array_terms(x)
             if type(x) is not dict or not x:
                 return None
             numbers = array("I", x if find is None else map(find, x, repeat(NEVER_LEARNED)))
@@ -133,6 +135,19 @@ class OneLane:
             return None
         if seen and max(numbers) >= self.features:
             return None
+        return self._usual(columns, values)
+
+    def _array_terms(self, x: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
+        """The same for the values of all features."""
+        if x.dtype != self.state.kind or x.ndim != 1 or x.size != self.features or self.state.reading is not None:
+            return None
+        columns = x.nonzero()[0].astype(np.uint32)
+        return self._usual(columns, x[columns])
+
+    def _usual(
+        self, columns: NDArray[np.uint32], values: NDArray[Any]
+    ) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
+        """Return the terms that count; None where the way around must say what is wrong. Both arrays are used up."""
         args = columns, values, self.features, self.unseen != 0.0, *self.range, self.largest
         kept = self._call("usual_terms", usual_terms, *args)
         return None if kept < 0 else (columns[:kept], values[:kept])

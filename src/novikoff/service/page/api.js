@@ -67,8 +67,8 @@ export async function opened(path, { method = "GET", body, signal } = {}) {
 
 async function sentence(answer) {
   try {
-    const { error } = await answer.json();
-    if (typeof error === "string" && error !== "") return error;
+    const { detail } = await answer.json(); // problem details, RFC 9457
+    if (typeof detail === "string" && detail !== "") return detail;
   } catch {
     // something between here and the server has answered
   }

@@ -18,7 +18,7 @@ from novikoff.stream.labels import plain
 from novikoff.stream.rows import Rows
 
 LARGEST_VALUE = 1e15  # sums of squares stay within float32
-LARGEST_LABEL = 2.0**53  # whole numbers beyond are not exact in double precision
+LARGEST_LABEL = 2.0**53 - 1  # larger whole numbers are not exact in double precision
 NO_LABEL_KEY = uint64(0x7FF8 << 48)  # the bits of NaN
 
 INDICATOR = b"\x01missing"

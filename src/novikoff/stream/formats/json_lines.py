@@ -25,7 +25,7 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import compiled, compiled_apart
 from novikoff._machine import element
 from novikoff.stream.bag import Slots, finished_row, put
-from novikoff.stream.formats.contract import LARGEST_VALUE, NO_LABEL_KEY
+from novikoff.stream.formats.contract import LARGEST_LABEL, LARGEST_VALUE, NO_LABEL_KEY
 from novikoff.stream.formats.json_fields import (
     IS_WEIGHT,
     ORDINARY,
@@ -65,7 +65,6 @@ from novikoff.stream.formats.json_tokens import (
 from novikoff.stream.formats.words import NoWords, Words, put_text
 from novikoff.stream.hashing import hash_of
 
-LARGEST_LABEL = 1e300
 AT_FIRST_NAME, AT_NAME, AT_FIRST_VALUE, AT_VALUE, BEHIND = range(5)
 IN_OBJECT, IN_LIST = range(2)
 IS_NUMBER, IS_STRING, IS_TRUE, IS_FALSE, IS_ABSENT, IS_LIST = range(6)

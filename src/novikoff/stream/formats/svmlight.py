@@ -49,7 +49,7 @@ REASONS = {
     SEVERAL: ("several labels", "there must be one label, but {} came: several labels are for multi-label learners."),
     QID: ("qid", "qid must be a whole number right after the label, but {} came."),
     CONTROL: ("control byte", SENTENCE),
-    LARGE_LABEL: ("label", "labels must be numbers of size up to 2^53 = 9007199254740992, but {} came."),
+    LARGE_LABEL: ("label", "labels must be numbers of size up to 2^53 - 1 = 9007199254740991, but {} came."),
     RANGE: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
 }
 SPAN = 1 << 22

@@ -54,7 +54,7 @@ REASONS = {
     7: ("namespace", "expected |namespace:scale with a number as scale, but {} came."),
     8: ("interactions", "the interactions make more than {} features of this line: leave some out."),
     9: ("control byte", SENTENCE),
-    10: ("label", "labels must be numbers of size up to 2^53 = 9007199254740992, but {} came."),
+    10: ("label", "labels must be numbers of size up to 2^53 - 1 = 9007199254740991, but {} came."),
 }
 LABEL, IMPORTANCE, BEFORE, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY, CONTROL, LARGE_LABEL = REASONS
 BAR, COLON, QUOTE = 124, 58, 39
