@@ -7,7 +7,7 @@ PEERS := .venv/peers/bin
 
 demo: .venv/installed
 	@$(BIN)/python -m novikoff._compiled.build --first
-	@echo "569 biopsies, each judged before its diagnosis is told, then the diagnosis learned:"
+	@echo "569 biopsies: each is classified first, then its diagnosis is learned:"
 	@$(BIN)/novikoff learn breast-cancer --save demo.model
 	@echo
 	@echo "What the model looks at:"

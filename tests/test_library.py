@@ -364,3 +364,18 @@ def test_all_levels_give_the_same_bytes(same_on_all_levels: Any, tmp_path: Path)
 @pytest.mark.slow
 def test_all_levels_give_the_same_bytes_for_every_learner(same_on_all_levels: Any) -> None:
     same_on_all_levels(manifest.read(), [])
+
+
+def test_the_kernels_of_the_demo_are_those_that_it_calls(tmp_path: Path) -> None:
+    """`make demo` builds a list of kernels and calls no others: so nothing is compiled while it learns."""
+    called, model = tmp_path / "called.txt", str(tmp_path / "demo.model")
+    for command in (["learn", "breast-cancer", "--save", model], ["inspect", model, "--top", "8"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "novikoff", *command],
+            env={**os.environ, "NOVIKOFF_RECORD_KERNELS": str(called)},
+            capture_output=True,
+            check=True,
+        )
+        assert done.stdout
+    kernels = {manifest.Kernel(*line.split(" ", 1)) for line in called.read_text().splitlines()}
+    assert kernels == set(manifest.read(manifest.FIRST_KERNELS))
