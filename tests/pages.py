@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, Self
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WAIT = 60.0
 INSTALLS = "pip install"
-SERVES = re.compile(r"novikoff serve (?!token|backup)")
+SERVES = re.compile(r"novikoff serve (?!token|backup|erase)")
 
 
 class Block(NamedTuple):

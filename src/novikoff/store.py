@@ -45,11 +45,12 @@ STALE_SECONDS = 600  # after which a temporary file that no process writes is re
 PIECE = 1 << 12  # names that are written at once
 
 
-def save(model: Learner | Solved, path: str | os.PathLike[str]) -> None:
+def save(model: Learner | Solved, path: str | os.PathLike[str], *, provenance: dict[str, Any] | None = None) -> None:
     """Write the model to a file; an existing file is replaced only when the new one is safe on the disk.
 
     Models of novikoff that have learned something can be saved; InputError for anything else, such as a pipeline of
-    scikit-learn.
+    scikit-learn. `provenance` is a record of where the model comes from (provenance.py); without one the file depends
+    on the model alone.
 
     >>> import tempfile, os
     >>> from novikoff import Perceptron, load, save
@@ -58,7 +59,7 @@ def save(model: Learner | Solved, path: str | os.PathLike[str]) -> None:
     >>> load(path).predict_one(["long"])
     'banana'
     """
-    write_atomically(Path(path), to_bytes(model))
+    write_atomically(Path(path), to_bytes(model, provenance))
 
 
 def load_learner(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
@@ -84,10 +85,27 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
     return as_auto(load_learner(path, kernel=kernel))
 
 
-def to_bytes(model: Learner | Solved) -> bytes:
+def to_bytes(model: Learner | Solved, provenance: dict[str, Any] | None = None) -> bytes:
     check_savable(model)
     with sharing(model.working_model()):
-        return _content(*described(model))
+        return _content(*described(model), provenance)
+
+
+def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Return the provenance in a model file, None where it has none; ModelFileError where the file is not right."""
+    from novikoff.provenance import check
+
+    try:
+        content = Path(path).read_bytes()
+    except OSError as problem:
+        raise ModelFileError(f"{path}: {problem.strerror}.") from None
+    _checked_header(content, str(path))
+    outer = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    text = outer["__metadata__"].get("provenance")
+    try:
+        return None if text is None else check(json.loads(text))
+    except (ValueError, TypeError, RecursionError, SchemaError) as problem:
+        raise _refusal(str(path), str(problem).rstrip(".")) from None
 
 
 def check_savable(model: Any) -> None:
@@ -131,10 +149,15 @@ def frozen(model: Learner | Solved) -> Callable[[], bytes]:
     return lambda: _content(header, {n: v.array() if isinstance(v, _Text) else v for n, v in copies.items()})
 
 
-def _content(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> bytes:
+def _content(
+    header: dict[str, Any], tensors: dict[str, NDArray[Any]], provenance: dict[str, Any] | None = None
+) -> bytes:
     # The checksum first, so that it is the first place where these digits can stand.
     header = {"checksum": NO_CHECKSUM, "format": FORMAT, **header}
-    content = _serialised(tensors, {"novikoff": json.dumps(header)})
+    metadata = {"novikoff": json.dumps(header)}
+    if provenance is not None:
+        metadata["provenance"] = json.dumps(provenance)
+    content = _serialised(tensors, metadata)
     digest = hashlib.sha256(content).hexdigest()
     return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
 

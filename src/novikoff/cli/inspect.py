@@ -35,10 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 def run(options: argparse.Namespace) -> int:
     from novikoff.report.described import described
-    from novikoff.store import load_learner
+    from novikoff.store import load_learner, read_provenance
 
     model = load_learner(options.model)
     description = {**described(model, options.top), **_promised(model, options)}
+    provenance = read_provenance(options.model)
+    if provenance is not None:
+        description["provenance"] = provenance
     print(json.dumps(description, ensure_ascii=False) if options.json else _as_text(description))
     return 0
 
@@ -70,11 +73,22 @@ def _as_text(description: dict[str, Any]) -> str:
         f"features    {description['features']:,}",
         *_about_run(ledger, int(description["settings"].get("passes", 1))),
         *_about_promise(description),
+        *_about_provenance(description),
         "",
     ]
     if description["weights"] is None:
         return "\n".join([*lines, description["hypothesis"] or "There is no single weight vector."])
     return "\n".join([*lines, *_about_features(description)])
+
+
+def _about_provenance(description: dict[str, Any]) -> list[str]:
+    lines = []
+    for run in description.get("provenance", {}).get("runs", []):
+        lines.append(f"provenance  novikoff {run['novikoff']}, {run['created']}")
+        for file in run["files"]:
+            digest = f", {file['bytes']:,} bytes, sha256 {file['sha256']}" if "sha256" in file else ", no digest"
+            lines.append(f"            {file['name']}{digest}")
+    return lines
 
 
 def _about_features(description: dict[str, Any]) -> list[str]:

@@ -18,6 +18,7 @@ from novikoff.cli.describing import show_description
 from novikoff.cli.figures import progressive_error_lines
 from novikoff.cli.memory import HALF, add_max_model_memory, max_model_memory
 from novikoff.cli.progress import Progress
+from novikoff.cli.provenance import add_provenance, begin_provenance, finish_provenance
 from novikoff.cli.reading import DATA, add_reading, is_stream, options_of, reading_for
 from novikoff.cli.reporting import add_report
 from novikoff.cli.shuffling import (
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--learner", choices=learners.names(), help=f"the algorithm (default: {default})")
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
     parser.add_argument("--resume", metavar="MODEL", help="go on from the model in this file")
+    add_provenance(parser)
     parser.add_argument("--certificate", metavar="FILE", help="write what the theorems say of this run to this file")
     add_report(parser)
     add_certifying(parser)
@@ -124,6 +126,7 @@ def _run(options: argparse.Namespace) -> int:
         check_writable(Path(path))
     if asked and (options.resume or "-" in options.data):
         raise InputError(f"{asked} is for a run from its beginning on files: not with --resume or standard input.")
+    seen = begin_provenance(options)
     before = learner.ledger_.examples if resumed else 0
     model, reading, first_pass = _learned(learner, passes, options)
     known: list[Any] = model._state.labels.known() if model.two_classes else []
@@ -133,7 +136,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.save:
         from novikoff.store import save
 
-        save(model, options.save)
+        save(model, options.save, provenance=finish_provenance(options, seen))
     report = _summary(model, reading, before, time.perf_counter() - began, first_pass)
     late = order_warnings(model._state.label_order, options)
     report["warnings"] = [*reading.doubts, *late]

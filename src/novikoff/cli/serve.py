@@ -1,7 +1,7 @@
 """Serves models over HTTP: predicts now, learns when the label comes, survives a crash with nothing lost.
 
 Without an action the server is started. `token` makes, lists and revokes tokens, `backup` copies the folder while it is
-served.
+served, `erase` deletes the data of one client, prediction or request from the journal and from backups.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from collections.abc import Sequence
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from novikoff.errors import InputError
 
-ACTIONS = ("token", "backup")
+if TYPE_CHECKING:
+    from novikoff.service.limits import Limits
+
+ACTIONS = ("token", "backup", "erase")
 NEEDED = ("starlette", "uvicorn", "msgspec", "httptools", "uvloop")
 EPILOG = """\
 Everything is JSON under /v1 (the document is at /v1/openapi.json), the dashboard is at /. On loopback without tokens
@@ -32,6 +35,7 @@ examples:
   novikoff serve token --data models --revoke shop
   novikoff serve --data models --host 0.0.0.0 --tls-certificate cert.pem --tls-key key.pem
   novikoff serve backup --data models --to backup-monday
+  novikoff serve erase --data models --backup backup-monday --client 5f2a90c1
 """
 
 
@@ -44,7 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--port", type=int, default=8000, help="the port; 0 for any that is free (default: 8000)")
     parser.add_argument("--tls-certificate", metavar="FILE", help="serve HTTPS with this certificate …")
     parser.add_argument("--tls-key", metavar="FILE", help="… and this key")
-    parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    parser.add_argument("--quiet", action="store_true", help="log errors only, as --log-level error")
+    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="of the log (default: text)")
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="what is logged"
+    )
     token = parser.add_argument_group("token")
     token.add_argument("--name", help="whom the token is for")
     token.add_argument("--scope", action="append", help="predict, learn or admin; may come more than once")
@@ -53,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     token.add_argument("--revoke", metavar="NAME", help="take a token back")
     copy = parser.add_argument_group("backup")
     copy.add_argument("--to", metavar="DIR", help="the folder to make")
+    erase = parser.add_argument_group("erase", "the server must be stopped; one of --client, --prediction and --key")
+    erase.add_argument("--client", metavar="TOKEN", help="erase what was sent with this token: its id, or its name")
+    erase.add_argument("--prediction", metavar="ID", help="erase one prediction, and its example if it was labelled")
+    erase.add_argument("--key", metavar="KEY", help="erase the request with this Idempotency-Key")
+    erase.add_argument("--backup", metavar="DIR", action="append", help="erase from this backup, too; may be repeated")
     _add_limits(parser)
 
 
@@ -67,7 +80,8 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
             )
             continue
         sentence = f"{limit.metadata['sentence'].rstrip('.')} (default: {limit.default:,})"
-        group.add_argument(f"--limit-{limit.name.replace('_', '-')}", metavar="N", type=int, help=sentence)
+        names = limit.metadata.get("options", (f"--limit-{limit.name.replace('_', '-')}",))
+        group.add_argument(*names, dest=f"limit_{limit.name}", metavar="N", type=int, help=sentence)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -75,18 +89,26 @@ def run(options: argparse.Namespace) -> int:
     if missing:
         raise InputError(f"serve needs {', '.join(missing)}: pip install 'novikoff[serve]'.")
     _only_where_meant(options)
-    return {None: _serve, "token": _token, "backup": _backup}[options.action](options)
+    return {None: _serve, "token": _token, "backup": _backup, "erase": _erase}[options.action](options)
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from novikoff.service.limits import Limits
+    from novikoff.service import logs
     from novikoff.service.server import Address, serve
+
+    address = Address(options.host, options.port, options.tls_certificate, options.tls_key)
+    limits = _limits(options)
+    log_limit = logs.configure(options.log_format, "error" if options.quiet else options.log_level, limits.log_lines)
+    serve(Path(options.data), address, limits, log_limit)
+    return 0
+
+
+def _limits(options: argparse.Namespace) -> Limits:
+    from novikoff.service.limits import Limits
 
     given = {name.removeprefix("limit_"): value for name, value in vars(options).items() if name.startswith("limit_")}
     given |= {name.removeprefix("max_"): _size(name, value) for name, value in vars(options).items() if "max_" in name}
-    address = Address(options.host, options.port, options.tls_certificate, options.tls_key)
-    serve(Path(options.data), address, Limits.given(given), _silent if options.quiet else _say)
-    return 0
+    return Limits.given(given)
 
 
 def _size(name: str, text: str | None) -> int | None:
@@ -127,9 +149,40 @@ def _backup(options: argparse.Namespace) -> int:
     return 0
 
 
+def _erase(options: argparse.Namespace) -> int:
+    from novikoff.service import tokens
+    from novikoff.service.erasure import Subject, erase
+
+    subject = Subject(options.client, options.prediction, options.key)
+    if sum(value is not None for value in subject) != 1:
+        raise InputError("erase needs one of --client, --prediction and --key.")
+    folders = [Path(options.data), *map(Path, options.backup or [])]
+    if options.client is not None and folders[0].is_dir():
+        known = {token.name: token.id for token in tokens.listed(folders[0])}
+        subject = subject._replace(client=known.get(options.client, options.client))
+    found = False
+    for folder in folders:
+        report = erase(folder, subject, _limits(options))
+        found = found or not report.is_empty
+        print(
+            f"{folder}: erased {report.examples:,} examples in {report.entries:,} entries, {report.waiting:,} waiting"
+            f" predictions, {report.answers:,} labels of predictions"
+        )
+        if report.unattributed:
+            _say(f"{folder}: {report.unattributed:,} entries have no recorded client: they stay as they are.")
+        if report.streams:
+            _say(f"{folder}: models keep what they have learned; their streams can't be certified any more.")
+    return 0 if found else 1
+
+
 def _only_where_meant(options: argparse.Namespace) -> None:
     """Options of one action are not passed over by another."""
-    for action, names in {"token": ("name", "scope", "days", "list", "revoke"), "backup": ("to",)}.items():
+    own = {
+        "token": ("name", "scope", "days", "list", "revoke"),
+        "backup": ("to",),
+        "erase": ("client", "prediction", "key", "backup"),
+    }
+    for action, names in own.items():
         given: list[Any] = [name for name in names if getattr(options, name)]
         if given and options.action != action:
             raise InputError(f"--{given[0]} is for `novikoff serve {action}`.")
@@ -137,7 +190,3 @@ def _only_where_meant(options: argparse.Namespace) -> None:
 
 def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
-
-
-def _silent(sentence: str) -> None:
-    return

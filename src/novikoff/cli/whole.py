@@ -13,6 +13,7 @@ from novikoff import learners
 from novikoff.cli import interrupt, scheme, settings
 from novikoff.cli.certify import certified
 from novikoff.cli.describing import show_description
+from novikoff.cli.provenance import begin_provenance, finish_provenance
 from novikoff.cli.reading import options_of, reading_for
 from novikoff.cli.shuffling import run_settings
 from novikoff.cli.writing import check_writable
@@ -42,6 +43,7 @@ def run(options: argparse.Namespace, name: str) -> int:
             f" --scheme {STREAMS[name]}.",
             file=sys.stderr,
         )
+    seen = begin_provenance(options)
     reading = reading_for(options.data, options_of(options), None)
     whole = gathered(reading, positive=options.positive)
     show_description(reading, quiet=options.quiet)
@@ -51,7 +53,7 @@ def run(options: argparse.Namespace, name: str) -> int:
     if options.save:
         from novikoff.store import save
 
-        save(model, options.save)
+        save(model, options.save, provenance=finish_provenance(options, seen))
     report = _summary(model, name, len(whole.y), time.perf_counter() - began, options)
     report |= {"read": reading.description, "notes": reading.notes, "warnings": reading.doubts}
     if asked:

@@ -36,16 +36,23 @@ class Audit:
         """Refused requests since the last line that were not written."""
 
     def action(self, event: str, **about: Any) -> None:
-        """What somebody did who may do it."""
+        """Record what an administrator did; requests that failed share the rate of refused ones."""
+        if about.get("status", 0) >= 400 and not self._may_write(about):
+            return
         self._write({"event": event, **about})
 
     def refused(self, **about: Any) -> None:
+        if self._may_write(about):
+            self._write({"event": "refused", **about})
+
+    def _may_write(self, about: dict[str, Any]) -> bool:
+        """Return whether the rate allows a line, and add to it how many were left out before."""
         if self._refusals.wait(time.monotonic()) > 0:
             self.left_out += 1
-            return
+            return False
         if self.left_out:
             about["left_out"], self.left_out = self.left_out, 0
-        self._write({"event": "refused", **about})
+        return True
 
     def close(self) -> None:
         if self._file is not None:

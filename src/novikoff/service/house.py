@@ -8,14 +8,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from novikoff import __version__
 from novikoff.learners import name_of
 from novikoff.memory_limit import Growth, format_size
-from novikoff.service import checkpoint
+from novikoff.service import checkpoint, clock
+from novikoff.service.attribution import record_model
 from novikoff.service.journal import Gone, Journal, NewModel, Prediction, answer_of
 from novikoff.service.journal import reader as on_disk
 from novikoff.service.lessons import Refused
@@ -153,17 +155,19 @@ class House:
             self._making.discard(name)
 
     async def _created(self, name: str, learner: Any, champion: Served | None, content: bytes | None) -> Served:
-        served = Served(name, learner, self.limits, created=time.time(), role=CHALLENGER if champion else CHAMPION)
+        served = Served(name, learner, self.limits, created=clock.now(), role=CHALLENGER if champion else CHAMPION)
         served.own = content is None
         settings = json.dumps(learner.plain_settings())
         stream = champion.stream if champion else None
         row = NewModel(name, stream, served.role, name_of(type(learner)), settings, served.created, served.own)
         uploaded = None if content is None else await asyncio.to_thread(checkpoint.laid_by, self.folder, content)
+        digest = None if content is None else sha256(content).hexdigest()
 
         def write(journal: Journal) -> tuple[int, int, int]:
             if champion is not None and journal.champion(champion.stream) != champion.id:
                 raise Refused(f"{champion.name!r} is no longer a champion.", "not-a-champion", 409)
             number, where, joined = journal.add_model(row)
+            record_model(journal.connection, number, __version__, served.created, digest)
             checkpoint.remove(self.folder, number)  # of a model that had this number and was rolled back
             if uploaded is not None:
                 journal.set_model(number, checkpoint=joined)

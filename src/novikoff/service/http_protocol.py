@@ -14,8 +14,11 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from novikoff.service.client_limits import BodyRate, ConnectionLimit
 from novikoff.service.errors import PROBLEM_JSON, Error, Headers
 from novikoff.service.limits import Limits
+from novikoff.service.rate import neighbourhood
+from novikoff.service.routes import NDJSON
 from novikoff.service.security_headers import API_HEADERS
 
 CHECK_INTERVAL_SECONDS = 0.5
@@ -28,6 +31,7 @@ INCOMPLETE = Error(400, "incomplete-request", "The request ended before it was c
 LARGE_HEAD = Error(431, "head-too-large", "The head of the request is too large: the connection is closed.")
 SLOW_HEAD = Error(408, "slow-head", "The head of the request took too long: the connection is closed.")
 SLOW_BODY = Error(408, "slow-body", "The next piece of the body took too long: the connection is closed.")
+LOW_RATE = Error(408, "slow-body", "The body comes too slowly: the connection is closed.")
 TOO_MANY = Error(503, "too-many-connections", "There are too many connections: try again.", ((b"retry-after", b"1"),))
 
 
@@ -84,7 +88,7 @@ class TimeoutProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
         if self.cycle is not None:
             self.cycle.scope[LEFT] = True  # type: ignore[literal-required]
-        self.monitor.connections.discard(self)
+        self.monitor.remove(self)
 
     def data_received(self, data: bytes) -> None:
         if not self.in_head and not self.flow.write_paused:
@@ -114,6 +118,7 @@ class TimeoutProtocol(HttpToolsProtocol):
         self.in_head = self.head_started = False
         self.unparsed_bytes = self.head_bytes = 0
         self.since = self.loop.time()
+        self.body_rate = BodyRate(self.since, self.limits.body_rate_seconds, self.limits.body_rate)
         super().on_headers_complete()
         self.scope[CYCLE] = self.cycle  # type: ignore[literal-required]
 
@@ -123,6 +128,7 @@ class TimeoutProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self.unparsed_bytes = 0
+        self.body_rate.receive(len(body))
         if self.cycle.response_complete:
             self.discarded_bytes += len(body)
             if self.discarded_bytes > self.limits.body:  # the client has had time to read the response
@@ -196,28 +202,56 @@ class TimeoutProtocol(HttpToolsProtocol):
         elif not cycle.response_complete:
             if cycle.more_body and self.flow.read_paused:
                 self.since = now  # the application has not read what has come
+                self.body_rate.pause(now)
+                return
+            self.body_rate.resume(now)
+            if cycle.more_body and self._is_body_too_slow(now):
+                cycle.scope[LATE] = True  # type: ignore[literal-required]
+                self.reject(LOW_RATE)
             elif cycle.more_body and limits.body_seconds and waited > limits.body_seconds:
                 cycle.scope[LATE] = True  # type: ignore[literal-required]
                 self.reject(SLOW_BODY)
         elif limits.body_seconds and waited > limits.body_seconds and self.timeout_keep_alive_task is None:
             self.transport.close()  # the rest of a refused body, or empty lines
 
+    def _is_body_too_slow(self, now: float) -> bool:
+        """Return whether the body is below the minimum rate. Streams of lines may be as slow as their source."""
+        context = self.cycle.scope.get("context")
+        return getattr(context, "media", None) != NDJSON and self.body_rate.is_too_slow(now)
+
 
 class ConnectionMonitor:
-    """All connections of a server. If there are too many, the one that has waited longest with its head is closed."""
+    """All connections of a server.
+
+    If there are too many, in all or of one client, the one of them that has waited longest with its head is closed.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.max_connections = limits.concurrent + limits.concurrent // 2
+        self.clients = ConnectionLimit(limits.client_connections)
         self.connections: set[TimeoutProtocol] = set()
         self._next: asyncio.TimerHandle | None = None
 
     def add(self, new: TimeoutProtocol) -> None:
-        if self.max_connections and len(self.connections) >= self.max_connections:
-            waiting = [one for one in self.connections if one.in_head]
-            (min(waiting, key=lambda one: one.since) if waiting else new).reject(TOO_MANY)
+        peer, crowd = new.client, None
+        client = neighbourhood(peer[0]) if peer else None
+        if client is not None and not self.clients.open(peer, client):
+            crowd = [one for one in self.connections if self.clients.owner(one.client) == client]
+        elif self.max_connections and len(self.connections) >= self.max_connections:
+            crowd = list(self.connections)
+        if crowd is not None:
+            leaving = min((one for one in crowd if one.in_head), key=lambda one: one.since, default=new)
+            leaving.reject(TOO_MANY)
+            self.clients.close(leaving.client)
+            if client is not None and leaving is not new and self.clients.owner(peer) is None:
+                self.clients.open(peer, client)
         self.connections.add(new)
         if self._next is None:
             self._next = new.loop.call_later(CHECK_INTERVAL_SECONDS, self._check, new.loop)
+
+    def remove(self, connection: TimeoutProtocol) -> None:
+        self.connections.discard(connection)
+        self.clients.close(connection.client)
 
     def _check(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from novikoff.errors import InputError
-from novikoff.service import wal
+from novikoff.service import attribution, wal
+from novikoff.service.attribution import LabelledLine
 
 FILE = "journal.sqlite"
 FORMAT = 1
@@ -63,6 +64,8 @@ class Prediction(NamedTuple):
     time: float
     features: bytes
     """As JSON."""
+    client: str | None = None
+    """The id of the token that asked for it."""
 
 
 class Key(NamedTuple):
@@ -88,10 +91,16 @@ class LearnEntry(NamedTuple):
     """Predictions that the examples label: id, stream, time and label as JSON."""
     key: tuple[str, Key] | None
     """The idempotency key of the request, and what it is used for."""
+    client: str | None
+    """The id of the token that sent the examples."""
+    labelled: dict[str, LabelledLine]
+    """Where the labels of earlier predictions are in the entry, by the ids of predictions."""
 
     def write(self, journal: Journal) -> tuple[int, int | None]:
         """Return the position of the entry and the row of its predictions."""
         position = journal.add(self.stream, self.body, self.lines, self.time)
+        key = None if self.key is None else self.key[0]
+        journal.record_source(self.stream, position, self.client, key, self.labelled)
         row = journal.keep(self.stream, self.predictions)
         journal.answer(self.answers)
         if self.key is not None:
@@ -156,6 +165,9 @@ class Journal:
         found = self.meta("format")
         if found != FORMAT:
             raise InputError(f"{self.path}: has format {found}, but this novikoff knows {FORMAT}: update novikoff.")
+        if on.execute("SELECT count(*) FROM sqlite_master WHERE name = 'model_origins'").fetchone()[0] == 0:
+            with self.transaction():
+                attribution.create_tables(on)
 
     def _look_through(self) -> None:
         """Every entry's digest; a damaged last one is cut, any other is refused."""
@@ -191,6 +203,7 @@ class Journal:
     def _cut_last(self, stream: int, position: int) -> None:
         with self.transaction():
             self.connection.execute("DELETE FROM entries WHERE stream = ? AND position = ?", (stream, position))
+            attribution.forget_entry(self.connection, stream, position)
         self.cut.append(f"entry {position}, the last one of stream {stream}, was damaged")
 
     def _since_checkpoints(self, stream: int) -> int:
@@ -250,6 +263,12 @@ class Journal:
         self.last[stream] = position, digest
         return position
 
+    def record_source(
+        self, stream: int, position: int, client: str | None, key: str | None, labelled: dict[str, LabelledLine]
+    ) -> None:
+        """Record whose data an entry is."""
+        attribution.record_entry(self.connection, stream, position, client, key, labelled)
+
     def remember_key(self, stream: int, key: str, lines: int, digest: bytes, now: float) -> None:
         self.connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (stream, key, lines, digest, now))
 
@@ -257,17 +276,28 @@ class Journal:
         """Some predictions as one row, whose number is returned: a row for each would cost more than to predict."""
         if not kept:
             return None
-        body = pack(b"\n".join(b"%b %r %b" % (name.encode(), moment, features) for name, moment, features in kept))
-        return self.connection.execute("INSERT INTO kept VALUES (NULL, ?, ?)", (stream, body)).lastrowid
+        number = self.connection.execute("INSERT INTO kept VALUES (NULL, ?, ?)", (stream, pack_kept(kept))).lastrowid
+        assert number is not None  # noqa: S101 - an INSERT has one
+        attribution.record_kept(self.connection, number, [prediction.client for prediction in kept])
+        return number
 
     def kept(self) -> Iterator[tuple[int, int, list[Prediction]]]:
         """Number, stream and predictions of each row."""
         for number, stream, body in self.connection.execute("SELECT number, stream, body FROM kept ORDER BY number"):
-            parts = (line.split(b" ", 2) for line in unpack(body).split(b"\n"))
-            yield number, stream, [Prediction(name.decode(), float(moment), text) for name, moment, text in parts]
+            parts = [line.split(b" ", 2) for line in unpack(body).split(b"\n")]
+            clients = attribution.kept_clients(self.connection, number, len(parts))
+            yield (
+                number,
+                stream,
+                [
+                    Prediction(name.decode(), float(moment), text, client)
+                    for (name, moment, text), client in zip(parts, clients, strict=True)
+                ],
+            )
 
     def drop_kept(self, numbers: list[int]) -> None:
         self.connection.executemany("DELETE FROM kept WHERE number = ?", [(number,) for number in numbers])
+        attribution.forget_kept(self.connection, numbers)
 
     def answer(self, answers: list[tuple[str, int, float, str]]) -> None:
         """Predictions that are labelled now; their features are in the entry. Each is remembered until it would have
@@ -308,6 +338,7 @@ class Journal:
     def remove_model(self, model: int, stream: int) -> None:
         """With its stream, where it was the last one in it."""
         self.connection.execute("DELETE FROM models WHERE id = ?", (model,))
+        attribution.forget_model(self.connection, model)
         if self.connection.execute("SELECT count(*) FROM models WHERE stream = ?", (stream,)).fetchone()[0] == 0:
             self.remove_stream(stream)
 
@@ -345,7 +376,15 @@ class Journal:
             ("streams", "id"),
         ):
             self.connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (stream,))  # noqa: S608 - no input
+        attribution.forget_stream(self.connection, stream)
         self.last.pop(stream, None)
+
+    def oldest(self, stream: int) -> float | None:
+        """Return the time of the first entry of a stream."""
+        row = self.connection.execute(
+            "SELECT time FROM entries WHERE stream = ? ORDER BY position LIMIT 1", (stream,)
+        ).fetchone()
+        return None if row is None else float(row[0])
 
     def drop(self, stream: int, upto: int, most: int) -> int:
         """Removes entries up to a position, so many at most; returns how many that were."""
@@ -359,9 +398,25 @@ class Journal:
             self.connection.execute(
                 "UPDATE streams SET first = ?, before = ? WHERE id = ?", (position + 1, digest, stream)
             )
+            attribution.forget_entries(self.connection, stream, position)
         return len(rows)
 
+    def drop_older(self, stream: int, before: float, upto: int, most: int) -> int:
+        """Drop the first entries of a stream, as long as they are older than a moment, and at most `most`."""
+        row = self.connection.execute(
+            "SELECT position FROM entries WHERE stream = ? AND position <= ? AND time >= ? ORDER BY position LIMIT 1",
+            (stream, upto, before),
+        ).fetchone()
+        return self.drop(stream, upto if row is None else row[0] - 1, most)
+
     # --- Outside of one ---
+
+    def retain_by_age(self, now: float) -> None:
+        """Prepare for entries that leave by age: overwrite what is deleted, and let no entry be from the future, which
+        would stay too long after the clock was set back."""
+        self.connection.execute("PRAGMA secure_delete = ON")
+        with self.transaction():
+            self.connection.execute("UPDATE entries SET time = ? WHERE time > ?", (now, now))
 
     def give_back(self, pages: int = 256) -> None:
         """Some pages that are free, to the file system."""
@@ -404,7 +459,8 @@ def entries(connection: sqlite3.Connection, stream: int, after: int = 0) -> Iter
         if digest is not None and chained(digest, position, body) != noted:
             raise Damaged(f"entry {position} of stream {stream} of the journal is damaged: restore a backup.")
         digest = noted
-        yield Entry(position, unpack(body))
+        if body:  # an erased entry keeps its place, and nothing else
+            yield Entry(position, unpack(body))
 
 
 def answer_of(connection: sqlite3.Connection, name: str) -> tuple[float, str] | None:
@@ -421,6 +477,12 @@ def chained(before: bytes, position: int, packed: bytes) -> bytes:
 def sealed(row: tuple[Any, ...]) -> bytes:
     """The digest of all columns but the last."""
     return blake2b(repr(row[:-1]).encode(), digest_size=16).digest()
+
+
+def pack_kept(kept: list[Prediction]) -> bytes:
+    """Return predictions as a row of the table `kept` has them."""
+    lines = (b"%b %r %b" % (one.id.encode(), one.time, one.features) for one in kept)
+    return pack(b"\n".join(lines))
 
 
 def pack(body: bytes) -> bytes:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import sqlite3
-import sys
-import time
-import traceback
+from collections.abc import Callable
 
-from novikoff.service import checkpoint
+from novikoff.errors import ModelFileError
+from novikoff.service import checkpoint, clock
 from novikoff.service.house import House
 from novikoff.service.journal import Gone, Journal
+from novikoff.service.limits import DAY_SECONDS
 from novikoff.service.served import Served
 from novikoff.service.stream import Stream
 from novikoff.service.writer import DiskFull
-from novikoff.store import frozen
+from novikoff.store import frozen, load_learner
 
 DROPPED = 256  # entries that leave the journal at once
 KEPT_FILES = 2
-DAY = 86_400
 SWEEP = 60  # seconds between looks for answers that may be forgotten
+
+log = logging.getLogger("novikoff.service")
 
 
 class Keeping:
@@ -29,6 +31,8 @@ class Keeping:
         self._since: dict[int, float] = {}
         """When the first example came that is not in a model's file."""
         self._swept = 0.0
+        self._readable: dict[int, int] = {}
+        """The position of the latest file of a model that was read again and found whole."""
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -39,10 +43,12 @@ class Keeping:
             except (DiskFull, OSError, Gone):  # tried again later; the journal has it all
                 continue
             except Exception as problem:  # never the end of it
-                traceback.print_exception(problem, file=sys.stderr)
+                log.error("housekeeping failed", exc_info=problem)
 
     async def once(self) -> None:
-        now = time.time()
+        now = clock.now()
+        if (jump := clock.CLOCK.new_jump()) is not None:
+            log.warning("the clock of this machine jumped by %.0f s: ages are counted by the clock of the start", jump)
         for stream in list(self.house.streams.values()):
             self._forget_old(stream, now)
         self.house.flush()
@@ -90,32 +96,53 @@ class Keeping:
             self.house.written(lambda to: to.forget_keys(stream.id, keys))
 
     async def _shorten(self, stream: Stream, now: float) -> None:
-        """Entries that all models of the stream have in two files leave the journal when they are old or it is long."""
+        """Drop entries from the journal: by age those that are in the latest file of each model, by size those that are
+        in two files."""
         limits = self.limits
-        if not (limits.journal_days or limits.journal_bytes):
-            return
-        files = [checkpoint.positions(self.house.folder, served.id) for served in stream.members]
-        if not all(len(found) >= KEPT_FILES for found in files):
-            return
-        upto = min(found[KEPT_FILES - 1] for found in files)
-        before = now - limits.journal_days * DAY if limits.journal_days else 0.0
-        over = limits.journal_bytes and self.house.journal_bytes() > limits.journal_bytes
+        if limits.retain_days:
+            before = now - limits.retain_days * DAY_SECONDS
+            oldest = await self.house.written(lambda to: to.oldest(stream.id))
+            if oldest is not None and oldest < before:
+                upto = await self._in_latest_files(stream)
+                await self._drop(lambda to: to.drop_older(stream.id, before, upto, DROPPED))
+        if limits.journal_bytes and self.house.journal_bytes() > limits.journal_bytes:
+            files = [checkpoint.positions(self.house.folder, served.id) for served in stream.members]
+            if all(len(found) >= KEPT_FILES for found in files):
+                last = min(found[KEPT_FILES - 1] for found in files)
+                await self._drop(lambda to: to.drop(stream.id, last, DROPPED), limits.journal_bytes)
 
-        def do(to: Journal) -> int:
-            last = upto
-            if not over:
-                found = to.connection.execute(
-                    "SELECT max(position) FROM entries WHERE stream = ? AND position <= ? AND time < ?",
-                    (stream.id, upto, before),
-                ).fetchone()
-                last = found[0] or 0
-            dropped = to.drop(stream.id, last, DROPPED) if last else 0
+    async def _drop(self, do: Callable[[Journal], int], enough: int = 0) -> None:
+        """Drop some entries after the other, until there are none or the journal has at most `enough` bytes."""
+
+        def drop(to: Journal) -> int:
+            dropped = do(to)
             if dropped:
                 to.give_back()
             return dropped
 
         with contextlib.suppress(sqlite3.Error):
-            while await self.house.written(do):
+            while await self.house.written(drop):
                 await asyncio.sleep(0)
-                if over and self.house.journal_bytes() <= limits.journal_bytes:
+                if enough and self.house.journal_bytes() <= enough:
                     break
+
+    async def _in_latest_files(self, stream: Stream) -> int:
+        """Return the position up to which no model of the stream needs the journal. A file counts if it can be read: it
+        may be the only one."""
+        upto = []
+        for served in stream.members:
+            found = checkpoint.positions(self.house.folder, served.id)
+            if not found:
+                upto.append(served.joined if served.own else 0)
+            elif self._readable.get(served.id) == found[0]:
+                upto.append(found[0])
+            else:
+                path = checkpoint.path_of(self.house.folder, served.id, found[0])
+                try:
+                    await asyncio.to_thread(load_learner, path)
+                except ModelFileError as problem:
+                    log.error("examples can't leave the journal: %s", problem)
+                    return 0
+                self._readable[served.id] = found[0]
+                upto.append(found[0])
+        return min(upto)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import msgspec
 
+from novikoff.service import clock
 from novikoff.service.admission import Share, rest_of
+from novikoff.service.attribution import LabelledLine
+from novikoff.service.client_limits import CURRENT_CLIENT
 from novikoff.service.house import House
 from novikoff.service.journal import Key, LearnEntry
 from novikoff.service.lessons import RAW_FEATURES, Refused, as_line, check_features, check_label, decoded
@@ -60,7 +62,7 @@ class LearnService:
         await self.stream.free(*(name for name in (key, lesson.id) if isinstance(name, str)))
         if key is not None and self._was_learned(key, digest):
             return Learned(ALREADY, 0, 0, 0)
-        record = None if key is None else (key, Key(1, digest, time.time()))
+        record = None if key is None else (key, Key(1, digest, clock.now()))
         late: LateLabels = {}
         share = Share()
         line = self.to_line(lesson, late, 0, share)
@@ -140,7 +142,10 @@ class LearnService:
         share: Share,
         chain: JobChain | None = None,
     ) -> asyncio.Task[Outcome]:
-        """Start a task that journals and applies one entry. A client that leaves does not cancel it."""
+        """Start a task that journals and applies one entry. A client that leaves does not cancel it.
+
+        The entry is recorded as the data of the client whose request is handled now.
+        """
         stream = self.stream
         stream.admission.begin(share)
         answers = [
@@ -148,7 +153,9 @@ class LearnService:
             for name, label in late.items()
         ]
         predictions, stream.unsaved = stream.unsaved, []  # they become durable with the entry that follows them
-        entry = LearnEntry(stream.id, body, lines, time.time(), predictions, answers, key)
+        labelled = {name: LabelledLine(label.example, label.kept.client) for name, label in late.items()}
+        client = CURRENT_CLIENT.get()
+        entry = LearnEntry(stream.id, body, lines, clock.now(), predictions, answers, key, client, labelled)
         task = asyncio.create_task(self._commit(entry, late, share, chain))
         task.add_done_callback(_retrieve_exception)
         stream.busy |= dict.fromkeys(_busy_names(entry, late), task)

@@ -4,12 +4,12 @@ that broke off goes on where it stopped when it is sent again."""
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from novikoff.service import clock
 from novikoff.service.admission import Share
 from novikoff.service.journal import Key
 from novikoff.service.learn import LateLabels, LearnService, key_reused
@@ -102,7 +102,7 @@ class LearnStream:
             raise problem
 
     def _commit(self, scanned: ScannedBlock) -> None:
-        record = None if self.key is None else (self.key, Key(self.line, self._digest.digest(), time.time()))
+        record = None if self.key is None else (self.key, Key(self.line, self._digest.digest(), clock.now()))
         self._last = self.service.commit(
             scanned.body, scanned.examples, scanned.late, record, scanned.share, self._chain
         )

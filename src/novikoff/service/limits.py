@@ -13,11 +13,17 @@ def _limit(default: int, sentence: str) -> int:
     return field(default=default, metadata={"sentence": sentence})
 
 
+def _named_option(default: int, option: str, former: str, sentence: str) -> int:
+    """A limit with an option of its own; the `former` one is still understood."""
+    return field(default=default, metadata={"sentence": sentence, "options": (option, former)})
+
+
 def _own_option(sentence: str) -> int:
     """A size with an option of its own, --max-…; 0 stands for a share of the machine's memory."""
     return field(default=0, metadata={"sentence": sentence, "own_option": True})
 
 
+DAY_SECONDS = 86_400
 MODEL_SHARE, SERVER_SHARE = 0.25, 0.5
 """Of the memory. The rest is for copies: of arrays that grow, and of a model while it is written to its file."""
 SLACK = 16
@@ -47,13 +53,26 @@ class Limits:
     keys_seconds: int = _limit(86_400, "How long they are.")
     rate: int = _limit(0, "Requests a second of one client: a token, or an address where there are no tokens.")
     concurrent: int = _limit(512, "Requests at the same time.")
+    client_requests: int = _limit(
+        128, "Requests of one client at the same time, slow bodies and event streams included; 0 without end."
+    )
+    client_connections: int = _limit(384, "Open connections of one client; 0 without end.")
     head_seconds: int = _limit(10, "How long a client may take for the head of a request.")
     body_seconds: int = _limit(30, "How long it may take for the next piece of a body.")
+    body_rate: int = _limit(
+        256, "Bytes a second at which JSON and model files must arrive; streams of lines may be slower; 0 for any rate."
+    )
+    body_rate_seconds: int = _limit(30, "How long a body may take before that rate is asked for.")
     answer_seconds: int = _limit(30, "How long it may take to fetch the next piece of an answer.")
     checkpoint_examples: int = _limit(1_000_000, "A model is written to the disk after so many examples …")
     checkpoint_seconds: int = _limit(60, "… or so long after the first that is not in its file.")
-    journal_days: int = _limit(
-        0, "How long examples stay in the journal after they are in a model's file; 0 for ever: certificates need all."
+    log_lines: int = _limit(10, "Lines of one kind that the log takes in a second; 0 without end.")
+    retain_days: int = _named_option(
+        0,
+        "--retain-days",
+        "--limit-journal-days",
+        "Days that examples stay in the journal once they are in a model's file, and predictions wait for labels at"
+        " most; 0 for ever: certificates need all examples.",
     )
     journal_bytes: int = _limit(
         0,
@@ -84,4 +103,9 @@ class Limits:
     def given(cls, settings: dict[str, Any]) -> Limits:
         """From settings of which some may not have been given."""
         known = {setting.name for setting in fields(cls)}
-        return cls(**{name: value for name, value in settings.items() if name in known and value is not None})
+        chosen = {name: value for name, value in settings.items() if name in known and value is not None}
+        if chosen.get("retain_days"):  # what waits for a label is data of clients as well
+            chosen["pending_seconds"] = min(
+                chosen.get("pending_seconds", cls.pending_seconds), chosen["retain_days"] * DAY_SECONDS
+            )
+        return cls(**chosen)

@@ -7,11 +7,35 @@ from bisect import bisect_left
 from collections import Counter, deque
 from typing import Any
 
+from novikoff.service.client_limits import ConcurrencyLimit, ConnectionLimit
 from novikoff.service.house import House
+from novikoff.service.log_limits import LogRateLimit
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 LATEST = 1_000  # requests of a kind whose times are kept for percentiles
 WATCHED = ("predict", "learn")
+HELP = {
+    "requests_total": "Requests by route and status.",
+    "request_seconds": "Time from the head of a request to the end of its response.",
+    "examples_total": "Examples that the model has learned.",
+    "mistakes_total": "Mistakes that the model has made on them.",
+    "updates_total": "Updates of its weights.",
+    "refused_total": "Examples that the learner has refused.",
+    "late_waiting": "Predictions that wait for their labels.",
+    "late_labelled_total": "Predictions that were labelled.",
+    "late_already_labelled_total": "Labels that were sent again.",
+    "late_changed_labels_total": "Labels that differ from the first one, which stays.",
+    "late_expired_total": "Predictions that have left without a label.",
+    "late_too_late_total": "Labels of predictions that have left.",
+    "late_unknown_total": "Labels of predictions that were never made.",
+    "predictions_total": "Predictions of all models.",
+    "journal_bytes": "Size of the journal with its write-ahead log.",
+    "disk_full": "1 while the journal can't be written.",
+    "uptime_seconds": "Time since the server has started.",
+    "log_lines_suppressed_total": "Log lines above the rate limit.",
+    "client_requests_refused_total": "Requests of clients that had too many under way.",
+    "client_connections_refused_total": "Connections of clients that had too many.",
+}
 
 
 class Metrics:
@@ -23,6 +47,11 @@ class Metrics:
         self.latest: dict[str, deque[float]] = {name: deque(maxlen=LATEST) for name in WATCHED}
         self.predicted = 0
         self._before = (time.monotonic(), 0, 0)
+        self._limits: tuple[LogRateLimit, ConcurrencyLimit, ConnectionLimit] | None = None
+
+    def watch(self, log: LogRateLimit, requests: ConcurrencyLimit, connections: ConnectionLimit) -> None:
+        """Show what these have refused."""
+        self._limits = log, requests, connections
 
     def observe(self, route: str, status: int, seconds: float) -> None:
         """One request."""
@@ -51,11 +80,11 @@ class Metrics:
         }
 
     def text(self, house: House) -> str:
-        """For Prometheus."""
-        lines = ["# TYPE novikoff_requests_total counter"]
+        """Return all numbers in the text format of Prometheus, version 0.0.4."""
+        lines = _head("requests_total", "counter")
         for (route, status), count in sorted(self.requests.items()):
             lines.append(f'novikoff_requests_total{{route="{route}",status="{status}"}} {count}')
-        lines.append("# TYPE novikoff_request_seconds histogram")
+        lines += _head("request_seconds", "histogram")
         for route, counts in sorted(self.buckets.items()):
             total = 0
             for most, count in zip((*map(str, BUCKETS), "+Inf"), counts, strict=True):
@@ -64,15 +93,27 @@ class Metrics:
             lines.append(f'novikoff_request_seconds_sum{{route="{route}"}} {self.seconds[route]:.9g}')
             lines.append(f'novikoff_request_seconds_count{{route="{route}"}} {total}')
         for name, kind, values in _of_models(house):
-            lines.append(f"# TYPE novikoff_{name} {kind}")
-            lines += [f'novikoff_{name}{{model="{model}"}} {value}' for model, value in values]
-        lines.append("# TYPE novikoff_predictions_total counter")
-        lines.append(f"novikoff_predictions_total {self.predicted}")
-        lines.append("# TYPE novikoff_journal_bytes gauge")
-        lines.append(f"novikoff_journal_bytes {house.journal_bytes()}")
-        lines.append("# TYPE novikoff_disk_full gauge")
-        lines.append(f"novikoff_disk_full {int(house.disk_is_full)}")
+            lines += _head(name, kind)
+            lines += [f'novikoff_{name}{{model="{_escape(model)}"}} {value}' for model, value in values]
+        for name, kind, value in self._of_server(house):
+            lines += [*_head(name, kind), f"novikoff_{name} {value}"]
         return "\n".join(lines) + "\n"
+
+    def _of_server(self, house: House) -> list[tuple[str, str, float]]:
+        found: list[tuple[str, str, float]] = [
+            ("predictions_total", "counter", self.predicted),
+            ("journal_bytes", "gauge", house.journal_bytes()),
+            ("disk_full", "gauge", int(house.disk_is_full)),
+            ("uptime_seconds", "gauge", time.monotonic() - self.began),
+        ]
+        if self._limits is not None:
+            log, requests, connections = self._limits
+            found += [
+                ("log_lines_suppressed_total", "counter", log.suppressed),
+                ("client_requests_refused_total", "counter", requests.refused),
+                ("client_connections_refused_total", "counter", connections.refused),
+            ]
+        return found
 
 
 def _of_models(house: House) -> list[tuple[str, str, list[tuple[str, int]]]]:
@@ -89,6 +130,15 @@ def _of_models(house: House) -> list[tuple[str, str, list[tuple[str, int]]]]:
         kind, ending = ("gauge", "") if name == "waiting" else ("counter", "_total")
         found.append((f"late_{name}{ending}", kind, [(model, getattr(counts, name)) for model, counts in counted]))
     return found
+
+
+def _head(name: str, kind: str) -> list[str]:
+    return [f"# HELP novikoff_{name} {HELP[name]}", f"# TYPE novikoff_{name} {kind}"]
+
+
+def _escape(value: str) -> str:
+    """Return a label value as the format wants it."""
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _percentiles(latest: deque[float]) -> dict[str, float | None]:

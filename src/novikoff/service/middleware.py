@@ -15,11 +15,12 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from novikoff.service.audit import Audit
+from novikoff.service.client_limits import CURRENT_CLIENT, ConcurrencyLimit, ConnectionLimit
 from novikoff.service.errors import PROBLEM_JSON, Error, Headers
 from novikoff.service.http_protocol import CYCLE, LATE, LEFT, response_head, write_response
 from novikoff.service.limits import Limits
@@ -36,6 +37,7 @@ SINGLE_HEADERS = (b"host", b"authorization", b"origin", b"content-type", b"conte
 SAME_SITE = {b"same-origin", b"none"}
 DISCONNECT = {"type": "http.disconnect"}
 MAX_KNOWN_HOSTS = 1000
+CLOSE = (b"connection", b"close")
 log = logging.getLogger("novikoff.service")
 
 REPEATED_HEADER = Error(
@@ -49,6 +51,18 @@ FOREIGN_HOST = Error(
 )
 CROSS_ORIGIN = Error(403, "foreign-page", "Pages of other sites may not ask this service: its Origin is another.")
 BUSY = Error(503, "too-many-requests-at-once", "Too many requests are under way: try again.", ((b"retry-after", b"1"),))
+TOO_MANY_REQUESTS_OF_CLIENT = Error(
+    429,
+    "too-many-requests-of-client",
+    "This client has too many requests under way: wait until some of them have ended.",
+    ((b"retry-after", b"1"),),
+)
+TOO_MANY_CONNECTIONS_OF_CLIENT = Error(
+    429,
+    "too-many-connections-of-client",
+    "This client has too many open connections: close some of them.",
+    ((b"retry-after", b"1"), CLOSE),
+)
 FAILURE = Error(500, "failure", "The service failed at this request: it is a mistake of the service, see its log.")
 UNEXPECTED_BODY = Error(400, "body-not-wanted", "This request takes no body: send none.")
 ENCODED_BODY = Error(415, "packed", "Bodies are taken as they are: send them without a Content-Encoding.")
@@ -66,8 +80,15 @@ class Security:
     observe: Callable[[str, int, float], None] | None = None
     """Called with the route, the status and the seconds of each request."""
     tls: bool = False
+    connections: ConnectionLimit | None = None
+    """Open connections of each client; those of `ConnectionMonitor`."""
     active: int = 0
     """Requests under way."""
+    clients: ConcurrencyLimit = field(init=False)
+    """Requests under way of each client."""
+
+    def __post_init__(self) -> None:
+        self.clients = ConcurrencyLimit(self.limits.client_requests)
 
     def is_open(self) -> bool:
         return self.loopback and not self.tokens.closed()
@@ -86,6 +107,8 @@ class RequestContext:
     """The token of the request; None where none is needed."""
     denied: Error | None = None
     """Why the token, or its absence, is not accepted."""
+    slot_owner: str | None = None
+    """The client whose slot of concurrent requests this request uses."""
     required_scope: str | None = None
     max_body: int | None = None
     """Bytes; None for streams."""
@@ -107,6 +130,11 @@ class RequestContext:
     def address(self) -> str:
         client = self.scope.get("client")
         return client[0] if client else "local"
+
+    @property
+    def client(self) -> str:
+        """The client for which limits count: a token, or an address where there is none."""
+        return self.grant.id if self.grant is not None else neighbourhood(self.address)
 
     async def receive(self) -> Message:
         """Return the next piece of the body, while it is not too large and the token is valid."""
@@ -141,7 +169,7 @@ class RequestContext:
         if self.closed:
             return
         headers = (*more, *self.response_headers) if more else self.response_headers
-        cycle = self.scope.get(CYCLE)
+        cycle = None if CLOSE in more else self.scope.get(CYCLE)  # uvicorn closes the connection by the header
         if cycle is not None and write_response(cycle, response_head(status, media, headers), body):
             self.status = status
             return
@@ -188,6 +216,8 @@ class ContextMiddleware:
                 await context.reject(FAILURE)
         finally:
             security.active -= 1
+            if context.slot_owner is not None:
+                security.clients.release(context.slot_owner)
             del scope["context"]  # reference cycles: without them a request needs no garbage collection
             scope.pop(CYCLE, None)
             status = context.status or (408 if LATE in scope else CLIENT_CLOSED_REQUEST)
@@ -260,34 +290,41 @@ class PageHeadersMiddleware:
         await self.app(scope, receive, send)
 
 
-class AuthMiddleware:
-    """Authentication: identifies the token. `ScopeMiddleware` refuses, after failed attempts are rate-limited."""
+class AuthMiddleware(CheckMiddleware):
+    """Authentication: identifies the token. `ScopeMiddleware` refuses, after failed attempts are rate-limited.
+
+    From here on the connection counts for the token; a token with too many connections is refused.
+    """
 
     def __init__(self, app: ASGIApp, security: Security) -> None:
-        self.app, self.security = app, security
+        super().__init__(app)
+        self.security = security
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self.security.is_open():
-            context: RequestContext = scope["context"]
-            found = self.security.tokens.check(context.headers.get(b"authorization"))
-            if isinstance(found, Granted):
-                context.grant = found
-            else:
-                challenge = ((b"www-authenticate", b"Bearer"),) if found.status == 401 else ()
-                context.denied = Error(found.status, found.code, found.sentence, challenge)
-        await self.app(scope, receive, send)
+    def check(self, context: RequestContext) -> Error | None:
+        if self.security.is_open():
+            return None
+        found = self.security.tokens.check(context.headers.get(b"authorization"))
+        if not isinstance(found, Granted):
+            challenge = ((b"www-authenticate", b"Bearer"),) if found.status == 401 else ()
+            context.denied = Error(found.status, found.code, found.sentence, challenge)
+            return None
+        context.grant = found
+        CURRENT_CLIENT.set(found.id)
+        connections, peer = self.security.connections, context.scope.get("client")
+        if connections is None or peer is None or connections.assign(tuple(peer), found.id):
+            return None
+        return TOO_MANY_CONNECTIONS_OF_CLIENT
 
 
 class RateLimitMiddleware(CheckMiddleware):
-    """A token bucket for each client: a token, or an address where there is none."""
+    """A token bucket for each client."""
 
     def __init__(self, app: ASGIApp, rates: Rates) -> None:
         super().__init__(app)
         self._rates = rates
 
     def check(self, context: RequestContext) -> Error | None:
-        client = context.grant.id if context.grant is not None else neighbourhood(context.address)
-        wait = self._rates.wait(client, time.monotonic())
+        wait = self._rates.wait(context.client, time.monotonic())
         if wait <= 0:
             return None
         seconds = max(1, math.ceil(wait))
@@ -348,14 +385,23 @@ class BodyMiddleware(CheckMiddleware):
 
 
 class ConcurrencyMiddleware(CheckMiddleware):
-    """Refuses requests beyond the number that may be under way; those to public paths are always answered."""
+    """Refuses requests beyond the number that may be under way, in all or of one client.
+
+    Those to public paths are always answered. `ContextMiddleware` gives the client's slot back.
+    """
 
     def __init__(self, app: ASGIApp, security: Security) -> None:
         super().__init__(app)
         self.security = security
 
     def check(self, context: RequestContext) -> Error | None:
-        return BUSY if self.security.active > self.security.limits.concurrent > 0 else None
+        if self.security.active > self.security.limits.concurrent > 0:
+            return BUSY
+        client = context.client
+        if not self.security.clients.acquire(client):
+            return TOO_MANY_REQUESTS_OF_CLIENT
+        context.slot_owner = client
+        return None
 
 
 def media_type(header: bytes, accepted: Iterable[str]) -> str | None:

@@ -7,13 +7,12 @@ import contextlib
 import fcntl
 import json
 import os
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 from novikoff.errors import InputError
 from novikoff.memory_limit import Growth
-from novikoff.service import checkpoint
+from novikoff.service import checkpoint, clock
 from novikoff.service.house import House
 from novikoff.service.journal import FILE, Journal, Key, entries
 from novikoff.service.lessons import Refused
@@ -48,6 +47,8 @@ def opened(folder: Path, limits: Limits) -> House:
     """All models as they were acknowledged; InputError with what to do where that can't be had."""
     prepare(folder)
     house = House(folder, limits, Journal(folder))
+    if limits.retain_days:
+        house.journal.retain_by_age(clock.now())
     house.said += [f"{text}: it was cut off." for text in house.journal.cut]
     on = house.journal.connection
     first = dict(on.execute("SELECT id, first FROM streams").fetchall())
@@ -179,7 +180,9 @@ def _restore_predictions(house: House) -> None:
         if number in house.streams:
             house.streams[number].restore(row, kept)
     for stream in house.streams.values():
-        stream.waiting.trim(time.time())
-    for number, key, *about in on.execute("SELECT stream, key, lines, digest, time FROM keys ORDER BY time"):
+        stream.waiting.trim(clock.now())
+    for number, key, lines, digest, moment in on.execute(
+        "SELECT stream, key, lines, digest, time FROM keys ORDER BY time"
+    ):
         if number in house.streams:
-            house.streams[number].keys[key] = Key(*about)
+            house.streams[number].keys[key] = Key(lines, digest, min(moment, clock.now()))

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from novikoff.service import clock
+from novikoff.service.client_limits import CURRENT_CLIENT
 from novikoff.service.limits import Limits
 from novikoff.service.protocol import Pending
 
@@ -53,6 +55,8 @@ class Kept(NamedTuple):
     time: float
     features: bytes
     """As JSON."""
+    client: str | None = None
+    """The id of the token that asked for the prediction."""
 
 
 class Answer(NamedTuple):
@@ -93,7 +97,8 @@ class Waiting:
         self.counts = Pending()
 
     def keep(self, features: Any, now: float) -> tuple[str, Kept]:
-        name, kept = self.ids.make(self.stream), Kept(now, msgspec.json.encode(features))
+        kept = Kept(now, msgspec.json.encode(features), CURRENT_CLIENT.get())
+        name = self.ids.make(self.stream)
         self.put(name, kept)
         return name, kept
 
@@ -161,7 +166,7 @@ class Waiting:
         return None if found is None or self._is_old(found.time) else found
 
     def _is_old(self, moment: float) -> bool:
-        return time.time() - moment > self.limits.pending_seconds
+        return clock.now() - moment > self.limits.pending_seconds
 
     def settle(self, name: str) -> None:
         """The label was learned."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 
+from novikoff.service import clock
 from novikoff.service.errors import error_from
 from novikoff.service.house import House
 from novikoff.service.lessons import Refused, check_features, decoded
@@ -89,4 +89,4 @@ class Predicting:
 
     def _told(self, kept: Any, label: Any, score: float) -> Predicted:
         self.numbers.predicted += 1
-        return Predicted(None if kept is None else self.house.keep(self.served, kept, time.time()), label, score)
+        return Predicted(None if kept is None else self.house.keep(self.served, kept, clock.now()), label, score)

@@ -14,6 +14,7 @@ from novikoff.auto import TWO_CLASS_EXAMPLES
 from novikoff.certificates.certificate import Certificate, make
 from novikoff.certificates.source import Arrays
 from novikoff.errors import SPARSE, NovikoffError, needed
+from novikoff.service.attribution import was_erased_after
 from novikoff.service.journal import entries, reader
 from novikoff.service.lessons import RAW, Refused
 from novikoff.service.limits import Limits
@@ -85,6 +86,8 @@ def arrays(folder: Path, claim: Claim, limits: Limits) -> tuple[Any, list[Any]]:
     again = Served(claim.name, made(claim.learner, claim.settings), limits, created=0.0)
     with reader(folder) as on:
         first = on.execute("SELECT first FROM streams WHERE id = ?", (claim.stream,)).fetchone()
+        if was_erased_after(on, claim.stream, claim.joined):
+            raise Refused("Examples of this stream were erased: a certificate needs all of them.", "not-shown")
         if first is None or first[0] > claim.joined + 1:
             raise Refused("The journal no longer has the first examples of this stream.", "not-shown")
         bodies = (body for position, body in entries(on, claim.stream, claim.joined) if position <= claim.position)

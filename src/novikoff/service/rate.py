@@ -30,6 +30,10 @@ class Bucket:
             return 0.0
         return (1.0 - self.left) / self.rate
 
+    def has_one(self, now: float) -> bool:
+        """Return whether `wait` would take one now, and take none."""
+        return self.left + (now - self.seen) * self.rate >= 1.0
+
 
 class Rates:
     """A bucket for each client, of one second's visits. Who has not come for a second need not be remembered."""

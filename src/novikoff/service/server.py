@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import gc
 import ipaddress
+import logging
 import os
 import socket
 import ssl
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,8 @@ from novikoff.service.house import House
 from novikoff.service.http_protocol import build_protocol
 from novikoff.service.keeping import Keeping
 from novikoff.service.limits import Limits
+from novikoff.service.log_limits import LogRateLimit
+from novikoff.service.logs import log_request, report_suppressed, write_report
 from novikoff.service.metrics import Metrics
 from novikoff.service.middleware import Security
 from novikoff.service.opening import locked, opened, prepare
@@ -35,6 +38,9 @@ GARBAGE = (50_000, 20, 50)  # objects until a look for cycles: requests make har
 LEAVE = 10  # seconds for requests under way when the server stops
 
 
+log = logging.getLogger("novikoff.service")
+
+
 class Address(NamedTuple):
     host: str = "127.0.0.1"
     port: int = 8000
@@ -43,8 +49,8 @@ class Address(NamedTuple):
     key: str | None = None
 
 
-def serve(folder: Path, address: Address, limits: Limits, say: Callable[[str], None]) -> None:
-    """Until SIGINT or SIGTERM. `say` is told what people may want to know."""
+def serve(folder: Path, address: Address, limits: Limits, log_limit: LogRateLimit) -> None:
+    """Serve until SIGINT or SIGTERM. Log lines pass `log_limit`."""
     prepare(folder)
     lock = locked(folder)
     try:
@@ -52,18 +58,19 @@ def serve(folder: Path, address: Address, limits: Limits, say: Callable[[str], N
         _may_bind(address, tokens, folder)
         house = opened(folder, limits)
         for sentence in house.said:
-            say(sentence)
+            log.warning(sentence)
         with _bound(address) as taken:
             sys.setswitchinterval(SWITCH)
             gc.freeze()  # what is there now stays: no need to look through it again and again
             gc.set_threshold(*GARBAGE)
-            _run(house, tokens, address, taken, say)
+            _run(house, tokens, address, taken, log_limit)
     finally:
         os.close(lock)
 
 
-def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, say: Callable[[str], None]) -> None:
+def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, log_limit: LogRateLimit) -> None:
     numbers, audit = Metrics(), Audit(house.folder)
+    protocol = build_protocol(house.limits)
     loopback, tls = _is_loopback(address.host), address.certificate is not None
     url = f"{'https' if tls else 'http'}://{_host(address.host)}:{taken.getsockname()[1]}"
 
@@ -71,23 +78,33 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, s
     async def lifespan(app: Any) -> AsyncIterator[None]:
         house.start()
         keeping = Keeping(house)
-        task = asyncio.create_task(keeping.run())
+        tasks = [asyncio.create_task(keeping.run()), asyncio.create_task(report_suppressed(log_limit))]
         compiling = asyncio.create_task(asyncio.to_thread(compile_lines))
-        say(f"novikoff serves at {url} (data in {house.folder}; {len(house.models)} models). Ctrl-C stops it.")
+        fields = {"url": url, "data": str(house.folder), "models": len(house.models)}
+        started = f"novikoff serves at {url} (data in {house.folder}; {len(house.models)} models). Ctrl-C stops it."
+        log.info(started, extra={"banner": True, "fields": fields})
         yield
         await compiling
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        for task in tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        write_report(log_limit)
         await keeping.save_all()
         await house.stop()
         audit.close()
 
-    security = Security(tokens, house.limits, loopback, audit, numbers.observe, tls)
+    def observe(route: str, status: int, seconds: float) -> None:
+        numbers.observe(route, status, seconds)
+        log_request(route, status, seconds)
+
+    clients = protocol.monitor.clients
+    security = Security(tokens, house.limits, loopback, audit, observe, tls, clients)
+    numbers.watch(log_limit, security.clients, clients)
     app = App(house, numbers, security)
     config = uvicorn.Config(
         app.build(lifespan),
-        http=build_protocol(house.limits),
+        http=protocol,
         loop="uvloop",
         ws="none",
         log_config=None,

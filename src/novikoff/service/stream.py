@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-import traceback
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from novikoff.errors import ModelTooLarge
 from novikoff.memory_limit import limit_memory
+from novikoff.service import clock
 from novikoff.service.admission import Admission
 from novikoff.service.journal import Key, Prediction
 from novikoff.service.limits import SLACK, Limits
 from novikoff.service.pending import Kept, Waiting
 from novikoff.service.protocol import Member, Together
 from novikoff.service.served import CHAMPION, Outcome, Served
+
+log = logging.getLogger("novikoff.service")
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Stream:
             served.quarantine(problem.needed, problem.limit)
             return Outcome()
         except Exception as problem:
-            traceback.print_exception(problem, file=sys.stderr)
+            log.error("the model %r can't go on", served.name, exc_info=problem)
             served.broken = (
                 f"{served.name!r} can't go on ({type(problem).__name__}): what is in the journal is learned when the"
                 " server is started again and the cause is gone."
@@ -93,7 +95,8 @@ class Stream:
         """A row of predictions that was written before; what was answered since waits no longer."""
         for prediction in kept:
             if prediction.id not in self.waiting.answered:
-                self.waiting.put(prediction.id, Kept(prediction.time, prediction.features))
+                moment = min(prediction.time, clock.now())  # written before the clock was set back
+                self.waiting.put(prediction.id, Kept(moment, prediction.features, prediction.client))
         self.note_row(row, kept)
 
     async def free(self, *names: str) -> None:

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import msgspec
 
 from novikoff.errors import InputError
+from novikoff.service import clock
 from novikoff.service.routes import ADMIN, SCOPES
 from novikoff.store import write_atomically
 
@@ -172,7 +173,7 @@ class Tokens:
         if found is None or not right:
             return UNKNOWN
         granted = found[0]
-        if granted.expires <= time.time():
+        if granted.expires <= _now():
             return Refused(401, "expired-token", f"The token {granted.name} has expired: ask for a new one.")
         return granted
 
@@ -180,7 +181,7 @@ class Tokens:
         """Whether what was granted when a long stream began is so now."""
         self._refresh()
         found = self._by_id.get(granted.id)
-        return found is not None and self.problem is None and found[0] == granted and granted.expires > time.time()
+        return found is not None and self.problem is None and found[0] == granted and granted.expires > _now()
 
     def _refresh(self) -> None:
         now = time.monotonic()
@@ -205,6 +206,11 @@ class Tokens:
         except InputError as problem:
             self._by_id, self.problem = {}, str(problem)
             log.error("Nobody is let in: %s", problem)
+
+
+def _now() -> float:
+    """Return the later of both clocks: a clock that is set back does not revive a token."""
+    return max(time.time(), clock.now())
 
 
 def _granted(token: Token) -> Granted:

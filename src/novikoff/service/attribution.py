@@ -1,0 +1,116 @@
+"""Whose data an entry of the journal is: the token that sent it, its idempotency key, and the predictions it labels.
+
+These tables stand beside those of the journal, so that earlier versions can still read and write it: an entry without a
+row here was written by one of them, or without a token and a key. Addresses of clients are not recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+TABLES = {
+    "sources": """(
+        stream INTEGER NOT NULL, position INTEGER NOT NULL, client TEXT, key TEXT, PRIMARY KEY (stream, position)
+    ) WITHOUT ROWID""",
+    "labelled": """(
+        id TEXT NOT NULL, stream INTEGER NOT NULL, position INTEGER NOT NULL, line INTEGER NOT NULL, client TEXT,
+        PRIMARY KEY (id, position)
+    ) WITHOUT ROWID""",
+    "kept_clients": "(number INTEGER PRIMARY KEY, clients TEXT NOT NULL)",
+    "erasures": """(
+        stream INTEGER NOT NULL, last INTEGER NOT NULL, time REAL NOT NULL, entries INTEGER NOT NULL,
+        examples INTEGER NOT NULL
+    )""",
+    "model_origins": "(model INTEGER PRIMARY KEY, version TEXT NOT NULL, time REAL NOT NULL, sha256 TEXT)",
+}
+
+
+class LabelledLine(NamedTuple):
+    """Where a late label is within its entry, and the client that asked for the prediction."""
+
+    line: int
+    """The number of the example in the entry, from 0 on."""
+    client: str | None
+
+
+def create_tables(on: sqlite3.Connection) -> None:
+    """Create the tables that a journal does not have yet."""
+    known = {name for (name,) in on.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for name, columns in TABLES.items():
+        if name not in known:
+            on.execute(f"CREATE TABLE {name} {columns}")
+    if "sources" not in known:
+        on.execute("CREATE INDEX labelled_entry ON labelled (stream, position)")
+
+
+def record_entry(
+    on: sqlite3.Connection,
+    stream: int,
+    position: int,
+    client: str | None,
+    key: str | None,
+    labelled: Mapping[str, LabelledLine],
+) -> None:
+    if client is not None or key is not None:
+        on.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", (stream, position, client, key))
+    if labelled:
+        rows = [(name, stream, position, line, asked) for name, (line, asked) in labelled.items()]
+        on.executemany("INSERT OR REPLACE INTO labelled VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def record_kept(on: sqlite3.Connection, number: int, clients: Sequence[str | None]) -> None:
+    """Record who asked for the predictions of a row, in their order."""
+    if any(client is not None for client in clients):
+        on.execute("INSERT OR REPLACE INTO kept_clients VALUES (?, ?)", (number, json.dumps(clients)))
+
+
+def kept_clients(on: sqlite3.Connection, number: int, count: int) -> list[str | None]:
+    """Return who asked for each prediction of a row; None where it is not known."""
+    row = on.execute("SELECT clients FROM kept_clients WHERE number = ?", (number,)).fetchone()
+    found = [] if row is None else json.loads(row[0])
+    return found if len(found) == count else [None] * count
+
+
+def forget_kept(on: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    on.executemany("DELETE FROM kept_clients WHERE number = ?", [(number,) for number in numbers])
+
+
+def forget_entries(on: sqlite3.Connection, stream: int, upto: int) -> None:
+    """Forget the sources of entries that have left the journal."""
+    for table in ("sources", "labelled"):
+        on.execute(f"DELETE FROM {table} WHERE stream = ? AND position <= ?", (stream, upto))  # noqa: S608 - no input
+
+
+def forget_entry(on: sqlite3.Connection, stream: int, position: int) -> None:
+    """Forget the source of a last entry that is cut off: its position is given again."""
+    for table in ("sources", "labelled"):
+        on.execute(f"DELETE FROM {table} WHERE stream = ? AND position = ?", (stream, position))  # noqa: S608 - no input
+
+
+def forget_stream(on: sqlite3.Connection, stream: int) -> None:
+    for table in ("sources", "labelled", "erasures"):
+        on.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))  # noqa: S608 - no input
+
+
+def record_erasure(on: sqlite3.Connection, stream: int, last: int, time: float, entries: int, examples: int) -> None:
+    on.execute("INSERT INTO erasures VALUES (?, ?, ?, ?, ?)", (stream, last, time, entries, examples))
+
+
+def was_erased_after(on: sqlite3.Connection, stream: int, position: int) -> bool:
+    """Return whether examples of entries after a position were erased."""
+    if on.execute("SELECT count(*) FROM sqlite_master WHERE name = 'erasures'").fetchone()[0] == 0:
+        return False
+    row = on.execute("SELECT max(last) FROM erasures WHERE stream = ?", (stream,)).fetchone()
+    return row[0] is not None and row[0] > position
+
+
+def record_model(on: sqlite3.Connection, model: int, version: str, time: float, sha256: str | None) -> None:
+    """Record which version created a model, when, and the digest of the file that was uploaded."""
+    on.execute("INSERT OR REPLACE INTO model_origins VALUES (?, ?, ?, ?)", (model, version, time, sha256))
+
+
+def forget_model(on: sqlite3.Connection, model: int) -> None:
+    on.execute("DELETE FROM model_origins WHERE model = ?", (model,))

@@ -1,0 +1,158 @@
+"""Limits for each client: requests at the same time, open connections, and the rate at which bodies arrive.
+
+A client is a token, or a network address as long as no token is known. Without such limits one client with slow bodies
+could use up the limits of the whole server. The classes here only count: they know nothing of HTTP, and the caller
+passes the time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from contextvars import ContextVar
+
+CURRENT_CLIENT: ContextVar[str | None] = ContextVar("novikoff_client", default=None)
+"""The id of the token whose request is handled now; None without tokens. The journal records it with each entry."""
+
+
+class ConcurrencyLimit:
+    """Slots for each client; a limit of 0 means unlimited.
+
+    >>> limit = ConcurrencyLimit(1)
+    >>> limit.acquire("shop"), limit.acquire("shop"), limit.acquire("blog")
+    (True, False, True)
+    >>> limit.release("shop")
+    >>> limit.acquire("shop")
+    True
+    """
+
+    __slots__ = ("_used", "limit", "refused")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.refused = 0
+        """How often there was no slot left."""
+        self._used: dict[str, int] = {}
+
+    def acquire(self, client: str) -> bool:
+        """Take a slot; return False where all slots of the client are in use."""
+        used = self._used.get(client, 0)
+        if self.limit and used >= self.limit:
+            self.refused += 1
+            return False
+        self._used[client] = used + 1
+        return True
+
+    def release(self, client: str) -> None:
+        """Give a slot back that `acquire` has returned."""
+        left = self._used[client] - 1
+        if left:
+            self._used[client] = left
+        else:
+            del self._used[client]  # clients without requests take no memory
+
+    def used(self, client: str) -> int:
+        return self._used.get(client, 0)
+
+    def __len__(self) -> int:
+        """Return the number of clients with slots in use."""
+        return len(self._used)
+
+
+class ConnectionLimit:
+    """Open connections of each client. A connection belongs to its address until a token is known for it.
+
+    Connections are identified by their peer: address and port. Behind a proxy all connections have one address, so that
+    only tokens distinguish clients there.
+
+    >>> limit = ConnectionLimit(1)
+    >>> limit.open(("192.0.2.7", 1), "192.0.2.7"), limit.open(("192.0.2.7", 2), "192.0.2.7")
+    (True, False)
+    >>> limit.assign(("192.0.2.7", 1), "shop")
+    True
+    >>> limit.open(("192.0.2.7", 2), "192.0.2.7")
+    True
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.refused = 0
+        """How often a client had too many connections."""
+        self._owners: dict[Hashable, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def open(self, peer: Hashable, client: str) -> bool:
+        """Count a new connection; return False, and count none, where the client has as many as it may have."""
+        if self._is_full(client):
+            return False
+        self._owners[peer] = client
+        self._counts[client] += 1
+        return True
+
+    def assign(self, peer: Hashable, client: str) -> bool:
+        """Let a connection count for this client from now on; return False where the client has too many."""
+        owner = self._owners.get(peer)
+        if owner is None or owner == client:
+            return True
+        if self._is_full(client):
+            return False
+        self.close(peer)
+        return self.open(peer, client)
+
+    def close(self, peer: Hashable) -> None:
+        """Stop counting a connection; one that is not counted is ignored."""
+        owner = self._owners.pop(peer, None)
+        if owner is not None:
+            self._counts[owner] -= 1
+            if not self._counts[owner]:
+                del self._counts[owner]
+
+    def owner(self, peer: Hashable) -> str | None:
+        """Return the client for which a connection counts."""
+        return self._owners.get(peer)
+
+    def count(self, client: str) -> int:
+        return self._counts.get(client, 0)
+
+    def _is_full(self, client: str) -> bool:
+        full = bool(self.limit) and self._counts.get(client, 0) >= self.limit
+        self.refused += full
+        return full
+
+
+class BodyRate:
+    """The mean rate of one body, from its head on. Time in which the server does not read counts for the server.
+
+    >>> body = BodyRate(now=0.0, grace=10.0, minimum=100)
+    >>> body.receive(500)
+    >>> body.is_too_slow(9.0), body.is_too_slow(14.0), body.is_too_slow(16.0)
+    (False, False, True)
+    """
+
+    __slots__ = ("_grace", "_minimum", "_paused_since", "_received", "_start")
+
+    def __init__(self, now: float, grace: float, minimum: float) -> None:
+        """`minimum` is in bytes a second, after `grace` seconds; 0 means unlimited."""
+        self._start, self._grace, self._minimum = now, grace, minimum
+        self._received = 0
+        self._paused_since: float | None = None
+
+    def receive(self, size: int) -> None:
+        self._received += size
+
+    def pause(self, now: float) -> None:
+        """The server reads no more for now."""
+        if self._paused_since is None:
+            self._paused_since = now
+
+    def resume(self, now: float) -> None:
+        if self._paused_since is not None:
+            self._start += now - self._paused_since
+            self._paused_since = None
+
+    def is_too_slow(self, now: float) -> bool:
+        """Return whether less has arrived than the minimum rate asks for."""
+        if self._paused_since is not None or not self._minimum:
+            return False
+        late = now - self._start - self._grace
+        return late > 0 and self._received < late * self._minimum
