@@ -175,7 +175,7 @@ def others() -> None:
                 except InputError:
                     model.fit(form, two).predict(form)
                 if isinstance(model, MultilayerPerceptron):
-                    model.partial_fit(form, y)
+                    model.partial_fit(form[:1], y[:1])
             AdaBoost(rounds=3).fit(form, two).predict(form)
             for method in ("random-stopping", "controlled-testing", "longest-survivor", "penalised", "average", "vote"):
                 OnlineToBatch(Perceptron(), method=method).fit(form, two).predict(form)

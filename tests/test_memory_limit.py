@@ -44,7 +44,7 @@ def proc(root: Path, **files: str) -> str:
 
 def test_the_memory_of_the_machine_is_the_smallest_of_all_that_is_said(tmp_path: Path) -> None:
     meminfo = "MemTotal:  8000 kB\nMemFree: 1 kB\nMemAvailable:   6000 kB\n"
-    assert ml.read_machine_memory(proc(tmp_path / "plain", proc__meminfo=meminfo)) == 6000 * 1024
+    assert ml.read_machine_memory(proc(tmp_path / "plain", proc__meminfo=meminfo)) == 8000 * 1024
     assert ml.read_machine_memory(str(tmp_path / "nothing")) is None
     second = proc(tmp_path / "v2", proc__meminfo=meminfo, proc__self__cgroup="0::/a/b\n")
     proc(tmp_path / "v2", sys__fs__cgroup__a__memory_dot_max="5000000\n", sys__fs__cgroup__a__b__memory_dot_max="max\n")

@@ -33,7 +33,16 @@ from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import arrays
 from novikoff.schema import SchemaError
 from novikoff.stream.names import Names
-from novikoff.verifier import MAX_NESTING, Verified, build_model, check_depth, split_members, verify_run, verify_solved
+from novikoff.verifier import (
+    MAX_NESTING,
+    SAVED_NUMBERS,
+    Verified,
+    build_model,
+    check_depth,
+    split_members,
+    verify_run,
+    verify_solved,
+)
 from novikoff.wrap.solved import Solved
 
 FORMAT = 1
@@ -207,7 +216,7 @@ def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[st
     if state.names is not None:
         tensors["names"] = as_text(list(state.names.columns))
     header = {
-        "labels": state.labels.listed(),
+        "labels": _checked_labels(state.labels.listed()),
         "features": state.features,
         "precision": state.kind.name,
         "ledger": state.ledger.as_dict(),
@@ -221,6 +230,14 @@ def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[st
     if state.slot_names:
         tensors["slot_names"] = as_text(sorted(state.slot_names.items()))
     return header, tensors
+
+
+def _checked_labels(listed: list[Any]) -> list[Any]:
+    """Return labels that a file can hold; InputError where one is a whole number that does not fit into 64 bits."""
+    for label in listed:
+        if isinstance(label, int) and label not in SAVED_NUMBERS:
+            raise InputError(f"A label that is a number must fit into 64 bits to be saved, got {label}. Use texts.")
+    return listed
 
 
 def from_bytes(content: bytes, origin: str) -> Any:

@@ -32,6 +32,8 @@ from novikoff.wrap import model_class
 from novikoff.wrap.solved import Solved
 
 MAX_FEATURES = 2**31
+SAVED_NUMBERS = range(-(2**63), 2**63)
+"""Labels that are numbers: arrays of them are of type int64."""
 MAX_DEPTH = 100
 """Of lists and objects within each other in a header."""
 MAX_NESTING = 8
@@ -98,7 +100,7 @@ def check_labels(listed: Any, *, optional: bool) -> list[Any]:
     labels = check_list("labels", listed)
     known = [label for label in labels if not (optional and label is None)]
     for label in known:
-        if not isinstance(label, int | str):
+        if not isinstance(label, str) and not (isinstance(label, int) and label in SAVED_NUMBERS):
             raise SchemaError("each label", "a whole number, a text or a truth value", shorten(label))
     if len(set(known)) != len(known):
         raise SchemaError("labels", "distinct", shorten(known))
