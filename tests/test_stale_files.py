@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from novikoff import InputError, Perceptron, load, save
 from novikoff.cluster.distributed_learner import DistributedLearner
-from novikoff.cluster.shards import File
+from novikoff.cluster.shards import File, identify_machine
 from novikoff.store import STALE_SECONDS
 from novikoff.stream.options import Options
 
@@ -86,5 +87,36 @@ def test_fingerprints_of_other_machines_are_compared_by_content(tmp_path: Path) 
     assert first is not None
     assert second is not None
     assert not first.matches(second)  # another file on the same machine
-    assert first.matches(second._replace(host="elsewhere"))
-    assert not first.matches(second._replace(host="elsewhere", digest="0"))
+    assert first.matches(second._replace(machine="elsewhere"))
+    assert not first.matches(second._replace(machine="elsewhere", digest="0"))
+
+
+@pytest.mark.parametrize("read_proc", [True, False])
+def test_two_machines_of_the_same_name_are_different_machines(read_proc: bool, monkeypatch: Any) -> None:
+    """Copies of a shard on two hosts called localhost have other inodes and times, and are the same shard."""
+    own = identify_machine.__wrapped__()
+    assert own == identify_machine.__wrapped__()
+    assert own.startswith(platform.node())
+    read = Path.read_text
+
+    def other_boot(path: Path, **more: Any) -> str:
+        if str(path) != "/proc/sys/kernel/random/boot_id":
+            return read(path, **more)
+        if not read_proc:
+            raise FileNotFoundError(path)
+        return "00000000-0000-4000-8000-000000000000\n"
+
+    monkeypatch.setattr(Path, "read_text", other_boot)
+    monkeypatch.setattr("uuid.getnode", lambda: 0x0123456789AB)
+    assert identify_machine.__wrapped__() != own
+    assert identify_machine.__wrapped__().startswith(platform.node())
+
+
+def test_copies_of_a_shard_on_two_hosts_of_the_same_name_match(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("platform.node", lambda: "localhost")
+    found = []
+    for k in range(2):
+        monkeypatch.setattr("novikoff.cluster.shards.identify_machine", lambda k=k: f"localhost boot-{k}")
+        found.append(File(shard(tmp_path / f"{k}.svm", 1), Options()).fingerprint())
+    assert found[0] is not None
+    assert found[0].matches(found[1])

@@ -5,9 +5,11 @@ A shard is told by a small description that travels; what it describes is read, 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
+import uuid
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -50,8 +52,8 @@ class Look(NamedTuple):
 class Fingerprint(NamedTuple):
     """What a file looked like when it was learned, by which a replacement between two rounds is noticed."""
 
-    host: str
-    """Where it was read: device, inode and time can only be compared on one machine."""
+    machine: str
+    """Where it was read (`identify_machine`): device, inode and time can only be compared on one machine."""
     device: int
     inode: int
     modified_ns: int
@@ -61,7 +63,19 @@ class Fingerprint(NamedTuple):
 
     def matches(self, other: Fingerprint) -> bool:
         """Whether this can be the same content as another time."""
-        return self == other if self.host == other.host else self[-2:] == other[-2:]
+        return self == other if self.machine == other.machine else self[-2:] == other[-2:]
+
+
+@functools.cache
+def identify_machine() -> str:
+    """Return what tells this machine from all others: its name, the id of its last start, and the id of the mount
+    namespace, which differs between containers. Names alone are not enough: many machines and containers are called
+    localhost. Without /proc the number of the network card stands for the last two."""
+    try:
+        started = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{platform.node()} {started} {os.readlink('/proc/self/ns/mnt')}"
+    except OSError:
+        return f"{platform.node()} {uuid.getnode():012x}"
 
 
 class FirstExamples(NamedTuple):
@@ -136,7 +150,7 @@ class File:
                 if last == 0:
                     break
         place = about.st_dev, about.st_ino, about.st_mtime_ns
-        return Fingerprint(platform.node(), *place, about.st_size, digest.hexdigest())
+        return Fingerprint(identify_machine(), *place, about.st_size, digest.hexdigest())
 
     def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
         """At its first block, or at all of it."""
