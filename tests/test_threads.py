@@ -5,6 +5,7 @@ Each check runs in a process of its own, so that a crash of compiled code is a f
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -34,6 +35,14 @@ def test_every_scheme_can_be_used_by_several_threads() -> None:
 
 def test_every_ensemble_can_be_used_by_several_threads() -> None:
     run([f"other:{name}" for name in OTHERS], EVERYDAY_SECONDS)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_process_that_is_forked_while_a_thread_uses_a_model_does_not_hang() -> None:
+    """The child uses models that no thread was learning, and refuses the one that is half updated."""
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.forks"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 
 
 @pytest.mark.slow

@@ -50,6 +50,10 @@ class ModelReplaced(NovikoffError):
     """Another thread has put a model of more classes in the place of this one."""
 
 
+class ModelTorn(NovikoffError, RuntimeError):
+    """Another thread was learning this model when the process was forked: the copy in the child is half updated."""
+
+
 class TooManyNames(InputError):
     """A dictionary of features that was not asked for has become large."""
 

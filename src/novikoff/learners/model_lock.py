@@ -5,18 +5,27 @@ examples takes no lock: it is one call of compiled code, during which the interp
 lock is held, the argument blocks of that call are closed: it then refuses the example, and the method does its work
 under the lock instead.
 
+A process that is forked while another thread holds a lock gets a copy of the lock that no thread would ever release.
+Locks are therefore made again in the child. A model that another thread was learning at that moment may be half
+updated: in the child it raises ModelTorn, and the parent goes on.
+
 `Estimator.__init_subclass__` wraps the methods that are listed here, in every class that defines them.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
+from weakref import WeakSet
 
+from novikoff import _jit
+from novikoff._compiled import library
 from novikoff._jit import DISABLED
+from novikoff.errors import ModelTorn
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,18 +63,22 @@ PREDICTING_ONE = ("predict_one", "score_one", "_score_around", "_make_lane_for_s
 class ModelLock:
     """A lock that one thread holds alone, or several share. Reentrant."""
 
-    __slots__ = ("alone", "changed", "readers", "waiting")
+    __slots__ = ("__weakref__", "alone", "changed", "learning", "readers", "waiting")
 
     def __init__(self) -> None:
-        self.alone = threading.RLock()
+        self.alone: Any = threading.RLock()
+        self.learning = False
+        """Whether the thread that holds `alone`, if any, changes the model."""
         self.readers: dict[int, int] = {}
         """The threads that share the lock."""
         self.changed = threading.Condition(self.alone)
         self.waiting = 0
         """How many threads that are to learn wait for the readers: no other reader may enter."""
+        LOCKS.add(self)
 
     def wait_for_readers(self) -> None:
         """Return when no thread shares the lock; the caller holds `alone`."""
+        self.learning = False
         self.waiting += 1
         try:
             while self.readers:
@@ -77,6 +90,7 @@ class ModelLock:
     def enter(self, model: Any) -> None:
         """Begin to share the lock of this model."""
         with self.alone:
+            self.learning = False
             while self.waiting:
                 self.changed.wait()
             if not self.readers:
@@ -86,6 +100,7 @@ class ModelLock:
     def leave(self, model: Any) -> None:
         """Undo `enter`."""
         with self.alone:
+            self.learning = False
             self.readers.pop(threading.get_ident(), None)
             if not self.readers:
                 model._open_fast_path()
@@ -94,8 +109,49 @@ class ModelLock:
 
     def is_held(self) -> bool:
         """Whether the current thread holds the lock, alone or shared."""
-        owned: bool = self.alone._is_owned()  # type: ignore[attr-defined]
+        owned: bool = self.alone._is_owned()
         return owned or threading.get_ident() in self.readers
+
+    def renew(self) -> None:
+        """Make the lock again in the child of a fork, in which only the current thread is left."""
+        if self.alone.acquire(blocking=False):
+            self.alone.release()
+        else:  # another thread held it
+            self.alone = TornLock() if self.learning else threading.RLock()
+        me = threading.get_ident()
+        self.readers = {me: 1} if me in self.readers else {}
+        self.changed = threading.Condition(self.alone)
+        self.waiting = 0
+
+
+class TornLock:
+    """In place of the lock of a model that another thread was learning when the process was forked."""
+
+    def refuse(self, *_: Any, **__: Any) -> Never:
+        raise ModelTorn(
+            "This model was being learned by another thread when the process was forked: this process has half of a"
+            " step. Fork while no thread learns, or load the model from a file."
+        )
+
+    acquire = release = __enter__ = _is_owned = refuse
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+LOCKS: WeakSet[ModelLock] = WeakSet()
+"""The locks of all models."""
+
+
+def _renew_locks() -> None:
+    for loading in (_jit._lock, library._lock):  # another thread may have been loading its first compiled function
+        loading._at_fork_reinit()  # type: ignore[union-attr]
+    for lock in list(LOCKS):
+        lock.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 def lock_free(method: F) -> F:
@@ -118,6 +174,7 @@ def hold_alone(method: F, *, learns: bool) -> F:
         with alone:  # as `holding`, without the cost of a context manager
             if lock.readers:
                 lock.wait_for_readers()
+            lock.learning = learns
             self._close_fast_path(learns)
             try:
                 return method(self, *args, **kwargs)
@@ -137,6 +194,7 @@ def holding(model: Any) -> Iterator[None]:
     with lock.alone:
         if lock.readers:
             lock.wait_for_readers()
+        lock.learning = True
         model._close_fast_path(True)
         try:
             yield

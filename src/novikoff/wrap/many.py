@@ -364,6 +364,7 @@ class Many(Stack, Classed):
         with lock.alone:  # as `hold_alone` does, at less cost: there is no fast path to close
             if lock.readers and threading.get_ident() not in lock.readers:
                 lock.wait_for_readers()
+            lock.learning = True
             if self._plainly_told and self._state is not None:
                 lane = self._fresh_lane()
                 if lane is not None and lane.learn(x, y):
