@@ -10,26 +10,35 @@ from typing import Any
 import numpy as np
 import pytest
 
+import novikoff.store
 from novikoff import (
     AROW,
     SGD,
+    AdaBoost,
     AllVsAll,
     Auto,
+    Bagging,
+    DecisionTree,
     Hierarchical,
     InputError,
     KernelPerceptron,
     Kesler,
     ModelTooLarge,
+    MulticlassSVM,
     MultiLabel,
     MultilayerPerceptron,
     OneVsAll,
     Perceptron,
+    RandomForest,
     VotedPerceptron,
 )
 from novikoff import memory_limit as ml
+from novikoff.cli.main import main
 from novikoff.learners.auto import BinaryAuto
 from novikoff.memory_limit import Growth, limit_memory
 from novikoff.store import to_bytes
+from novikoff.wrap import growing
+from novikoff.wrap.members import side_by_side
 
 MB = 1 << 20
 
@@ -218,3 +227,108 @@ def test_learn_names_the_row_of_a_name_or_says_that_bits_are_too_many(tmp_path: 
     text.write_text("1 | a\n-1 | b\n")
     done = learn("--max-model-memory", "1M", "--bits", "24", str(text))
     assert "Use fewer --bits, or raise --max-model-memory." in done.stderr
+
+
+# --- Commands that fit a model to all examples, or search for one ---
+
+WIDE = "1 1:1\n-1 2:1\n1 200000000:1\n-1 3:1\n"
+
+
+def refused(capsys: Any, *arguments: str) -> str:
+    """Run a command in this process; return the last line of its error output."""
+    assert main([*arguments]) == 2
+    return str(capsys.readouterr().err.splitlines()[-1])
+
+
+@pytest.mark.parametrize("learner", [None, "perceptron", "winnow", "multilayer-perceptron"])
+@pytest.mark.parametrize("scheme", ["bagging", "adaboost", "random-forest"])
+def test_ensembles_from_files_name_the_row_and_the_index(
+    scheme: str, learner: str | None, tmp_path: Path, capsys: Any
+) -> None:
+    if scheme == "random-forest" and learner is not None:
+        pytest.skip("a random forest is made of trees")
+    data = tmp_path / "wide.svm"
+    data.write_text(WIDE)
+    more = [] if learner is None else ["--learner", learner]
+    said = refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "1G", "--scheme", scheme, *more)
+    assert said.startswith(f"novikoff: {data}:3: feature index 200000000 would need ")
+    assert said.endswith("for the model, but the limit is 1 GiB. Renumber the features, or raise --max-model-memory.")
+
+
+@pytest.mark.parametrize(
+    ("command", "limit"), [(["separable"], "100 MiB"), (["compare", "--learners", "perceptron,arow"], "50 MiB")]
+)
+def test_other_commands_name_the_row_and_the_index(command: list[str], limit: str, tmp_path: Path, capsys: Any) -> None:
+    """The models that are compared share the limit."""
+    data = tmp_path / "wide.svm"
+    data.write_text(WIDE)
+    said = refused(capsys, *command, str(data), "--quiet", "--max-model-memory", "100M")
+    assert f"{data}:3: feature index 200000000 would need " in said
+    assert f"but the limit is {limit}" in said
+
+
+@pytest.mark.parametrize("model", [Perceptron(), Bagging(members=3), AdaBoost(rounds=3), RandomForest(trees=3)])
+def test_certify_names_the_row_and_the_index(model: Any, tmp_path: Path, capsys: Any) -> None:
+    data = tmp_path / "wide.svm"
+    data.write_text(WIDE)
+    novikoff.store.save(model.fit([[0.0, 1.0], [1.0, 0.0]] * 4, [0, 1] * 4), tmp_path / "it.model")
+    said = refused(capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet", "--max-model-memory", "100M")
+    assert f"{data}:3: feature index 200000000 would need " in said
+
+
+def test_certify_says_that_a_model_learns_from_arrays_only(tmp_path: Path, capsys: Any) -> None:
+    data = tmp_path / "data.svm"
+    data.write_text("0 1:1\n1 2:1\n2 3:1\n")
+    novikoff.store.save(MulticlassSVM().fit(np.eye(3), [0, 1, 2]), tmp_path / "it.model")
+    said = refused(capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet")
+    assert "MulticlassSVM learns from arrays, not from files" in said
+
+
+def test_queries_name_the_row_of_the_query_that_is_too_wide(tmp_path: Path, capsys: Any) -> None:
+    data = tmp_path / "wide.svm"
+    data.write_text("1 qid:1 1:1\n2 qid:1 2:1\n1 qid:2 3:1\n3 qid:2 200000000:1\n2 qid:3 3:1\n")
+    said = refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "100M")
+    assert f"{data}:4: feature index 200000000 would need 2.98 GiB" in said
+
+
+def test_a_map_that_is_too_wide_is_named_with_its_option(tmp_path: Path, capsys: Any) -> None:
+    data = tmp_path / "data.svm"
+    data.write_text("1 1:1\n-1 2:1\n")
+    arguments = ["learn", str(data), "--quiet", "--max-model-memory", "100M", "--map", "poly:2", "--map-bits", "28"]
+    assert "Use fewer --map-bits, or raise --max-model-memory." in refused(capsys, *arguments)
+
+
+def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: Path) -> None:
+    scipy = pytest.importorskip("scipy.sparse")
+    far, rows = growing.WIDE_FEATURES + 5, 40
+    rng = np.random.default_rng(0)
+    values, y = rng.normal(size=(rows, 3)), np.arange(rows) % 3
+    values[:, 1] += y
+    columns = np.array([7, far, far + 1])
+    X = scipy.csr_array((values.ravel(), np.tile(columns, rows), np.arange(0, 3 * rows + 1, 3)), shape=(rows, far + 2))
+    narrow = scipy.csr_array(values)
+    for make in (lambda: DecisionTree(depth=3), lambda: AdaBoost(rounds=5), lambda: Bagging(members=5, n_jobs=2)):
+        wide, plain = make().fit(X, y), make().fit(narrow, y)
+        assert np.array_equal(wide.predict(X), plain.predict(narrow))
+        trees, same = wide._fitted().members, plain._fitted().members
+        inner = same.left >= 0
+        assert np.array_equal(trees.feature[inner], columns[same.feature[inner]])
+        assert np.array_equal(novikoff.store.from_bytes(to_bytes(wide), "m").predict(X), wide.predict(X))
+
+
+def test_members_of_an_ensemble_are_limited_together() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), rng.integers(0, 2, 300)
+    with limit_memory(100_000), pytest.raises(ModelTooLarge, match=r"\d+ members would need"):
+        RandomForest(trees=200, n_jobs=2).fit(X, y)
+    with limit_memory(100_000):
+        RandomForest(trees=3).fit(X, y)
+    with limit_memory(20_000), pytest.raises(ModelTooLarge, match=r"500 features would need"):
+        Bagging(Perceptron(), members=50).fit(rng.normal(size=(20, 500)), y[:20])
+    with limit_memory(20_000), pytest.raises(ModelTooLarge, match=r"500 features with 2 classes would need"):
+        MulticlassSVM().fit(rng.normal(size=(20, 500)), y[:20])
+
+
+def test_threads_of_an_ensemble_have_the_limit_of_the_caller() -> None:
+    with limit_memory(12345):
+        assert side_by_side(lambda _: ml.model_limit(), 4, 2) == [12345] * 4

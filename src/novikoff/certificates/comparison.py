@@ -24,6 +24,7 @@ from novikoff.certificates.spool import Spool
 from novikoff.certificates.streaming import Searched, searched
 from novikoff.errors import InputError, NovikoffError, TooManyLabels
 from novikoff.learners import learner_class, names, variant_settings
+from novikoff.memory_limit import limit_memory, model_limit
 from novikoff.stream.external_shuffle import Shuffler
 from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels
@@ -109,14 +110,21 @@ def compare(
     random_state: int | None = None,
 ) -> Comparison:
     """Compare the learners that `tried` lists, or only these; where there are more than two labels, in schemes for
-    that. With `random_state` the examples are learned in random order, the same for all learners."""
+    that. With `random_state` the examples are learned in random order, the same for all learners.
+
+    All models are in memory together, so each has an equal share of the memory limit."""
     chosen = list(only) or tried()
+
+    def run(models: dict[str, Any], positive: str | None) -> Comparison:
+        with limit_memory(model_limit() // len(models)):
+            return _compared(titles, options, models, positive, passes, random_state)
+
     try:
-        found = _compared(titles, options, {name: _fresh(name) for name in chosen}, positive, passes, random_state)
+        found = run({name: _fresh(name) for name in chosen}, positive)
     except TooManyLabels:
         if positive is not None:
             raise
-        found = _compared(titles, options, stacked(chosen), None, passes, random_state)
+        found = run(stacked(chosen), None)
     return found if only else found._replace(left_out={**found.left_out, **not_tried()})
 
 

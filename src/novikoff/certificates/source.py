@@ -136,7 +136,8 @@ class Files:
         return first
 
     def solve(self, model: Solved) -> None:
-        model.fit_whole(gathered(Reading(self.titles, self.options), positive=self.positive))
+        reading = Reading(self.titles, self.options)
+        model.fit_whole(gathered(reading, needed=model.bytes_needed, positive=self.positive))
 
     def batches(self, labels: Labels, features: int) -> Iterator[Batch]:
         reading = self._reading()

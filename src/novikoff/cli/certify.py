@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from novikoff.cli.memory import HALF, add_max_model_memory, within_model_memory
 from novikoff.cli.reading import DATA, add_reading, as_learned, options_of, reads_alike
 from novikoff.cli.reporting import add_report, write_report
 from novikoff.cli.writing import check_writable
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     add_certifying(parser)
     parser.add_argument("--json", action="store_true", help="print the certificate as one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_max_model_memory(parser, HALF)
     add_reading(parser)
 
 
@@ -55,6 +57,7 @@ def add_certifying(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@within_model_memory
 def run(options: argparse.Namespace) -> int:
     from novikoff.store import load_learner, to_bytes
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from novikoff import learners
 from novikoff.cli.describing import describe_files, show_description
+from novikoff.cli.memory import HALF, add_max_model_memory, within_model_memory
 from novikoff.cli.reading import DATA, add_reading, options_of
 from novikoff.cli.reporting import add_report
 from novikoff.cli.shuffling import add_shuffle, order_warnings, settle_shuffle
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     add_shuffle(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_max_model_memory(parser, HALF)
     add_report(parser)
     add_reading(parser)
 
@@ -55,6 +57,7 @@ def _names(text: str) -> list[str]:
     return chosen
 
 
+@within_model_memory
 def run(options: argparse.Namespace) -> int:
     from novikoff.certificates.comparison import compare
 

@@ -16,7 +16,7 @@ from novikoff.cli import interrupt, output, representation, scheme, settings
 from novikoff.cli.certify import add_certifying, certified
 from novikoff.cli.describing import show_description
 from novikoff.cli.figures import progressive_error_lines
-from novikoff.cli.memory import HALF, add_max_model_memory, max_model_memory
+from novikoff.cli.memory import HALF, add_max_model_memory, within_model_memory
 from novikoff.cli.progress import Progress
 from novikoff.cli.provenance import add_provenance, begin_provenance, finish_provenance
 from novikoff.cli.reading import DATA, add_reading, is_stream, options_of, reading_for
@@ -33,7 +33,6 @@ from novikoff.cli.shuffling import (
 )
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError, TooManyLabels, TooManyNames
-from novikoff.memory_limit import limit_memory
 from novikoff.stream.hashing import DEFAULT_BITS
 from novikoff.stream.options import Options
 from novikoff.stream.reading import Reading
@@ -93,12 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     representation.add_representation(parser)
 
 
+@within_model_memory
 def run(options: argparse.Namespace) -> int:
-    with limit_memory(max_model_memory(options)):
-        return _run(options)
-
-
-def _run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.budget is not None and not (options.certificate or options.report):
         own = " (--learner-budget is the learner's own)" if options.learner == representation.LEARNER else ""

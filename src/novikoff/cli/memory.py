@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import functools
+from collections.abc import Callable
 
 from novikoff.errors import InputError
-from novikoff.memory_limit import OPTION, parse_size
+from novikoff.memory_limit import OPTION, limit_memory, parse_size
 
 HALF = "half of the machine's or the control group's"
 
@@ -14,6 +16,17 @@ def add_max_model_memory(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         OPTION, metavar="SIZE", help=f"memory that a model may take, such as 512M or 2G (default: {default})"
     )
+
+
+def within_model_memory(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """Wrap the function of a command so that models in it are within the limit that was asked for."""
+
+    @functools.wraps(run)
+    def limited(options: argparse.Namespace) -> int:
+        with limit_memory(max_model_memory(options)):
+            return run(options)
+
+    return limited
 
 
 def max_model_memory(options: argparse.Namespace) -> int | None:

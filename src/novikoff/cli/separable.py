@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.cli import interrupt
+from novikoff.cli.memory import HALF, add_max_model_memory, within_model_memory
 from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
@@ -35,6 +36,8 @@ examples:
   novikoff separable digits --positive 3 --json
 """
 YES, NO, UNDECIDED = 0, 1, 3
+FEATURE_BYTES = 250
+"""Memory that the search for a separator takes for each feature, most of it in linear programming (measured)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
@@ -53,9 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--check", metavar="FILE.json", help="check a proof that --proof wrote, against this data")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_max_model_memory(parser, HALF)
     add_reading(parser)
 
 
+@within_model_memory
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.proof:
@@ -91,12 +96,14 @@ def run(options: argparse.Namespace) -> int:
 def _read(options: argparse.Namespace) -> tuple[Any, NDArray[Any], dict[str, Any]]:
     """All examples at once, their labels, and what is worth knowing of how they were read."""
     from novikoff.stream.batches import Gathered
+    from novikoff.stream.feature_limit import check_width
 
     reading = reading_for(options.data, options_of(options), None)
     parts = Gathered(sum(os.path.getsize(t) for t in options.data if Path(t).is_file()))
     for batch in reading.batches():
         interrupt.check()
         parts.add(batch)
+        check_width(batch, reading, lambda features: FEATURE_BYTES * features)
     y = np.concatenate(parts.labels)
     if options.positive is not None:
         from novikoff.stream.labels import merge_others

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from novikoff.cli.memory import HALF, add_max_model_memory, within_model_memory
 from novikoff.cli.reading import DATA
 from novikoff.errors import InputError
 
@@ -34,8 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that verifies shards where they are")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_max_model_memory(parser, HALF)
 
 
+@within_model_memory
 def run(options: argparse.Namespace) -> int:
     from novikoff.certificates.source import Files
     from novikoff.certificates.verify import differences, read

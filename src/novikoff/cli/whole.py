@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from novikoff.cli.reading import options_of, reading_for
 from novikoff.cli.shuffling import run_settings
 from novikoff.cli.writing import check_writable
 from novikoff.errors import InputError
-from novikoff.stream.whole import Whole, gathered
+from novikoff.stream.whole import gathered
 
 STREAMS = {"adaboost": "online-boosting", "bagging": "online-bagging", "random-forest": "online-bagging"}
 """What to use where data has no end."""
@@ -45,10 +46,11 @@ def run(options: argparse.Namespace, name: str) -> int:
         )
     seen = begin_provenance(options)
     reading = reading_for(options.data, options_of(options), None)
-    whole = gathered(reading, positive=options.positive)
+    needed = partial(_bytes_needed, options, name)
+    whole = gathered(reading, needed=needed, positive=options.positive)
     show_description(reading, quiet=options.quiet)
     interrupt.check()
-    model = _model(options, name, whole).fit_whole(whole)
+    model = _model(options, name, len(set(whole.y.tolist()))).fit_whole(whole)
     interrupt.check()
     if options.save:
         from novikoff.store import save
@@ -62,7 +64,12 @@ def run(options: argparse.Namespace, name: str) -> int:
     return 0
 
 
-def _model(options: argparse.Namespace, name: str, whole: Whole) -> Any:
+def _bytes_needed(options: argparse.Namespace, name: str, classes: int, features: int) -> int:
+    """Return the memory that the ensemble needs at least with so many classes and features."""
+    return int(_model(options, name, classes).bytes_needed(classes, features))
+
+
+def _model(options: argparse.Namespace, name: str, classes: int) -> Any:
     """The ensemble; its members are trees where no learner is named, and else that one, for more than two labels in
     Kesler's construction."""
     from novikoff import wrap
@@ -79,7 +86,7 @@ def _model(options: argparse.Namespace, name: str, whole: Whole) -> Any:
     said = {**learners.variant_settings(options.learner), **settings.given(options)}
     member = learners.learner_class(options.learner)
     learner = member(**said, **run_settings(member, options))
-    if learner.two_classes and not learner.takes_classes and len(set(whole.y.tolist())) > 2:
+    if learner.two_classes and not learner.takes_classes and classes > 2:
         learner = wrap.scheme_class("kesler")(learner)
     return kind(learner, **given)
 

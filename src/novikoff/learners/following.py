@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from bisect import bisect_right
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any, Protocol
 
 from novikoff._compiled import buffers
@@ -13,12 +11,13 @@ from novikoff._compiled.lazy_numpy import np
 from novikoff.errors import InputError, ModelTooLarge, OverflowRefused, RangeRefused
 from novikoff.learners.state import State
 from novikoff.ledger import Ledger
-from novikoff.memory_limit import OPTION, Growth, too_large
+from novikoff.memory_limit import Growth
+from novikoff.stream.feature_limit import name_batch_too_wide
 from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import one_against_the_rest
 from novikoff.stream.names import Names
 from novikoff.stream.reading import Batch, Reading
-from novikoff.stream.rows import Rows, Sparse, cut
+from novikoff.stream.rows import Rows, cut
 
 
 class Onlooker(Protocol):
@@ -115,30 +114,15 @@ class Following:
         try:
             self.model._make_room(state, batch.features)
         except ModelTooLarge as problem:
-            raise self._too_many_features(state, batch.settled(), problem) from None
+            raise self._too_wide(state, batch.settled(), problem.limit) from None
         return state
 
-    def _too_many_features(self, state: State, batch: Batch, problem: ModelTooLarge) -> InputError:
-        """Say which row has the first feature for which there is no memory."""
-        rows, form = batch.rows, self.reading.format
-        if form is not None and form.bits_used:
-            return too_large(batch.title, problem.needed, problem.limit, f"Use fewer --bits, or raise {OPTION}.")
-        if not isinstance(rows, Sparse):
-            return InputError(f"{batch.title}: {problem}")
-
-        def needed(features: int) -> int:
-            return state.bytes_needed(Growth(features))
-
-        first = bisect_right(range(batch.features), problem.limit, key=needed) - 1
-        at = int(np.argmax(rows.indices[: int(rows.starts[len(batch)])] >= max(first, 0)))
-        row, column = int(np.searchsorted(rows.starts, at, side="right")) - 1, int(rows.indices[at])
-        if state.names is None:
-            feature, advice = f"feature index {column}", "Renumber the features"
-        else:
-            name = next(islice(state.names.columns, column, None), "")
-            feature, advice = f"feature {name!r}, the {column + 1:,}th,", "Use --bits to hash features"
-        where = f"{batch.where(row)}: {feature}"
-        return too_large(where, needed(column + 1), problem.limit, f"{advice}, or raise {OPTION}.")
+    def _too_wide(self, state: State, batch: Batch, limit: int) -> ModelTooLarge:
+        """Return the error that says which row has the first feature for which there is no memory."""
+        columns = None if state.names is None else state.names.columns
+        return name_batch_too_wide(
+            batch, self.reading, lambda features: state.bytes_needed(Growth(features)), limit, columns
+        )
 
     def _other_columns(self, title: str, names: Names | None, columns: list[str] | None) -> InputError:
         mine = [] if names is None else list(names.columns)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError
 from novikoff.stream.batches import Gathered
+from novikoff.stream.feature_limit import check_width
 from novikoff.stream.labels import merge_others
 from novikoff.stream.names import Names
 from novikoff.stream.reading import Batch, Reading
@@ -35,10 +38,14 @@ def _lists(batch: Batch) -> bool:
     return batch.parsed.numbers is None and any(isinstance(batch.parsed.label(int(i)), list) for i in first)
 
 
-def gathered(reading: Reading, *, positive: str | None = None) -> Whole:
-    """InputError where examples have several labels, or belong to queries."""
+def gathered(reading: Reading, *, needed: Callable[[int, int], int], positive: str | None = None) -> Whole:
+    """Read all examples. Raise InputError where examples have several labels, or belong to queries.
+
+    `needed` returns the bytes of the model by its numbers of classes and of features. They are checked after each
+    batch, so that a row with a feature that is too many is named, and nothing is fitted to it.
+    """
     parts = Gathered(sum(os.path.getsize(title) for title in reading.titles if Path(title).is_file()))
-    weights, title = list[NDArray[np.float64]](), reading.titles[0]
+    weights, title, known = list[NDArray[np.float64]](), reading.titles[0], set[Any]()
     for batch in reading.batches():
         title = batch.title
         parsed = batch.parsed
@@ -47,6 +54,9 @@ def gathered(reading: Reading, *, positive: str | None = None) -> Whole:
         if parsed.sets is not None or (parsed.groups is not None and (parsed.groups >= 0).any()) or _lists(batch):
             raise InputError(f"{title}: there must be one label an example, but here are sets of them, or queries.")
         parts.add(batch)
+        known.update(parts.labels[-1].tolist())
+        classes = len(known) if positive is None else min(len(known), 2)
+        check_width(batch, reading, partial(needed, classes))
         given = batch.parsed.weights
         weights.append(given.copy() if len(given) else np.ones(len(batch)))
     y, weight = np.concatenate(parts.labels), np.concatenate(weights)

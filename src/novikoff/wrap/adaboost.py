@@ -27,7 +27,7 @@ from novikoff.schema import INFINITY, MAX_COUNT, Array, Between, Entries, NotNaN
 from novikoff.stream import door
 from novikoff.theory import boosting
 from novikoff.wrap.decision_tree import DecisionTree
-from novikoff.wrap.members import Data, Ensemble, Teacher, pooled, said, votes
+from novikoff.wrap.members import Data, Ensemble, MemberMemory, Teacher, pooled, said, votes
 from novikoff.wrap.solved import Shown
 from novikoff.wrap.voting import Voters, Voting
 
@@ -102,6 +102,9 @@ class AdaBoost(Ensemble, Voting):
         truth(resample=self.resample)
         seeded(seed=self.seed)
 
+    def _weak(self) -> Any:
+        return DecisionTree(depth=1) if self.learner is None else self.learner
+
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forgets what was learned, then boosts. Sample weights are D_1, and what training errors weigh."""
         self._check_all()
@@ -128,8 +131,8 @@ class AdaBoost(Ensemble, Voting):
     def _boosted(self, data: Data, codes: NDArray[np.int64], classes: int, first: NDArray[np.float64]) -> Rounds:
         if classes == 1:
             return Rounds([], [], [], perfect=True)
-        learner = DecisionTree(depth=1) if self.learner is None else self.learner
-        teacher = Teacher(learner, data, codes, classes)
+        learner = self._weak()
+        teacher, memory = Teacher(learner, data, codes, classes), MemberMemory()
         by_weight = teacher.takes_weights and not self.resample
         found, heavy = Rounds([], [], [], perfect=False), np.zeros(len(data))
         for t in range(int(self.rounds)):
@@ -151,6 +154,7 @@ class AdaBoost(Ensemble, Voting):
             vote = math.log1p(-error) - math.log(error) + math.log(classes - 1)
             if vote <= 0.0:
                 break
+            memory.add(member)
             found.members.append(member)
             found.errors.append(error)
             found.votes.append(vote)

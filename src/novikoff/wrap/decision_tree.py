@@ -15,7 +15,7 @@ from novikoff.errors import needed
 from novikoff.learners.estimator import one_of, seeded, whole
 from novikoff.parts.trees import Trees
 from novikoff.stream import door
-from novikoff.wrap.growing import SEEDS, arrays_of, for_growing
+from novikoff.wrap.growing import SEEDS, fitted_to, for_growing
 from novikoff.wrap.voting import Voting
 
 __all__ = ["DecisionTree"]
@@ -92,8 +92,8 @@ class DecisionTree(Voting):
         data, codes, state = self._met(X, y)
         weights = door.weight_array(sample_weight, len(data))
         table = for_growing(data.matrix)
-        tree.fit(table, codes, sample_weight=weights if weights.size else None, check_input=False)
-        state.members, state.weights = arrays_of(tree, len(state.labels)), np.ones(1)
+        members = fitted_to(tree, table, codes, len(state.labels), weights if weights.size else None)
+        state.members, state.weights = members, np.ones(1)
         self._state = state
         return self
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from threading import Lock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +16,7 @@ from novikoff.errors import SPARSE, InputError, needed
 from novikoff.learners import name_of
 from novikoff.learners.estimator import Estimator
 from novikoff.learners.learner import Learner
+from novikoff.memory_limit import Growth, check_size, count_bytes
 from novikoff.parts.trees import Trees, codes_of, joined, votes_of
 from novikoff.stream import door
 from novikoff.stream.rows import Dense, Rows, Sparse, how_many
@@ -130,11 +133,47 @@ def _give_seed(member: Any, seed: int) -> None:
 
 
 def side_by_side(make: Callable[[int], Any], count: int, jobs: int) -> list[Any]:
-    """make(0), make(1), … by so many threads: the same as one after another."""
+    """Return make(0), make(1), … of `count` calls in `jobs` threads. Each call has the caller's context, and so its
+    memory limit."""
     if jobs == 1 or count < 2:
         return [make(k) for k in range(count)]
+    context = copy_context()
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(make, range(count)))
+        return list(pool.map(lambda k: context.copy().run(make, k), range(count)))
+
+
+# --- Memory ---
+
+
+def member_bytes(learner: Any, kind: Any, features: int, classes: int) -> int:
+    """Return the memory that a member of this kind needs before it has learned anything; 0 for trees, which grow with
+    the examples, and for estimators of other packages."""
+    if not isinstance(learner, Learner):
+        return 0
+    member = fresh(learner)
+    state = member.fresh_state(1, kind, None, member._no_labels())
+    labels = () if member.two_classes and not member.takes_classes else tuple(range(classes))
+    return member._bytes_needed(state, Growth(features, labels))
+
+
+class MemberMemory:
+    """The memory of all members so far, checked against the limit as each is added."""
+
+    def __init__(self) -> None:
+        self.members, self.bytes, self.lock = 0, 0, Lock()
+
+    def add(self, member: Any) -> None:
+        """Raise ModelTooLarge where the members are too large together."""
+        with self.lock:
+            self.members += 1
+            self.bytes += _size_of(member)
+            check_size(self.bytes, f"{self.members:,} members", "Use fewer or smaller ones")
+
+
+def _size_of(member: Any) -> int:
+    if isinstance(member, Trees):
+        return count_bytes(tuple(member))
+    return member._fitted().bytes_used() if isinstance(member, Learner) else 0
 
 
 # --- All members ---
@@ -145,7 +184,7 @@ def pooled(members: list[Any], *, soft: bool = False) -> Any:
     if not members or not all(isinstance(m, Trees) for m in members):
         return tuple(members)
     trees = joined(members)
-    return trees if soft else trees._replace(shares=trees.shares[:0])
+    return trees if soft else trees._replace(shares=trees.shares[:0].copy())
 
 
 def said(members: Any, data: Data) -> NDArray[np.int32]:

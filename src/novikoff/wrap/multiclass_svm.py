@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError, OverflowRefused, levels_to_user, of_sklearn
 from novikoff.learners.estimator import positive, seeded, truth, whole
+from novikoff.learners.state import ADVICE
+from novikoff.memory_limit import check_size
 from novikoff.parts.classes import room, score_rows
 from novikoff.parts.crammer_singer import Reached, origin, posed, solve
 from novikoff.schema import CLASSES, FEATURES, Array, Finite, Schema, SchemaError, check_list, shorten
@@ -22,6 +24,8 @@ from novikoff.stream.terms import as_sparse, packed
 from novikoff.wrap.solved import Solved
 
 __all__ = ["MulticlassSVM"]
+
+WEIGHT_BYTES = 8
 
 
 class State(NamedTuple):
@@ -128,6 +132,8 @@ class MulticlassSVM(Solved):
         bad = np.flatnonzero(~np.isfinite(problem.sizes))
         if bad.size:
             raise InputError(door.why_refused(batch.rows, int(bad[0]), batch.features))
+        needed = self.bytes_needed(len(labels), batch.features)
+        check_size(needed, f"{batch.features:,} features with {len(labels):,} classes", ADVICE)
         point = origin(problem, batch.features)
         reached = solve(problem, point, int(self.passes), tolerance=float(self.tolerance), seed=int(self.seed))
         self._check_reached(reached)
@@ -135,6 +141,9 @@ class MulticlassSVM(Solved):
         weights = np.ascontiguousarray(point.weights[:, : len(labels)])
         self._state = State(weights, labels, batch.features, names, rows.values.dtype, reached)
         return self
+
+    def bytes_needed(self, classes: int, features: int) -> int:
+        return WEIGHT_BYTES * (room(classes) + classes) * (features + 1)
 
     def _check_settings(self) -> None:
         positive(C=self.C, tolerance=self.tolerance)

@@ -17,17 +17,19 @@ from typing import Any, Literal, NamedTuple, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import InputError, OverflowRefused
+from novikoff.errors import InputError, ModelTooLarge, OverflowRefused
 from novikoff.learners.estimator import one_of
 from novikoff.learners.following import Following, Nobody, Onlooker
 from novikoff.learners.learner import Learner
 from novikoff.learners.linear import Linear
 from novikoff.learners.raw_rows import raw_batch
 from novikoff.learners.state import State
+from novikoff.memory_limit import Growth
 from novikoff.parts.blame import UPDATES
 from novikoff.parts.queries import Desk, Queries, learn_queries
 from novikoff.schema import MAX_COUNT, Array, Entries, Schema
 from novikoff.stream import door
+from novikoff.stream.feature_limit import name_row_too_wide
 from novikoff.stream.gather import gather_rows
 from novikoff.stream.queries import Documents, whole_queries
 from novikoff.stream.rows import Rows, Sparse, how_many
@@ -346,7 +348,7 @@ class FollowingQueries(Following):
         if state.reading is None:
             state.reading = self.reading.settings()
         self.state = state
-        self.model._make_room(state, documents.features)
+        self._make_room(state, documents)
         grades = Grades(documents.starts, documents.grades)
         taken = self.model._take_queries(state, documents.rows, grades, np.zeros(0))
         self.model._adopt(state)
@@ -356,6 +358,19 @@ class FollowingQueries(Following):
                 f" {state.ledger.examples + 1:,}, and nothing was saved: scale the features, lower --rate, or choose a"
                 " --schedule whose steps shrink."
             )
+
+    def _make_room(self, state: State, documents: Documents) -> None:
+        def needed(features: int) -> int:
+            return state.bytes_needed(Growth(features))
+
+        try:
+            self.model._make_room(state, documents.features)
+        except ModelTooLarge as problem:
+            rows = documents.rows
+            width = int(rows.indices[: int(rows.starts[-1])].max(initial=0)) + 1
+            if needed(width) > problem.limit:
+                raise name_row_too_wide(rows, width, documents.where, needed, problem.limit) from None
+            self.model._make_room(state, width)  # the row that is too wide is in a later query, which names it
 
 
 def query_starts(qid: NDArray[Any]) -> NDArray[np.int64]:

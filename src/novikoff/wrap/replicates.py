@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError
 from novikoff.learners.estimator import one_of, seeded, truth, whole
 from novikoff.schema import MAX_COUNT, Array, Between, Entries, Schema, Size
-from novikoff.wrap.members import Ensemble, Teacher, pooled, said, side_by_side
+from novikoff.wrap.members import Ensemble, MemberMemory, Teacher, pooled, said, side_by_side
 from novikoff.wrap.out_of_bag import NOT_SHOWN, Bounded, OutOfBag, bounded, counted
 from novikoff.wrap.solved import Shown
 from novikoff.wrap.voting import Voters, Voting
@@ -29,12 +29,11 @@ class Replicates(Ensemble, Voting):
     n_jobs: int
 
     @abstractmethod
-    def _weak(self) -> Any:
-        """What the members are."""
-
-    @abstractmethod
     def _count(self) -> int:
         """How many there are."""
+
+    def _fewest_members(self) -> int:
+        return self._count()
 
     def _check_all(self) -> None:
         one_of(("vote", "average"), combine=self.combine)
@@ -50,12 +49,15 @@ class Replicates(Ensemble, Voting):
         teacher = Teacher(self._weak(), data, codes, classes)
         if self.combine == "average" and teacher.tree is None:
             raise InputError(f"combine='average' is for trees, whose leaves have shares; {teacher.learner!r} votes.")
-        kind = np.min_scalar_type(classes)
+        kind, memory = np.min_scalar_type(classes), MemberMemory()
 
         def member(k: int) -> tuple[Any, Any, Any]:
             rng = np.random.default_rng([int(self.seed), k])
             seed, chosen = int(rng.integers(2**31)), rng.integers(examples, size=examples)
             made = teacher.sampled(chosen, seed)
+            if teacher.tree is not None:
+                made = pooled([made], soft=self.soft)
+            memory.add(made)
             if not self.out_of_bag:
                 return made, None, None
             return made, said(pooled([made]), data)[0].astype(kind), np.bincount(chosen, minlength=examples) > 0

@@ -48,6 +48,10 @@ class Solved(Fitted[Any]):
     def check_header(self, header: dict[str, Any]) -> None:
         """Raise SchemaError where a field of the header that only this model has is not what it must be."""
 
+    def bytes_needed(self, classes: int, features: int) -> int:
+        """Return the memory that a model of so many classes and features needs at least, before it is fitted."""
+        raise NotImplementedError
+
     def fit_whole(self, whole: Any) -> Any:
         """`fit` for all examples of some files (`stream/whole.py`)."""
         raise InputError(f"{type(self).__name__} learns from arrays, not from files: use fit in Python.")

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError
 from novikoff.learners import name_of
 from novikoff.learners.raw_rows import score_raw
+from novikoff.learners.state import ADVICE
+from novikoff.memory_limit import check_size
 from novikoff.parts.trees import Trees, trees_schema
 from novikoff.schema import EMPTY, INFINITY, Array, Between, Free, Schema, SchemaError, check_text, shorten
 from novikoff.stream import door
@@ -20,8 +22,11 @@ from novikoff.stream.labels import distinct
 from novikoff.stream.names import Names
 from novikoff.stream.rows import Rows, narrowed
 from novikoff.stream.whole import Whole
-from novikoff.wrap.members import Data, gathered, matrix_of, votes
+from novikoff.wrap.members import Data, gathered, matrix_of, member_bytes, votes
 from novikoff.wrap.solved import Solved
+
+EXAMPLE_BYTES = 8
+"""A value of an example, as trees look at it."""
 
 
 @dataclass
@@ -56,12 +61,30 @@ class Voting(Solved):
 
     # --- Learning ---
 
+    def _weak(self) -> Any:
+        """Return what the members are."""
+        return self
+
+    def _fewest_members(self) -> int:
+        """Return how many members there are at least after `fit`."""
+        return 1
+
+    def bytes_needed(self, classes: int, features: int) -> int:
+        return self._bytes_needed(np.float32, features, classes)
+
+    def _bytes_needed(self, kind: Any, features: int, classes: int) -> int:
+        """Members, and room for the values of one example, without which there is no prediction."""
+        members = self._fewest_members() * member_bytes(self._weak(), kind, features, classes)
+        return members + EXAMPLE_BYTES * (features + 1)
+
     def _met(self, X: Any, y: Any) -> tuple[Data, NDArray[np.int64], Voters]:
         """Examples, the numbers of their classes, and what is known before anything is learned."""
         batch = door.batch(X)
         y = door.label_array(y, batch.examples)
         labels = distinct(y)
         codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
+        needed = self._bytes_needed(batch.rows.values.dtype, batch.features, len(labels))
+        check_size(needed, f"{batch.features:,} features", ADVICE)
         data = gathered(batch, batch.features)
         names = None if batch.names is None else Names(batch.names)
         return data, codes, Voters((), labels, batch.features, names, data.rows.values.dtype, np.zeros(0))
