@@ -11,8 +11,8 @@ Only commands, requests and the public interface are used, so that the file also
 | 4 bad bytes, large labels and indices, shards, temporary files, closed pipes | `test_4_*`; all bytes and places:
   test_bad_bytes.py; all commands: test_memory_limit.py; hosts of the same name: test_stale_files.py |
 
-The hang of `learn file.jsonl 2>&1 | head` is in test_broken_pipe.py: it was seen in 2 of about 30 runs, so that no single
-run fails for certain.
+The hang of `learn file.jsonl 2>&1 | head` is in test_broken_pipe.py: it was seen in 2 of about 30 runs, so that
+no single run fails for certain.
 """
 
 from __future__ import annotations
