@@ -89,13 +89,14 @@ def saved(learner: str, path: Path) -> Path:
 
 USE_MODEL = """
 import sys
+import numpy as np
 import novikoff
 try:
     model = novikoff.load(sys.argv[1])
 except novikoff.ModelFileError:
     sys.exit(0)
 for k in range(50):
-    x = [float(k >> bit & 1) for bit in range(4)]
+    x = np.array([float(k >> bit & 1) for bit in range(4)])
     model.predict([x])
     model.learn_one(x, 1 - int(model.predict([x])[0]))
 sys.exit("the file was taken")
