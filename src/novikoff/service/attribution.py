@@ -9,7 +9,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import NamedTuple
+
+CURRENT_CLIENT: ContextVar[str | None] = ContextVar("novikoff_client", default=None)
+"""The id of the token whose request is handled now; None without tokens. The journal records it with each entry."""
 
 TABLES = {
     "sources": """(

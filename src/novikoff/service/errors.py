@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem details, and the mapping from exceptions to them."""
+"""Errors as RFC 9457 problem details, the mapping from exceptions to them, and the security headers of responses."""
 
 from __future__ import annotations
 
@@ -8,14 +8,28 @@ from typing import NamedTuple
 import msgspec
 from starlette.requests import ClientDisconnect
 
-from novikoff.service.journal import Gone
+from novikoff.service import page
+from novikoff.service.journal import DiskFull, Gone
 from novikoff.service.lessons import Refused
 from novikoff.service.protocol import Problem
-from novikoff.service.writer import DiskFull
 
 PROBLEM_JSON = "application/problem+json"
 Headers = tuple[tuple[bytes, bytes], ...]
 log = logging.getLogger("novikoff.service")
+
+
+def page_headers(policy: str) -> Headers:
+    """Return the headers of a page, which browsers may cache, under a Content-Security-Policy."""
+    return (
+        (b"content-security-policy", policy.encode()),
+        (b"x-content-type-options", b"nosniff"),
+        (b"referrer-policy", b"no-referrer"),
+        (b"cross-origin-opener-policy", b"same-origin"),
+        (b"cross-origin-resource-policy", b"same-origin"),
+    )
+
+
+API_HEADERS: Headers = (*page_headers(page.POLICY), (b"cache-control", b"no-store"))
 
 
 class Error(NamedTuple):

@@ -16,6 +16,8 @@ from novikoff.service.protocol import (
     Prediction,
     RawFeatures,
 )
+from novikoff.stream.label_order import LabelOrder
+from novikoff.stream.labels import Labels
 
 
 class Decoders(NamedTuple):
@@ -104,3 +106,10 @@ def check_label(label: Any, limits: Limits) -> None:
 def as_line(features: Any, label: Any) -> bytes:
     """A lesson as the journal keeps it."""
     return msgspec.json.encode(Lesson(label=label, features=features)) + b"\n"
+
+
+def note_label(order: LabelOrder, model: Any, label: Any) -> None:
+    """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
+    if not isinstance(label, list | dict):
+        labels = model._state.labels
+        order.add_one(int(labels.sign(label)) if isinstance(labels, Labels) else labels.number(label))

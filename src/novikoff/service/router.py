@@ -1,4 +1,4 @@
-"""The Starlette router: operations and public pages with the middleware of each."""
+"""The Starlette router: operations and public pages, each with its middleware."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from novikoff.service import page
 from novikoff.service.docs_page import DOCS_POLICY
-from novikoff.service.errors import Error
+from novikoff.service.errors import API_HEADERS, Error, page_headers
 from novikoff.service.middleware import (
-    AuthMiddleware,
-    BodyMiddleware,
-    ConcurrencyMiddleware,
-    ContextMiddleware,
-    PageHeadersMiddleware,
-    RateLimitMiddleware,
-    SameOriginMiddleware,
-    ScopeMiddleware,
+    RequestMiddleware,
     Security,
+    authenticate,
+    authorize,
+    check_body,
+    check_headers,
+    check_site,
+    limit_concurrency,
+    limit_rate,
 )
-from novikoff.service.rate import Rates
 from novikoff.service.routes import PUBLIC, ROUTES
-from novikoff.service.security_headers import page_headers
 
+AUTHORIZED = (check_headers, check_site, authenticate, limit_rate, authorize)
 NOT_FOUND = Error(404, "no-such-path", "There is nothing at this path: see /v1/openapi.json.")
 
 
@@ -38,54 +37,30 @@ class Reject:
         self.error = error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await scope["context"].reject(self.error)
+        await scope["request"].reject(self.error)
 
 
 def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan: Any = None) -> Router:
     """Return the application. `endpoints` are ASGI applications by the name of their operation or the path of their
     public page. Without a valid token unknown paths and methods answer 401, like those that exist."""
-    limits = security.limits
-
-    def same_origin(name: str, *, public: bool = False) -> Middleware:
-        return Middleware(SameOriginMiddleware, security, route=name, public=public)
-
-    limiter = [Middleware(RateLimitMiddleware, Rates(limits.rate))] if limits.rate else []
-    authenticated = [Middleware(AuthMiddleware, security), *limiter]
-    unknown = [same_origin("unknown"), *authenticated, Middleware(ScopeMiddleware, None)]
-
-    routes, allowed = [], dict[str, set[str]]()
+    routes = []
     for operation in ROUTES:
-        middleware = [
-            same_origin(operation.name),
-            *authenticated,
-            Middleware(ScopeMiddleware, operation.scope),
-            Middleware(BodyMiddleware, limits, operation.takes),
-            Middleware(ConcurrencyMiddleware, security),
-        ]
-        routes.append(
-            Route(operation.path, endpoints[operation.name], methods=[operation.method], middleware=middleware)
-        )
+        checks = (*AUTHORIZED, check_body, limit_concurrency)
+        guard = Middleware(RequestMiddleware, security, operation.name, checks, operation.scope, operation.takes)
+        routes.append(Route(operation.path, endpoints[operation.name], methods=[operation.method], middleware=[guard]))
     for path, name in PUBLIC.items():
-        middleware = [same_origin(name, public=True), *limiter, Middleware(BodyMiddleware, limits, ())]
-        if not path.startswith("/v1/"):
-            policy = DOCS_POLICY if path == "/docs" else page.POLICY
-            middleware.append(Middleware(PageHeadersMiddleware, page_headers(policy, tls=security.tls)))
-        routes.append(Route(path, endpoints[path], methods=["GET"], middleware=middleware))
+        policy = DOCS_POLICY if path == "/docs" else page.POLICY
+        headers = API_HEADERS if path.startswith("/v1/") else page_headers(policy)
+        guard = Middleware(RequestMiddleware, security, name, (check_headers, limit_rate, check_body), headers=headers)
+        routes.append(Route(path, endpoints[path], methods=["GET"], middleware=[guard]))
+    allowed: dict[str, set[str]] = {}
     for route in routes:
         allowed.setdefault(route.path, set()).update(route.methods or ())
     for path, methods in allowed.items():
         names = ", ".join(sorted(methods))
         error = Error(405, "other-method", f"This path takes {names} only.", ((b"allow", names.encode()),))
-        routes.append(Route(path, Reject(error), middleware=unknown))
+        routes.append(Route(path, RequestMiddleware(Reject(error), security, "unknown", AUTHORIZED)))
     for route in routes:  # Starlette's "$" matches before a newline at the end, too
         route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
-    not_found: ASGIApp = Reject(NOT_FOUND)
-    for kind, arguments, options in reversed(unknown):
-        not_found = kind(not_found, *arguments, **options)
-    return Router(
-        routes,
-        redirect_slashes=False,
-        default=not_found,
-        lifespan=lifespan,
-        middleware=[Middleware(ContextMiddleware, security)],
-    )
+    not_found = RequestMiddleware(Reject(NOT_FOUND), security, "unknown", AUTHORIZED)
+    return Router(routes, redirect_slashes=False, default=not_found, lifespan=lifespan)
