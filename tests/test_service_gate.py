@@ -18,10 +18,10 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 
 from novikoff.errors import InputError
 from novikoff.service import rate, tokens
+from novikoff.service.app import build_router
 from novikoff.service.audit import Audit
 from novikoff.service.limits import Limits
 from novikoff.service.middleware import Security
-from novikoff.service.router import build_router
 from novikoff.service.routes import PUBLIC, ROUTES, SCOPES, Operation
 from novikoff.service.tokens import Granted, Refused, Tokens
 

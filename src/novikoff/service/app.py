@@ -1,33 +1,34 @@
-"""The handlers of the API. `App.build` puts them behind routes and middleware."""
+"""The Starlette application: the handlers of the API, and the router that puts them behind their middleware."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
+from starlette.middleware import Middleware
 from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from novikoff.errors import NovikoffError
 from novikoff.report.described import described
-from novikoff.service import page, protocol
+from novikoff.service import middleware, page, protocol
 from novikoff.service.blocks import blocks
-from novikoff.service.docs_page import render_docs
-from novikoff.service.errors import PROBLEM_JSON, error_from
+from novikoff.service.docs_page import DOCS_POLICY, render_docs
+from novikoff.service.errors import API_HEADERS, page_headers
 from novikoff.service.events import Events
 from novikoff.service.house import House
 from novikoff.service.journal import entries, reader
 from novikoff.service.learn_stream import LearnStream
 from novikoff.service.lessons import Refused, decoded
 from novikoff.service.metrics import Metrics
-from novikoff.service.middleware import ApiRequest, Security
+from novikoff.service.middleware import ApiRequest, RequestMiddleware, Security
 from novikoff.service.openapi import document
 from novikoff.service.predicting import Predicting
-from novikoff.service.router import build_router
-from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, ROUTES, TEXT
+from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, PUBLIC, ROUTES, TEXT
 from novikoff.service.served import Served, compiled_for, made, uploaded, warmed
 from novikoff.store import frozen
 
@@ -39,28 +40,57 @@ Handler = Callable[[ApiRequest], Awaitable[Any]]
 Query = TypeVar("Query")
 
 
+class Reject:
+    """An ASGI application that answers every request with one error."""
+
+    def __init__(self, refused: Refused) -> None:
+        self.refused = refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await scope["request"].reject(self.refused)
+
+
+def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan: Any = None) -> Router:
+    """Return the application. `endpoints` are ASGI applications by the name of their operation or the path of their
+    public page. Without a valid token unknown paths and methods answer 401, like those that exist."""
+    routes, allowed = [], dict[str, set[str]]()
+    for operation in ROUTES:
+        guard = Middleware(RequestMiddleware, security, operation.name, middleware.OPERATION_CHECKS, operation)
+        routes.append(Route(operation.path, endpoints[operation.name], methods=[operation.method], middleware=[guard]))
+    for path, name in PUBLIC.items():
+        policy = DOCS_POLICY if path == "/docs" else page.POLICY
+        headers = API_HEADERS if path.startswith("/v1/") else page_headers(policy)
+        guard = Middleware(RequestMiddleware, security, name, middleware.PUBLIC_CHECKS, headers=headers)
+        routes.append(Route(path, endpoints[path], methods=["GET"], middleware=[guard]))
+    for route in routes:
+        allowed.setdefault(route.path, set()).update(route.methods or ())
+    for path, methods in allowed.items():
+        names = ", ".join(sorted(methods))
+        refused = Refused(f"This path takes {names} only.", "other-method", 405, ((b"allow", names.encode()),))
+        routes.append(Route(path, RequestMiddleware(Reject(refused), security, "unknown", middleware.UNKNOWN_CHECKS)))
+    for route in routes:  # Starlette's "$" matches before a newline at the end, too
+        route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
+    missing = Reject(Refused("There is nothing at this path: see /v1/openapi.json.", "no-such-path", 404))
+    default = RequestMiddleware(missing, security, "unknown", middleware.UNKNOWN_CHECKS)
+    return Router(routes, redirect_slashes=False, default=default, lifespan=lifespan)
+
+
 class Endpoint:
-    """An ASGI application around one handler: results are sent as JSON, exceptions as problem details."""
+    """An ASGI application around one handler, whose result is sent as JSON. The middleware answers its exceptions."""
 
     def __init__(self, handler: Handler, house: House, status: int = 200) -> None:
         self._handler, self._house, self._status = handler, house, status
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request: ApiRequest = scope["request"]
-        try:
-            if not self._house.open:
-                raise Refused("The server is stopping.", "stopping", 503)
-            result = await self._handler(request)
-        except Exception as problem:
-            error = error_from(problem)
-            await request.respond(error.status, PROBLEM_JSON, error.body(), error.headers)
-            return
+        if not self._house.open:
+            raise Refused("The server is stopping.", "stopping", 503)
+        result = await self._handler(scope["request"])
+        if result is None:
+            result = Response(status_code=self._status)
         if isinstance(result, Response):
             await result(scope, receive, send)
-        elif result is None:
-            await Response(status_code=self._status)(scope, receive, send)
         else:
-            await request.respond(self._status, JSON, encode(result))
+            await scope["request"].respond(self._status, JSON, encode(result))
 
 
 class App:
@@ -87,8 +117,7 @@ class App:
 
     def _find(self, request: ApiRequest) -> Served:
         name = request.path_params["name"]
-        served = self.house.models.get(name)
-        return self.house.find(name) if served is None else served
+        return self.house.models.get(name) or self.house.find(name)
 
     # --- Predicting ---
 
@@ -154,16 +183,9 @@ class App:
 
     async def ledger(self, request: ApiRequest) -> protocol.LedgerPage:
         served = self._find(request)
-        counts, stream = served.counts(), self.house.streams[served.stream]
-        return protocol.LedgerPage(
-            counts.examples,
-            counts.mistakes,
-            counts.updates,
-            counts.progressive_error,
-            counts.radius,
-            stream.waiting.counted(),
-            stream.side_by_side(),
-        )
+        stream = self.house.streams[served.stream]
+        counts = msgspec.structs.asdict(served.counts())
+        return protocol.LedgerPage(**counts, pending=stream.waiting.counted(), stream=stream.side_by_side())
 
     async def certificate(self, request: ApiRequest) -> protocol.CertificateDocument:
         models = self.house.models

@@ -14,7 +14,8 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from novikoff.service.client_limits import BodyRate, ConnectionLimit
-from novikoff.service.errors import API_HEADERS, PROBLEM_JSON, Error, Headers
+from novikoff.service.errors import API_HEADERS, PROBLEM_JSON, problem_details
+from novikoff.service.lessons import Headers, Refused
 from novikoff.service.limits import Limits
 from novikoff.service.rate import neighbourhood
 from novikoff.service.routes import NDJSON
@@ -23,13 +24,13 @@ CHECK_INTERVAL_SECONDS = 0.5
 CYCLE = "cycle"
 """The key of the scope for uvicorn's cycle of request and response."""
 
-MALFORMED = Error(400, "malformed-request", "This is no HTTP request: the connection is closed.")
-INCOMPLETE = Error(400, "incomplete-request", "The request ended before it was complete: the connection is closed.")
-LARGE_HEAD = Error(431, "head-too-large", "The head of the request is too large: the connection is closed.")
-SLOW_HEAD = Error(408, "slow-head", "The head of the request took too long: the connection is closed.")
-SLOW_BODY = Error(408, "slow-body", "The next piece of the body took too long: the connection is closed.")
-LOW_RATE = Error(408, "slow-body", "The body comes too slowly: the connection is closed.")
-TOO_MANY = Error(503, "too-many-connections", "There are too many connections: try again.", ((b"retry-after", b"1"),))
+MALFORMED = Refused("This is no HTTP request: the connection is closed.", "malformed-request", 400)
+INCOMPLETE = Refused("The request ended before it was complete: the connection is closed.", "incomplete-request", 400)
+LARGE_HEAD = Refused("The head of the request is too large: the connection is closed.", "head-too-large", 431)
+SLOW_HEAD = Refused("The head of the request took too long: the connection is closed.", "slow-head", 408)
+SLOW_BODY = Refused("The next piece of the body took too long: the connection is closed.", "slow-body", 408)
+LOW_RATE = Refused("The body comes too slowly: the connection is closed.", "slow-body", 408)
+TOO_MANY = Refused("There are too many connections: try again.", "too-many-connections", 503, ((b"retry-after", b"1"),))
 
 
 @lru_cache(maxsize=100)
@@ -69,10 +70,9 @@ class TimeoutProtocol(HttpToolsProtocol):
     """A head is expected. After the first request uvicorn's keep-alive time-out waits for the next to begin."""
     head_started = False
     unparsed_bytes = 0
-    """Bytes since the parser last completed a head, a piece of a body or a message."""
+    """Bytes since the parser last completed a head or a piece of a body."""
     discarded_bytes = 0
     """Bytes of a body that came after the response."""
-    is_head_too_large = False
     body_start = 0.0
     body_bytes = 0
     """Bytes of the body that `body_rate` does not know yet."""
@@ -107,7 +107,7 @@ class TimeoutProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         size = len(self.url) + sum([len(name) + len(value) + 4 for name, value in self.headers])
         if size > self.limits.head:
-            self.is_head_too_large = True
+            self.reject(LARGE_HEAD)
             raise ValueError("the head is too large")  # the parser reports it as its own error
         super().on_headers_complete()
         self.in_head = self.head_started = False
@@ -125,10 +125,6 @@ class TimeoutProtocol(HttpToolsProtocol):
             if self.discarded_bytes > self.limits.body:  # the client has had time to read the response
                 self.transport.close()
         super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        self.unparsed_bytes = 0
-        super().on_message_complete()
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The client has half-closed the connection: a complete request is still answered."""
@@ -151,9 +147,9 @@ class TimeoutProtocol(HttpToolsProtocol):
         self.since = self.loop.time()
 
     def send_400_response(self, msg: str) -> None:
-        self.reject(LARGE_HEAD if self.is_head_too_large else MALFORMED)
+        self.reject(MALFORMED)
 
-    def reject(self, error: Error) -> None:
+    def reject(self, error: Refused) -> None:
         """Close the connection; answer with the error where a response is due and none has begun."""
         if self.transport.is_closing():
             return
@@ -164,9 +160,10 @@ class TimeoutProtocol(HttpToolsProtocol):
             cycle.disconnected = True
             cycle.message_event.set()
             if not answered and "request" in cycle.scope:  # else it waits behind another one
-                cycle.scope["request"].end(error)  # type: ignore[typeddict-item]
+                request: Any = cycle.scope["request"]  # type: ignore[typeddict-item]
+                request.status, request.code, request.ended = error.status, error.code, True
         if not answered:
-            body = error.body()
+            body = problem_details(error)
             headers = ((b"connection", b"close"), *error.headers, *API_HEADERS)
             head = response_head(error.status, PROBLEM_JSON, headers)
             self.transport.write(b"%b%d\r\n\r\n%b" % (head, len(body), body))

@@ -182,9 +182,13 @@ class Journal:
     def record_source(
         self, stream: int, position: int, client: str | None, key: str | None, labelled: dict[str, LabelledLine]
     ) -> None:
-        """Record whose data an entry is, where that is known."""
-        if client is not None or key is not None or labelled:
-            attribution.record_entry(self.connection, stream, position, client, key, labelled)
+        """Record whose data an entry is, where that is known; see attribution.py."""
+        if client is not None or key is not None:
+            row = stream, position, client, key
+            self.connection.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", row)
+        if labelled:
+            rows = [(name, stream, position, line, asked) for name, (line, asked) in labelled.items()]
+            self.connection.executemany("INSERT OR REPLACE INTO labelled VALUES (?, ?, ?, ?, ?)", rows)
 
     def remember_key(self, stream: int, key: str, lines: int, digest: bytes, now: float) -> None:
         self.connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (stream, key, lines, digest, now))

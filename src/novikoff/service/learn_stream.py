@@ -13,7 +13,7 @@ import msgspec
 
 from novikoff.service import clock
 from novikoff.service.admission import Share
-from novikoff.service.errors import error_from
+from novikoff.service.errors import problem_details, refusal_for
 from novikoff.service.journal import DiskFull, JobChain, Key
 from novikoff.service.lessons import Refused, check_label, decoded
 from novikoff.service.protocol import Learned, Progress
@@ -75,7 +75,7 @@ class LearnStream:
             yield encode(self.summarize()) + b"\n"
         except (Refused, DiskFull) as problem:
             problem.learned = self.total.examples
-            yield error_from(problem).body() + b"\n"
+            yield problem_details(refusal_for(problem)) + b"\n"
 
     async def learn_all(self, blocks: AsyncIterator[bytes]) -> Learned:
         """Learn blocks of lines; return the summary."""

@@ -19,6 +19,8 @@ from novikoff.service.protocol import (
 from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels
 
+Headers = tuple[tuple[bytes, bytes], ...]
+
 
 class Decoders(NamedTuple):
     """Decoders of requests, by what a model takes."""
@@ -36,14 +38,14 @@ RAW_FEATURES: msgspec.json.Decoder[Any] = msgspec.json.Decoder(RawFeatures)
 
 
 class Refused(Exception):
-    """An example that is not as the protocol wants it; nothing was learned from it."""
+    """A request that is answered with an error. `code` is stable: programs compare it, the sentence is for people."""
 
     learned: int | None = None
-    """How many others of the same request were."""
+    """Examples of the same request that were learned before the error."""
 
-    def __init__(self, sentence: str, code: str = "bad-example", status: int = 422) -> None:
+    def __init__(self, sentence: str, code: str = "bad-example", status: int = 422, headers: Headers = ()) -> None:
         super().__init__(sentence)
-        self.code, self.status = code, status
+        self.code, self.status, self.headers = code, status, headers
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:

@@ -1,9 +1,9 @@
 """ASGI middleware, and the request that it passes on.
 
 `RequestMiddleware` wraps each endpoint. It counts and times requests, adds security headers, writes the audit log, and
-answers unexpected exceptions. A request reaches the endpoint if all checks of its route pass, in this order:
+answers exceptions. A request reaches the endpoint if all checks of its route pass, in this order:
 
-    check_headers → check_site → authenticate → limit_rate → authorize → check_body → limit_concurrency
+    check_headers → authorize, with limit_rate → check_body → limit_concurrency
 
 Time-outs and limits of connections are those of http_protocol.py.
 """
@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,13 +25,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from novikoff.service.attribution import CURRENT_CLIENT
 from novikoff.service.audit import Audit
 from novikoff.service.client_limits import ConnectionLimit
-from novikoff.service.errors import API_HEADERS, PROBLEM_JSON, Error, Headers
+from novikoff.service.errors import API_HEADERS, PROBLEM_JSON, problem_details, refusal_for
 from novikoff.service.http_protocol import CYCLE, response_head, write_response
+from novikoff.service.lessons import Headers, Refused
 from novikoff.service.limits import Limits
 from novikoff.service.logs import log_request
 from novikoff.service.origin import is_loopback, same_site
 from novikoff.service.rate import Rates, neighbourhood
-from novikoff.service.routes import ADMIN, FILE, JSON, NDJSON
+from novikoff.service.routes import ADMIN, FILE, JSON, NDJSON, Operation
 from novikoff.service.tokens import Granted, Tokens
 
 CLIENT_CLOSED_REQUEST = 499
@@ -65,6 +67,7 @@ class Security:
     def __post_init__(self) -> None:
         self.clients = ConcurrencyLimit(self.limits.client_requests)
         self.rates = Rates(self.limits.rate)
+        self.max_bytes = {JSON: self.limits.body, FILE: self.limits.upload, NDJSON: None}
 
     def is_open(self) -> bool:
         if time.monotonic() >= self.tokens.next_look:
@@ -82,11 +85,10 @@ class ApiRequest(Request):
     """The media type of the body, one of those that the route takes."""
     grant: Granted | None = None
     """The token of the request; None where none is needed."""
-    denied: Error | None = None
-    """Why the token, or its absence, is not accepted."""
     slot_owner: str | None = None
     """The client whose slot of concurrent requests this request uses."""
-    is_authorized = False
+    is_authorized = is_admitted = False
+    """Whether the token has passed, and whether all checks have."""
     max_body: int | None = None
     """Bytes; None for streams."""
     status = 0
@@ -135,7 +137,7 @@ class ApiRequest(Request):
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), *self.guard.headers]
-        elif message.get("more_body", False) and (self._has_left() or not self._is_still_granted()):
+        elif message.get("more_body", False) and (self.has_left() or not self._is_still_granted()):
             self.ended = True
             raise ConnectionAbortedError("The client left, or its token was revoked or has expired.")
         await self._send(message)
@@ -153,18 +155,17 @@ class ApiRequest(Request):
         await self.send({"type": "http.response.start", "status": status, "headers": start})
         await self.send({"type": "http.response.body", "body": body})
 
-    async def reject(self, error: Error) -> None:
+    async def respond_error(self, refused: Refused) -> None:
+        await self.respond(refused.status, PROBLEM_JSON, problem_details(refused), refused.headers)
+
+    async def reject(self, refused: Refused) -> None:
         """Answer with an error, unless the endpoint has answered already; nothing is exchanged after it."""
         if not self.status:
-            await self.respond(error.status, PROBLEM_JSON, error.body(), error.headers)
-            self.code = error.code
+            await self.respond_error(refused)
+            self.code = refused.code
         self.ended = True
 
-    def end(self, error: Error) -> None:
-        """Note an error with which the connection was closed."""
-        self.status, self.code, self.ended = error.status, error.code, True
-
-    def _has_left(self) -> bool:
+    def has_left(self) -> bool:
         return CYCLE in self.scope and self.scope[CYCLE].disconnected
 
     def _is_still_granted(self) -> bool:
@@ -172,11 +173,12 @@ class ApiRequest(Request):
         return self.grant is None or self.guard.security.tokens.still(self.grant)
 
 
-Check = Callable[[ApiRequest], Error | None]
+Check = Callable[[ApiRequest], None]
+"""Raises Refused where a request does not pass."""
 
 
 class RequestMiddleware:
-    """The middleware of one route."""
+    """The middleware of one route. Without an operation any valid token will do."""
 
     def __init__(
         self,
@@ -184,21 +186,14 @@ class RequestMiddleware:
         security: Security,
         name: str,
         checks: Iterable[Check],
-        scope: str | None = None,
-        media_types: Iterable[str] = (),
+        operation: Operation | None = None,
         headers: Headers = API_HEADERS,
     ) -> None:
-        """`scope` None: any valid token will do. `headers` are added to each response."""
-        self.app, self.security, self.name, self.scope = app, security, name, scope
-        self.checks = [check for check in checks if check is not limit_rate or security.limits.rate]
+        """`headers` are added to each response."""
+        self.app, self.security, self.name, self.checks = app, security, name, tuple(checks)
+        self.scope = None if operation is None else operation.scope
+        self.media_types = () if operation is None else tuple(operation.takes)
         self.headers = (*headers, TLS_HEADER) if security.tls else headers
-        self.media_types = tuple(media_types)
-        self.max_bytes = {JSON: security.limits.body, FILE: security.limits.upload, NDJSON: None}
-        self.spellings = {  # what clients usually send; media_type parses other spellings
-            f"{media}{end}".encode(): media
-            for media in self.media_types
-            for end in ("", "; charset=utf-8", ";charset=utf-8")
-        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         start, security = time.perf_counter(), self.security
@@ -206,18 +201,16 @@ class RequestMiddleware:
         security.active += 1
         try:
             for check in self.checks:
-                error = check(request)
-                if error is not None:
-                    await request.reject(error)
-                    break
-            else:
-                await self.app(scope, request.receive, request.send)
-        except Exception:
-            if not request.ended and not request._has_left():  # else the exception says that the client left
-                if request.status:
-                    raise
-                log.exception("%s %s failed", scope["method"], scope["path"])
-                await request.reject(Error(500, "failure", "The server failed at this request: see its log."))
+                check(request)
+            request.is_admitted = True
+            await self.app(scope, request.receive, request.send)
+        except Exception as problem:
+            if not request.is_admitted:
+                await request.reject(refusal_for(problem))
+            elif request.status and not request.ended and not request.has_left():
+                raise
+            elif not request.ended:
+                await request.respond_error(refusal_for(problem))
         finally:
             security.active -= 1
             if request.slot_owner is not None:
@@ -234,13 +227,9 @@ class RequestMiddleware:
             log_request(self.name, status, seconds)
         is_admin = self.scope == ADMIN and request.is_authorized
         if security.audit is not None and (is_admin or status in AUDITED_STATUSES):
-            about = {
-                "client": request.address,
-                "token": request.grant.name if request.grant is not None else None,
-                "method": request.method,
-                "path": request.scope["path"],
-                "status": status,
-            }
+            token = None if request.grant is None else request.grant.name
+            about = {"client": request.address, "token": token, "method": request.method,
+                     "path": request.scope["path"], "status": status}  # fmt: skip
             if request.code is not None:
                 security.audit.refused(**about, code=request.code)
             elif is_admin:
@@ -251,114 +240,106 @@ class RequestMiddleware:
 # --- Checks ---
 
 
-def check_headers(request: ApiRequest) -> Error | None:
-    """Refuse ambiguous heads, and names of this machine that another site may have made up."""
-    headers, received = request.header, request.scope["headers"]
+def check_headers(request: ApiRequest) -> None:
+    """Refuse ambiguous heads, names of this machine that another site may have made up, and requests that a page of
+    another site makes a browser send."""
+    headers, received, guard = request.header, request.scope["headers"], request.guard
     if len(headers) != len(received):
         names = [name for name, _ in received]
         if any(names.count(name) > 1 for name in SINGLE_HEADERS):
             allowed = ", ".join(name.decode() for name in SINGLE_HEADERS)
-            return Error(400, "header-twice", f"The headers {allowed} may come only once.")
-    host, origin = headers.get(b"host"), headers.get(b"origin")
+            raise Refused(f"The headers {allowed} may come only once.", "header-twice", 400)
+    host, origin, site = headers.get(b"host"), headers.get(b"origin"), headers.get(b"sec-fetch-site", b"none")
     if host is None:
-        return Error(400, "no-host", "A request must have a Host header.")
-    if request.guard.security.is_open() and not is_loopback(host):
+        raise Refused("A request must have a Host header.", "no-host", 400)
+    if guard.security.is_open() and not is_loopback(host):
         detail = "Without tokens the service is asked as localhost or by a loopback address: see the Host header."
-        return Error(403, "foreign-host", detail)
-    return None if origin is None or same_site(origin, host) else _cross_origin()
+        raise Refused(detail, "foreign-host", 403)
+    is_foreign = site not in {b"same-origin", b"none"} and authorize in guard.checks  # others may link to pages
+    if is_foreign or (origin is not None and not same_site(origin, host)):
+        raise Refused("Pages of other sites may not ask this service: its Origin is another.", "foreign-page", 403)
 
 
-def check_site(request: ApiRequest) -> Error | None:
-    """Refuse requests that a page of another site makes a browser send."""
-    is_foreign = request.header.get(b"sec-fetch-site", b"none") not in {b"same-origin", b"none"}
-    return _cross_origin() if is_foreign else None
-
-
-def authenticate(request: ApiRequest) -> Error | None:
-    """Identify the token. `authorize` refuses, after failed attempts are rate-limited.
+def authorize(request: ApiRequest) -> None:
+    """Refuse requests without a valid token, or with one that lacks the scope of the route.
 
     From here on the connection counts for the token; a token with too many connections is refused.
     """
+    security, required = request.guard.security, request.guard.scope
+    if not security.is_open():
+        found = security.tokens.check(request.header.get(b"authorization"))
+        if not isinstance(found, Granted):
+            limit_rate(request)
+            challenge = ((b"www-authenticate", b"Bearer"),) if found.status == 401 else ()
+            raise Refused(found.sentence, found.code, found.status, challenge)
+        request.grant = found
+        CURRENT_CLIENT.set(found.id)
+        connections, peer = security.connections, request.scope.get("client")
+        if connections is not None and peer is not None and not connections.assign(tuple(peer), found.id):
+            detail = "This client has too many open connections: close some of them."
+            raise Refused(detail, "too-many-connections-of-client", 429, (RETRY, CLOSE))
+    limit_rate(request)
+    if request.grant is not None and required is not None and required not in request.grant.scopes:
+        has = ", ".join(sorted(request.grant.scopes))
+        raise Refused(f"This needs a token with {required}, but {request.grant.name} has {has}.", "scope", 403)
+    request.is_authorized, request.model = True, request.path_params.get("name")
+
+
+def limit_rate(request: ApiRequest) -> None:
+    """Take a token from the bucket of the client, or of its address where its token is not valid."""
     security = request.guard.security
-    if security.is_open():
-        return None
-    found = security.tokens.check(request.header.get(b"authorization"))
-    if not isinstance(found, Granted):
-        challenge = ((b"www-authenticate", b"Bearer"),) if found.status == 401 else ()
-        request.denied = Error(found.status, found.code, found.sentence, challenge)
-        return None
-    request.grant = found
-    CURRENT_CLIENT.set(found.id)
-    connections, peer = security.connections, request.scope.get("client")
-    if connections is None or peer is None or connections.assign(tuple(peer), found.id):
-        return None
-    detail = "This client has too many open connections: close some of them."
-    return Error(429, "too-many-connections-of-client", detail, (RETRY, CLOSE))
+    wait = security.rates.wait(request.client_id, time.monotonic()) if security.limits.rate else 0.0
+    if wait > 0:
+        seconds = max(1, math.ceil(wait))
+        retry = ((b"retry-after", b"%d" % seconds),)
+        raise Refused(f"These are too many requests: wait {seconds} s.", "too-often", 429, retry)
 
 
-def limit_rate(request: ApiRequest) -> Error | None:
-    """Take a token from the client's bucket."""
-    wait = request.guard.security.rates.wait(request.client_id, time.monotonic())
-    if wait <= 0:
-        return None
-    seconds = max(1, math.ceil(wait))
-    retry = ((b"retry-after", b"%d" % seconds),)
-    return Error(429, "too-often", f"These are too many requests: wait {seconds} s.", retry)
-
-
-def authorize(request: ApiRequest) -> Error | None:
-    """Refuse requests without a valid token, or with one that lacks the scope of the route."""
-    request.is_authorized = True
-    request.model = request.path_params.get("name")
-    grant, required = request.grant, request.guard.scope
-    if request.denied is not None or grant is None or required is None or required in grant.scopes:
-        return request.denied
-    has = ", ".join(sorted(grant.scopes))
-    return Error(403, "scope", f"This needs a token with {required}, but {grant.name} has {has}.")
-
-
-def check_body(request: ApiRequest) -> Error | None:
+def check_body(request: ApiRequest) -> None:
     """Refuse bodies of another media type, or larger than the limit of their media type."""
-    headers, guard = request.header, request.guard
+    headers, expected = request.header, request.guard.media_types
     length, kind = headers.get(b"content-length"), headers.get(b"content-type")
-    if not guard.media_types:
-        if length in {None, b"0"} and b"transfer-encoding" not in headers:
-            return None
-        return Error(400, "body-not-wanted", "This request takes no body: send none.")
-    request.media = media = None if kind is None else guard.spellings.get(kind) or media_type(kind, guard.media_types)
+    if not expected:
+        if length not in {None, b"0"} or b"transfer-encoding" in headers:
+            raise Refused("This request takes no body: send none.", "body-not-wanted", 400)
+        return
+    request.media = media = None if kind is None else media_type(kind, expected)
     if media is None:
         found = "none came" if kind is None else f"{kind.decode('latin-1')[:100]!r} came"
-        expected = " or ".join(guard.media_types)
-        return Error(415, "other-media-type", f"The Content-Type must be {expected}, but {found}.")
+        detail = f"The Content-Type must be {' or '.join(expected)}, but {found}."
+        raise Refused(detail, "other-media-type", 415)
     if headers.get(b"content-encoding", b"identity") != b"identity":
-        return Error(415, "packed", "Bodies are taken as they are: send them without a Content-Encoding.")
-    request.max_body = limit = guard.max_bytes[media]
+        raise Refused("Bodies are taken as they are: send them without a Content-Encoding.", "packed", 415)
+    request.max_body = limit = request.guard.security.max_bytes[media]
     if limit is None or length is None:
         request.check_pieces()
     elif len(length) > 18 or int(length) > limit:
-        return _too_large(limit)
-    return None
+        raise _too_large(limit)
 
 
-def limit_concurrency(request: ApiRequest) -> Error | None:
+def limit_concurrency(request: ApiRequest) -> None:
     """Refuse requests beyond the number that may be under way, in all or of one client."""
-    security = request.guard.security
+    security, client = request.guard.security, request.client_id
     if security.active > security.limits.concurrent > 0:
-        return Error(503, "too-many-requests-at-once", "Too many requests are under way: try again.", (RETRY,))
-    client = request.client_id
+        raise Refused("Too many requests are under way: try again.", "too-many-requests-at-once", 503, (RETRY,))
     if not security.clients.acquire(client):
         detail = "This client has too many requests under way: wait until some of them have ended."
-        return Error(429, "too-many-requests-of-client", detail, (RETRY,))
+        raise Refused(detail, "too-many-requests-of-client", 429, (RETRY,))
     request.slot_owner = client
-    return None
 
 
-def media_type(header: bytes, accepted: Iterable[str]) -> str | None:
+PUBLIC_CHECKS = (check_headers, limit_rate, check_body)
+UNKNOWN_CHECKS = (check_headers, authorize)
+OPERATION_CHECKS = (*UNKNOWN_CHECKS, check_body, limit_concurrency)
+
+
+@lru_cache(maxsize=1000)
+def media_type(header: bytes, accepted: tuple[str, ...]) -> str | None:
     """Return the media type of a Content-Type header if it is accepted. The only charset is UTF-8.
 
-    >>> media_type(b'Application/JSON ; charset="UTF-8"', [JSON, NDJSON])
+    >>> media_type(b'Application/JSON ; charset="UTF-8"', (JSON, NDJSON))
     'application/json'
-    >>> media_type(b"application/json; charset=utf-16", [JSON])
+    >>> media_type(b"application/json; charset=utf-16", (JSON,))
     """
     kind, *parameters = header.decode("latin-1").lower().split(";")
     for parameter in parameters:
@@ -368,12 +349,9 @@ def media_type(header: bytes, accepted: Iterable[str]) -> str | None:
     return next((media for media in accepted if media == kind.strip()), None)
 
 
-def _cross_origin() -> Error:
-    return Error(403, "foreign-page", "Pages of other sites may not ask this service: its Origin is another.")
-
-
-def _too_large(limit: int) -> Error:
-    return Error(413, "too-large", f"The body may have {limit:,} bytes, but has more: send it in parts or as a stream.")
+def _too_large(limit: int) -> Refused:
+    detail = f"The body may have {limit:,} bytes, but has more: send it in parts or as a stream."
+    return Refused(detail, "too-large", 413)
 
 
 # --- Counters ---

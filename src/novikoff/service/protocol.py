@@ -201,12 +201,7 @@ class Member(Struct):
     since_joined: Together | None
 
 
-class LedgerPage(Struct):
-    examples: int
-    mistakes: int
-    updates: int
-    progressive_error: float
-    radius: float
+class LedgerPage(Counts):
     pending: Pending
     stream: list[Member]
 
