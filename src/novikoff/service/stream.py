@@ -72,7 +72,10 @@ class Stream:
 
     @property
     def champion(self) -> Served:
-        return next(served for served in self.members if served.role == CHAMPION)
+        for served in self.members:
+            if served.role == CHAMPION:
+                return served
+        raise LookupError("the stream has no champion")
 
     # --- Learning ---
 
@@ -87,12 +90,15 @@ class Stream:
         """Learn the example or the late label of a JSON body."""
         lesson: Lesson = decoded(self.decoder, body)
         self.validate(lesson)
-        digest = blake2b(body, digest_size=16).digest()
-        # An earlier request with the same key or id may yet be refused: only its result says if this is a repetition.
-        await self.free(*(name for name in (key, lesson.id) if isinstance(name, str)))
-        if key is not None and self._was_learned(key, digest):
-            return Learned(ALREADY, 0, 0, 0)
-        record = None if key is None else (key, Key(1, digest, clock.now()))
+        names = [name for name in (key, lesson.id) if isinstance(name, str)]
+        if names:  # an earlier request with one of them may yet be refused: its result says if this is a repetition
+            await self.free(*names)
+        record = None
+        if key is not None:
+            digest = blake2b(body, digest_size=16).digest()
+            if self._was_learned(key, digest):
+                return Learned(ALREADY, 0, 0, 0)
+            record = key, Key(1, digest, clock.now())
         late: LateLabels = {}
         share = Share()
         line = self.to_line(lesson, late, 0, share)
@@ -184,19 +190,22 @@ class Stream:
         labelled = {name: LabelledLine(label.example, label.kept.client) for name, label in late.items()}
         client = CURRENT_CLIENT.get()
         entry = LearnEntry(self.id, body, lines, clock.now(), predictions, answers, key, client, labelled)
-        task = asyncio.create_task(self._commit(entry, late, share, chain))
+        appended = self.house.writer.append(entry, chain)  # now: a task only starts with the loop's next iteration
+        task = asyncio.create_task(self._commit(entry, appended, late, share))
         task.add_done_callback(_retrieve_exception)
         self.busy |= dict.fromkeys(_busy_names(entry, late), task)
         return task
 
-    async def _commit(self, entry: LearnEntry, late: LateLabels, share: Share, chain: JobChain | None) -> Outcome:
-        """Append an entry to the journal; when it is durable, apply it to the models.
+    async def _commit(
+        self, entry: LearnEntry, appended: asyncio.Future[tuple[int, int | None]], late: LateLabels, share: Share
+    ) -> Outcome:
+        """When an entry is durable in the journal, apply it to the models.
 
         Appends are resolved in the journal's order, and tasks go on in the order in which what they await is resolved.
         So models learn in the journal's order, as long as nothing is awaited between `append` and `apply`.
         """
         try:
-            position, row = await self.house.writer.append(entry, chain)
+            position, row = await appended
             self.note_row(row, entry.predictions)
             if entry.key is not None:
                 self.remember(*entry.key)
