@@ -1,7 +1,10 @@
 """Connections: uvicorn's HTTP protocol with time-outs and limits, and responses in one write.
 
-uvicorn has no option for slow heads, slow bodies, unread responses, trailers or idle connections, so this class extends
-`HttpToolsProtocol`. A look at all connections, twice a second, finds those that are late: no request pays for a timer.
+The class extends `HttpToolsProtocol`, which uvicorn does not document, and not for speed. An ASGI application sees a
+request only when its head is complete, and never the transport. So these can't be done in middleware: time-outs of
+heads and of unread responses, the size of a head, errors as problem details for malformed requests, answers to
+half-closed connections, trailers that must not become headers. Time-outs of bodies use the same check. A look at all
+connections, twice a second, finds those that are late: no request pays for a timer.
 """
 
 from __future__ import annotations
@@ -43,8 +46,9 @@ def response_head(status: int, media: str, headers: Headers) -> bytes:
 def write_response(cycle: Any, head: bytes, body: bytes) -> bool:
     """Write head and body at once; return False where the ASGI interface must be used instead.
 
-    ASGI sends them in two messages, of which uvicorn checks and writes each. One client, predict, in µs, 30 rounds in
-    turns on two shared cores: p50 210 with this function and 249 without, p99 (median of rounds) 429 and 966.
+    ASGI sends them in two messages, of which uvicorn checks and writes each. Without this function, in turns, 6 rounds
+    on two shared cores, in µs: 16 clients predict at p50 1426 instead of 1123 and p99 4566 instead of 3675; one client
+    at 190 instead of 183 and 331 instead of 321; one client learns at 623 instead of 583 and 974 instead of 880.
     """
     if cycle.response_started or cycle.disconnected or cycle.flow.write_paused or cycle.scope["method"] == "HEAD":
         return False
