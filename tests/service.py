@@ -59,13 +59,16 @@ class Server:
             said = self.log.read_bytes()[began:].decode(errors="replace") if self.log.exists() else ""
             found = re.search(r"https?://[^ ]*:(\d+) ", said)
             if found:
-                self.port = int(found[1])
                 break
             if not self.runs() or time.monotonic() > until:
                 raise AssertionError(f"no server: {said}")
             time.sleep(0.002)
         self.said = said
-        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        self.connect_to(int(found[1]))
+
+    def connect_to(self, port: int) -> None:
+        self.port = port
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         self.asked = time.monotonic()
 
     @property

@@ -18,8 +18,9 @@ import pytest
 pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]")
 
 from novikoff.service import tokens
-from novikoff.service.client_limits import BodyRate, ConcurrencyLimit, ConnectionLimit
+from novikoff.service.client_limits import BodyRate, ConnectionLimit
 from novikoff.service.limits import Limits
+from novikoff.service.middleware import ConcurrencyLimit
 from tests.service import Nursery, Server, running
 from tests.test_service_gate import JSON_TYPE, ask, closed_gate, open_gate
 

@@ -13,10 +13,9 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 
 from novikoff.learners import learner_class
 from novikoff.service import clock, tokens
-from novikoff.service.client_limits import CURRENT_CLIENT
+from novikoff.service.attribution import CURRENT_CLIENT
 from novikoff.service.house import House
 from novikoff.service.keeping import Keeping
-from novikoff.service.learn import LearnService
 from novikoff.service.lessons import Refused
 from novikoff.service.limits import DAY_SECONDS, Limits
 from novikoff.service.opening import opened
@@ -56,7 +55,9 @@ async def started(folder: Path) -> tuple[House, Keeping]:
 
 
 def learn(house: House, body: bytes, key: str | None = None) -> Any:
-    return LearnService(house, house.find("m")).learn_one(body, key)
+    served = house.find("m")
+    house.streams[served.stream].check_learner(served)
+    return house.streams[served.stream].learn_one(body, key)
 
 
 def entries(house: House) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import random
 import re
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from novikoff.service import tokens
 from novikoff.service.routes import ROUTES
 from tests.service import NDJSON, Nursery, Server, running
 
+FUZZ_SECONDS = float(os.environ.get("NOVIKOFF_FUZZ", "1800"))
 OPEN = ("/healthz", "/readyz", "/v1/openapi.json")
 SCOPE_OF = {(route.method, route.path.replace("{name}", "m")): route.scope for route in ROUTES}
 
@@ -36,30 +39,34 @@ def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
         yield one
 
 
-@pytest.mark.parametrize("tries", [15, pytest.param(300, marks=pytest.mark.slow)])
-def test_schemathesis_finds_nothing(server: Server, tries: int) -> None:
+@pytest.mark.parametrize("seconds", [0.0, pytest.param(FUZZ_SECONDS, marks=pytest.mark.slow)])
+def test_schemathesis_finds_nothing(server: Server, seconds: float) -> None:
     schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is in the extra dev")
     from hypothesis import HealthCheck, Phase, given, settings
     from schemathesis.specs.openapi.checks import positive_data_acceptance  # a schema knows no names of learners
 
     schema = schemathesis.openapi.from_dict(server.ask("GET", "/v1/openapi.json")[1])
     schema.config.base_url = server.url
-    tried = 0
-    for found in schema.get_all_operations():
-        operation = found.ok()
-        if operation.path == "/v1/events":  # it never ends
-            continue
+    tries, tried, until = 100 if seconds else 15, 0, time.monotonic() + seconds
+    operations = [found.ok() for found in schema.get_all_operations()]
+    while not tried or time.monotonic() < until:
+        for operation in operations:
+            if operation.path == "/v1/events":  # it never ends
+                continue
 
-        @given(case=operation.as_strategy())
-        @settings(max_examples=tries, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
-        def ask(case: Any) -> None:
-            nonlocal tried
-            answer = case.call(timeout=30)
-            case.validate_response(answer, excluded_checks=[positive_data_acceptance])
-            assert answer.status_code < 500
-            tried += 1
+            @given(case=operation.as_strategy())
+            @settings(
+                max_examples=tries, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+            )
+            def ask(case: Any) -> None:
+                nonlocal tried
+                answer = case.call(timeout=30)
+                case.validate_response(answer, excluded_checks=[positive_data_acceptance])
+                assert answer.status_code < 500
+                tried += 1
 
-        ask()
+            ask()
+    print(f"{tried:,} cases, no failure")
     assert tried > 10 * tries
     assert server.ask("GET", "/healthz")[0] == 200
 

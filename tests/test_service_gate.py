@@ -18,10 +18,10 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 
 from novikoff.errors import InputError
 from novikoff.service import rate, tokens
+from novikoff.service.app import build_router
 from novikoff.service.audit import Audit
 from novikoff.service.limits import Limits
 from novikoff.service.middleware import Security
-from novikoff.service.router import build_router
 from novikoff.service.routes import PUBLIC, ROUTES, SCOPES, Operation
 from novikoff.service.tokens import Granted, Refused, Tokens
 
@@ -34,7 +34,7 @@ def bearer(secret: str) -> bytes:
 
 def look_again(reader: Tokens) -> None:
     """As if the second until the next look were over."""
-    reader._look = 0.0
+    reader.next_look = 0.0
 
 
 def test_only_the_hash_of_a_token_is_kept(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
         if message["type"] != "http.request":
             raise RuntimeError("the client left")
         size, more = size + len(message["body"]), message.get("more_body", False)
-    scope["context"].model = scope["context"].model or "made"
+    scope["request"].model = scope["request"].model or "made"
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
     await send({"type": "http.response.body", "body": b"%d" % size})
 

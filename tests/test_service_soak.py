@@ -1,4 +1,4 @@
-"""Ten minutes of mixed traffic: no error, memory that stays as it is, ledgers that add up."""
+"""Ten minutes of mixed traffic at 80 % of capacity: no error, memory that stays as it is, ledgers that add up."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ import pytest
 from tests.service import NDJSON, Nursery, running
 
 SECONDS = float(os.environ.get("NOVIKOFF_SOAK", "600"))
+CAPACITY_SECONDS = SECONDS / 30
+"""How long customers ask as fast as they can, to find the capacity."""
+LOAD = 0.8
+"""The share of it at which they ask then."""
 PENDING = 2_000
 
 
 class Customer(threading.Thread):
     """Learns, predicts, labels late, streams, looks around."""
 
-    def __init__(self, port: int, name: str, until: float, seed: int) -> None:
+    def __init__(self, port: int, name: str, until: float, seed: int, pause: float = 0.0) -> None:
+        """`pause`: seconds from one request to the next; 0 for as soon as it is answered."""
         super().__init__()
+        self.pause = pause
         self.port, self.model, self.until, self.luck = port, name, until, random.Random(seed)
         self.learned = self.asked = 0
         self.ids: list[str] = []
@@ -32,8 +38,11 @@ class Customer(threading.Thread):
 
     def run(self) -> None:
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as line:
+            next_at = time.monotonic()
             while time.monotonic() < self.until and not self.problems:
                 self._one(line)
+                next_at = max(next_at + self.pause, time.monotonic() - 1.0)
+                time.sleep(max(0.0, next_at - time.monotonic()))
 
     def _one(self, line: http.client.HTTPConnection) -> None:
         how = self.luck.random()
@@ -92,10 +101,19 @@ def test_mixed_traffic(tmp_path: Path) -> None:
         for name in ("one", "two"):
             server.make(name)
         server.make("three", "sgd", challenges="one")
-        until = time.monotonic() + SECONDS
-        customers = [Customer(server.port, ("one", "two")[k % 2], until, k) for k in range(4)]
-        for customer in customers:
+        until = time.monotonic() + CAPACITY_SECONDS
+        hurried = [Customer(server.port, ("one", "two")[k % 2], until, 10 + k) for k in range(4)]
+        for customer in hurried:
             customer.start()
+        for customer in hurried:
+            customer.join()
+        capacity = sum(customer.asked for customer in hurried) / CAPACITY_SECONDS
+        until = time.monotonic() + SECONDS
+        pause = 4 / (LOAD * capacity)
+        paced = [Customer(server.port, ("one", "two")[k % 2], until, k, pause) for k in range(4)]
+        for customer in paced:
+            customer.start()
+        customers = hurried + paced
         sizes = []
         while time.monotonic() < until:
             time.sleep(SECONDS / 60)
@@ -107,6 +125,8 @@ def test_mixed_traffic(tmp_path: Path) -> None:
             learned = sum(customer.learned for customer in customers if customer.model == name)
             assert server.ask("GET", f"/v1/models/{name}/ledger")[1]["examples"] == learned > 0
         third, last = max(sizes[15:30]), max(sizes[45:])
+        rate = sum(customer.asked for customer in paced) / SECONDS
+        print(f"{rate:.0f} requests a second of {capacity:.0f}; {sizes[0]:.1f} MB at first, {sizes[-1]:.1f} MB at last")
         print(f"{sum(c.asked for c in customers):,} requests, {third:.0f} MB, later {last:.0f} MB")
         assert last < third * 1.05 + 3
     nursery.close()

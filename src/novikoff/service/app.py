@@ -1,80 +1,96 @@
-"""The handlers of the API. `App.build` puts them behind routes and middleware."""
+"""The Starlette application: the handlers of the API, and the router that puts them behind their middleware."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.middleware import Middleware
 from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from novikoff.errors import NovikoffError
-from novikoff.learners import name_of
 from novikoff.report.described import described
-from novikoff.service import page, proof
+from novikoff.service import middleware, page, protocol
 from novikoff.service.blocks import blocks
-from novikoff.service.docs_page import render_docs
-from novikoff.service.errors import PROBLEM_JSON, error_from
+from novikoff.service.docs_page import DOCS_POLICY, render_docs
+from novikoff.service.errors import API_HEADERS, page_headers
 from novikoff.service.events import Events
 from novikoff.service.house import House
 from novikoff.service.journal import entries, reader
-from novikoff.service.learn import ALREADY, LEARNED, LearnService
 from novikoff.service.learn_stream import LearnStream
 from novikoff.service.lessons import Refused, decoded
 from novikoff.service.metrics import Metrics
-from novikoff.service.middleware import RequestContext, Security
+from novikoff.service.middleware import ApiRequest, RequestMiddleware, Security
 from novikoff.service.openapi import document
 from novikoff.service.predicting import Predicting
-from novikoff.service.protocol import (
-    NAME,
-    Creation,
-    History,
-    Learned,
-    LedgerPage,
-    Models,
-    Point,
-    Progress,
-)
-from novikoff.service.router import build_router
-from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, ROUTES, TEXT
+from novikoff.service.routes import EVENTS, FILE, JSON, NDJSON, PUBLIC, ROUTES, TEXT
 from novikoff.service.served import Served, compiled_for, made, uploaded, warmed
-from novikoff.service.writer import DiskFull
 from novikoff.store import frozen
 
-CREATION = msgspec.json.Decoder(Creation)
-KEY = "idempotency-key"
-KEYS = re.compile(r"[!-~]{1,200}")
-POINTS = 500
+CREATION = msgspec.json.Decoder(protocol.Creation)
+KEY = b"idempotency-key"
+KEYS = re.compile(rb"[!-~]{1,200}")
 encode = msgspec.json.encode
-Handler = Callable[[Request], Awaitable[Any]]
+Handler = Callable[[ApiRequest], Awaitable[Any]]
+Query = TypeVar("Query")
+
+
+class Reject:
+    """An ASGI application that answers every request with one error."""
+
+    def __init__(self, refused: Refused) -> None:
+        self.refused = refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await scope["request"].reject(self.refused)
+
+
+def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan: Any = None) -> Router:
+    """Return the application. `endpoints` are ASGI applications by the name of their operation or the path of their
+    public page. Without a valid token unknown paths and methods answer 401, like those that exist."""
+    routes, allowed = [], dict[str, set[str]]()
+    for operation in ROUTES:
+        guard = Middleware(RequestMiddleware, security, operation.name, middleware.OPERATION_CHECKS, operation)
+        routes.append(Route(operation.path, endpoints[operation.name], methods=[operation.method], middleware=[guard]))
+    for path, name in PUBLIC.items():
+        policy = DOCS_POLICY if path == "/docs" else page.POLICY
+        headers = API_HEADERS if path.startswith("/v1/") else page_headers(policy)
+        guard = Middleware(RequestMiddleware, security, name, middleware.PUBLIC_CHECKS, headers=headers)
+        routes.append(Route(path, endpoints[path], methods=["GET"], middleware=[guard]))
+    for route in routes:
+        allowed.setdefault(route.path, set()).update(route.methods or ())
+    for path, methods in allowed.items():
+        names = ", ".join(sorted(methods))
+        refused = Refused(f"This path takes {names} only.", "other-method", 405, ((b"allow", names.encode()),))
+        routes.append(Route(path, RequestMiddleware(Reject(refused), security, "unknown", middleware.UNKNOWN_CHECKS)))
+    for route in routes:  # Starlette's "$" matches before a newline at the end, too
+        route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
+    missing = Reject(Refused("There is nothing at this path: see /v1/openapi.json.", "no-such-path", 404))
+    default = RequestMiddleware(missing, security, "unknown", middleware.UNKNOWN_CHECKS)
+    return Router(routes, redirect_slashes=False, default=default, lifespan=lifespan)
 
 
 class Endpoint:
-    """An ASGI application around one handler: results are sent as JSON, exceptions as problem details."""
+    """An ASGI application around one handler, whose result is sent as JSON. The middleware answers its exceptions."""
 
     def __init__(self, handler: Handler, house: House, status: int = 200) -> None:
         self._handler, self._house, self._status = handler, house, status
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        context: RequestContext = scope["context"]
-        try:
-            if not self._house.open:
-                raise Refused("The server is stopping.", "stopping", 503)
-            result = await self._handler(Request(scope, receive))
-        except Exception as problem:
-            error = error_from(problem)
-            await context.respond(error.status, PROBLEM_JSON, error.body(), error.headers)
-            return
+        if not self._house.open:
+            raise Refused("The server is stopping.", "stopping", 503)
+        result = await self._handler(scope["request"])
+        if result is None:
+            result = Response(status_code=self._status)
         if isinstance(result, Response):
             await result(scope, receive, send)
-        elif result is None:
-            await Response(status_code=self._status)(scope, receive, send)
         else:
-            await context.respond(self._status, JSON, encode(result))
+            await scope["request"].respond(self._status, JSON, encode(result))
 
 
 class App:
@@ -82,9 +98,7 @@ class App:
 
     def __init__(self, house: House, metrics: Metrics, security: Security) -> None:
         self.house, self.limits, self.numbers, self.security = house, house.limits, metrics, security
-        self.events_of = Events(house, metrics)
-        self._certificates: dict[str, tuple[Served, int, dict[str, Any]]] = {}
-        self._certifying = asyncio.Lock()
+        self.live = Events(house, metrics)
 
     def build(self, lifespan: Any) -> ASGIApp:
         """Return the ASGI application; `lifespan` begins before the first request and ends after the last."""
@@ -101,170 +115,106 @@ class App:
         endpoints["/v1/openapi.json"] = Endpoint(self.openapi, self.house)
         return build_router(self.security, endpoints, lifespan)
 
-    def _served(self, request: Request) -> Served:
-        return self.house.find(request.path_params["name"])
+    def _find(self, request: ApiRequest) -> Served:
+        name = request.path_params["name"]
+        return self.house.models.get(name) or self.house.find(name)
 
     # --- Predicting ---
 
-    async def predict(self, request: Request) -> Any:
-        predicting = Predicting(self.house, self._served(request), self.numbers)
-        if _media(request) != NDJSON:
-            return await predicting.body(await _body(request))
-        keep = _choice(request, "keep", ("true", "false")) == "true"
+    async def predict(self, request: ApiRequest) -> Any:
+        predicting = Predicting(self.house, self._find(request), self.numbers)
+        if request.media != NDJSON:
+            return await predicting.body(await request.body())
+        keep = _read_query(request, protocol.PredictQuery).keep
         answers = await predicting.lines(blocks(request.stream(), self.limits.line), keep=keep)
         return StreamingResponse(answers, media_type=NDJSON)
 
     # --- Learning ---
 
-    async def learn(self, request: Request) -> Any:
-        service = LearnService(self.house, self._served(request))
-        key = request.headers.get(KEY)
+    async def learn(self, request: ApiRequest) -> Any:
+        served = self._find(request)
+        stream = self.house.streams[served.stream]
+        stream.check_learner(served)
+        key = request.header.get(KEY)
         if key is not None and not KEYS.fullmatch(key):
             raise Refused("An Idempotency-Key has 1 to 200 characters of ASCII without spaces.", "bad-key", 400)
-        if _media(request) != NDJSON:
-            return await service.learn_one(await _body(request), key)
-        stream = LearnStream(service, key, skip=_choice(request, "bad_lines", ("error", "skip")) == "skip")
-        applied = stream.learn(blocks(request.stream(), self.limits.line))
-        if NDJSON in request.headers.get("accept", ""):
-            return StreamingResponse(self._progress(stream, applied), media_type=NDJSON)
-        try:
-            async for _ in applied:
-                pass
-        except (Refused, DiskFull) as problem:
-            problem.learned = stream.total.examples
-            raise
-        return self._summary(stream)
-
-    async def _progress(self, stream: LearnStream, applied: AsyncIterator[int]) -> AsyncIterator[bytes]:
-        """Yield a line after each block, and the summary or the error as the last line."""
-        try:
-            async for line in applied:
-                yield encode(Progress(line, stream.total.examples)) + b"\n"
-            yield encode(self._summary(stream)) + b"\n"
-        except (Refused, DiskFull) as problem:
-            problem.learned = stream.total.examples
-            yield error_from(problem).body() + b"\n"
-
-    def _summary(self, stream: LearnStream) -> Learned:
-        total = stream.total
-        if total.problem is not None and not stream.skip:
-            detail = f"{sum(total.refused.values()):,} examples were refused, the first because: {total.problem}"
-            problem = Refused(detail, "refused-examples")
-            problem.learned = total.examples
-            raise problem
-        status = LEARNED if total.examples or not stream.line else ALREADY
-        return Learned(status, total.examples, total.mistakes, total.updates, dict(total.refused))
+        name = None if key is None else key.decode()
+        if request.media != NDJSON:
+            return await stream.learn_one(await request.body(), name)
+        skip = _read_query(request, protocol.LearnQuery).bad_lines == "skip"
+        lines, learning = blocks(request.stream(), self.limits.line), LearnStream(stream, name, skip=skip)
+        if NDJSON.encode() in request.header.get(b"accept", b""):
+            return StreamingResponse(learning.report(lines), media_type=NDJSON)
+        return await learning.learn_all(lines)
 
     # --- Models ---
 
-    async def models(self, request: Request) -> Models:
-        return Models([self._described(served) for served in self.house.models.values()])
+    async def models(self, request: ApiRequest) -> protocol.Models:
+        return protocol.Models([self._describe(served) for served in self.house.models.values()])
 
-    async def model(self, request: Request) -> Any:
-        return self._described(self._served(request))
+    async def model(self, request: ApiRequest) -> protocol.Model:
+        return self._describe(self._find(request))
 
-    def _described(self, served: Served) -> Any:
+    def _describe(self, served: Served) -> protocol.Model:
         return served.described(self.house.champion_of(served).name)
 
-    async def create(self, request: Request) -> Any:
-        if _media(request) == FILE:
-            name, challenges = request.query_params.get("name", ""), request.query_params.get("challenges")
-            for given in (name, *([challenges] if challenges is not None else [])):
-                if not re.fullmatch(NAME, given):
-                    raise Refused(f"?name= must be letters, digits, '.', '_' and '-', but is {given!r}.", "bad-name")
-            request.scope["context"].model = name
-            content = await _body(request)
-            self.house.check_memory(name, len(content))
+    async def create(self, request: ApiRequest) -> protocol.Model:
+        if request.media == FILE:
+            query = _read_query(request, protocol.UploadQuery, "bad-name", 422)
+            request.model = query.name
+            content = await request.body()
+            self.house.check_memory(query.name, len(content))
             learner = await asyncio.to_thread(uploaded, content)
             await asyncio.to_thread(compiled_for, learner)
-            return self._described(await self.house.create(name, learner, challenges, content))
-        asked: Creation = decoded(CREATION, await _body(request))
-        request.scope["context"].model = asked.name
+            return self._describe(await self.house.create(query.name, learner, query.challenges or None, content))
+        asked: protocol.Creation = decoded(CREATION, await request.body())
+        request.model = asked.name
         learner = made(asked.learner, asked.settings)
         await asyncio.to_thread(warmed, learner)
-        return self._described(await self.house.create(asked.name, learner, asked.challenges))
+        return self._describe(await self.house.create(asked.name, learner, asked.challenges))
 
-    async def delete(self, request: Request) -> None:
-        served = self._served(request)
+    async def delete(self, request: ApiRequest) -> None:
+        served = self._find(request)
         await self.house.delete(served)
-        self._certificates.pop(served.name, None)
-        self.events_of.certificates.pop(served.name, None)
+        self.live.certifier.forget(served.name)
 
-    async def promote(self, request: Request) -> Any:
-        return self._described(await self.house.promote(self._served(request)))
+    async def promote(self, request: ApiRequest) -> protocol.Model:
+        return self._describe(await self.house.promote(self._find(request)))
 
-    async def ledger(self, request: Request) -> LedgerPage:
-        served = self._served(request)
-        counts, stream = served.counts(), self.house.streams[served.stream]
-        return LedgerPage(
-            counts.examples,
-            counts.mistakes,
-            counts.updates,
-            counts.progressive_error,
-            counts.radius,
-            stream.waiting.counted(),
-            stream.side_by_side(),
-        )
+    async def ledger(self, request: ApiRequest) -> protocol.LedgerPage:
+        served = self._find(request)
+        stream = self.house.streams[served.stream]
+        counts = msgspec.structs.asdict(served.counts())
+        return protocol.LedgerPage(**counts, pending=stream.waiting.counted(), stream=stream.side_by_side())
 
-    async def certificate(self, request: Request) -> Any:
-        served = self._served(request)
-        async with self._certifying:  # one at a time: it takes a processor for a while
-            known = self._certificates.get(served.name)
-            if known is None or known[0] is not served or known[1] != served.version:
-                claim, version = proof.claim_of(served, name_of(type(served.learner))), served.version
-                examples = served.ledger.examples
-                try:
-                    made_now = await asyncio.to_thread(proof.certified, self.house.folder, claim, self.limits)
-                except Refused as problem:
-                    if served.name not in self.events_of.certificates:  # an earlier bound stays true
-                        self._note_certificate(served, {"examples": examples, "bound": None, "why": str(problem)})
-                    raise
-                self._certificates[served.name] = known = served, version, made_now
-                self._note_certificate(served, proof.state_of(made_now, examples))
-        return Response(encode(known[2]), media_type=JSON)
+    async def certificate(self, request: ApiRequest) -> protocol.CertificateDocument:
+        models = self.house.models
+        return await self.live.certifier.certify(self._find(request), lambda one: models.get(one.name) is one)
 
-    def _note_certificate(self, served: Served, state: dict[str, Any]) -> None:
-        if self.house.models.get(served.name) is served:  # it was not removed meanwhile
-            self.events_of.certificates[served.name] = state
-
-    async def inspect(self, request: Request) -> Any:
-        served, top = self._served(request), _whole(request, "top", 20, 10_000)
-        if not served.has_learned:
-            raise Refused(f"{served.name!r} has learned nothing yet.", "nothing-learned", 409)
+    async def inspect(self, request: ApiRequest) -> protocol.Inspection:
+        served, query = self._find(request), _read_query(request, protocol.InspectQuery)
+        served.check_learned()
         try:
-            return described(served.learner, top)
+            return protocol.Inspection(**described(served.learner, query.top))
         except NovikoffError as problem:
             raise Refused(str(problem), "not-shown", 409) from None
 
-    async def history(self, request: Request) -> History:
-        served = self._served(request)
-        ledger, certificate = served.ledger, self.events_of.certificate_of(served)
+    async def history(self, request: ApiRequest) -> protocol.History:
+        return self.live.history(self._find(request))
 
-        def allowed(examples: int) -> float | None:
-            if certificate is None or certificate["bound"] is None or examples > certificate["examples"]:
-                return None
-            return float(certificate["bound"]["allowed"])
-
-        times, stride = ledger.mistake_times.tolist(), ledger.stride
-        every = max(1, len(times) // POINTS + 1)
-        points = [Point(times[k], (k + 1) * stride, allowed(times[k])) for k in range(0, len(times), every)]
-        last = Point(ledger.examples, ledger.mistakes, allowed(ledger.examples))
-        return History([Point(0, 0, allowed(0)), *points, last])
-
-    async def download(self, request: Request) -> Response:
-        served = self._served(request)
-        if not served.has_learned:
-            raise Refused(f"{served.name!r} has learned nothing yet: there is no file.", "nothing-learned", 409)
+    async def download(self, request: ApiRequest) -> Response:
+        served = self._find(request)
+        served.check_learned()
         content = await asyncio.to_thread(frozen(served.learner))
         headers = {"Content-Disposition": f'attachment; filename="{served.name}.model"'}
         return Response(content, media_type=FILE, headers=headers)
 
-    async def examples(self, request: Request) -> Response:
-        served = self._served(request)
+    async def examples(self, request: ApiRequest) -> Response:
+        served = self._find(request)
         if request.method == "HEAD":
             return Response(media_type=NDJSON)
 
-        def lines() -> Any:
+        def lines() -> Iterator[bytes]:
             with reader(self.house.folder) as on:
                 for entry in entries(on, served.stream, served.joined):
                     yield entry.body if entry.body.endswith(b"\n") else entry.body + b"\n"
@@ -273,53 +223,25 @@ class App:
 
     # --- The server ---
 
-    async def events(self, request: Request) -> Response:
+    async def events(self, request: ApiRequest) -> Response:
         if request.method == "HEAD":
             return Response(media_type=EVENTS)
-        return StreamingResponse(self.events_of.stream(), media_type=EVENTS)
+        return StreamingResponse(self.live.stream(), media_type=EVENTS)
 
-    async def metrics(self, request: Request) -> Response:
+    async def metrics(self, request: ApiRequest) -> Response:
         return Response(self.numbers.text(self.house), media_type=TEXT)
 
-    async def openapi(self, request: Request) -> Any:
+    async def openapi(self, request: ApiRequest) -> dict[str, Any]:
         return document(closed=self.security.tokens.closed())
 
-    async def ready(self, request: Request) -> Response:
+    async def ready(self, request: ApiRequest) -> Response:
         if self.house.disk_is_full or not self.house.writer.is_alive():
             raise Refused("Nothing can be written to the disk: predicting only.", "disk-full", 503)
         return Response(b"ready\n", media_type="text/plain")
 
 
-async def _body(request: Request) -> bytes:
-    """All of it, which mostly comes in one piece."""
-    message = await request.receive()
-    if message["type"] == "http.request" and not message.get("more_body", False):
-        return bytes(message.get("body", b""))
-    pieces = bytearray()
-    while message["type"] == "http.request":
-        pieces += message.get("body", b"")
-        if not message.get("more_body", False):
-            return bytes(pieces)
-        message = await request.receive()
-    raise ClientDisconnect
-
-
-def _media(request: Request) -> str | None:
-    """Return the media type of the body, which BodyMiddleware has checked."""
-    media: str | None = request.scope["context"].media
-    return media
-
-
-def _choice(request: Request, name: str, choices: tuple[str, ...]) -> str:
-    """The first one where nothing was said."""
-    said = request.query_params.get(name, choices[0])
-    if said not in choices:
-        raise Refused(f"?{name}= must be {' or '.join(choices)}, but is {said!r}.", "bad-query", 400)
-    return said
-
-
-def _whole(request: Request, name: str, default: int, most: int) -> int:
-    said = request.query_params.get(name, str(default))
-    if not (said.isascii() and said.isdigit() and len(said) < 10 and int(said) <= most):
-        raise Refused(f"?{name}= must be a whole number from 0 to {most:,}, but is {said!r}.", "bad-query", 400)
-    return int(said)
+def _read_query(request: ApiRequest, kind: type[Query], code: str = "bad-query", status: int = 400) -> Query:
+    try:
+        return msgspec.convert(dict(request.query_params), kind, strict=False)
+    except msgspec.ValidationError as problem:
+        raise Refused(f"The query is not valid: {problem}.", code, status) from None

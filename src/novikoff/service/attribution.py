@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from typing import NamedTuple
+
+CURRENT_CLIENT: ContextVar[str | None] = ContextVar("novikoff_client", default=None)
+"""The id of the token whose request is handled now; None without tokens. The journal records it with each entry."""
 
 TABLES = {
     "sources": """(
@@ -44,21 +48,6 @@ def create_tables(on: sqlite3.Connection) -> None:
             on.execute(f"CREATE TABLE {name} {columns}")
     if "sources" not in known:
         on.execute("CREATE INDEX labelled_entry ON labelled (stream, position)")
-
-
-def record_entry(
-    on: sqlite3.Connection,
-    stream: int,
-    position: int,
-    client: str | None,
-    key: str | None,
-    labelled: Mapping[str, LabelledLine],
-) -> None:
-    if client is not None or key is not None:
-        on.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", (stream, position, client, key))
-    if labelled:
-        rows = [(name, stream, position, line, asked) for name, (line, asked) in labelled.items()]
-        on.executemany("INSERT OR REPLACE INTO labelled VALUES (?, ?, ?, ?, ?)", rows)
 
 
 def record_kept(on: sqlite3.Connection, number: int, clients: Sequence[str | None]) -> None:

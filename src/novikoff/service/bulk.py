@@ -18,7 +18,8 @@ from novikoff.learners.events import OneByOne
 from novikoff.learners.learner import TIES
 from novikoff.learners.linear import Linear
 from novikoff.parts.single import Asked, score_rows
-from novikoff.service.encoding import answer, as_named, encoder, note_label
+from novikoff.service.encoding import answer, as_named, encoder
+from novikoff.service.lessons import note_label
 from novikoff.service.runs import Odd, Refused, Run
 from novikoff.stream.classes import Classes
 from novikoff.stream.door import LARGEST_INDEX

@@ -1,4 +1,4 @@
-"""Limits for each client: requests at the same time, open connections, and the rate at which bodies arrive.
+"""Limits of connections: how many each client may have open, and the rate at which their bodies arrive.
 
 A client is a token, or a network address as long as no token is known. Without such limits one client with slow bodies
 could use up the limits of the whole server. The classes here only count: they know nothing of HTTP, and the caller
@@ -9,54 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from contextvars import ContextVar
-
-CURRENT_CLIENT: ContextVar[str | None] = ContextVar("novikoff_client", default=None)
-"""The id of the token whose request is handled now; None without tokens. The journal records it with each entry."""
-
-
-class ConcurrencyLimit:
-    """Slots for each client; a limit of 0 means unlimited.
-
-    >>> limit = ConcurrencyLimit(1)
-    >>> limit.acquire("shop"), limit.acquire("shop"), limit.acquire("blog")
-    (True, False, True)
-    >>> limit.release("shop")
-    >>> limit.acquire("shop")
-    True
-    """
-
-    __slots__ = ("_used", "limit", "refused")
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.refused = 0
-        """How often there was no slot left."""
-        self._used: dict[str, int] = {}
-
-    def acquire(self, client: str) -> bool:
-        """Take a slot; return False where all slots of the client are in use."""
-        used = self._used.get(client, 0)
-        if self.limit and used >= self.limit:
-            self.refused += 1
-            return False
-        self._used[client] = used + 1
-        return True
-
-    def release(self, client: str) -> None:
-        """Give a slot back that `acquire` has returned."""
-        left = self._used[client] - 1
-        if left:
-            self._used[client] = left
-        else:
-            del self._used[client]  # clients without requests take no memory
-
-    def used(self, client: str) -> int:
-        return self._used.get(client, 0)
-
-    def __len__(self) -> int:
-        """Return the number of clients with slots in use."""
-        return len(self._used)
 
 
 class ConnectionLimit:

@@ -74,6 +74,7 @@ def _content(content: dict[str, Any]) -> str:
 
 
 def _links(schema: dict[str, Any]) -> str:
+    schema = schema.get("contentSchema", schema)
     names = [one["$ref"].rpartition("/")[2] for one in schema.get("anyOf", [schema]) if "$ref" in one]
     return "".join(f' <a href="#{escape(name)}">{escape(name)}</a>' for name in names)
 

@@ -8,8 +8,6 @@ from typing import Any
 from novikoff.errors import InputError
 from novikoff.learners.events import OneByOne
 from novikoff.stream.encoding import Encoding, encoding_of
-from novikoff.stream.label_order import LabelOrder
-from novikoff.stream.labels import Labels
 
 
 def as_named(x: Any) -> Any:
@@ -80,10 +78,3 @@ def answer(model: Any, x: Any) -> tuple[Any, float]:
     if isinstance(label, list):
         return label, float(score[label[0]] if label else max(score.values(), default=0.0))
     return label, float(score[label])
-
-
-def note_label(order: LabelOrder, model: Any, label: Any) -> None:
-    """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
-    labels = model._state.labels
-    if not isinstance(label, list | dict):
-        order.add_one(int(labels.sign(label)) if isinstance(labels, Labels) else labels.number(label))

@@ -18,14 +18,13 @@ from novikoff.learners import name_of
 from novikoff.memory_limit import Growth, format_size
 from novikoff.service import checkpoint, clock
 from novikoff.service.attribution import record_model
-from novikoff.service.journal import Gone, Journal, NewModel, Prediction, answer_of
+from novikoff.service.journal import DiskFull, Gone, Journal, JournalWriter, NewModel, Prediction, answer_of
 from novikoff.service.journal import reader as on_disk
 from novikoff.service.lessons import Refused
 from novikoff.service.limits import Limits
 from novikoff.service.pending import Answer, Ids, Waiting
 from novikoff.service.served import CHALLENGER, CHAMPION, Past, Served, reader
 from novikoff.service.stream import Stream
-from novikoff.service.writer import DiskFull, JournalWriter
 
 FLUSH = 0.25  # seconds until kept predictions are written
 
@@ -117,7 +116,7 @@ class House:
     def add(self, served: Served) -> Served:
         if served.stream not in self.streams:
             waiting = Waiting(served.stream, self.ids, self.limits, self._look_up)
-            self.streams[served.stream] = Stream(served.stream, waiting, self.limits)
+            self.streams[served.stream] = Stream(served.stream, waiting, self.limits, self)
         self.models[served.name] = served
         served.measure()
         self.streams[served.stream].members.append(served)

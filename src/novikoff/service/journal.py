@@ -10,10 +10,12 @@ All methods are called by one thread, the writer's; readers open a connection of
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
-import secrets
 import sqlite3
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -24,32 +26,14 @@ from novikoff.service import attribution, wal
 from novikoff.service.attribution import LabelledLine
 
 FILE = "journal.sqlite"
-FORMAT = 1
 PACK_FROM = 1 << 10  # bytes: shorter ones don't become much shorter
 MAGIC = b"\x28\xb5\x2f\xfd"  # of zstd; a line of JSON begins otherwise
 START = bytes(16)
-LOOKED_THROUGH = 1 << 30  # bytes of a journal that are all looked through when it is opened; of a longer one the rest
-TABLES = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE streams (id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL, before BLOB NOT NULL);
-CREATE TABLE models (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, stream INTEGER NOT NULL, role TEXT NOT NULL,
-    learner TEXT NOT NULL, settings TEXT NOT NULL, created REAL NOT NULL, own INTEGER NOT NULL, joined INTEGER NOT NULL,
-    past TEXT, checkpoint INTEGER, refused INTEGER NOT NULL, seal BLOB
-);
-CREATE TABLE entries (
-    stream INTEGER NOT NULL, position INTEGER NOT NULL, time REAL NOT NULL, lines INTEGER NOT NULL, body BLOB NOT NULL,
-    digest BLOB NOT NULL
-);
-CREATE UNIQUE INDEX entry ON entries (stream, position);
-CREATE TABLE keys (
-    stream INTEGER NOT NULL, key TEXT NOT NULL, lines INTEGER NOT NULL, digest BLOB NOT NULL, time REAL NOT NULL,
-    PRIMARY KEY (stream, key)
-) WITHOUT ROWID;
-CREATE TABLE kept (number INTEGER PRIMARY KEY AUTOINCREMENT, stream INTEGER NOT NULL, body BLOB NOT NULL);
-CREATE TABLE answers (id TEXT PRIMARY KEY, stream INTEGER NOT NULL, time REAL NOT NULL, label TEXT NOT NULL)
-    WITHOUT ROWID;
-"""
+MAX_GROUP_BYTES = 8 << 20
+MAX_GROUP_JOBS = 4096
+MAX_RESOLVED_BYTES = 1 << 18
+MAX_RESOLVED_JOBS = 64
+"""Jobs that are resolved before the loop looks at its sockets again: what they wake up takes about 2 ms."""
 
 
 class Entry(NamedTuple):
@@ -119,6 +103,19 @@ class NewModel(NamedTuple):
     own: bool
 
 
+class DiskFull(Exception):
+    """There is no room to write."""
+
+    learned: int | None = None
+    """Examples of the same request that were learned before."""
+
+
+class JobChain:
+    """Jobs of which none is done after one of them has failed."""
+
+    error: Exception | None = None
+
+
 class Gone(Exception):
     """The stream was removed."""
 
@@ -128,95 +125,14 @@ class Damaged(InputError):
 
 
 class Journal:
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
+    """The database; `recovery.open_journal` opens it. All methods are called by one thread, the writer's."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path, self.connection = path, connection
         self.cut: list[str] = []
         """What was cut off because it was damaged at the very end, in words."""
         self.last: dict[int, tuple[int, bytes]] = {}
         """Position and digest of the last entry of each stream."""
-        log = wal.looked_through(self.path)
-        if log.damaged_middle:
-            raise damaged(self.path, "its write-ahead log is damaged in the middle: later entries stand behind it")
-        if log.cut:
-            self.cut.append(f"the last {log.cut:,} bytes of the write-ahead log were never finished")
-        self.connection = _opened(self.path)
-        try:
-            self._prepare()
-            self._look_through()
-        except sqlite3.DatabaseError as problem:
-            raise damaged(self.path, str(problem)) from None
-
-    def _prepare(self) -> None:
-        on = self.connection
-        if on.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-            on.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            on.execute("PRAGMA page_size = 8192")
-        mode = on.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-        if mode != "wal":
-            raise InputError(f"{self.path}: this file system can't hold a write-ahead log (it offers {mode!r}).")
-        on.execute("PRAGMA synchronous = FULL")
-        on.execute("PRAGMA wal_autocheckpoint = 4096")
-        if on.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0] == 0:
-            with self.transaction():
-                for statement in TABLES.split(";"):
-                    on.execute(statement)
-                values = [("format", FORMAT), ("id key", secrets.token_bytes(32))]
-                on.executemany("INSERT INTO meta VALUES (?, ?)", values)
-        found = self.meta("format")
-        if found != FORMAT:
-            raise InputError(f"{self.path}: has format {found}, but this novikoff knows {FORMAT}: update novikoff.")
-        if on.execute("SELECT count(*) FROM sqlite_master WHERE name = 'model_origins'").fetchone()[0] == 0:
-            with self.transaction():
-                attribution.create_tables(on)
-
-    def _look_through(self) -> None:
-        """Every entry's digest; a damaged last one is cut, any other is refused."""
-        small = self.path.stat().st_size <= LOOKED_THROUGH
-        if small and (word := self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-            raise damaged(self.path, word)
-        for stream, first, before in self.connection.execute("SELECT id, first, before FROM streams").fetchall():
-            self.last[stream] = first - 1, before
-            since = first
-            if not small and (known := self._since_checkpoints(stream)) > first:
-                since = known
-                self.last[stream] = since - 1, self._digest_at(stream, since - 1)
-            self._check_chain(stream, since)
-
-    def _check_chain(self, stream: int, since: int) -> None:
-        count, digest = self.last[stream]
-        most = self.connection.execute("SELECT max(position) FROM entries WHERE stream = ?", (stream,)).fetchone()[0]
-        rows = self.connection.execute(
-            "SELECT position, body, digest FROM entries WHERE stream = ? AND position >= ? ORDER BY position",
-            (stream, since),
-        )
-        for position, body, noted in rows:
-            good = position == count + 1 and isinstance(body, bytes) and chained(digest, position, body) == noted
-            if not good and position != most:
-                raise damaged(self.path, f"entry {count + 1} of stream {stream} is damaged, and good ones follow it")
-            if not good:
-                rows.close()
-                self._cut_last(stream, position)
-                return
-            count, digest = position, noted
-            self.last[stream] = count, digest
-
-    def _cut_last(self, stream: int, position: int) -> None:
-        with self.transaction():
-            self.connection.execute("DELETE FROM entries WHERE stream = ? AND position = ?", (stream, position))
-            attribution.forget_entry(self.connection, stream, position)
-        self.cut.append(f"entry {position}, the last one of stream {stream}, was damaged")
-
-    def _since_checkpoints(self, stream: int) -> int:
-        found = self.connection.execute("SELECT min(coalesce(checkpoint, 0)) FROM models WHERE stream = ?", (stream,))
-        return int(found.fetchone()[0] or 0) + 1
-
-    def _digest_at(self, stream: int, position: int) -> bytes:
-        row = self.connection.execute(
-            "SELECT digest FROM entries WHERE stream = ? AND position = ?", (stream, position)
-        ).fetchone()
-        if row is None:
-            raise damaged(self.path, f"entry {position} of stream {stream} is missing")
-        return bytes(row[0])
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -266,8 +182,13 @@ class Journal:
     def record_source(
         self, stream: int, position: int, client: str | None, key: str | None, labelled: dict[str, LabelledLine]
     ) -> None:
-        """Record whose data an entry is."""
-        attribution.record_entry(self.connection, stream, position, client, key, labelled)
+        """Record whose data an entry is, where that is known; see attribution.py."""
+        if client is not None or key is not None:
+            row = stream, position, client, key
+            self.connection.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", row)
+        if labelled:
+            rows = [(name, stream, position, line, asked) for name, (line, asked) in labelled.items()]
+            self.connection.executemany("INSERT OR REPLACE INTO labelled VALUES (?, ?, ?, ?, ?)", rows)
 
     def remember_key(self, stream: int, key: str, lines: int, digest: bytes, now: float) -> None:
         self.connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (stream, key, lines, digest, now))
@@ -429,15 +350,127 @@ class Journal:
         self.connection.close()
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    try:
-        number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        os.close(number)
-        on = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
-        on.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.DatabaseError as problem:
-        raise damaged(path, str(problem)) from None
-    return on
+class WriteJob(NamedTuple):
+    write: Callable[[Journal], Any]
+    done: asyncio.Future[Any]
+    """Gets what `write` returns once that is durable, or the exception that undid it."""
+    size: int
+    """In bytes; 0 for jobs that are done also where there is no room left."""
+    chain: JobChain
+
+
+class JournalWriter(threading.Thread):
+    """The thread that writes all waiting jobs in one transaction (group commit).
+
+    While the disk syncs one group, the next one gathers: many clients share the cost of a sync, and a single client
+    waits for no one. Futures are resolved on the event loop's thread, in the order of submission, which is the
+    journal's order.
+    """
+
+    def __init__(self, journal: Journal, loop: asyncio.AbstractEventLoop, spare: int) -> None:
+        """`spare`: bytes of the disk that are left free."""
+        super().__init__(name="novikoff-journal", daemon=True)
+        self.journal, self.loop, self.spare = journal, loop, spare
+        self._waiting: deque[WriteJob] = deque()
+        self._wake = threading.Condition()
+        self._stopping = False
+        self.failed = False
+        """Whether the last group could not be written."""
+        self._written: deque[tuple[WriteJob, Any]] = deque()
+
+    def append(self, entry: LearnEntry, chain: JobChain | None = None) -> asyncio.Future[tuple[int, int | None]]:
+        """Append an entry; the future gets its position and the row of its predictions."""
+        return self.submit(entry.write, len(entry.body) + 1, chain)
+
+    def submit(
+        self, write: Callable[[Journal], Any], size: int = 0, chain: JobChain | None = None
+    ) -> asyncio.Future[Any]:
+        """Call `write` in the next transaction."""
+        job = WriteJob(write, self.loop.create_future(), size, chain or JobChain())
+        with self._wake:
+            self._waiting.append(job)
+            self._wake.notify()
+        return job.done
+
+    def run(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._waiting or self._stopping)
+                group = self._next_group()
+            if not group:
+                return
+            self._write(group)
+
+    def _next_group(self) -> list[WriteJob]:
+        group: list[WriteJob] = []
+        size, waiting = 0, self._waiting
+        while waiting and len(group) < MAX_GROUP_JOBS and (not group or size + waiting[0].size <= MAX_GROUP_BYTES):
+            group.append(waiting.popleft())
+            size += group[-1].size
+        return group
+
+    def _write(self, group: list[WriteJob]) -> None:
+        results: list[Any]
+        try:
+            full = self._disk_full() if any(job.size for job in group) else None
+            with self.journal.transaction():
+                results = [self._perform(job, full) for job in group]
+        except Exception as problem:  # what SQLite can't write is a disk that is full, or may as well be
+            error = DiskFull(str(problem)) if isinstance(problem, sqlite3.OperationalError) else problem
+            results = [error] * len(group)
+            for job in group:
+                job.chain.error = job.chain.error or error
+        if any(job.size for job in group):
+            self.failed = any(isinstance(result, DiskFull) for result in results)
+        self.loop.call_soon_threadsafe(self._begin_resolving, list(zip(group, results, strict=True)))
+
+    def _perform(self, job: WriteJob, full: DiskFull | None) -> Any:
+        """Return the result of a job, or the exception because of which it was not done."""
+        result = job.chain.error or (full if job.size else None) or self.journal.attempt(job.write)
+        if isinstance(result, Exception):
+            job.chain.error = result
+        return result
+
+    def _begin_resolving(self, written: list[tuple[WriteJob, Any]]) -> None:
+        self._written.extend(written)
+        if len(self._written) == len(written):  # else _resolve runs already
+            self._resolve()
+
+    def _resolve(self) -> None:
+        """Resolve futures in order, a slice at a time: other clients are served in between."""
+        jobs = size = 0
+        while self._written and jobs < MAX_RESOLVED_JOBS and size < MAX_RESOLVED_BYTES:
+            job, result = self._written.popleft()
+            jobs, size = jobs + 1, size + job.size
+            if job.done.done():  # cancelled
+                continue
+            if isinstance(result, Exception):
+                job.done.set_exception(result)
+                job.done.exception()  # retrieved: no one needs to wait for it
+            else:
+                job.done.set_result(result)
+        if self._written:
+            self.loop.call_later(0, self._resolve)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room to write now."""
+        return self.failed or self._disk_full() is not None
+
+    def _disk_full(self) -> DiskFull | None:
+        try:
+            room = os.statvfs(self.journal.path.parent)
+        except OSError as problem:
+            return DiskFull(f"the folder of the data can't be reached: {problem.strerror}")
+        free = room.f_bavail * room.f_frsize
+        return None if free > self.spare else DiskFull(f"{free >> 20} MiB are left on the disk of the data")
+
+    def stop(self) -> None:
+        """Write what waits, then end the thread."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        self.join()
 
 
 def reader(folder: Path) -> contextlib.closing[sqlite3.Connection]:

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from novikoff.errors import ModelFileError
 from novikoff.service import checkpoint, clock
 from novikoff.service.house import House
-from novikoff.service.journal import Gone, Journal
+from novikoff.service.journal import DiskFull, Gone, Journal
 from novikoff.service.limits import DAY_SECONDS
 from novikoff.service.served import Served
 from novikoff.service.stream import Stream
-from novikoff.service.writer import DiskFull
 from novikoff.store import frozen, load_learner
 
 DROPPED = 256  # entries that leave the journal at once

@@ -9,16 +9,20 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+import msgspec
+
 from novikoff.service import clock
 from novikoff.service.admission import Share
-from novikoff.service.journal import Key
-from novikoff.service.learn import LateLabels, LearnService, key_reused
+from novikoff.service.errors import problem_details, refusal_for
+from novikoff.service.journal import DiskFull, JobChain, Key
 from novikoff.service.lessons import Refused, check_label, decoded
+from novikoff.service.protocol import Learned, Progress
 from novikoff.service.runs import Run
 from novikoff.service.served import Outcome
-from novikoff.service.writer import JobChain
+from novikoff.service.stream import ALREADY, LEARNED, LateLabels, Stream, key_reused
 
 MAX_BLOCKS_IN_FLIGHT = 8
+encode = msgspec.json.encode
 
 
 @dataclass
@@ -36,9 +40,9 @@ class ScannedBlock:
 
 
 class LearnStream:
-    def __init__(self, service: LearnService, key: str | None, *, skip: bool) -> None:
+    def __init__(self, stream: Stream, key: str | None, *, skip: bool) -> None:
         """`skip`: whether lines that are not valid are counted and passed over."""
-        self.service, self.key, self.skip = service, key, skip
+        self.stream, self.key, self.skip = stream, key, skip
         self.line = 0
         """Lines that are done."""
         self.total = Outcome()
@@ -63,25 +67,53 @@ class LearnStream:
             if self.key is not None:
                 asyncio.get_running_loop().create_task(self._release_key(self.key))
 
+    async def report(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Learn blocks of lines; yield a line of JSON after each, and the summary or the error as the last one."""
+        try:
+            async for line in self.learn(blocks):
+                yield encode(Progress(line, self.total.examples)) + b"\n"
+            yield encode(self.summarize()) + b"\n"
+        except (Refused, DiskFull) as problem:
+            problem.learned = self.total.examples
+            yield problem_details(refusal_for(problem)) + b"\n"
+
+    async def learn_all(self, blocks: AsyncIterator[bytes]) -> Learned:
+        """Learn blocks of lines; return the summary."""
+        try:
+            async for _ in self.learn(blocks):
+                pass
+            return self.summarize()
+        except (Refused, DiskFull) as problem:
+            problem.learned = self.total.examples
+            raise
+
+    def summarize(self) -> Learned:
+        """Return what was learned; raise Refused where examples were refused that are not to be skipped."""
+        total = self.total
+        if total.problem is not None and not self.skip:
+            count = sum(total.refused.values())
+            raise Refused(f"{count:,} examples were refused, the first because: {total.problem}", "refused-examples")
+        status = LEARNED if total.examples or not self.line else ALREADY
+        return Learned(status, total.examples, total.mistakes, total.updates, dict(total.refused))
+
     async def _hold_key(self) -> None:
         """Keep the key from other requests until this stream has ended, however it ends."""
         if self.key is not None:
-            stream = self.service.stream
-            await stream.free(self.key)
-            stream.held[self.key] = asyncio.get_running_loop().create_future()
-            self._known = stream.keys.get(self.key)
+            await self.stream.free(self.key)
+            self.stream.held[self.key] = asyncio.get_running_loop().create_future()
+            self._known = self.stream.keys.get(self.key)
 
     async def _release_key(self, key: str) -> None:
         """Release the key when the last block is applied."""
         if self._last is not None:
             await asyncio.wait([self._last])
-        self.service.stream.held.pop(key).set_result(None)
+        self.stream.held.pop(key).set_result(None)
 
     async def _learn(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[int]:
         problem = None
         async for block in blocks:
             rest = self._skip_known_lines(block)
-            if self._in_flight and self.service.is_short_of_memory(len(rest)):
+            if self._in_flight and self.stream.is_short_of_memory(len(rest)):
                 while self._in_flight:  # what is applied need not be estimated
                     yield await self._next_applied()
             scanned = self._scan(rest)
@@ -103,7 +135,7 @@ class LearnStream:
 
     def _commit(self, scanned: ScannedBlock) -> None:
         record = None if self.key is None else (self.key, Key(self.line, self._digest.digest(), clock.now()))
-        self._last = self.service.commit(
+        self._last = self.stream.commit(
             scanned.body, scanned.examples, scanned.late, record, scanned.share, self._chain
         )
         self._in_flight.append((self._last, self.line))
@@ -135,8 +167,8 @@ class LearnStream:
     def _scan(self, block: bytes) -> ScannedBlock:
         """Validate lines up to the first that is not valid, or all of them."""
         scanned, pieces = ScannedBlock(), []
-        for found in self.service.house.reader.runs(block):
-            if isinstance(found, Run) and self._is_valid(found) and self.service.admit_run(found, scanned.share):
+        for found in self.stream.house.reader.runs(block):
+            if isinstance(found, Run) and self._is_valid(found) and self.stream.admit_run(found, scanned.share):
                 pieces.append(found.text_of(block))
                 scanned.examples += len(found)
                 continue
@@ -163,18 +195,18 @@ class LearnStream:
         """Return whether all lines of a run are surely valid; if not, each line is validated by itself."""
         try:
             for label in run.different_labels():
-                check_label(label, self.service.limits)
+                check_label(label, self.stream.limits)
         except Refused:
             return False
-        champion = self.service.stream.champion
+        champion = self.stream.champion
         return run.labelled == len(run) and not champion.is_near_a_bound(len(run.terms.values), len(run))
 
     def _scan_line(self, line: bytes, scanned: ScannedBlock) -> bytes:
         if not line.strip():
             return b""
-        lesson = decoded(self.service.decoder, line)
-        self.service.validate(lesson)
-        piece = self.service.to_line(lesson, scanned.late, scanned.examples, scanned.share)
+        lesson = decoded(self.stream.decoder, line)
+        self.stream.validate(lesson)
+        piece = self.stream.to_line(lesson, scanned.late, scanned.examples, scanned.share)
         if piece is None:
             self.total.refused["already-learned"] += 1
             return b""

@@ -16,6 +16,10 @@ from novikoff.service.protocol import (
     Prediction,
     RawFeatures,
 )
+from novikoff.stream.label_order import LabelOrder
+from novikoff.stream.labels import Labels
+
+Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class Decoders(NamedTuple):
@@ -34,14 +38,14 @@ RAW_FEATURES: msgspec.json.Decoder[Any] = msgspec.json.Decoder(RawFeatures)
 
 
 class Refused(Exception):
-    """An example that is not as the protocol wants it; nothing was learned from it."""
+    """A request that is answered with an error. `code` is stable: programs compare it, the sentence is for people."""
 
     learned: int | None = None
-    """How many others of the same request were."""
+    """Examples of the same request that were learned before the error."""
 
-    def __init__(self, sentence: str, code: str = "bad-example", status: int = 422) -> None:
+    def __init__(self, sentence: str, code: str = "bad-example", status: int = 422, headers: Headers = ()) -> None:
         super().__init__(sentence)
-        self.code, self.status = code, status
+        self.code, self.status, self.headers = code, status, headers
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
@@ -104,3 +108,10 @@ def check_label(label: Any, limits: Limits) -> None:
 def as_line(features: Any, label: Any) -> bytes:
     """A lesson as the journal keeps it."""
     return msgspec.json.encode(Lesson(label=label, features=features)) + b"\n"
+
+
+def note_label(order: LabelOrder, model: Any, label: Any) -> None:
+    """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
+    if not isinstance(label, list | dict):
+        labels = model._state.labels
+        order.add_one(int(labels.sign(label)) if isinstance(labels, Labels) else labels.number(label))

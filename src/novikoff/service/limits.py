@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from novikoff.errors import InputError
@@ -91,11 +92,11 @@ class Limits:
             if type(value) is not int or value < 0:
                 raise InputError(f"{setting.name} must be a whole number of at least 0, but is {value!r}.")
 
-    @property
+    @cached_property
     def max_model_bytes(self) -> int:
         return self.model_memory or min(default_memory(MODEL_SHARE), self.max_server_bytes)
 
-    @property
+    @cached_property
     def max_server_bytes(self) -> int:
         return self.server_memory or default_memory(SERVER_SHARE)
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
-from collections import Counter, deque
-from typing import Any
+from collections import deque
 
-from novikoff.service.client_limits import ConcurrencyLimit, ConnectionLimit
+from novikoff.service.client_limits import ConnectionLimit
 from novikoff.service.house import House
 from novikoff.service.log_limits import LogRateLimit
+from novikoff.service.middleware import BUCKETS, ConcurrencyLimit, RequestMetrics
+from novikoff.service.protocol import Latency, ServerStatus
 
-BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
-LATEST = 1_000  # requests of a kind whose times are kept for percentiles
 WATCHED = ("predict", "learn")
 HELP = {
     "requests_total": "Requests by route and status.",
@@ -41,10 +39,7 @@ HELP = {
 class Metrics:
     def __init__(self) -> None:
         self.began = time.monotonic()
-        self.requests: Counter[tuple[str, int]] = Counter()
-        self.buckets: dict[str, list[int]] = {}
-        self.seconds: Counter[str] = Counter()
-        self.latest: dict[str, deque[float]] = {name: deque(maxlen=LATEST) for name in WATCHED}
+        self.http = RequestMetrics(WATCHED)
         self.predicted = 0
         self._before = (time.monotonic(), 0, 0)
         self._limits: tuple[LogRateLimit, ConcurrencyLimit, ConnectionLimit] | None = None
@@ -53,44 +48,35 @@ class Metrics:
         """Show what these have refused."""
         self._limits = log, requests, connections
 
-    def observe(self, route: str, status: int, seconds: float) -> None:
-        """One request."""
-        self.requests[route, status] += 1
-        self.seconds[route] += seconds  # type: ignore[assignment]
-        counts = self.buckets.get(route)
-        if counts is None:
-            counts = self.buckets[route] = [0] * (len(BUCKETS) + 1)
-        counts[bisect_left(BUCKETS, seconds)] += 1
-        if route in self.latest:
-            self.latest[route].append(seconds)
-
-    def server(self, house: House) -> dict[str, Any]:
+    def server(self, house: House) -> ServerStatus:
         """For people: rates since this was last asked, times of the latest requests."""
         now, learned = time.monotonic(), sum(served.ledger.examples for served in house.models.values())
         then, learned_before, predicted_before = self._before
         self._before = now, learned, self.predicted
         span = max(now - then, 1e-9)
-        return {
-            "learned_per_second": max(learned - learned_before, 0) / span,
-            "predicted_per_second": (self.predicted - predicted_before) / span,
-            **{f"{name}_ms": _percentiles(self.latest[name]) for name in WATCHED},
-            "uptime": now - self.began,
-            "journal_bytes": house.journal_bytes(),
-            "disk_full": house.disk_is_full,
-        }
+        predict, learn = (_latency(self.http.latest[name]) for name in WATCHED)
+        return ServerStatus(
+            learned_per_second=max(learned - learned_before, 0) / span,
+            predicted_per_second=(self.predicted - predicted_before) / span,
+            predict_ms=predict,
+            learn_ms=learn,
+            uptime=now - self.began,
+            journal_bytes=house.journal_bytes(),
+            disk_full=house.disk_is_full,
+        )
 
     def text(self, house: House) -> str:
         """Return all numbers in the text format of Prometheus, version 0.0.4."""
         lines = _head("requests_total", "counter")
-        for (route, status), count in sorted(self.requests.items()):
+        for (route, status), count in sorted(self.http.requests.items()):
             lines.append(f'novikoff_requests_total{{route="{route}",status="{status}"}} {count}')
         lines += _head("request_seconds", "histogram")
-        for route, counts in sorted(self.buckets.items()):
+        for route, counts in sorted(self.http.buckets.items()):
             total = 0
             for most, count in zip((*map(str, BUCKETS), "+Inf"), counts, strict=True):
                 total += count
                 lines.append(f'novikoff_request_seconds_bucket{{route="{route}",le="{most}"}} {total}')
-            lines.append(f'novikoff_request_seconds_sum{{route="{route}"}} {self.seconds[route]:.9g}')
+            lines.append(f'novikoff_request_seconds_sum{{route="{route}"}} {self.http.seconds[route]:.9g}')
             lines.append(f'novikoff_request_seconds_count{{route="{route}"}} {total}')
         for name, kind, values in _of_models(house):
             lines += _head(name, kind)
@@ -141,8 +127,8 @@ def _escape(value: str) -> str:
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
-def _percentiles(latest: deque[float]) -> dict[str, float | None]:
+def _latency(latest: deque[float]) -> Latency:
     ordered = sorted(latest)
     if not ordered:
-        return {"p50": None, "p99": None}
-    return {f"p{p}": 1000 * ordered[min(len(ordered) - 1, len(ordered) * p // 100)] for p in (50, 99)}
+        return Latency()
+    return Latency(*(1000 * ordered[min(len(ordered) - 1, len(ordered) * p // 100)] for p in (50, 99)))

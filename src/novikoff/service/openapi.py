@@ -25,13 +25,9 @@ MAY = {
 }
 ONE_OF = {"Prediction": ("features", "examples"), "Lesson": ("features", "id")}
 """Bodies with exactly one of these fields, which their types can't say."""
-PLAIN: dict[str, Document] = {
-    JSON: {"type": "object"},
-    NDJSON: {"type": "string", "description": "One JSON object a line."},
-    FILE: {"type": "string", "format": "binary"},
-    TEXT: {"type": "string"},
-    EVENTS: {"type": "string", "description": "Server-sent events; the data of each is a JSON object."},
-}
+PLAIN: dict[str, Document] = {FILE: {"type": "string", "format": "binary"}, TEXT: {"type": "string"}}
+PARTS = {NDJSON: "One JSON object a line.", EVENTS: "Server-sent events; the data of each is a JSON object."}
+"""Media types whose bodies have many JSON objects."""
 KEY: Document = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -103,10 +99,7 @@ def _operation(route: Operation) -> Document:
             **{str(status): _problem(status) for status in sorted(statuses)},
         },
     }
-    parameters: list[Document] = [
-        {"name": query.name, "in": "query", "description": query.sentence, "schema": query.schema}
-        for query in route.queries
-    ]
+    parameters = [] if route.query is None else _query_parameters(route.query)
     if "{name}" in route.path:
         schema = {"type": "string", "pattern": protocol.NAME}
         named = {"name": "name", "in": "path", "required": True, "description": "Of the model.", "schema": schema}
@@ -119,6 +112,15 @@ def _operation(route: Operation) -> Document:
         content = {media: {"schema": _reference(kind, media)} for media, kind in route.takes.items()}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
+
+
+def _query_parameters(query: Any) -> list[Document]:
+    """Return the fields of a query's struct. None is required: those without a default are for model files only."""
+    properties = msgspec.json.schema_components([query])[1][query.__name__]["properties"]
+    return [
+        {"name": name, "in": "query", "description": schema.pop("description"), "schema": schema}
+        for name, schema in properties.items()
+    ]
 
 
 def _problem(status: int) -> Document:
@@ -142,7 +144,10 @@ def _reference(kind: Any, media: str) -> Document:
     if kind is None:
         return PLAIN[media]
     references = [{"$ref": f"#/components/schemas/{one.__name__}"} for one in _kinds(kind)]
-    return references[0] if len(references) == 1 else {"anyOf": references}
+    schema = references[0] if len(references) == 1 else {"anyOf": references}
+    if media in PARTS:
+        return {"type": "string", "description": PARTS[media], "contentMediaType": JSON, "contentSchema": schema}
+    return schema
 
 
 def _schemas(routes: Iterable[Operation]) -> Document:

@@ -14,10 +14,11 @@ from novikoff.errors import InputError
 from novikoff.memory_limit import Growth
 from novikoff.service import checkpoint, clock
 from novikoff.service.house import House
-from novikoff.service.journal import FILE, Journal, Key, entries
+from novikoff.service.journal import FILE, Key, entries
 from novikoff.service.lessons import Refused
 from novikoff.service.limits import SLACK, Limits
 from novikoff.service.pending import Answer
+from novikoff.service.recovery import open_journal
 from novikoff.service.served import CHALLENGER, CHAMPION, Past, Served, made
 from novikoff.wrap.default_learner import DEFAULT
 
@@ -46,7 +47,7 @@ class Row(NamedTuple):
 def opened(folder: Path, limits: Limits) -> House:
     """All models as they were acknowledged; InputError with what to do where that can't be had."""
     prepare(folder)
-    house = House(folder, limits, Journal(folder))
+    house = House(folder, limits, open_journal(folder))
     if limits.retain_days:
         house.journal.retain_by_age(clock.now())
     house.said += [f"{text}: it was cut off." for text in house.journal.cut]

@@ -4,8 +4,10 @@ that point to this machine; they can't make it lie in Host, Origin and Sec-Fetch
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 
 
+@lru_cache(maxsize=1000)
 def is_loopback(host: bytes) -> bool:
     """Whether a Host header means this machine.
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from novikoff.service import clock
-from novikoff.service.client_limits import CURRENT_CLIENT
+from novikoff.service.attribution import CURRENT_CLIENT
 from novikoff.service.limits import Limits
 from novikoff.service.protocol import Pending
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from novikoff.service import clock
-from novikoff.service.errors import error_from
+from novikoff.service.errors import problem_details, refusal_for
 from novikoff.service.house import House
 from novikoff.service.lessons import Refused, check_features, decoded
 from novikoff.service.metrics import Metrics
@@ -58,7 +58,7 @@ class Predicting:
                 async for answer in answers:
                     yield answer
             except Refused as problem:
-                yield error_from(problem).body() + b"\n"
+                yield problem_details(refusal_for(problem)) + b"\n"
 
         return all_answers()
 

@@ -3,8 +3,9 @@ what the theorems allow is measured on it."""
 
 from __future__ import annotations
 
+import asyncio
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,10 +15,12 @@ from novikoff.auto import TWO_CLASS_EXAMPLES
 from novikoff.certificates.certificate import Certificate, make
 from novikoff.certificates.source import Arrays
 from novikoff.errors import SPARSE, NovikoffError, needed
+from novikoff.learners import name_of
 from novikoff.service.attribution import was_erased_after
 from novikoff.service.journal import entries, reader
 from novikoff.service.lessons import RAW, Refused
 from novikoff.service.limits import Limits
+from novikoff.service.protocol import BoundSummary, CertificateDocument, CertificateState
 from novikoff.service.served import Served, made
 
 MOST_TERMS = 20_000_000
@@ -45,8 +48,7 @@ def claim_of(served: Served, learner: str) -> Claim:
             f"{served.name!r} can't be certified here: {UPLOADED}.",
             "not-shown",
         )
-    if not served.has_learned:
-        raise Refused(f"{served.name!r} has learned nothing yet.", "nothing-learned", 409)
+    served.check_learned()
     if TWO_CLASS_EXAMPLES in served.learner._state.more:
         raise Refused(
             f"{served.name!r} can't be certified: a third class arrived after it had learned two, and a certificate"
@@ -70,15 +72,51 @@ def certified(folder: Path, claim: Claim, limits: Limits) -> dict[str, Any]:
     return certificate.document
 
 
-def state_of(document: dict[str, Any], examples: int) -> dict[str, Any]:
-    """Return what a certificate says in short: on how many examples, and its bound, or why it has none."""
+def state_of(document: dict[str, Any], examples: int) -> CertificateState:
+    """Return what a certificate says in short."""
     certificate = Certificate(document)
     best = certificate.headline
     if best is None:
         why = "no theorem gives a number for this run" if certificate.bounds else "there is no theorem for this learner"
-        return {"examples": examples, "bound": None, "why": f"certified; {why}"}
-    kept = ("allowed", "counts", "any_order", "statement")
-    return {"examples": examples, "bound": {name: best[name] for name in kept}, "why": None}
+        return CertificateState(examples, None, f"certified; {why}")
+    bound = BoundSummary(best["allowed"], best["counts"], best["any_order"], best["statement"])
+    return CertificateState(examples, bound, None)
+
+
+class Certifier:
+    """The certificates of a server's models; each is made again when its model has learned more."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        self.folder, self.limits = folder, limits
+        self.states: dict[str, CertificateState] = {}
+        """By the names of models."""
+        self._known: dict[str, tuple[Served, int, CertificateDocument]] = {}
+        self._busy = asyncio.Lock()
+
+    async def certify(self, served: Served, is_served: Callable[[Served], bool]) -> CertificateDocument:
+        """Return the certificate of a model. `is_served` says whether the model was removed meanwhile."""
+        async with self._busy:  # one at a time: it takes a processor for a while
+            known = self._known.get(served.name)
+            if known is not None and known[0] is served and known[1] == served.version:
+                return known[2]
+            claim, version = claim_of(served, name_of(type(served.learner))), served.version
+            examples = served.ledger.examples
+            try:
+                document = await asyncio.to_thread(certified, self.folder, claim, self.limits)
+            except Refused as problem:
+                if is_served(served):  # an earlier bound stays true
+                    self.states.setdefault(served.name, CertificateState(examples, None, str(problem)))
+                raise
+            certificate = CertificateDocument(**document)
+            if is_served(served):
+                self._known[served.name] = served, version, certificate
+                self.states[served.name] = state_of(document, examples)
+            return certificate
+
+    def forget(self, name: str) -> None:
+        """Forget the certificate of a model that was removed."""
+        self._known.pop(name, None)
+        self.states.pop(name, None)
 
 
 def arrays(folder: Path, claim: Claim, limits: Limits) -> tuple[Any, list[Any]]:

@@ -1,8 +1,8 @@
-"""What is said on the line: the bodies of requests and answers."""
+"""The API's data: queries, bodies of requests and bodies of responses. The OpenAPI document is generated from them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -20,7 +20,31 @@ class Request(Struct, forbid_unknown_fields=True):
     """A body; a field that is not known is a mistake, not to be passed over."""
 
 
-# --- What is asked ---
+# --- Queries ---
+
+
+class PredictQuery(Struct):
+    keep: Annotated[bool, Meta(description="Whether predictions wait for their labels (of streams).")] = True
+
+
+class LearnQuery(Struct):
+    bad_lines: Annotated[Literal["error", "skip"], Meta(description="What to do about lines that are not right.")] = (
+        "error"
+    )
+
+
+class InspectQuery(Struct):
+    top: Annotated[int, Meta(ge=0, le=10_000, description="How many features.")] = 20
+
+
+class UploadQuery(Struct):
+    name: Annotated[str, Meta(pattern=NAME, description="Of the model, where a file is sent.")]
+    challenges: Annotated[str, Meta(pattern=NAME, description="Its champion, where a file is sent.")] | UnsetType = (
+        UNSET
+    )
+
+
+# --- Requests ---
 
 
 class Creation(Request):
@@ -78,7 +102,7 @@ class NamedLesson(Request):
     id: str | UnsetType = UNSET
 
 
-# --- What is answered ---
+# --- Responses ---
 
 
 class Problem(Struct):
@@ -177,12 +201,7 @@ class Member(Struct):
     since_joined: Together | None
 
 
-class LedgerPage(Struct):
-    examples: int
-    mistakes: int
-    updates: int
-    progressive_error: float
-    radius: float
+class LedgerPage(Counts):
     pending: Pending
     stream: list[Member]
 
@@ -195,3 +214,139 @@ class Point(Struct):
 
 class History(Struct):
     points: list[Point]
+
+
+class Weight(Struct):
+    feature: str | int
+    """A name, or a column number where columns have no names."""
+    weight: float
+    importance: float | None
+    """|weight| × standard deviation of the feature; null where no sampled example has the feature."""
+    std: float | None
+    speaks_for: str | UnsetType = UNSET
+    """The class, where there are many."""
+
+
+class Inspection(Struct, kw_only=True):
+    """A model and its most important features."""
+
+    learner: str
+    scheme: str | UnsetType = UNSET
+    """How many classes are learned by a learner of two, or an ensemble."""
+    classes: int | UnsetType = UNSET
+    output_hypothesis: dict[str, Any] | UnsetType = UNSET
+    settings: dict[str, Any]
+    labels: list[Any]
+    features: int
+    ledger: Counts | None
+    weights: list[Weight] | None
+    intercept: float | dict[str, float] | None
+    sampled_examples: int | None
+    """The number of examples that standard deviations come from."""
+    hypothesis: str | None
+
+
+class CertifiedBound(Struct, kw_only=True):
+    """A theorem's bound on this run. Without a witness `why` says what is missing."""
+
+    name: str
+    counts: str
+    statement: str
+    made: int
+    any_order: bool
+    allowed: float | UnsetType = UNSET
+    slack: float | UnsetType | None = UNSET
+    verdict: str
+    assumes: str | UnsetType = UNSET
+    witness: str | UnsetType = UNSET
+    numbers: dict[str, float | None] | UnsetType = UNSET
+    why: str | UnsetType = UNSET
+
+
+class CertificateDocument(Struct, kw_only=True):
+    """A certificate as `novikoff verify` reads it."""
+
+    certificate: int
+    """The version of this format."""
+    novikoff: str
+    data: dict[str, Any]
+    learner: str
+    settings: dict[str, Any]
+    passes: int
+    shuffle: dict[str, Any] | UnsetType = UNSET
+    labels: list[Any]
+    precision: str
+    model: str
+    """The SHA-256 digest of the model."""
+    observed: dict[str, float | None]
+    bounds: list[CertifiedBound]
+    target: dict[str, float]
+    new_data: dict[str, Any] | None
+    hypothesis: dict[str, Any] | UnsetType = UNSET
+    witnesses: dict[str, dict[str, Any]]
+
+
+class BoundSummary(Struct):
+    allowed: float
+    counts: str
+    any_order: bool
+    statement: str
+
+
+class CertificateState(Struct):
+    """What the latest certificate of a model says: on how many examples, the bound, or why there is none."""
+
+    examples: int
+    bound: BoundSummary | None
+    why: str | None
+
+
+class RecentExamples(Struct):
+    examples: int
+    mistakes: int
+    progressive_error: float
+
+
+class LiveModel(Struct):
+    name: str
+    role: str
+    learner: str
+    examples: int
+    mistakes: int
+    updates: int
+    progressive_error: float
+    recent: RecentExamples
+    mean_error_bound: float | None
+    """Of the hypotheses used while learning, with 95 % confidence."""
+    uploaded: bool
+    certificate: CertificateState | None
+    pending: int
+    labelled_late: int
+    expired: int
+    refused: int
+    warnings: list[str]
+
+
+class Latency(Struct):
+    """In milliseconds; null before the first request."""
+
+    p50: float | None = None
+    p99: float | None = None
+
+
+class ServerStatus(Struct):
+    learned_per_second: float
+    predicted_per_second: float
+    predict_ms: Latency
+    learn_ms: Latency
+    uptime: float
+    journal_bytes: int
+    disk_full: bool
+
+
+class Snapshot(Struct):
+    """The data of one event: all models and the server at one moment."""
+
+    time: float
+    models: list[LiveModel]
+    server: ServerStatus

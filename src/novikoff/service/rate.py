@@ -1,4 +1,4 @@
-"""How often somebody may come: token buckets, one for each client."""
+"""Rate limits: a token bucket for each client."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Bucket:
 
 
 class Rates:
-    """A bucket for each client, of one second's visits. Who has not come for a second need not be remembered."""
+    """A bucket for each client, of one second's requests. Full buckets are dropped."""
 
     def __init__(self, rate: int) -> None:
         self._rate = rate

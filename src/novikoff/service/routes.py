@@ -28,12 +28,6 @@ PUBLIC = {
 """Paths that need no token, and the route that they are counted as."""
 
 
-class Query(NamedTuple):
-    name: str
-    schema: dict[str, Any]
-    sentence: str
-
-
 class Operation(NamedTuple):
     method: str
     path: str
@@ -42,41 +36,32 @@ class Operation(NamedTuple):
     scope: str
     sentence: str
     takes: dict[str, Any] = {}  # noqa: RUF012 - never changed
-    """Media type → type of the body, None for bytes or lines."""
+    """Media type → type of the body, or of each of its lines; None for a file."""
     gives: dict[str, Any] = {}  # noqa: RUF012 - never changed
-    """Media type → type of the answer, None for bytes, lines or any object."""
+    """Media type → type of the response, or of each of its lines and events; None for a file or plain text."""
     status: int = 200
     problems: tuple[int, ...] = ()
     """Statuses of errors besides 400, 401, 403, 413, 429 and 503, which every route may answer."""
-    queries: tuple[Query, ...] = ()
+    query: type[Any] | None = None
     retried: bool = False
     """Whether an Idempotency-Key has a meaning."""
 
-
-KEEP = Query("keep", {"type": "boolean", "default": True}, "Whether predictions wait for their labels (of streams).")
-BAD_LINES = Query(
-    "bad_lines", {"enum": ["error", "skip"], "default": "error"}, "What to do about lines that are not right."
-)
-TOP = Query("top", {"type": "integer", "minimum": 0, "maximum": 10_000, "default": 20}, "How many features.")
-UPLOADED = (
-    Query("name", {"type": "string", "pattern": protocol.NAME}, "Of the model, where a file is sent."),
-    Query("challenges", {"type": "string", "pattern": protocol.NAME}, "Its champion, where a file is sent."),
-)
 
 # The most frequent come first: Starlette tries them in this order.
 ROUTES = (
     Operation(
         "POST", "/v1/models/{name}/predict", "predict", PREDICT,
         "The label and score of one example or many; what is kept can be labelled later by its id.",
-        {JSON: protocol.Prediction, NDJSON: None},
-        {JSON: protocol.Predicted | protocol.AllPredicted, NDJSON: None},
-        problems=(404, 415, 422), queries=(KEEP,),
+        {JSON: protocol.Prediction, NDJSON: protocol.Example},
+        {JSON: protocol.Predicted | protocol.AllPredicted, NDJSON: protocol.Predicted | protocol.Problem},
+        problems=(404, 415, 422), query=protocol.PredictQuery,
     ),
     Operation(
         "POST", "/v1/models/{name}/learn", "learn", LEARN,
         "Learns examples with their labels, or the late label of a prediction. Answered when it is safe on the disk.",
-        {JSON: protocol.Lesson, NDJSON: None}, {JSON: protocol.Learned, NDJSON: None},
-        problems=(404, 409, 410, 415, 422, 507), queries=(BAD_LINES,), retried=True,
+        {JSON: protocol.Lesson, NDJSON: protocol.Lesson},
+        {JSON: protocol.Learned, NDJSON: protocol.Progress | protocol.Learned | protocol.Problem},
+        problems=(404, 409, 410, 415, 422, 507), query=protocol.LearnQuery, retried=True,
     ),
     Operation(
         "GET", "/v1/models", "models", PREDICT, "All models.", {}, {JSON: protocol.Models},
@@ -84,7 +69,7 @@ ROUTES = (
     Operation(
         "POST", "/v1/models", "create", ADMIN, "Makes a model, or takes a model file that was saved before.",
         {JSON: protocol.Creation, FILE: None}, {JSON: protocol.Model}, 201,
-        problems=(404, 409, 415, 422, 507), queries=UPLOADED,
+        problems=(404, 409, 415, 422, 507), query=protocol.UploadQuery,
     ),
     Operation(
         "GET", "/v1/models/{name}", "model", PREDICT, "One model.", {}, {JSON: protocol.Model}, problems=(404,),
@@ -105,12 +90,14 @@ ROUTES = (
     ),
     Operation(
         "GET", "/v1/models/{name}/certificate", "certificate", PREDICT,
-        "What the theorems allow on the stream so far; bounds the mean error of the hypotheses used.", {}, {JSON: None},
+        "What the theorems allow on the stream so far; bounds the mean error of the hypotheses used.",
+        {}, {JSON: protocol.CertificateDocument},
         problems=(404, 409, 422),
     ),
     Operation(
-        "GET", "/v1/models/{name}/inspect", "inspect", PREDICT, "The features that matter most.", {}, {JSON: None},
-        problems=(404, 409), queries=(TOP,),
+        "GET", "/v1/models/{name}/inspect", "inspect", PREDICT, "The features that matter most.",
+        {}, {JSON: protocol.Inspection},
+        problems=(404, 409), query=protocol.InspectQuery,
     ),
     Operation(
         "GET", "/v1/models/{name}/history", "history", PREDICT, "The curve of mistakes over examples.",
@@ -122,8 +109,9 @@ ROUTES = (
     ),
     Operation(
         "GET", "/v1/models/{name}/examples", "examples", ADMIN,
-        "What was learned, in order, as far as the journal reaches back.", {}, {NDJSON: None}, problems=(404,),
+        "What was learned, in order, as far as the journal reaches back.",
+        {}, {NDJSON: protocol.Lesson}, problems=(404,),
     ),
-    Operation("GET", "/v1/events", "events", PREDICT, "What happens, as it happens.", {}, {EVENTS: None}),
+    Operation("GET", "/v1/events", "events", PREDICT, "What happens, as it happens.", {}, {EVENTS: protocol.Snapshot}),
     Operation("GET", "/metrics", "metrics", PREDICT, "Numbers for Prometheus.", {}, {TEXT: None}),
 )  # fmt: skip

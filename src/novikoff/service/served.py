@@ -19,8 +19,8 @@ from novikoff.learners.learner import Learner
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import format_size
 from novikoff.service.bulk import Bulk
-from novikoff.service.encoding import answer, encoder, note_label
-from novikoff.service.lessons import NAMED, RAW, Decoders, Refused
+from novikoff.service.encoding import answer, as_named, encoder
+from novikoff.service.lessons import NAMED, RAW, Decoders, Refused, note_label
 from novikoff.service.limits import Limits
 from novikoff.service.protocol import Counts, Model
 from novikoff.service.runs import Odd, Run
@@ -90,6 +90,8 @@ class Served:
         """Changes when it learns."""
         self.since_file = 0
         """Examples that its file does not hold."""
+        self._named_state: Any = None
+        """The learner's state in which it is known to take features by name."""
         self.label_order = LabelOrder(warns=False)
         """How often the label has changed since this process serves the model."""
 
@@ -129,6 +131,10 @@ class Served:
         if self.broken is not None:
             raise Refused(self.broken, "broken-model", 503)
 
+    def check_learned(self) -> None:
+        if not self.has_learned:
+            raise Refused(f"{self.name!r} has learned nothing yet.", "nothing-learned", 409)
+
     # --- Predicting ---
 
     def predict(self, features: Any) -> tuple[Any, float]:
@@ -137,7 +143,7 @@ class Served:
         if not self.has_learned:
             return None, 0.0
         try:
-            return answer(self.learner, encoder(self.learner)(features))
+            return answer(self.learner, self._encode(features))
         except NovikoffError as problem:
             raise Refused(str(problem), "not-predicted") from None
 
@@ -196,17 +202,27 @@ class Served:
         lesson = RAW.lesson.decode(line)
         try:
             try:
-                self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
+                self.learner.learn_one(self._encode(lesson.features), lesson.label)
             except TooManyLabels as problem:
                 if not self._takes_third_class(problem):
                     raise
-                self.learner.learn_one(encoder(self.learner)(lesson.features), lesson.label)
+                self.learner.learn_one(self._encode(lesson.features), lesson.label)
         except ModelTooLarge:  # no fault of the example: it stays in the journal
             raise
         except (NovikoffError, Refused) as problem:
             outcome.leave_out(done, getattr(problem, "code", NOT_LEARNED), problem)
         else:
             note_label(self.label_order, self.learner, lesson.label)
+
+    def _encode(self, features: Any) -> Any:
+        """Return features as the learner takes them. Once names were learned, they are taken as they are."""
+        state = self.learner._state
+        if state is not None and state is self._named_state:
+            return features
+        encode = encoder(self.learner)
+        if encode is as_named and state is not None and state.names is not None:
+            self._named_state = state
+        return encode(features)
 
     def _takes_third_class(self, problem: BaseException | None) -> bool:
         """Convert Auto to many classes where a third label has arrived; return whether that was done."""

@@ -25,7 +25,7 @@ from novikoff.service.http_protocol import build_protocol
 from novikoff.service.keeping import Keeping
 from novikoff.service.limits import Limits
 from novikoff.service.log_limits import LogRateLimit
-from novikoff.service.logs import log_request, report_suppressed, write_report
+from novikoff.service.logs import report_suppressed, write_report
 from novikoff.service.metrics import Metrics
 from novikoff.service.middleware import Security
 from novikoff.service.opening import locked, opened, prepare
@@ -94,12 +94,8 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, l
         await house.stop()
         audit.close()
 
-    def observe(route: str, status: int, seconds: float) -> None:
-        numbers.observe(route, status, seconds)
-        log_request(route, status, seconds)
-
     clients = protocol.monitor.clients
-    security = Security(tokens, house.limits, loopback, audit, observe, tls, clients)
+    security = Security(tokens, house.limits, loopback, audit, numbers.http.observe, tls, clients)
     numbers.watch(log_limit, security.clients, clients)
     app = App(house, numbers, security)
     config = uvicorn.Config(
@@ -117,7 +113,7 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, l
         ssl_keyfile=address.key,
     )
     server = uvicorn.Server(config)
-    app.events_of.ended = lambda: server.should_exit or not house.open
+    app.live.ended = lambda: server.should_exit or not house.open
     server.run(sockets=[taken])
 
 

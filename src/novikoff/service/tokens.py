@@ -138,28 +138,29 @@ class Tokens:
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
         self._seen: object = None
-        self._look = 0.0
+        self.next_look = 0.0
+        """When the file is looked at again, by the monotonic clock."""
         self._by_id: dict[str, tuple[Granted, str]] = {}
         self.in_use = False
         """Whether there is a token file. Once there was one, nobody is let in without a token."""
         self.problem: str | None = None
         """Why the file can't be used."""
-        self._refresh()
+        self.refresh()
         if self.problem is not None:
             raise InputError(self.problem)
 
     def __len__(self) -> int:
-        self._refresh()
+        self.refresh()
         return len(self._by_id)
 
     def closed(self) -> bool:
         """Whether tokens are asked for."""
-        self._refresh()
+        self.refresh()
         return self.in_use
 
     def check(self, header: bytes | None) -> Granted | Refused:
         """Who sends this Authorization header."""
-        self._refresh()
+        self.refresh()
         if self.problem is not None:
             return UNREADABLE
         if header is None:
@@ -179,15 +180,16 @@ class Tokens:
 
     def still(self, granted: Granted) -> bool:
         """Whether what was granted when a long stream began is so now."""
-        self._refresh()
+        self.refresh()
         found = self._by_id.get(granted.id)
         return found is not None and self.problem is None and found[0] == granted and granted.expires > _now()
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Read the file again where it has changed, at most once a second."""
         now = time.monotonic()
-        if now < self._look:
+        if now < self.next_look:
             return
-        self._look = now + LOOK_AGAIN
+        self.next_look = now + LOOK_AGAIN
         try:
             status = os.stat(self._path)
             seen = status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
