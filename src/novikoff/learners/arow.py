@@ -62,6 +62,7 @@ class AROW(Weighed):
     """
 
     tabular = "each"
+    learns_columns_sparse_only = True
 
     def __init__(
         self,

@@ -70,6 +70,7 @@ class BinaryAuto(Judged, Weighed):
     shows_weights = True
     tabular = "rivals"
     spare_columns = SCORES
+    learns_columns_sparse_only = True
 
     def __init__(
         self,

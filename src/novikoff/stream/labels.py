@@ -12,10 +12,11 @@ from typing import Any
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._jit import compiled
 from novikoff.errors import InputError, LabelError, TooManyLabels
 
 NEAR = 1 << 16  # labels
-IN_CACHE = 1 << 16  # labels
+ALL_EQUAL, THIRD_LABEL = -1, -2
 UNSEEN, ONE, SEVERAL = "unseen", "one", "several"
 
 
@@ -49,12 +50,11 @@ class Labels:
     @classmethod
     def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int8], Labels]:
         """−1 or +1 for each label of y, and the labels: there are no others."""
-        split = in_two(y)
+        split = split_in_two(y)
         if split is None:
             return cls.sorted(y).signs(y)
-        first, other, is_other = split
-        labels = cls(*sorted([first, other]))
-        return _signs(is_other if other == labels.positive else ~is_other), labels
+        negative, positive, signs = split
+        return signs, cls(negative, positive)
 
     def named(self, classes: Any) -> Labels:
         """These labels after being told that there are just these two classes."""
@@ -178,27 +178,40 @@ def merged_label(label: Any, labels: Labels) -> Any:
 
 def distinct(y: NDArray[Any]) -> list[Any]:
     """The different labels, sorted."""
-    split = in_two(y)
-    return [plain(v) for v in arranged(y)[0]] if split is None else sorted(split[:2])
+    split = split_in_two(y)
+    return [plain(v) for v in arranged(y)[0]] if split is None else list(split[:2])
 
 
-def in_two(y: NDArray[Any]) -> tuple[Any, Any, NDArray[np.bool_]] | None:
-    """The first label, the other one, and where that is, if y is made of two numbers: the usual case, found without
-    sorting."""
-    if y.dtype.kind not in "biuf" or not y.size:
+@compiled
+def write_signs(y: NDArray[Any], signs: NDArray[np.int8]) -> int:
+    """Write −1 for the smaller and +1 for the larger label; return the index of the first label that differs from y[0].
+
+    Returns ALL_EQUAL where no label differs, and THIRD_LABEL where there are more than two.
+    """
+    first, k = y[0], 1
+    while k < len(y) and y[k] == first:
+        k += 1
+    if k == len(y):
+        return ALL_EQUAL
+    other = y[k]
+    sign, has_third = 1 if other > first else -1, False
+    for i in range(len(y)):  # the compiler vectorises this loop
+        signs[i] = -sign if y[i] == first else sign
+        has_third |= (y[i] != first) & (y[i] != other)
+    return THIRD_LABEL if has_third else k
+
+
+def split_in_two(y: NDArray[Any]) -> tuple[Any, Any, NDArray[np.int8]] | None:
+    """Return the smaller label, the larger one, and −1 or +1 for each label of y; None unless y has two numbers.
+
+    This is the usual case, found without sorting.
+    """
+    if y.dtype.kind not in "biuf" or y.dtype == np.uint64 or y.dtype.itemsize > 8 or not y.size:
         return None
-    is_other = buffers.zeros(y.size, "bool")
-    first = other = y[0]
-    for start in range(0, y.size, IN_CACHE):  # parts are compared twice while they are in the cache
-        part, differs = y[start : start + IN_CACHE], is_other[start : start + IN_CACHE]
-        np.not_equal(part, first, out=differs)
-        if other == first:
-            other = part[np.argmax(differs)]
-        if other != first and np.count_nonzero(differs) != np.count_nonzero(part == other):
-            return None
-    if other == first:
-        return None
-    return plain(first), plain(other), is_other
+    codes = np.ascontiguousarray(y, dtype=np.float64 if y.dtype.kind == "f" else np.int64)
+    signs = np.empty(y.size, np.int8)
+    k = write_signs(codes, signs)
+    return None if k < 0 else (*sorted((plain(y[0]), plain(y[k]))), signs)
 
 
 def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
