@@ -53,14 +53,31 @@ def each(rows: Rows, features: int, take: Take, *, known: bool = False, sparse_o
 
 
 def _each_block(rows: Dense, features: int, take: Take) -> int:
-    """Convert dense rows to sparse ones, a block at a time, and have them taken; return how many were."""
-    done, count = 0, how_many(rows)
+    """Convert dense rows to sparse ones, a block at a time, and have them taken; return how many were.
+
+    Values of a block without zeros are not copied, and all such blocks share their indices.
+    """
+    done, count, width = 0, how_many(rows), rows.width
+    full = _full_rows(0, width)
     while done < count:
         stop = block_end(rows, done, BLOCK)
-        done += take(tidied(rows, done, stop, features), done, True)
+        values = rows.values[done * width : stop * width]
+        if (values != 0.0).all():
+            if len(full.indices) < len(values):
+                full = _full_rows(stop - done, width)
+            block = Sparse(full.starts[: stop - done + 1], full.indices[: len(values)], values)
+        else:
+            block = tidied(rows, done, stop, features)
+        done += take(block, done, True)
         if done < stop:
             return done
     return done
+
+
+def _full_rows(count: int, width: int) -> Sparse:
+    """Return the starts and indices of rows that have a value in every column."""
+    indices = np.tile(np.arange(width, dtype=np.uint32), count)
+    return Sparse(np.arange(0, count * width + 1, width), indices, np.zeros(0))
 
 
 def sparse_parts(rows: Rows, features: int) -> list[tuple[Rows, int]]:
