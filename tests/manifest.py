@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from novikoff._compiled.manifest import MANIFEST, Kernel, read
-from novikoff._jit import is_ours
+from novikoff._jit import is_ours, shared_functions
 
 
 def called(path: Path) -> set[Kernel]:
@@ -18,12 +19,19 @@ def called(path: Path) -> set[Kernel]:
     return {kernel for kernel in kernels if is_ours(*kernel)}
 
 
+def is_shared(kernel: Kernel) -> bool:
+    import_module(kernel.module)
+    return kernel.name in shared_functions
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("called", type=Path)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    found, listed = called(options.called), set(read())
+    listed = set(read())
+    # Functions that kernels share are called by kernels alone.
+    found = called(options.called) | {kernel for kernel in listed if is_shared(kernel)}
     if options.write:
         MANIFEST.write_text("".join(f"{k.name} {k.signature}\n" for k in sorted(found)))
         return 0

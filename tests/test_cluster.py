@@ -23,6 +23,7 @@ from novikoff import (
     AllVsAll,
     Auto,
     BalancedWinnow,
+    DefaultLearnerWarning,
     InputError,
     KernelPerceptron,
     Kesler,
@@ -54,6 +55,8 @@ from tests.learners import ALL, fresh, suited
 from tests.schemes import examples
 from tests.streams import real
 
+# Most tests leave the choice of the learner to the default, which is not their subject.
+pytestmark = pytest.mark.filterwarnings("ignore::novikoff.DefaultLearnerWarning")
 ALONE = ("auto", "voted", "elimination", "halving", "rectangle", "kernel")
 MIXABLE = [name for name in ALL if not name.startswith(ALONE)]
 
@@ -61,6 +64,15 @@ MIXABLE = [name for name in ALL if not name.startswith(ALONE)]
 def parts(X: Any, y: Any, shards: int) -> list[tuple[Any, Any]]:
     cuts = np.linspace(0, len(y), shards + 1).astype(int)
     return [(X[a:b], y[a:b]) for a, b in pairwise(cuts)]
+
+
+@pytest.mark.filterwarnings("error::novikoff.DefaultLearnerWarning")
+def test_a_warning_names_the_learner_that_replaces_the_default() -> None:
+    data = [([[1.0], [2.0]], [0, 1])]
+    for default in (DistributedLearner(rounds=1), DistributedLearner(OneVsAll(), rounds=1)):
+        with pytest.warns(DefaultLearnerWarning, match="AROW is used, because Auto, the default elsewhere"):
+            default.fit(data)
+    DistributedLearner(AROW(), rounds=1).fit(data)
 
 
 # --- One shard is the learner itself ---

@@ -157,6 +157,19 @@ def test_every_tile_of_a_report_says_which_run_or_model_it_is_about(name: str) -
     assert ("not about the saved model" in text) == (promised is None or promised["bound"] is None)
 
 
+@pytest.mark.parametrize("name", REPORTS)
+def test_examples_on_the_wrong_side_are_those_that_the_saved_model_errs_on(name: str) -> None:
+    model, data, passes = REPORTS[name]
+    X, y = data()
+    if name == "auto":  # the sides are swapped at the end: the vote then differs from the weights
+        model, (X, y) = BinaryAuto(shuffle=False), two_classes(3_000)
+        y[-300:] = np.where(y[-300:] == "left", "right", "left")
+    found, learned = reported(model, X, y, passes=passes)
+    wrong, shown = int((learned.predict(X) != y).sum()), found.learned_margins
+    assert ("What was learned puts" in page(found)) == (shown is not None)
+    assert shown is None or shown.wrong <= wrong <= shown.wrong + shown.zero
+
+
 def test_a_first_pass_is_reported_apart_from_later_ones() -> None:
     X, y = two_classes()
     once, _ = reported(Perceptron(), X, y)

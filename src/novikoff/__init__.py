@@ -61,6 +61,7 @@ _HOME = {
     "ServiceError": "errors",
     "SortedLabelsWarning": "errors",
     "UnknownColumnsWarning": "errors",
+    "DefaultLearnerWarning": "errors",
     "DoubtfulColumnsWarning": "errors",
 }
 _MODULES = ("theory", "kernels")
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from novikoff.certificates.separability import separable as separable
     from novikoff.certificates.verify import verify as verify
     from novikoff.client import Client as Client
+    from novikoff.errors import DefaultLearnerWarning as DefaultLearnerWarning
     from novikoff.errors import DoubtfulColumnsWarning as DoubtfulColumnsWarning
     from novikoff.errors import InputError as InputError
     from novikoff.errors import LabelError as LabelError

@@ -63,6 +63,10 @@ functions: dict[str, Compiled[Any, Any]] = {}
 """All compiled functions of the modules that are imported, by name."""
 
 
+shared_functions: set[str] = set()
+"""The names of those that the library has once."""
+
+
 class Compiled(Generic[P, R]):
     """A function with compiled code for each combination of argument types."""
 
@@ -206,6 +210,19 @@ def compiled_reader(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
 def compiled_brief_reader(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
     """Mark a function that is both short and a reader."""
     return Plain(function) if DISABLED else Compiled(function, reader=True, nogil=False)
+
+
+def compiled_shared(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+    """Mark a function that the library has once: kernels call it, where they would have copies of others.
+
+    For large code that does not depend on the types that kernels differ in. The manifest lists it with its one
+    signature.
+    """
+    if DISABLED:
+        return Plain(function)
+    made = Compiled(function, forceinline=False)
+    shared_functions.add(made.name)
+    return made
 
 
 def compiled_apart(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:

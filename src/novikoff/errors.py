@@ -156,6 +156,10 @@ class SortedLabelsWarning(UserWarning):
     """
 
 
+class DefaultLearnerWarning(UserWarning):
+    """No learner was given, and Auto, the default, can't be used here: the message names the one that is."""
+
+
 class DoubtfulColumnsWarning(UserWarning):
     """A column of a data frame may not be what it is taken for."""
 

@@ -17,14 +17,20 @@ from novikoff.cluster.rounds import Plan, Turn, marks, run
 from novikoff.cluster.shards import File, ways_of
 from novikoff.cluster.suited import prepared
 from novikoff.cluster.weights import MIXINGS
-from novikoff.errors import SortedLabelsWarning, levels_to_user, not_fitted
+from novikoff.errors import DefaultLearnerWarning, SortedLabelsWarning, levels_to_user, not_fitted
 from novikoff.learners import name_of
 from novikoff.learners.arow import AROW
 from novikoff.learners.estimator import Estimator, one_of
 from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.options import Options
+from novikoff.wrap.many import Many
 
 __all__ = ["DistributedLearner"]
+
+DEFAULT_REPLACED = (
+    "No learner was given: AROW is used, because Auto, the default elsewhere, can't be mixed across shards."
+    " Name a learner, such as DistributedLearner(AROW()), to choose."
+)
 
 
 @final
@@ -93,10 +99,13 @@ class DistributedLearner(Estimator):
         frame with y, whose blocks of rows are the shards; a bag of batches (X, y), whose parts are; or a list of
         batches, as they are or delayed. `classes` names all labels beforehand, which spares a look at every file where
         there are more than two. `positive` learns one label against all others. `onlooker` sees the end of each round.
-        SortedLabelsWarning, also kept in `warnings_`, is issued if shards look sorted by label.
+        SortedLabelsWarning, also kept in `warnings_`, is issued if shards look sorted by label, and
+        DefaultLearnerWarning if no learner was given.
         """
         one_of(tuple(MIXINGS), mixing=self.mixing)
         self.learner_ = self._learner_used()
+        if self.learner is None or (isinstance(self.learner, Many) and self.learner.learner is None):
+            warnings.warn(DEFAULT_REPLACED, DefaultLearnerWarning, stacklevel=levels_to_user())
         model = prepared(self.learner_, self.rounds)
         given = shards_of(data, y, options, positive)
         plan = Plan(model, int(self.rounds), self.mixing, positive, classes)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
+from novikoff._jit import compiled, compiled_shared
 from novikoff.parts.blame import first_with, highest_of
 from novikoff.parts.resampled import weigh_members
 from novikoff.parts.rules import loss
@@ -145,6 +145,12 @@ def is_wrong(scheme: Scheme, wants: Wants, i: int, rule: Any, known: int, unmet:
     """Whether the example was not predicted as it is labelled."""
     if scheme.kind == EACH or scheme.kind == RIVALS:  # noqa: PLR1714 - compiled as it stands
         return beaten(room.scores, known, wants.classes[i])
+    return is_wrong_other(scheme, wants, i, rule, known, unmet, room)
+
+
+@compiled_shared
+def is_wrong_other(scheme: Scheme, wants: Wants, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
+    """Return what `is_wrong` does, for the schemes that are used less."""
     if scheme.kind == RANKED or scheme.kind == RELEVANT:  # noqa: PLR1714
         return unmet > 0
     if scheme.kind == CHOSEN:

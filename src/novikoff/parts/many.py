@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
+from novikoff._jit import compiled, compiled_shared
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
 from novikoff.parts.columns import Push, score_all, update_columns
 from novikoff.parts.deciding import is_wrong
@@ -19,7 +19,6 @@ from novikoff.parts.rules import loss, mistake_margin
 from novikoff.parts.schemes import (
     BAGGED,
     BOOSTED,
-    CODE,
     EACH,
     RELEVANT,
     Room,
@@ -43,12 +42,10 @@ def note_columns(
     scheme: Scheme, wants: Wants, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
 ) -> float:
     """Counts for each column that it has seen example i; returns the loss."""
-    if scheme.kind <= CODE:
-        return note_reduced(scheme, wants, i, rule, weight, known, room, tally)
-    if scheme.kind == RELEVANT:
-        return note_labels(scheme, wants, i, rule, weight, known, room, tally)
-    if scheme.kind == BAGGED or scheme.kind == BOOSTED:  # noqa: PLR1714 - compiled as it stands
-        return note_members(scheme, wants, i, rule, weight, known, room, tally)
+    if scheme.kind == EACH:
+        return note_each(scheme, wants.classes[i], rule, weight, known, room, tally)
+    if not together(scheme):
+        return note_other(scheme, wants, i, rule, weight, known, room, tally)
     t = tally.times[0] + 1
     for c in range(max(1, columns_for(scheme, known))):  # time goes on even where there is no column yet
         tally.times[c] = t
@@ -56,16 +53,40 @@ def note_columns(
 
 
 @compiled
+def note_each(scheme: Scheme, y: int, rule: Any, weight: float, known: int, room: Room, tally: Tally) -> float:
+    """Count as `note_columns` does, for one class against the rest."""
+    total = 0.0
+    if math.isnan(mistake_margin(rule)):
+        for c in range(known):
+            s, side = room.scores[c], 1.0 if c == y else -1.0
+            tally.times[c] += 1
+            tally.mistakes[c] += misses(scheme, s, side)
+            total += weight * loss(rule, s, side)
+        return total
+    for c in range(known):  # a loss without a value
+        s, side = room.scores[c], 1.0 if c == y else -1.0
+        tally.times[c] += 1
+        tally.mistakes[c] += (side * s < 0.0) | ((s == 0.0) & (side * scheme.tie < 0.0))
+    return total
+
+
+@compiled_shared
+def note_other(
+    scheme: Scheme, wants: Wants, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
+) -> float:
+    """Count as `note_columns` does, for the reductions and ensembles that are used less."""
+    if scheme.kind == RELEVANT:
+        return note_labels(scheme, wants, i, rule, weight, known, room, tally)
+    if scheme.kind == BAGGED or scheme.kind == BOOSTED:  # noqa: PLR1714 - compiled as it stands
+        return note_members(scheme, wants, i, rule, weight, known, room, tally)
+    return note_reduced(scheme, wants, i, rule, weight, known, room, tally)
+
+
+@compiled
 def note_reduced(
     scheme: Scheme, wants: Wants, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
 ) -> float:
     total = 0.0
-    if scheme.kind == EACH and not math.isnan(mistake_margin(rule)):  # a loss without a value
-        for c in range(known):
-            s, side = room.scores[c], 1.0 if c == wants.classes[i] else -1.0
-            tally.times[c] += 1
-            tally.mistakes[c] += (side * s < 0.0) | ((s == 0.0) & (side * scheme.tie < 0.0))
-        return 0.0
     for c in range(columns_for(scheme, known)):
         side, s = aim(scheme, wants.classes[i], c), room.scores[c]
         if side != 0.0:

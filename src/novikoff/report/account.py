@@ -13,6 +13,7 @@ from novikoff.certificates.certificate import Certificate
 from novikoff.certificates.histogram import Histogram, histograms
 from novikoff.certificates.source import Source
 from novikoff.certificates.spaces import space_of
+from novikoff.learners.judged import Judged
 from novikoff.learners.learner import Learner
 from novikoff.report import curves
 from novikoff.report.curves import Errors, Mistakes
@@ -107,19 +108,23 @@ def _witness(certificate: Certificate) -> str | None:
 def _margins(
     certificate: Certificate, chosen: str | None, model: Learner, source: Source
 ) -> tuple[Histogram | None, Histogram | None]:
-    """Of the witness, and of what was learned; None where there is none."""
+    """Return the margins of the witness and of the learned weights; None where there are none.
+
+    A model that predicts by a vote, such as Auto, may have weights, but it errs on other examples than they do.
+    """
     state = model._fitted()
+    votes = isinstance(getattr(model, "inner", model), Judged)
     nothing: NDArray[np.floating] = np.zeros(1)
     witness = nothing if chosen is None else certificate.witness(chosen)
     space = space_of(model)
     if model.outcomes == "kernel":  # neither is a vector of weights
         return None, None
     if space is not None:
-        learned = np.vstack([model.intercept_, model.coef_.T])
+        learned = nothing if votes else np.vstack([model.intercept_, model.coef_.T])
         seen, own = space.histograms([witness, learned], lambda: source.told(model))
         return seen, own
     try:
-        learned = np.concatenate([model.intercept_, model.coef_[0]])
+        learned = nothing if votes else np.concatenate([model.intercept_, model.coef_[0]])
     except AttributeError:
         learned = nothing
     if not (witness.any() or learned.any()):
