@@ -12,7 +12,7 @@ from typing import Any
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._jit import compiled
+from novikoff._jit import compiled_reader
 from novikoff.errors import InputError, LabelError, TooManyLabels
 
 NEAR = 1 << 16  # labels
@@ -182,7 +182,7 @@ def distinct(y: NDArray[Any]) -> list[Any]:
     return [plain(v) for v in arranged(y)[0]] if split is None else list(split[:2])
 
 
-@compiled
+@compiled_reader
 def write_signs(y: NDArray[Any], signs: NDArray[np.int8]) -> int:
     """Write −1 for the smaller and +1 for the larger label; return the index of the first label that differs from y[0].
 
