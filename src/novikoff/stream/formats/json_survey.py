@@ -13,11 +13,9 @@ from typing import Any
 
 from novikoff.errors import InputError
 from novikoff.stream.column_names import listed
-from novikoff.stream.formats.class_count import doubt_about_classes
 from novikoff.stream.formats.column_survey import (
     LEAST_LOOKED_AT,
     LOOKED_AT,
-    MOST_CELLS,
     Column,
     spelled,
     suggested_label,
@@ -25,6 +23,8 @@ from novikoff.stream.formats.column_survey import (
 )
 from novikoff.stream.formats.survey import is_label_name
 
+MOST_VALUES = 4_000
+"""Of all fields at the top together, in the lines that are looked at."""
 MOST_NAMES_IN_DICTIONARY = 500
 """Different features in the lines that are looked at, besides those of the first, up to which they get a dictionary."""
 FIELDS_LISTED = 30
@@ -70,7 +70,6 @@ class LabelField:
 
     def __init__(self, path: str, values: list[Any]) -> None:
         self.path = path
-        self.lines = sum(value is not None for value in values)
         sets = [value if isinstance(value, list) else [value] for value in values]
         self.members = [label for labels in sets for label in labels if isinstance(label, str | int | float)]
         self.column = Column(path, tuple(b"" if isinstance(value, list) else _cell(value) for value in values))
@@ -82,23 +81,18 @@ class LabelField:
         return len({isinstance(label, str) for label in self.members}) > 1
 
     def doubts(self) -> list[str]:
-        """Return what is doubtful about the labels."""
-        distinct = list(dict.fromkeys(spelled(_cell(label)) for label in self.members))
-        many = doubt_about_classes(distinct, self.lines, self.path)
-        found = [] if many is None else [many]
-        if self.is_mixed:
-            odd = next(label for label in self.members if isinstance(label, str))
-            found.append(
-                f"the label {self.path!r} has numbers and texts, such as {spelled(_cell(odd))}: all are read as texts."
-            )
-        return found
+        """Return what is doubtful about the labels; `Reading.describe` counts them."""
+        if not self.is_mixed:
+            return []
+        odd = next(label for label in self.members if isinstance(label, str))
+        return [f"the label {self.path!r} has numbers and texts, such as {spelled(_cell(odd))}: all are read as texts."]
 
 
 def survey_of(head: bytes) -> JsonSurvey:
     """Look at the first lines; those that are not objects are left out, and reported when they are read."""
     lines = [line for line in head.split(b"\n") if line.strip()]
     first = next((one for one in map(_object, lines) if one is not None), {})
-    most = max(LEAST_LOOKED_AT, min(LOOKED_AT, MOST_CELLS // max(1, len(first))))
+    most = max(LEAST_LOOKED_AT, min(LOOKED_AT, MOST_VALUES // max(1, len(first))))
     some = [_object(line) for line in lines[:: max(1, len(lines) // most)][:most]]
     found = JsonSurvey([one for one in some if one is not None] or [first])
     values: dict[str, list[Any]] = {}
@@ -131,17 +125,21 @@ def usual_label(survey: JsonSurvey, title: str) -> str:
 
 def has_few_names(survey: JsonSurvey, is_left_out: Callable[[str], bool], categorical: tuple[str, ...]) -> bool:
     """Whether the first objects make few features besides those of the first one, and no field has sentences."""
-    if any(column.has_strings and column.is_text and not is_left_out(column.name) for column in survey.fields):
+    first = survey.objects[0]
+    columns = [column for column in survey.fields if not is_left_out(column.name)]
+    if any(column.has_strings and column.is_text for column in columns):
         return False
+    categories = [column for column in columns if column.has_strings or column.name in categorical]
+    count = sum(len(column.distinct) for column in categories) + sum(column.name not in first for column in columns)
+    nested = [name for name in survey.nested if not is_left_out(name)]
     known: set[str] = set()
-    most = 0
-    for k, one in enumerate(survey.objects):
-        for name, value in one.items():
-            if not is_left_out(name):
-                known.update(_names(value, name, name, categorical))
-        if k == 0:
-            most = len(known) + MOST_NAMES_IN_DICTIONARY
-        if len(known) > most:
+    for one in survey.objects:
+        for name in nested:
+            if name in one:
+                known.update(_names(one[name], name, name, categorical))
+        if one is first:
+            count -= len(known)
+        if count + len(known) > MOST_NAMES_IN_DICTIONARY:
             return False
     return True
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
@@ -75,6 +75,8 @@ class Opened:
 
 @dataclass(frozen=True)
 class Table(Format):
+    counts_classes: ClassVar[bool] = True
+
     names: tuple[str, ...]
     """Of all columns, in the order of the first file."""
     numeric: tuple[bool, ...]
