@@ -267,7 +267,7 @@ class Reading:
         from novikoff.stream import cache
 
         if settled.bits_used == 0 and self.options.bits is None:
-            note = "--cache is not used: the categories of this table have names, not slots; --bits 18 hashes them"
+            note = "--cache is not used: the features of this file have names, not slots; --bits 18 hashes them"
             self.notes += [] if note in self.notes else [note]
             yield from self._text(feed, settled, lines)
             return
