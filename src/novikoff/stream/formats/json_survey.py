@@ -23,7 +23,7 @@ from novikoff.stream.formats.column_survey import (
 )
 from novikoff.stream.formats.survey import is_label_name
 
-MOST_VALUES = 4_000
+MOST_VALUES = 3_000
 """Of all fields at the top together, in the lines that are looked at."""
 MOST_NAMES_IN_DICTIONARY = 500
 """Different features in the lines that are looked at, besides those of the first, up to which they get a dictionary."""

@@ -302,8 +302,8 @@ class JsonLines(Format):
         for column, kind in self._features:
             found[kind].append(column.name)
         counts = {column.name: len(column.distinct) for column, kind in self._features if kind == "categorical"}
-        deep = {path.split(".")[0]: path for path in self.texts if path.split(".")[0] in self.survey.nested}
-        found["text"] += [path for path in deep.values() if path not in found["text"]]
+        deep = [path for path in self.texts if path.split(".")[0] in self.survey.nested]
+        found["text"] += [path for path in deep if path not in found["text"]]
         nested = {
             name: how
             for name, how in self.survey.nested.items()
