@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import json
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -41,6 +42,7 @@ from novikoff import (
 )
 from novikoff.cli.main import main
 from novikoff.cluster import DistributedLearner, tasks
+from novikoff.cluster.certificate import differences
 from novikoff.cluster.checkpoint import Checkpoint
 from novikoff.cluster.ledger import DistributedLedger, at_step, merged
 from novikoff.cluster.on_dask import AT_ONCE, OnDask
@@ -475,6 +477,70 @@ def test_shards_that_do_not_fit_are_named(tmp_path: Path) -> None:
     refused(r"1\.csv", str(tmp_path / "*.csv"))
     (tmp_path / "one.svm").write_text("1 1:1\n1 2:1\n")
     refused("all labels are 1|All labels are 1", [str(tmp_path / "one.svm")])
+
+
+# --- Names ---
+
+
+def tables(folder: Path, kind: str) -> list[str]:
+    """Three shards of a table, each with a category that the others don't have."""
+    draw, names = np.random.default_rng(1), ["job", "age", "y"]
+    paths = []
+    for k in range(3):
+        jobs = draw.choice(["p", "q", f"only{k}"], 40).tolist()
+        rows = [
+            dict(zip(names, row, strict=True)) for row in zip(jobs, draw.random(40).tolist(), [0, 1] * 20, strict=True)
+        ]
+        paths.append(folder / f"{k}.{kind}")
+        lines = [json.dumps(row) if kind == "jsonl" else ",".join(map(str, row.values())) for row in rows]
+        paths[-1].write_text("\n".join([*([] if kind == "jsonl" else [",".join(names)]), *lines]) + "\n")
+    return [str(path) for path in paths]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("model", [Perceptron(), AROW(), Kesler(SGD())], ids=repr)
+def test_shards_share_a_dictionary_of_few_names(kind: str, model: Any, tmp_path: Path) -> None:
+    paths = tables(tmp_path, kind)
+    done = DistributedLearner(model, rounds=3).fit(paths)
+    assert set(done.model_.feature_names_in_) == {"job=p", "job=q", "age", "job=only0", "job=only1", "job=only2"}
+    assert len(to_bytes(done.model_)) < 10_000
+    hashed = DistributedLearner(model, rounds=3).fit(paths, options=Options(bits=18))
+    assert hashed.model_.n_features_in_ == 1 << 18
+    rows = [{"job": job, "age": 0.5} for job in ("p", "only1", "only2", "new")]
+    assert done.decision_function(rows).tolist() == pytest.approx(hashed.decision_function(rows).tolist(), rel=1e-5)
+    assert done.ledger_.as_list() == hashed.ledger_.as_list()
+
+
+def test_one_shard_of_a_table_is_learn(tmp_path: Path) -> None:
+    path, model = tables(tmp_path, "csv")[0], tmp_path / "m.model"
+    assert main(["learn", path, "--learner", "arow", "--passes", "3", "--save", str(model), "--quiet"]) == 0
+    assert to_bytes(DistributedLearner(AROW(), rounds=3).fit([path]).model_) == model.read_bytes()
+
+
+def test_a_run_with_a_dictionary_goes_on_and_is_certified(tmp_path: Path) -> None:
+    paths, kept = tables(tmp_path, "csv"), str(tmp_path / "run.checkpoint")
+    whole = DistributedLearner(Perceptron(), rounds=4).fit(paths)
+
+    def stop(number: int, _: Any) -> None:
+        if number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        DistributedLearner(Perceptron(), rounds=4, checkpoint=kept).fit(paths, onlooker=stop)
+    done = DistributedLearner(Perceptron(), rounds=4, checkpoint=kept).fit(paths)
+    assert to_bytes(done.model_) == to_bytes(whole.model_)
+    assert differences(done.certify().document, paths) == []
+
+
+def test_shards_with_many_names_are_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = tables(tmp_path, "csv")
+    for most in (4, 5):  # in one shard, in all of them
+        monkeypatch.setattr("novikoff.stream.reading.MOST_NAMES", most)
+        done = DistributedLearner(Perceptron(), rounds=1).fit(paths)
+        assert done.model_.n_features_in_ == 1 << 18
+        [note] = done.notes_
+        assert note == f"the shards have more than {most} different names, which are hashed as with --bits 18"
+    assert DistributedLearner(Perceptron(), rounds=1).fit(paths, options=Options(hashes_names=True)).notes_ == []
 
 
 def test_labels_are_agreed_on_before_anything_is_learned(tmp_path: Path) -> None:

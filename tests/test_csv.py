@@ -20,7 +20,7 @@ from novikoff._jit import DISABLED
 from novikoff.cli.main import main
 from novikoff.stream.feed import Block
 from novikoff.stream.formats import survey
-from novikoff.stream.formats.cells import is_missing
+from novikoff.stream.formats.cells import QUOTES_AS_TEXT, is_missing
 from novikoff.stream.formats.csv import Csv, Tsv
 from novikoff.stream.formats.records import (
     NO_QUOTE,
@@ -321,8 +321,14 @@ BAD = [
     (",2,3", "the label, column 'y', is missing."),
     ("nan,2,3", "the label, column 'y', is missing."),
     ("yes,2,3", "the label, column 'y', must be a number as on the first lines, but 'yes' came."),
-    ('1,2"5,3', "a quote stands inside a cell, at '\"5,3': write it twice, and quotes around the cell."),
-    ('1,"2"5,3', "a quote stands inside a cell, at '\"5,3': write it twice, and quotes around the cell."),
+    (
+        '1,2"5,3',
+        f"a quote stands inside a cell, at '\"5,3': write it twice, and quotes around the cell. {QUOTES_AS_TEXT}",
+    ),
+    (
+        '1,"2"5,3',
+        f"a quote stands inside a cell, at '\"5,3': write it twice, and quotes around the cell. {QUOTES_AS_TEXT}",
+    ),
     ("   ,", "expected 3 cells, but 2 came."),
 ]
 
@@ -349,7 +355,10 @@ def test_a_quote_without_end(tmp_path: Any) -> None:
     path.write_text('y,a\n1,"two\nlines"\n0,"no end\n1,x\n')
     with pytest.raises(InputError) as told:
         read(path)
-    assert str(told.value) == f"{path}:4: a quoted cell begins here that has no end: '0,\"no end\\n1,x'."
+    assert str(told.value) == (
+        f"{path}:4: a quoted cell begins here that has no end: '0,\"no end\\n1,x'. --quote none reads quotes as text,"
+        " --format text reads lines of a label and a text."
+    )
     rows, _, places, reading = read(path, bad_lines="skip")
     assert (len(rows), places, dict(reading.bad)) == (1, [":2"], {"quotes": 1})
 

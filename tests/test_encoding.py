@@ -22,8 +22,9 @@ from novikoff import AROW, SGD, Kesler, OneVsAll, Perceptron, UnknownColumnsWarn
 from novikoff.cli.main import main
 from novikoff.cluster import DistributedLearner
 from novikoff.errors import InputError
-from novikoff.service.served import _is_online
-from novikoff.store import to_bytes
+from novikoff.service.limits import Limits
+from novikoff.service.served import Served, _is_online
+from novikoff.store import load_learner, to_bytes
 from novikoff.stream import encoding as encodings
 from novikoff.stream import frames as table_frames
 from novikoff.stream import raw_records
@@ -542,6 +543,24 @@ def test_the_server_says_what_is_wrong_with_a_row(nursery: Nursery, tmp_path: Pa
         server.make("plain")
         status, said = server.ask("POST", "/v1/models/plain/predict", {"features": {"age": "old"}})
         assert (status, said["code"]) == (422, "bad-body")
+
+
+@pytest.mark.parametrize("bits", [[], ["--bits", "10"]], ids=["dictionary", "hashed"])
+def test_columns_that_a_served_model_does_not_know_are_logged_once(
+    bits: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, model = tmp_path / "t.csv", tmp_path / "it.model"
+    path.write_text("y,a,b\n" + "1,2,x\n0,3,z\n" * 10)
+    assert main(["learn", str(path), "--save", str(model), "--quiet", "--learner", "arow", *bits]) == 0
+    served = Served("m", load_learner(model), Limits(), created=0.0)
+    with warnings.catch_warnings(), caplog.at_level("WARNING"):
+        warnings.simplefilter("error")
+        for _ in range(2):
+            served.check_bounds({"a": 1, "colour": "red"}, 1)
+            served.predict({"a": 1, "colour": "red"})
+    [record] = caplog.records
+    assert record.getMessage() == "columns that the model has not learned are ignored"
+    assert record.fields == {"model": "m", "column": "colour"}
 
 
 def test_a_file_whose_encoding_does_not_fit_is_refused(nursery: Nursery, tmp_path: Path) -> None:

@@ -165,31 +165,41 @@ def test_labels(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text('{"y":1}\n{"y":1.0}\n{"y":"1"}\n{"y":"\\u0061b"}\n{"y":"ab"}\n{"y":true}\n{"y":false}\n{"y":-0}\n')
     found, reading = read(path, format="jsonl")
-    assert [label for label, _, _ in found] == [1, 1, "1", "ab", "ab", True, False, 0]
-    assert reading.format == JsonLines("y")
+    assert [label for label, _, _ in found] == ["1", "1", "1", "ab", "ab", "true", "false", "0"]  # of two types
+    assert reading.format == JsonLines("y", bits=0, label_texts=True)
     keys = in_block(path.read_bytes(), JsonLines("y"))[1].keys.tolist()
     assert keys[0] == keys[1]
     assert keys[3] == keys[4]
     assert len(set(keys)) == 6
+    keys = in_block(path.read_bytes(), JsonLines("y", label_texts=True))[1].keys.tolist()
+    assert len(set(keys[:3])) == 1
+    assert len(set(keys)) == 5
+    path.write_text('{"y":1}\n{"y":2}\n{"y":true}\n')
+    assert [label for label, _, _ in read(path, format="jsonl")[0]] == [1, 2, True]
 
 
 def test_a_label_within_another_field(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text('{"label":"no","user":{"kind":"bot","n":2}}\n')
-    found, _ = read(path, label="user.kind", format="jsonl")
+    found, _ = read(path, label="user.kind", format="jsonl", bits=18)
     assert found[0][0] == "bot"
     assert found[0][1] == row_of(path.read_text(), JsonLines("user.kind"))
 
 
 def test_which_field_is_the_label(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
-    path.write_text('\nnot json\n{"target":1,"class":0,"y":3}\n')
+    path.write_text('\nnot json\n{"a":1,"Class":0}\n')
     assert read(path, bad_lines="skip")[0][0][0] == 0
-    path.write_text('{"a":1,"b":2}\n')
-    with pytest.raises(
-        InputError, match="has no field label, class, target or y: say --label FIELD; its fields are a, b"
-    ):
+    path.write_text('{"target":1,"class":0,"y":3}\n')
+    with pytest.raises(InputError, match="the fields 'target', 'class', 'y' are all named as labels are"):
         read(path)
+    path.write_text("".join(f'{{"a":{k},"tags":["x"],"b":"{"pq"[k % 2]}"}}\n' for k in range(30)))
+    with pytest.raises(InputError) as asked:
+        read(path)
+    assert str(asked.value) == (
+        f"{path}: which field is the label? None is named label, class, target or y: say --label FIELD. Perhaps --label"
+        " b, with the values p, q. The fields are a (0, 1, …), tags (nested), b (p, q, …)."
+    )
     path.write_text("[1]\n")
     with pytest.raises(InputError, match="has no JSON object in its first lines"):
         read(path)
@@ -270,7 +280,8 @@ def test_bad_lines(tmp_path: Path, line: bytes) -> None:
         read(path)
     assert str(problem.value).startswith(f"{path}:3: {sentence}")
     found, reading = read(path, bad_lines="skip")
-    assert [(label, place.rpartition(":")[2]) for label, _, place in found] == [(1, "1"), (0, "4")]
+    # Strings among the first labels, also on lines that are skipped, make texts of all.
+    assert [(int(label), place.rpartition(":")[2]) for label, _, place in found] == [(1, "1"), (0, "4")]
     assert reading.bad == {reason: 1}
 
 

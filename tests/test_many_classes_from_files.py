@@ -93,7 +93,7 @@ def test_sets_of_labels(tmp_path: Path, capsys: Capture) -> None:
     assert shown.out.splitlines() == ["1,3", "3", "1", "1,3"]
     assert "(0 of " in shown.err
     lines.write_text(
-        '{"label":["a","b"],"x":1,"y":1}\n{"label":[],"z":1}\n{"label":["b"],"y":1}\n{"label":"a","x":1}\n'
+        '{"label":["a","b"],"x":1,"w":1}\n{"label":[],"z":1}\n{"label":["b"],"w":1}\n{"label":"a","x":1}\n'
     )
     report = told(capsys, "learn", lines, "--passes", 6, "--save", model)
     assert (report["scheme"], report["classes"]) == ("multi-label", 2)

@@ -229,7 +229,7 @@ def test_names_of_columns_are_multiplied(tmp_path: Path) -> None:
     assert names == ["size", "size^2", "age", "size*age", "age^2"]
     hashed_model = tmp_path / "h.model"
     data = tmp_path / "d.jsonl"
-    data.write_text('{"label": "a", "x": 1, "y": "u"}\n{"label": "b", "x": 2, "y": "v"}\n')
+    data.write_text('{"label": "a", "x": 1, "z": "u"}\n{"label": "b", "x": 2, "z": "v"}\n')
     assert (
         main(["learn", str(data), "--map", "products:2", "--bits", "10", "--save", str(hashed_model), "--quiet"]) == 0
     )

@@ -111,7 +111,7 @@ def test_a_later_file_may_have_labels_again(tmp_path: Path) -> None:
         ("csv", NUMBERS[0], b"a,y,b,c\n1,,1,1\n1,0,1,1\n1,nan,1,1\n1,-NaN,1,1\n", [None, 0, None, None]),
         ("svmlight", SVM[0], b"1:1 2:3\n1 1:1\n1:1 \n 1:2\n\n-1\n2:3 4:5 # 1\n", [None, 1, None, None, -1, None]),
         ("svmlight", SVM[0], b"".join(b"%d:1 " % k for k in range(1, 30)) + b"\n7:1\n1 7:1\n", [None, None, 1]),
-        ("jsonl", JSON[0], b'{"label": false}\n{"a": 1}\n{"label": true}\n', [False, None, True]),
+        ("jsonl", JSON[0], b'{"label": false}\n{"a": 1}\n{"label": true}\n', ["false", None, "true"]),
         ("text", TEXT[0], b"no tab\n-1\twith tab\n\tempty\n \nmore\n", [None, -1, None, None]),
     ],
 )

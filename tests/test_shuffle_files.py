@@ -272,15 +272,16 @@ def contents(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
      ("csv of numbers", "auto"), ("csv of numbers", "sgd"), ("sets of labels", "perceptron"), ("mapped", "arow")],
 )  # fmt: skip
 def test_learn_gives_the_bytes_of_a_file_in_that_order(kind: str, learner: str, folder: Path, tmp_path: Path) -> None:
-    more = {"text": ["--format", "text"], "mapped": ["--map", "poly:2"]}.get(kind, [])
-    how = [*more, "--learner", learner, "--quiet"]
+    # Names in a dictionary are numbered in the order of the file.
+    options = {"text": ["--format", "text"], "mapped": ["--map", "poly:2"], "jsonl": ["--bits", "18"]}
+    how = [*options.get(kind, []), "--learner", learner, "--quiet"]
     lines, suffix = lines_of(KINDS[kind]), KINDS[kind].name
     path = write(tmp_path / suffix, KINDS[kind], lines)
     ordered = [lines[i] for number in range(2) for i in permutation(4, number, ROWS)]
     other = write(tmp_path / f"ordered.{suffix}", KINDS[kind], ordered)
     models = [tmp_path / "shuffled.model", tmp_path / "ordered.model"]
-    options = ["--shuffle", "--random-state", "4", "--passes", "2"]
-    assert main(["learn", str(path), *options, *how, "--save", str(models[0])]) == 0
+    shuffle = ["--shuffle", "--random-state", "4", "--passes", "2"]
+    assert main(["learn", str(path), *shuffle, *how, "--save", str(models[0])]) == 0
     assert main(["learn", str(other), "--no-shuffle", *how, "--save", str(models[1])]) == 0
     assert contents(models[0]) == contents(models[1])
     assert shuffle_of(models[0]) == describe_shuffle(4, ROWS)

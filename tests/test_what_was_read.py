@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,14 +90,19 @@ def test_a_target_with_many_values_is_doubtful(learn: Learn, tmp_path: Path) -> 
         ("t.svm", "{label} 1:{k} 3:1", []),
         ("t.vw", "{label} |a x:{k} y", []),
         ("t.txt", "{label}\tsome words {k}", ["--format", "text"]),
+        ("t.jsonl", '{{"y": {label}, "a": {k}}}', []),
+        ("t.jsonl", '{{"y": ["{label}", "0"], "a": {k}}}', []),
     ],
 )
 def test_many_classes_are_doubtful_in_every_format(
     name: str, line: str, options: list[str], learn: Learn, tmp_path: Path
 ) -> None:
-    many = write(tmp_path / name, *(line.format(label=k % 60, k=k) for k in range(200)))
+    many = write(tmp_path / name, *(line.format(label=k // 15, k=k) for k in range(900)))  # 7 in the first 100
     [warning] = [text for text in learn(many, *options)["warnings"] if "classify" in text]
-    assert warning.startswith("60 different labels in the first 200 rows (0, 1, 2, …), each a class.")
+    if name == "t.jsonl":
+        assert warning.startswith("the label 'y' has 60 different values in 900 rows (0, 1, 2, …), and each is a class")
+    else:
+        assert warning.startswith("60 different labels in the first 900 rows (0, 1, 2, …), each a class.")
     few = write(tmp_path / name, *(line.format(label=k % 50, k=k) for k in range(200)))
     assert not any("classify" in text for text in learn(few, *options)["warnings"])
 
@@ -112,6 +118,29 @@ def test_grades_of_queries_are_no_classes(tmp_path: Path) -> None:
 def test_labels_of_two_types_are_doubtful(learn: Learn, tmp_path: Path) -> None:
     report = learn(write(tmp_path / "m.csv", "y,a", *(f"{'yes' if k % 2 else 1},{k}" for k in range(40))))
     assert "has numbers and texts, such as yes" in " ".join(report["warnings"])
+
+
+@pytest.mark.parametrize("odd", ["yes", "1"])
+def test_json_labels_of_two_types_are_read_as_texts(odd: str, learn: Learn, tmp_path: Path) -> None:
+    path, model = tmp_path / "m.jsonl", tmp_path / "m.model"
+    write(path, *(json.dumps({"y": odd if k % 2 else 0, "a": k}) for k in range(40)))
+    report = learn(path, "--save", model)
+    assert report["warnings"][0] == f"the label 'y' has numbers and texts, such as {odd}: all are read as texts."
+    assert report["read"]["label"] == {"0": 20, odd: 20}
+    assert load(model).classes_.tolist() == sorted(["0", odd])
+    output = ["--quiet", "--output", str(tmp_path / "out")]
+    assert main(["predict", str(model), str(path), *output]) == 0
+    strings = write(tmp_path / "s.jsonl", *(json.dumps({"y": ["1", "yes"][k % 2], "a": k * 7 % 5}) for k in range(40)))
+    assert not any("texts" in warning for warning in learn(strings)["warnings"])  # all are strings
+
+
+def test_json_labels_are_found_as_those_of_tables(learn: Learn, tmp_path: Path) -> None:
+    rows = [{"Label": k % 2, "a": k * 7 % 5} for k in range(40)]
+    assert learn(write(tmp_path / "a.jsonl", *map(json.dumps, rows)))["read"]["label_column"] == "Label"
+    rows = [{f"c{k}": k + j for k in range(12)} | {"kind": "ab"[j % 2], "note": f"n{j}"} for j in range(40)]
+    said = learn(write(tmp_path / "b.jsonl", *map(json.dumps, rows)), code=2)["said"]
+    assert "Perhaps --label kind, with the values a, b. The fields are c0 (0, 1, …), c1 (1, 2, …)" in said
+    assert "c11 (11, 12, …), kind (a, b, …), note (n0, n1, …)." in said
 
 
 # --- What is printed ---
@@ -170,6 +199,27 @@ def test_other_formats_say_what_they_are(learn: Learn, tmp_path: Path) -> None:
     assert better["read"]["text"] == ["body"]
     assert better["read"]["ignored"] == ["n"]
     assert not any("body" in warning for warning in better["warnings"])
+
+
+def test_lists_and_objects_are_described(learn: Learn, tmp_path: Path) -> None:
+    nested = {"at": [1, 2], "user": {"age": 3, "name": "x"}, "none": []}
+    rows = [
+        {"y": k % 2, "tags": ["a", "b"][: k % 3], **nested, "on": k % 2 == 0, "n": k, "zip": "123"} for k in range(5)
+    ]
+    report = learn(write(tmp_path / "t.jsonl", *map(json.dumps, rows)), "--text", "user.name")
+    assert report["read"]["numeric"] == ["on", "n"]
+    assert report["read"]["categorical"] == ["zip"]  # strings are categories, whatever they spell
+    assert report["read"]["categories"] == {"zip": 1}
+    assert report["read"]["text"] == ["user.name"]
+    assert report["read"]["nested"] == {
+        "tags": "list: tags=string for each string",
+        "at": "list: at.0, at.1, … by position",
+        "user": "object: user.age, user.name",
+        "none": "empty list",
+    }
+    assert "nested      tags (list: tags=string for each string), at (list: " in report["said"]
+    ignored = learn(tmp_path / "t.jsonl", "--ignore", "tags,user,none")
+    assert list(ignored["read"]["nested"]) == ["at"]
 
 
 @pytest.mark.parametrize(
@@ -241,6 +291,101 @@ def test_constant_columns_are_noted(learn: Learn, tmp_path: Path) -> None:
     assert report["notes"] == ["one value in all of 40 rows that were looked at: b"]
 
 
+FORMATS = ("csv", "jsonl", "parquet")
+
+
+def table_file(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
+    """A table in one of FORMATS."""
+    path = folder / f"t.{kind}"
+    if kind == "jsonl":
+        return write(path, *map(json.dumps, rows))
+    if kind == "csv":
+        cells = [["" if value is None else str(value) for value in row.values()] for row in rows]
+        return write(path, ",".join(rows[0]), *map(",".join, cells))
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.Table.from_pylist(rows), path)
+    return path
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_notes_are_those_of_all_table_formats(kind: str, learn: Learn, tmp_path: Path) -> None:
+    rows = [{"y": k % 2, "a": 0.1 * k, "same": "x", "gap": None if k % 3 == 0 else k * 7 % 11} for k in range(40)]
+    assert learn(table_file(tmp_path, kind, rows))["notes"] == [
+        "one value in all of 40 rows that were looked at: same",
+        "missing values (gap) are no features: --missing indicator gives them features of their own",
+    ]
+
+
+def test_fields_that_some_objects_lack_are_neither_constant_nor_missing(learn: Learn, tmp_path: Path) -> None:
+    rows = [{"y": k % 2, "a": k, **({"same": 1} if k % 2 else {})} for k in range(60)]
+    assert learn(table_file(tmp_path, "jsonl", rows))["notes"] == []
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize(
+    ("name", "is_identifier"),
+    [(name, True) for name in ("id", "ID", "user_id", "userId", "rowid")] + [("price", False), ("paid", False)],
+)
+def test_identifiers_by_name(kind: str, name: str, is_identifier: bool, learn: Learn, tmp_path: Path) -> None:
+    rows = [{"y": k % 2, name: 7_000_000_000 + k * k * 7919 % 100_003, "a": 0.1 * k} for k in range(60)]
+    warnings = " ".join(learn(table_file(tmp_path, kind, rows))["warnings"])
+    advice = f"has different whole numbers in most rows, read as numbers: --ignore {name} if it is an identifier"
+    assert (advice in warnings) == is_identifier
+
+
+# --- Small models ---
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_tables_with_few_categories_have_names_in_small_models(kind: str, learn: Learn, tmp_path: Path) -> None:
+    draw = random.Random(3)
+    rows = [{"y": draw.randint(0, 1), "a": draw.random(), "job": draw.choice("pqr")} for _ in range(200)]
+    model = tmp_path / "m.model"
+    report = learn(table_file(tmp_path, kind, rows), "--save", model)
+    assert report["features"] == 4
+    assert "slots" not in report
+    assert model.stat().st_size < 10_000
+    assert set(load(model).feature_names_in_) == {"a", "job=p", "job=q", "job=r"}
+
+
+def test_json_lines_are_hashed_where_there_may_be_many_names(
+    learn: Learn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bits_of(rows: list[dict[str, Any]], **options: Any) -> int:
+        path = str(table_file(tmp_path, "jsonl", rows))
+        reading = Reading([path], Options(**options))
+        next(reading.batches())
+        assert isinstance(reading.format, JsonLines)
+        return reading.format.bits
+
+    few = [{"y": k % 2, "a": k, "job": "pqr"[k % 3], "tags": ["x", "y"]} for k in range(100)]
+    assert bits_of(few) == 0
+    assert bits_of(few, text="job") == 18
+    assert bits_of(few, signed=True) == 18
+    assert bits_of(few, hashes_names=True) == 18
+    assert bits_of(few, bits=10) == 10
+    assert bits_of([{"y": k % 2, "id": f"u{k}"} for k in range(700)]) == 18
+    assert bits_of([{"y": k % 2, "counts": {f"word{k}": 1}} for k in range(700)]) == 18
+    assert bits_of([{"y": k % 2, "tags": [f"t{k}", f"s{k}"]} for k in range(300)]) == 18
+    assert bits_of([{"y": k % 2, "note": f"a text of words {k}"} for k in range(60)]) == 18
+    assert bits_of([{"y": k % 2, **{f"c{j}": j for j in range(900)}} for k in range(20)]) == 0  # the same in each line
+    monkeypatch.setattr("novikoff.stream.reading.MOST_NAMES", 400)
+    late = table_file(tmp_path, "jsonl", [{"y": k % 2, "id": f"u{k // 4}"} for k in range(2000)])
+    assert "Starting again with --bits 18" in learn(late)["said"]
+
+
+def test_streams_of_json_lines_are_hashed(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = "".join(json.dumps({"y": k % 2, "a": k}) + "\n" for k in range(20))
+    writer = threading.Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    reading = Reading([str(pipe)], Options(format="jsonl"))
+    assert sum(map(len, reading.batches())) == 20
+    writer.join()
+    assert reading.format == JsonLines("y", bits=18)
+
+
 # --- Options ---
 
 
@@ -296,7 +441,9 @@ def test_weights(tmp_path: Path, learn: Learn) -> None:
 
 def test_quotes_may_be_text(tmp_path: Path, learn: Learn) -> None:
     path = write(tmp_path / "t.tsv", 'ham\tsay "hi" to "him', 'spam\t"win', "ham\tplain")
-    assert "a quote" in learn(path, "--format", "tsv", "--label", "1", "--no-header", code=2)["said"]
+    said = learn(path, "--format", "tsv", "--label", "1", "--no-header", code=2)["said"]
+    assert "a quote" in said
+    assert "--quote none reads quotes as text, --format text reads lines of a label and a text" in said
     options = {"format": "tsv", "label": "1", "header": False, "quote": "none"}
     assert rows_of(path, **options) == [{'2=say "hi" to "him': 1}, {'2="win': 1}, {"2=plain": 1}]
     assert rows_of(path, **options, text="2", bits=0)[1:] == [{"2=win": 1}, {"2=plain": 1}]
@@ -532,6 +679,24 @@ def test_sms_spam_as_downloaded(learn: Learn) -> None:
 
 
 @REAL
+def test_reuters_without_a_label(learn: Learn) -> None:
+    path = DATA / "reuters21578.jsonl.gz"
+    said = learn(path, code=2)["said"]
+    assert "Perhaps --label has_topics, with the values YES, NO" in said
+    assert "exchanges (nested), title (BAHIA COCOA REVIEW, " in said
+    report = learn(path, "--label", "topics", "--ignore", "id,date", "--text", "title,body")
+    assert "the label 'topics' has " in report["warnings"][-1]
+    assert "places" in report["read"]["nested"]
+
+
+@REAL
+def test_identifiers_of_kc_house(learn: Learn) -> None:
+    warnings = learn(DATA / "kc_house.csv.gz", "--label", "waterfront")["warnings"]
+    assert "column 'id' (7129300520, " in warnings[0]
+    assert "--ignore id if it is an identifier" in warnings[0]
+
+
+@REAL
 def test_credit_default(learn: Learn) -> None:
     path = DATA / "credit_default.csv.gz"
     assert "which column is the label" in learn(path, code=2)["said"]
@@ -689,7 +854,7 @@ def test_json_fields_that_are_doubtful(tmp_path: Path, learn: Learn) -> None:
     rows = [{"y": k, "side": k % 2, "u": {"k": 1}} for k in range(120)]
     path = write(tmp_path / "t.jsonl", *map(json.dumps, rows))
     warnings = " ".join(learn(path, "--label", "y", "--ignore", "nothing")["warnings"])
-    assert "the label 'y' has 100 different values in 100 rows" in warnings
+    assert "the label 'y' has 120 different values in 120 rows" in warnings
     assert "no line that was looked at has the field 'nothing'" in warnings
     assert (
         "--ignore and --columns are for fields at the top"

@@ -126,7 +126,8 @@ def run(options: argparse.Namespace) -> int:
             learner.fit(options.data, options=ways, positive=options.positive, classes=told, onlooker=shown)
         interrupt.check()
         report = _summary(learner, time.perf_counter() - began)
-        report |= {"read": read.description, "notes": read.notes, "warnings": [*read.doubts, *learner.warnings_]}
+        report |= {"read": read.description, "notes": [*read.notes, *learner.notes_]}
+        report["warnings"] = [*read.doubts, *learner.warnings_]
         if options.save:
             from novikoff.store import save
 
@@ -134,6 +135,8 @@ def run(options: argparse.Namespace) -> int:
         if options.certificate:
             report["certificate"] = _certified(learner, options)
     print(json.dumps(report) if options.json else _as_text(report, options))
+    for note in () if options.quiet else learner.notes_:
+        print(f"note: {note}", file=sys.stderr)
     for warning in learner.warnings_:  # the others came before learning
         print(f"warning: {warning}", file=sys.stderr)
     return 0

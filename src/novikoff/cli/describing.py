@@ -69,18 +69,20 @@ def description_lines(about: dict[str, Any]) -> list[str]:
         first = f" of the first {sum(counts.values()):,} rows"
         column = f"{about['label_column']}: " if "label_column" in about else ""
         lines.append(f"{'label':<12}{column}{shown}{rest}{first}")
-    for title in ("numeric", "categorical", "text", "weight", "ignored"):
+    for title in ("numeric", "categorical", "nested", "text", "weight", "ignored"):
         if title in about:
             lines.append(f"{title:<12}{_shown_columns(about, title)}")
     return lines
 
 
 def _shown_columns(about: dict[str, Any], title: str) -> str:
-    """The columns of a kind, up to MOST_COLUMNS_SHOWN; categorical ones with the number of their categories."""
+    """Return the columns of a kind, up to MOST_COLUMNS_SHOWN: categorical ones with the number of their categories,
+    nested ones with how they are read."""
     names = about[title]
     if isinstance(names, str):
         return names
-    counts = about.get("categories", {}) if title == "categorical" else {}
-    shown = [f"{name} ({counts[name]:,})" if name in counts else name for name in names[:MOST_COLUMNS_SHOWN]]
+    details = {name: f"{count:,}" for name, count in about.get("categories", {}).items()}
+    details = names if isinstance(names, dict) else details if title == "categorical" else {}
+    shown = [f"{name} ({details[name]})" if name in details else name for name in list(names)[:MOST_COLUMNS_SHOWN]]
     more = f" and {len(names) - MOST_COLUMNS_SHOWN:,} more" if len(names) > MOST_COLUMNS_SHOWN else ""
     return ", ".join(shown) + more

@@ -26,6 +26,7 @@ from novikoff.cluster.ledger import DistributedLedger
 from novikoff.cluster.on_dask import OnDask, computed, current_client
 from novikoff.cluster.rounds import Plan, run
 from novikoff.cluster.shards import File, Shard, ways_of
+from novikoff.cluster.shared_names import share_names
 from novikoff.cluster.suited import prepared
 from novikoff.cluster.theorems import as_bounded, theorems
 from novikoff.cluster.weights import MIXINGS
@@ -172,6 +173,9 @@ def differences(
         client = current_client() if client is None else client
         here = None if given.data is None or client is not None else computed(given.data)
         engine: Engine = InThisProcess(here) if client is None else OnDask(client, given.data)
+        if not options.hashes_names:
+            shards, plan, _ = share_names(engine, given.shards, plan)
+            given = given._replace(shards=shards)
         about = data_of(engine, given.shards, plan)
         if about != document["data"]:
             first = checking._first(document["data"], about, "data")[0]

@@ -15,6 +15,7 @@ from novikoff.cluster.ledger import DistributedLedger
 from novikoff.cluster.on_dask import OnDask, computed, current_client
 from novikoff.cluster.rounds import Plan, Turn, marks, run
 from novikoff.cluster.shards import File, ways_of
+from novikoff.cluster.shared_names import share_names
 from novikoff.cluster.suited import prepared
 from novikoff.cluster.weights import MIXINGS
 from novikoff.errors import DefaultLearnerWarning, SortedLabelsWarning, levels_to_user, not_fitted
@@ -110,6 +111,11 @@ class DistributedLearner(Estimator):
         given = shards_of(data, y, options, positive)
         plan = Plan(model, int(self.rounds), self.mixing, positive, classes)
         engine = self._engine(given)
+        self.notes_: list[str] = []
+        if options is None or not options.hashes_names:
+            shards, plan, note = share_names(engine, given.shards, plan)
+            given = given._replace(shards=shards)
+            self.notes_ += [] if note is None else [note]
         kept = None
         if self.checkpoint is not None:
             kept = Checkpoint(self.checkpoint, {**_about(plan, given), "content": marks(engine, given.shards)})

@@ -39,6 +39,8 @@ class Plan(NamedTuple):
     """A label that is learned against all others."""
     classes: Sequence[Any] | None = None
     """All labels, where they are told beforehand."""
+    names: Sequence[str] | None = None
+    """The names of all features, where they have a dictionary."""
 
 
 class Turn(NamedTuple):
@@ -143,7 +145,10 @@ def agreed(engine: Engine, shards: Sequence[Shard], plan: Plan) -> bytes:
         looks = _looks(engine, shards, fresh, all_labels=True)
     _same_features(looks)
     labels = _labels(model, looks, classes, positive, ordered=computed)
-    state = model.fresh_state(first[0].features, first[0].kind, first[0].names, labels)
+    features, names = first[0].features, first[0].names
+    if plan.names is not None:
+        features, names = len(plan.names), list(plan.names)
+    state = model.fresh_state(features, first[0].kind, names, labels)
     state.reading = first[0].reading
     begun = type(model).from_settings(model.plain_settings())
     begun._adopt(state)

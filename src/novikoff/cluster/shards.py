@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
-from novikoff.errors import InputError, NovikoffError
+from novikoff.errors import InputError, NovikoffError, TooManyNames
 from novikoff.learners.learner import Learner
 from novikoff.stream import door, formats
 from novikoff.stream.label_order import LabelOrder
@@ -158,7 +158,7 @@ class File:
         reader = model.label_reader(model._no_labels(), Counter() if self._skips() else None)
         with closing(cast(Generator[Any], reading.batches())) as batches:
             first = next(batches)
-            if reading.format is not None and reading.format.bits_used == 0:
+            if self.options.bits == 0 and reading.format is not None and reading.format.bits_used == 0:
                 raise InputError(
                     f"{self.title}: a dictionary of names (--bits 0) grows on each worker by itself, and the numbers in"
                     " it would not be the same: hash the names, for example with --bits 22."
@@ -201,7 +201,33 @@ class File:
             before = {k: v for k, v in model._state.reading.items() if k not in ("map", "map_bits", "encoding")}
             reading.format = formats.format_class(before.pop("format")).restored(before) if before else None
             reading.settled_in_run = True
+            if model._state.names is not None and reading.format is not None and reading.format.bits_used == 0:
+                reading.names = model._state.names.copy()
         return reading
+
+    def dictionary_format(self) -> dict[str, Any] | None:
+        """Return how the file is read if its names may have a dictionary; None where they are hashed, or have none."""
+        self._must_be_there()
+        reading = Reading([self.title], replace(self.options, threads=1, hashes_names=False))
+        with closing(cast(Generator[Any], reading.batches())) as batches:
+            next(batches)
+        settled = reading.format
+        return settled.settings() if settled is not None and settled.bits_used == 0 else None
+
+    def names(self, settings: dict[str, Any]) -> list[str] | None:
+        """Return the names of all features, in the order in which they come; None where they are too many for a
+        dictionary."""
+        self._must_be_there()
+        reading = Reading([self.title], replace(self.options, threads=self.options.threads or 1, hashes_names=False))
+        known = dict(settings)
+        reading.format = formats.format_class(known.pop("format")).restored(known)
+        reading.settled_in_run = True
+        try:
+            for _ in reading.batches():
+                pass
+        except TooManyNames:
+            return None
+        return [] if reading.names is None else list(reading.names.columns)
 
     def _must_be_there(self) -> None:
         if not is_builtin(self.title) and not Path(self.title).is_file():

@@ -85,6 +85,14 @@ def describe(shard: File) -> FirstExamples:
     return shard.describe()
 
 
+def dictionary_format(shard: File) -> dict[str, Any] | None:
+    return shard.dictionary_format()
+
+
+def names(shard: File, settings: dict[str, Any]) -> list[str] | None:
+    return shard.names(settings)
+
+
 def look(shard: Shard, data: Pairs | None, message: bytes, all_labels: bool) -> Look:
     return shard.look(received(message), data, all_labels=all_labels)
 

@@ -18,12 +18,11 @@ from novikoff.learners.events import OneByOne
 from novikoff.learners.learner import TIES
 from novikoff.learners.linear import Linear
 from novikoff.parts.single import Asked, score_rows
-from novikoff.service.encoding import answer, as_named, encoder
+from novikoff.service.encoding import answer, as_named, encoder, served_encoding
 from novikoff.service.lessons import note_label
 from novikoff.service.runs import Odd, Refused, Run
 from novikoff.stream.classes import Classes
 from novikoff.stream.door import LARGEST_INDEX
-from novikoff.stream.encoding import encoding_of
 from novikoff.stream.formats.events import ABSENT, ODD, Found, Limits, Terms, read_events
 from novikoff.stream.label_order import LabelOrder
 from novikoff.stream.labels import Labels
@@ -241,10 +240,9 @@ class Bulk:
     def _predict_raw(self, model: Any, run: Run) -> tuple[list[Any], list[float]] | None:
         """Raw rows, for a model that was trained from files; None where they must be predicted one by one."""
         state = model._state
-        encoding = encoding_of(state)
+        encoding = served_encoding(state)
         if encoding is None or not encoding.takes_dicts:
             return None
-        encoding.warns = False
         score, raw = model.scorer(known=True), [run.features(i) for i in range(len(run))]
         try:
             columns = np.concatenate([score(batch.rows) for batch in encoding.batches(raw, state.names)])

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from novikoff.errors import InputError
 from novikoff.learners.events import OneByOne
-from novikoff.stream.encoding import Encoding, encoding_of
+from novikoff.service.logs import log
+from novikoff.stream.encoding import Encoding, encoding_of, warn_of_unknown
 
 
 def as_named(x: Any) -> Any:
     return x
+
+
+def served_encoding(state: Any, name: str = "") -> Encoding | None:
+    """Return the encoding of a model that was trained from files. The first column that the model does not know is
+    logged with the model's `name`; all of them are shown with the model."""
+    found = encoding_of(state)
+    if found is not None and found.report_unknown is warn_of_unknown:
+        found.report_unknown = partial(_log_unknown, name)
+    return found
+
+
+def _log_unknown(model: str, column: str) -> None:
+    fields = {**({"model": model} if model else {}), "column": column}
+    log.warning("columns that the model has not learned are ignored", extra={"fields": fields})
 
 
 def encoder(model: Any) -> Callable[[Any], Any]:
@@ -23,9 +39,8 @@ def encoder(model: Any) -> Callable[[Any], Any]:
     state = getattr(model, "_state", None)
     if state is None:
         return as_named
-    encoding = encoding_of(state)
+    encoding = served_encoding(state)
     if encoding is not None:
-        encoding.warns = False  # columns that are ignored are shown with the model
         return lambda x: _raw(encoding, x, state)
     if (getattr(state, "reading", None) or {}).get("map") is not None:
         raise InputError(

@@ -19,7 +19,7 @@ from novikoff.learners.learner import Learner
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import format_size
 from novikoff.service.bulk import Bulk
-from novikoff.service.encoding import answer, as_named, encoder
+from novikoff.service.encoding import answer, as_named, encoder, served_encoding
 from novikoff.service.lessons import NAMED, RAW, Decoders, Refused, note_label
 from novikoff.service.limits import Limits
 from novikoff.service.protocol import Counts, Model
@@ -106,7 +106,7 @@ class Served:
     @property
     def encoding(self) -> Encoding | None:
         """Encodes raw rows, where the model was trained from files."""
-        return encoding_of(self.learner._state)
+        return served_encoding(self.learner._state, self.name)
 
     @property
     def decoders(self) -> Decoders:

@@ -50,8 +50,8 @@ class Encoding:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.warns = True
-        """Whether columns that the model does not know are a warning."""
+        self.report_unknown: Callable[[str], None] = warn_of_unknown
+        """Called with the first column that the model does not know."""
         self.unknown: dict[str, None] = {}
         """The first columns that the model does not know."""
         self.writer = writer_for(settings, self._note_unknown)
@@ -204,16 +204,12 @@ class Encoding:
     # --- Columns that the model does not know ---
 
     def _note_unknown(self, name: Any) -> None:
-        """Remember the name of a column that was ignored, and warn about the first one."""
+        """Remember the name of a column that was ignored, and report the first one."""
         is_first = not self.unknown
         if len(self.unknown) < MAX_UNKNOWN_SHOWN:
             self.unknown[str(name)] = None
-        if is_first and self.warns:
-            warnings.warn(
-                f"The model has no column {name!r}: it is ignored, and so are others that it has not learned.",
-                UnknownColumnsWarning,
-                stacklevel=levels_to_user(),
-            )
+        if is_first:
+            self.report_unknown(str(name))
 
     def describe_unknown(self) -> str | None:
         """Return a sentence on the columns that were ignored, where there are any."""
@@ -221,6 +217,15 @@ class Encoding:
             return None
         more = " …" if len(self.unknown) == MAX_UNKNOWN_SHOWN else ""
         return f"Columns that the model has not learned are ignored: {', '.join(self.unknown)}{more}."
+
+
+def warn_of_unknown(name: str) -> None:
+    """Issue a warning about a column that the model does not know."""
+    warnings.warn(
+        f"The model has no column {name!r}: it is ignored, and so are others that it has not learned.",
+        UnknownColumnsWarning,
+        stacklevel=levels_to_user(),
+    )
 
 
 def encoding_of(state: Any) -> Encoding | None:

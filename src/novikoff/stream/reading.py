@@ -205,12 +205,14 @@ class Reading:
         in `doubts` that there are many classes, where no survey of columns has said so."""
         about: dict[str, Any] = {"files": list(self.titles)}
         about |= self.format.describe() if self.format is not None else {"format": "built-in"}
-        counts = about["label"] = label_counts(first)
+        labels = first_labels(first)
+        about["label"] = label_counts(labels)
         named = getattr(self.format, "label", None)
         if named is not None:
             about["label_column"] = named
-        elif not _has_queries(first):  # their labels are grades, not classes
-            many = doubt_about_classes(list(counts), sum(counts.values()))
+        counted = self.format is not None and self.format.counts_classes
+        if not counted and not _has_queries(first):  # their labels are grades, not classes
+            many = doubt_about_classes(list(class_counts(labels)), len(labels), named)
             self.doubts += [] if many is None else [many]
         self.description = about
 
@@ -265,7 +267,7 @@ class Reading:
         from novikoff.stream import cache
 
         if settled.bits_used == 0 and self.options.bits is None:
-            note = "--cache is not used: the categories of this table have names, not slots; --bits 18 hashes them"
+            note = "--cache is not used: the features of this file have names, not slots; --bits 18 hashes them"
             self.notes += [] if note in self.notes else [note]
             yield from self._text(feed, settled, lines)
             return
@@ -471,14 +473,25 @@ def _has_queries(batch: Batch) -> bool:
     return batch.parsed.groups is not None and bool(batch.parsed.groups.max() >= 0)
 
 
-def label_counts(batch: Batch) -> dict[str, int]:
-    """How many of the first examples have each label."""
-    found: Counter[str] = Counter()
+def first_labels(batch: Batch) -> list[Any]:
+    """Return the labels of the first examples that have one; those of several labels are lists, or left out."""
+    found: list[Any] = []
     for i in range(min(len(batch), LABELS_COUNTED)):
         try:
             label = batch.parsed.label(i)
         except LabelError:
             continue
         if label is not None and batch.parsed.sets is None:
-            found[", ".join(map(str, label)) if isinstance(label, list) else str(label)] += 1
-    return dict(found.most_common())
+            found.append(label)
+    return found
+
+
+def label_counts(labels: Iterable[Any]) -> dict[str, int]:
+    """Return how many examples have each label, or each list of labels."""
+    spelled = (", ".join(map(str, label)) if isinstance(label, list) else str(label) for label in labels)
+    return dict(Counter(spelled).most_common())
+
+
+def class_counts(labels: Iterable[Any]) -> dict[str, int]:
+    """Return how many examples have each class, also as one of several."""
+    return label_counts(label for some in labels for label in (some if isinstance(some, list) else [some]))

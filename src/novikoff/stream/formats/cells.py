@@ -22,10 +22,14 @@ from novikoff.stream.formats.words import NoWords, Words, put_text
 from novikoff.stream.hashing import hash_of
 
 Bytes: TypeAlias = "NDArray[np.uint8]"
+QUOTES_AS_TEXT = "--quote none reads quotes as text, --format text reads lines of a label and a text."
 REASONS = {
     1: ("cells", "expected {expected} cells, but {came} came."),
-    2: ("quotes", "a quote stands inside a cell, at {came}: write it twice, and quotes around the cell."),
-    3: ("quotes", "a quoted cell begins here that has no end: {came}."),
+    2: (
+        "quotes",
+        f"a quote stands inside a cell, at {{came}}: write it twice, and quotes around the cell. {QUOTES_AS_TEXT}",
+    ),
+    3: ("quotes", f"a quoted cell begins here that has no end: {{came}}. {QUOTES_AS_TEXT}"),
     4: ("no label", "the label, column {column}, is missing."),
     5: ("label", "the label, column {column}, must be a number as on the first lines, but {came} came."),
     6: ("number", "column {column} must be a number as on the first lines, but {came} came."),

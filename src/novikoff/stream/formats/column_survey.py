@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
+from novikoff.stream.column_names import listed
 from novikoff.stream.formats.class_count import doubt_about_classes
 from novikoff.stream.formats.survey import MISSING, NUMBER, NUMERIC
 
@@ -27,6 +28,10 @@ _OPTION = re.compile(r"--(\w+) \{names\}")
 _DATE = re.compile(rb"\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ][\d:.+Z-]*)?\s*")
 _COMMA = re.compile(rb"\s*[+-]?\d+,\d+\s*")
 _WHOLE = re.compile(rb"\s*[+-]?\d{1,15}\s*")
+NO_IDENTIFIERS = (
+    "paid", "bid", "grid", "valid", "fluid", "humid", "solid", "acid", "void", "covid", "mid", "rapid", "roid",
+)  # fmt: skip
+"""Endings of words that are not names of identifiers."""
 
 
 class Column:
@@ -78,6 +83,13 @@ class Column:
         return len(self.present) >= ENOUGH and 2 < len(distinct) <= MOST_CODES
 
     @property
+    def is_named_identifier(self) -> bool:
+        """Whether most of its whole numbers are different, and its name ends in id."""
+        name = self.name.strip().lower()
+        named = name.endswith("id") and not name.endswith(NO_IDENTIFIERS)
+        return named and self.is_near_unique and self._all(_WHOLE)
+
+    @property
     def is_constant(self) -> bool:
         return len(self.values) >= ENOUGH and len(self.distinct) <= 1
 
@@ -102,6 +114,8 @@ def columns_of(names: Sequence[str], rows: Sequence[Sequence[bytes]]) -> list[Co
 DOUBTS = {
     "codes": "{columns} {are} read as numbers, but may be codes: --categorical {names} if so.",
     "identifier": "{columns} {count} the rows: --ignore {names} if {it} an identifier.",
+    "named": "{columns} {have} different whole numbers in most rows, read as numbers: --ignore {names} if {it} an"
+    " identifier.",
     "commas": "{columns} {have} numbers with a decimal comma, read as categories: write points.",
     "date": "{columns} {have} dates, read as categories: --ignore {names}, or make numbers of them, such as the month.",
     "text": "{columns} {look} like text, read as categories: --text {names} makes features of the words.",
@@ -119,6 +133,8 @@ def doubt_about(column: Column, kind: str) -> str | None:
         whole = len(column.present) >= ENOUGH and column._all(_WHOLE)
         if whole and len(column.distinct) == len(column.present) and _counts_up(column.present):
             return "identifier"
+        if column.is_named_identifier:
+            return "named"
         return "codes" if column.may_be_codes else None
     for key, doubtful in (
         ("commas", column.has_decimal_commas),
@@ -179,6 +195,32 @@ def doubts_about_label(column: Column) -> list[str]:
         odd = next(value for value in column.present if not NUMBER.fullmatch(value))
         found.append(f"the label {column.name!r} has numbers and texts, such as {spelled(odd)}: all are read as texts.")
     return found
+
+
+def notes_about_features(columns: Sequence[Column], gaps: Sequence[str], rows: int, missing: str) -> list[str]:
+    """Return notes on constant columns, and on columns with missing values (`gaps`)."""
+    same = [column.name for column in columns if column.is_constant]
+    found = [f"one value in all of {rows:,} rows that were looked at: {listed(same)}"] if same else []
+    if gaps and missing == "absent":
+        found.append(
+            f"missing values ({listed(gaps)}) are no features: --missing indicator gives them features of their own"
+        )
+    return found
+
+
+def suggested_label(columns: Sequence[Column]) -> str:
+    """Suggest the last column as the label, or else the first, where it has few values; or else all that have few."""
+    few = [column for column in columns if 2 <= len(column.distinct) <= max(2, len(column.present) // 10)]
+    outer = [column for column in (columns[-1], columns[0]) if column in few] if columns else []
+    classes = outer[:1] or [column for column in few if len(column.distinct) <= MOST_CODES]
+    if len(classes) == 1:
+        return f"Perhaps --label {classes[0].name}, with the values {classes[0].shown()}. "
+    return f"Perhaps one of {listed([column.name for column in classes])}, which have few values. " if classes else ""
+
+
+def with_values(column: Column) -> str:
+    """Return the name of a column with its first values."""
+    return f"{column.name} ({', '.join(spelled(value) for value in column.distinct[:2])}, …)"
 
 
 def predicts_alone(column: Column, label: Column) -> bool:

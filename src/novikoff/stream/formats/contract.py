@@ -91,6 +91,8 @@ class Format(ABC):
     is_text: ClassVar[bool] = True
     usual_block: ClassVar[int] = BLOCK
     """How much text to parse at once: enough that what is done once for each block costs little."""
+    counts_classes: ClassVar[bool] = False
+    """Whether `doubts` warns of many classes: otherwise the labels of the first examples are counted."""
     patience: ClassVar[float] = 0.0
     """For how many seconds a pause of a pipe is waited out, to see more of what comes first than is `enough`."""
 

@@ -1,13 +1,16 @@
 """JSON lines: one object a line, flattened to features as the head of `json_lines.py` tells.
 
 The label is the field that --label names, by a path with points for one within another (`user.kind`); without it the
-first of label, class, target and y that the first object has. It is a number, a string, true or false, or a list of
-these for learners of several labels; a line without it, or with null, is no example but a problem, unless examples may
-be without a label. --text declares fields, with commas between them, whose strings are texts: their words are the
-features, as with labelled text (see `words.py`); --scale looks at each text by itself. --numeric reads the strings of
-fields as numbers, --weight names the field with the example's weight. null is no feature; with --missing indicator or
-error, null and the strings that are missing values in tables are missing. A field that an object lacks never is:
-objects have no fixed set of fields.
+one that is named label, class, target or y, as in tables. It is a number, a string, true or false, or a list of these
+for learners of several labels; where the first lines have strings and others, all labels are texts. A line without a
+label, or with null, is no example but a problem, unless examples may be without a label. --text declares fields, with
+commas between them, whose strings are texts: their words are the features, as with labelled text (see `words.py`);
+--scale looks at each text by itself. --numeric reads the strings of fields as numbers, --weight names the field with
+the example's weight. null is no feature; with --missing indicator or error, null and the strings that are missing
+values in tables are missing. A field that an object lacks never is: objects have no fixed set of fields.
+
+Features have names in a dictionary where the first lines of a file make few of them, as in tables; otherwise they are
+hashed. Streams that can be read once only are hashed, too: what they bring later is not known.
 
 Lines are held to RFC 8259, strings to UTF-8. Beyond that: no half surrogate pairs (\\ud800), objects and lists up to 64
 deep, paths of up to 1000 bytes, numbers of size up to 1e15, one label. What comes twice is added up, and so is what has
@@ -17,8 +20,9 @@ the same path ({"a.b": 1} and {"a": {"b": 1}}). Empty lines are no examples.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -29,7 +33,7 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError
 from novikoff.stream.bag import slots
 from novikoff.stream.feed import Block
-from novikoff.stream.formats.column_survey import Column, doubts_about_features, doubts_about_label, predicts_alone
+from novikoff.stream.formats.column_survey import doubts_about_features, notes_about_features, predicts_alone
 from novikoff.stream.formats.contract import Format, Parsed, Parser, Problem, shown
 from novikoff.stream.formats.json_fields import NoFields
 from novikoff.stream.formats.json_lines import (
@@ -44,6 +48,14 @@ from novikoff.stream.formats.json_lines import (
     parse,
 )
 from novikoff.stream.formats.json_names import names_of
+from novikoff.stream.formats.json_survey import (
+    Field,
+    JsonSurvey,
+    LabelField,
+    has_few_names,
+    survey_of,
+    usual_label,
+)
 from novikoff.stream.formats.json_tokens import DEEPEST, LONGEST_PATH, NO_LABEL, NO_WEIGHT, REASONS
 from novikoff.stream.formats.words import DEFAULT_SCALE, NoWords, Words, check, letters_seed, refuse, room_for, terms_in
 from novikoff.stream.hashing import DEFAULT_BITS, hashed
@@ -51,8 +63,6 @@ from novikoff.stream.labels import plain
 from novikoff.stream.options import check_roles
 from novikoff.stream.rows import Sparse
 
-USUAL_LABELS = ("label", "class", "target", "y")
-FIELDS_LOOKED_AT = 100  # lines
 CAME = 24  # bytes shown from where a line is wrong
 OTHERS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
 
@@ -119,10 +129,13 @@ class JsonParser(Parser):
             self._make_room(block.size)
         out, to, bits = self.out, self.to, self.settled.bits
         rows, lines, wrong = parse(block.text, block.stop, self.machine, self.room, self.unlabelled, to, out)
+        keys, label = out.keys[:rows], json_label(block, out)
+        if self.settled.label_texts:
+            keys, label = as_texts(keys, label)
         return Parsed(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
-            keys=out.keys[:rows],
-            label=json_label(block, out),
+            keys=keys,
+            label=label,
             weights=out.weights[:rows],
             line_of=out.line_of[:rows],
             lines=lines,
@@ -157,6 +170,22 @@ def json_label(block: Block, out: Out) -> Callable[[int], Any]:
     return label
 
 
+def as_texts(keys: NDArray[np.uint64], label: Callable[[int], Any]) -> tuple[NDArray[np.uint64], Callable[[int], Any]]:
+    """Return keys and labels where all labels are texts: numbers and truth values as JSON spells them."""
+
+    def text(i: int) -> Any:
+        told = label(i)
+        return [_spelled(one) for one in told] if isinstance(told, list) else _spelled(told)
+
+    found = [text(i) for i in range(len(keys))]
+    own = [hashed(label.encode()) if isinstance(label, str) else int(keys[i]) for i, label in enumerate(found)]
+    return buffers.array(own, "uint64"), found.__getitem__
+
+
+def _spelled(label: Any) -> Any:
+    return label if label is None or isinstance(label, str) else json.dumps(label)
+
+
 @dataclass(frozen=True)
 class JsonLines(Format):
     label: str
@@ -179,6 +208,8 @@ class JsonLines(Format):
     weight: str | None = None
     """The field, by its path, with the weights of the examples."""
     missing: str = "absent"
+    label_texts: bool = False
+    """Whether labels that are not strings are read as texts, too."""
 
     name: ClassVar[str] = "jsonl"
     options: ClassVar[tuple[str, ...]] = (
@@ -191,9 +222,9 @@ class JsonLines(Format):
         refuse(options, "jsonl", ("delimiter", "header", "several_labels", "interactions"))
         if options.text is None:
             refuse(options, "jsonl without --text", ("words", "letters", "scale"))
-        bits = DEFAULT_BITS if options.bits is None else options.bits
-        label = options.label if options.label is not None else usual_label(head, title)
-        how: dict[str, Any] = {"bits": bits, "signed": bool(options.signed), "largest": bool(options.largest)}
+        survey = survey_of(head)
+        label = options.label if options.label is not None else usual_label(survey, title)
+        how: dict[str, Any] = {"signed": bool(options.signed), "largest": bool(options.largest)}
         chosen = {"ignore": options.ignore, "only": options.columns, "categorical": options.categorical}
         said = {"numeric": options.numeric, "weight": options.weight, "missing": options.missing}
         deep = next((name for name in (*options.ignore, *options.columns) if "." in name), None)
@@ -210,26 +241,32 @@ class JsonLines(Format):
         check_roles(roles, title, "field")
         for option, paths in roles.items():
             check_roles({option: [path.split(".")[0] for path in paths], "--ignore": options.ignore}, title, "field")
+        how["label_texts"] = LabelField(label, survey.values_at(label)).is_mixed
         made = cls(label, options.text, **how, **check(options), **chosen, **said)
-        made.survey.extend(fields_of(head, made.nested))
+        made = replace(made, bits=made._bits(options, survey, title))
+        made.__dict__["survey"] = survey
         return made
+
+    def _bits(self, options: Any, survey: JsonSurvey, title: str) -> int:
+        """Of hashed features; 0 where a dictionary will do."""
+        if options.bits is not None:
+            return int(options.bits)
+        hashes = self.texts or options.hashes_names or options.signed or options.map is not None
+        if hashes or not os.path.isfile(title):
+            return DEFAULT_BITS
+        return 0 if has_few_names(survey, self._is_left_out, self.categorical) else DEFAULT_BITS
 
     def settings(self) -> dict[str, Any]:
         """For the model file. What most files don't have is left out."""
         usual: dict[str, Any] = {"ignore": (), "only": (), "categorical": (), "numeric": ()}
-        usual |= {"weight": None, "missing": "absent"}
+        usual |= {"weight": None, "missing": "absent", "label_texts": False}
         own = super().settings()
         return {name: value for name, value in own.items() if name not in usual or value != usual[name]}
 
     @cached_property
-    def survey(self) -> list[Column]:
-        """A first look at the fields of the first file."""
-        return []
-
-    @cached_property
-    def nested(self) -> set[str]:
-        """Fields of the first objects with lists or objects in them."""
-        return set()
+    def survey(self) -> JsonSurvey:
+        """A first look at the first file."""
+        return JsonSurvey()
 
     @property
     def fields_read(self) -> tuple[str, ...]:
@@ -239,43 +276,62 @@ class JsonLines(Format):
         weight = () if self.weight is None else (self.weight,)
         return tuple(dict.fromkeys(path.split(".")[0] for path in (*self.only, *self.texts, self.label, *weight)))
 
-    def _kind(self, column: Column) -> str | None:
+    def _is_left_out(self, name: str) -> bool:
+        """Whether a field at the top is no feature."""
+        return name in (self.label, self.weight, *self.ignore) or bool(self.only and name not in self.fields_read)
+
+    def _kind(self, column: Field) -> str | None:
         """What a field is read as; None where it is no feature."""
         name = column.name
-        if name in (self.label, self.weight) or name in self.ignore or (self.only and name not in self.fields_read):
+        if self._is_left_out(name):
             return None
         if name in self.texts:
             return "text"
         if name in self.numeric:
             return "numeric"
-        return "numeric" if column.is_numeric and name not in self.categorical else "categorical"
+        return "categorical" if column.has_strings or name in self.categorical else "numeric"
+
+    @property
+    def _features(self) -> list[tuple[Field, str]]:
+        """The fields of the first look that are features, and what they are read as."""
+        read = [(column, self._kind(column)) for column in self.survey.fields]
+        return [(column, kind) for column, kind in read if kind is not None]
 
     def describe(self) -> dict[str, Any]:
         found: dict[str, list[str]] = {"numeric": [], "categorical": [], "text": []}
-        for column in self.survey:
-            kind = self._kind(column)
-            if kind is not None:
-                found[kind].append(column.name)
-        others: dict[str, Any] = {"weight": self.weight, "ignored": list(self.ignore)}
-        about = {**super().describe(), **found, **others}
-        return {title: value for title, value in about.items() if value not in (None, [])}
+        for column, kind in self._features:
+            found[kind].append(column.name)
+        counts = {column.name: len(column.distinct) for column, kind in self._features if kind == "categorical"}
+        deep = [path for path in self.texts if path.split(".")[0] in self.survey.nested]
+        found["text"] += [path for path in deep if path not in found["text"]]
+        nested = {
+            name: how
+            for name, how in self.survey.nested.items()
+            if not self._is_left_out(name) and name not in self.texts
+        }
+        others: dict[str, Any] = {"categories": counts, "nested": nested, "weight": self.weight}
+        about = {**super().describe(), **found, **others, "ignored": list(self.ignore)}
+        return {title: value for title, value in about.items() if value not in (None, [], {})}
+
+    @property
+    def notes(self) -> list[str]:
+        seen = [column for column, _ in self._features if self.survey.is_everywhere(column)]
+        gaps = [column.name for column, _ in self._features if column.has_nulls]
+        return notes_about_features(seen, gaps, len(self.survey.objects), self.missing)
 
     def doubts(self) -> list[str]:
-        read = [(column, self._kind(column)) for column in self.survey]
-        features = [(column, kind) for column, kind in read if kind is not None]
-        label = next((column for column in self.survey if column.name == self.label), None)
-        found = [] if label is None else doubts_about_label(label)
-        found += doubts_about_features(features)
-        if label is not None:
-            found += [
-                f"field {column.name!r} alone tells the label of all {len(label.values):,} lines that were looked at:"
-                " --ignore it if it is known only after the label is."
-                for column, _ in features
-                if len(column.values) == len(label.values) and predicts_alone(column, label)
-            ]
-        known = {column.name for column in self.survey} | self.nested
+        label = LabelField(self.label, self.survey.values_at(self.label))
+        found = label.doubts() + doubts_about_features(self._features)
+        lines = len(self.survey.objects)
+        found += [
+            f"field {column.name!r} alone tells the label of all {lines:,} lines that were looked at:"
+            " --ignore it if it is known only after the label is."
+            for column, _ in self._features
+            if self.survey.is_everywhere(column) and predicts_alone(column, label.column)
+        ]
         chosen = (*self.ignore, *self.only, *self.texts, *self.categorical, *self.numeric)
         said = dict.fromkeys(path.split(".")[0] for path in chosen)
+        known = self.survey.names
         return found + [f"no line that was looked at has the field {name!r}." for name in said if name not in known]
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> JsonParser:
@@ -294,38 +350,3 @@ class JsonLines(Format):
     @property
     def bits_used(self) -> int:
         return self.bits
-
-
-def fields_of(head: bytes, nested: set[str]) -> list[Column]:
-    """The fields at the top of the first objects that are numbers or strings; the names of others go to `nested`."""
-    found: dict[str, list[bytes]] = {}
-    for line in head.split(b"\n", FIELDS_LOOKED_AT)[:FIELDS_LOOKED_AT]:
-        try:
-            one = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        for name, value in one.items() if isinstance(one, dict) else ():
-            if isinstance(value, list | dict) or value is None:
-                nested.add(name)
-            elif isinstance(value, str | int | float):
-                text = str(int(value)) if isinstance(value, bool) else str(value)
-                found.setdefault(name, []).append(text.encode("utf-8", "replace"))
-    return [Column(name, tuple(values)) for name, values in found.items()]
-
-
-def usual_label(head: bytes, title: str) -> str:
-    """The name of the label, by the first object."""
-    for line in head.split(b"\n"):
-        try:
-            first = json.loads(line)
-        except (ValueError, RecursionError):  # an empty line, or one that is wrong: it is told when it is read
-            continue
-        if isinstance(first, dict):
-            for name in USUAL_LABELS:
-                if name in first:
-                    return name
-            raise InputError(
-                f"{title}: has no field {', '.join(USUAL_LABELS[:-1])} or {USUAL_LABELS[-1]}: say --label FIELD;"
-                f" its fields are {', '.join(list(first)[:8])}{', …' if len(first) > 8 else ''}."
-            )
-    raise InputError(f"{title}: has no JSON object in its first lines: is it JSON, with one object a line?")

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
@@ -41,8 +41,10 @@ from novikoff.stream.formats.column_survey import (
     Column,
     doubts_about_features,
     doubts_about_label,
+    notes_about_features,
     predicts_alone,
-    spelled,
+    suggested_label,
+    with_values,
 )
 from novikoff.stream.formats.contract import INDICATOR, Format, Parser, Problem, number_label, shown
 from novikoff.stream.formats.survey import is_label_name
@@ -73,6 +75,8 @@ class Opened:
 
 @dataclass(frozen=True)
 class Table(Format):
+    counts_classes: ClassVar[bool] = True
+
     names: tuple[str, ...]
     """Of all columns, in the order of the first file."""
     numeric: tuple[bool, ...]
@@ -157,15 +161,8 @@ class Table(Format):
     def notes(self) -> list[str]:
         seen = [self.opened.survey[c] for c in self.features] if self.opened.survey else []
         gaps = [column.name for column in seen if len(column.present) < len(column.values)]
-        same = [column.name for column in seen if column.is_constant]
-        found = list(self.opened.notes)
-        if same:
-            found.append(f"one value in all of {len(seen[0].values):,} rows that were looked at: {listed(same)}")
-        if gaps and self.missing == "absent":
-            found.append(
-                f"missing values ({listed(gaps)}) are no features: --missing indicator gives them features of their own"
-            )
-        return found
+        rows = len(seen[0].values) if seen else 0
+        return [*self.opened.notes, *notes_about_features(seen, gaps, rows, self.missing)]
 
     def match(self, names: Sequence[str], title: str) -> None:
         """Matches the columns of a file by their names; InputError where they are those of another table."""
@@ -309,22 +306,11 @@ def label_column(said: str | None, names: Sequence[str], survey: Sequence[Column
     if named:
         both = " and ".join(repr(names[k]) for k in named)
         raise InputError(f"{title}: the columns {both} may both be the label: say which by --label.")
+    shown = listed([with_values(column) for column in survey], 30)
     raise InputError(
         f"{title}: which column is the label? None is named label, class, target or y: say --label COLUMN, by name or"
-        f" by number. {_suggestion(survey)}The columns are {listed([_with_values(column) for column in survey], 30)}."
+        f" by number. {suggested_label(survey)}The columns are {shown}."
     )
-
-
-def _suggestion(survey: Sequence[Column]) -> str:
-    """The last column, or else the first, where it has few values."""
-    for column in (survey[-1], survey[0]):
-        if 2 <= len(column.distinct) <= max(2, len(column.present) // 10):
-            return f"Perhaps --label {column.name}, with the values {column.shown()}. "
-    return ""
-
-
-def _with_values(column: Column) -> str:
-    return f"{column.name} ({', '.join(spelled(value) for value in column.distinct[:2])}, …)"
 
 
 class TableParser(Parser):
