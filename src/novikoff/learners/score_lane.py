@@ -117,9 +117,9 @@ class ScoreLane:
         return score
 
     def score_array(self, x: NDArray[Any]) -> float:
-        if x.dtype is not self.kind or x.ndim != 1:
+        if x.dtype is not self.kind or x.ndim != 1 or x.size != self.asked.features or x.size == 0:
             return UNUSUAL
-        terms = len(x)
+        terms = x.size
         free = self.buffers[terms]
         room = free.pop() if free else self._buffers(terms)
         found: float = self.score(self.block, None, NOTHING, x, room[4][2], room[2])
