@@ -7,7 +7,7 @@ import pytest
 
 from novikoff import SGD, InputError, Perceptron
 from novikoff.store import from_bytes, to_bytes
-from tests.learners import EVERY, fresh
+from tests.learners import ALL, EVERY, fresh, suited
 
 
 def test_names_and_their_weights() -> None:
@@ -90,3 +90,25 @@ def test_arrays_of_every_kind() -> None:
         for x, label in zip(form, [1, -1, 1], strict=True):
             model.learn_one(x, label)
         assert to_bytes(model) == to_bytes(expected)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ALL)
+def test_arrays_with_zeros_are_learned_as_a_batch_and_left_as_they_are(name: str, kind: type) -> None:
+    """Also from arrays that can't be written to, or whose numbers don't lie side by side."""
+    X = np.random.default_rng(5).normal(size=(60, 8)).round(1).astype(kind)
+    X[::3, 2] = X[::5] = 0.0
+    X, y = suited(name, X), np.arange(60) % 7 % 2
+    whole = fresh(name).partial_fit(X, y, classes=[0, 1])
+    models = [fresh(name).partial_fit(X[:2], y[:2], classes=[0, 1]) for _ in range(3)]
+    wide = np.repeat(X, 2, axis=1)
+    for i in range(2, len(X)):
+        fixed, x = X[i].copy(), X[i].copy()
+        fixed.flags.writeable = False
+        for model, given in zip(models, (x, fixed, wide[i, ::2]), strict=True):
+            model.learn_one(given, y[i].item())
+            model.predict_one(given)
+        assert (x == X[i]).all()
+        assert (fixed == X[i]).all()
+    assert (wide[:, ::2] == X).all()
+    assert [to_bytes(model) for model in models] == [to_bytes(whole)] * 3

@@ -39,6 +39,11 @@ TWO_CLASS_EXAMPLES = "two_class_examples"
 """The entry of `State.more` with the number of examples that were learned before a third class arrived."""
 
 
+def delegated(name: str) -> property:
+    """Return an attribute of Auto that is the one of the learner that does the work."""
+    return property(lambda auto: getattr(auto._attributes(name), name))
+
+
 @final
 class Auto(Estimator):
     """Four learners that vote, each with a weight that shrinks when it errs: the learner for data nothing is known of.
@@ -237,11 +242,16 @@ class Auto(Estimator):
         """The vote of each member."""
         return self.inner.votes_of(self._attributes("votes_")._state)
 
-    def __getattr__(self, name: str) -> Any:
-        """Attributes that end with an underscore are those of the learner that does the work."""
-        if name.endswith("_") and not name.startswith("_"):
-            return getattr(self._attributes(name), name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    # Attributes of the learner that does the work. Not by __getattr__, which slows down access to all attributes.
+    classes_ = delegated("classes_")
+    coef_ = delegated("coef_")
+    intercept_ = delegated("intercept_")
+    feature_importances_ = delegated("feature_importances_")
+    feature_names_in_ = delegated("feature_names_in_")
+    feature_std_ = delegated("feature_std_")
+    ledger_ = delegated("ledger_")
+    mistake_rows_ = delegated("mistake_rows_")
+    n_features_in_ = delegated("n_features_in_")
 
     def _attributes(self, name: str) -> Any:
         if self._model is None:

@@ -62,7 +62,7 @@ class BalancedWinnow(Weighed):
     """
 
     tabular = "each"
-    learns_sparse_only = True
+    learns_sparse_only = has_dense_step = True
 
     def __init__(
         self,

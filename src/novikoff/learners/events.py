@@ -31,8 +31,7 @@ class OneByOne(Linear):
     """Whether `learn_one` uses the lane after the first example."""
     _lane: Lane | None = None
     _arrays: Any = None
-    """While there is a lane, what an array needs: the step, its block, the precision, the signs of the labels, and what
-    the step for the rest of an array with zeros needs. It keeps the arrays alive that the block points to."""
+    """While there is a lane, its way for arrays."""
     _dicts: Any = None
     """While there is a lane, its way for dicts."""
     _score_lane: ScoreLane | None = None
@@ -78,8 +77,14 @@ class OneByOne(Linear):
         """
         try:
             if type(x) is ndarray:
-                step, block, kind, signs, rest = self._arrays
-                taken = step(block, None, x, signs[y]) if x.dtype is kind and x.ndim == 1 else loop.UNUSUAL
+                step, block, kind, signs, whole, rest = self._arrays
+                if x.dtype is not kind or x.ndim != 1:
+                    taken = loop.UNUSUAL
+                elif whole is None:
+                    taken = step(block, None, x, signs[y])
+                else:
+                    starts, indices = whole
+                    taken = step(block, None, starts, indices, x, signs[y])
             else:
                 taken = self._dicts(x, y)
         except (KeyError, TypeError):  # a new label, or no lane yet
@@ -119,7 +124,7 @@ class OneByOne(Linear):
         if not self.has_fast_path:
             return
         lane = self._refreshed_lane(state)
-        self._arrays = (lane.dense, lane.block, lane.kind, lane.signs, lane.rest())
+        self._arrays = lane.for_arrays()
         self._dicts = None if has_raw_dicts(state) else lane.for_dicts()
 
     def _learn_array(self, state: State, x: NDArray[Any], y: Any) -> int:
@@ -139,7 +144,8 @@ class OneByOne(Linear):
 
     def _refreshed_lane(self, state: State) -> Lane:
         if self._lane is None:
-            self._lane = Lane(self._rule(), TIES[self.tie], state, sparse_only=self.learns_sparse_only)
+            sparse_only = self.learns_sparse_only and not self.has_dense_step
+            self._lane = Lane(self._rule(), TIES[self.tie], state, sparse_only=sparse_only)
         self._lane.refresh(state)
         return self._lane
 

@@ -19,7 +19,7 @@ from novikoff._dicts import OCCUPIED, WAITS, Terms, desk, reader, terms_of
 from novikoff._jit import DISABLED, Like
 from novikoff._machine import pack
 from novikoff.learners.state import State
-from novikoff.parts.loop import CLOSED, UNUSUAL, ZEROS, DenseInput, Setting, learn_dense, learn_sparse, list_terms
+from novikoff.parts.loop import CLOSED, UNUSUAL, ZEROS, Setting, learn_dense, learn_sparse
 from novikoff.stream.rows import Sparse
 
 LENGTHS = 1000  # of examples for which buffers are kept ready
@@ -45,18 +45,15 @@ class Lane:
         self.spare = Sparse(terms_of(self.desk), np.zeros(0, np.uint32), np.zeros(0, state.kind))
         self.own_spare = Sparse(np.zeros(3, np.int64), np.zeros(0, np.uint32), np.zeros(0, state.kind))
         """For the thread that holds the model's lock, which must not wait until another has emptied `spare`."""
+        self.all_starts, self.all_indices = np.zeros(2, np.int64), np.zeros(0, np.uint32)
+        """With which the step for sparse examples takes an array; made when the first array is learned."""
         self.own_words: Any = None
         self.refresh(state)
         self.read = reader(self.terms_block, self.terms)
         like, indices, values = Like(self.setting), np.zeros(1, np.uint32), np.zeros(2, state.kind)
         self.sparse = learn_sparse.bound(self.block, like, self.starts, indices, values, 1.0)
         # An array typed as "any layout": the step itself looks whether it is in one piece.
-        if sparse_only:
-            tail = Like(DenseInput(state.features, self.spare))
-            self.list = list_terms.bound(self.block, tail, values[::2])
-            self.dense: Callable[..., int] = self._list_terms
-        else:
-            self.dense = learn_dense.bound(self.block, like, values[::2], 1.0)
+        self.dense = None if sparse_only else learn_dense.bound(self.block, like, values[::2], 1.0)
 
     def refresh(self, state: State) -> None:
         """After features, or the room for them, have changed."""
@@ -75,6 +72,7 @@ class Lane:
                     for old in (self.spare, self.own_spare)
                 )
                 self.own_words = None
+            self.all_starts = np.array([0, state.features])
             book = state.ledger.book
             self.setting = Setting(self.rule, state.geometry, self.tie, book, state.features, self.spare, moments)
             if old is None or old.spare is not self.spare:
@@ -125,17 +123,27 @@ class Lane:
         if not DISABLED and setting.geometry is state.geometry and setting.features == state.features:
             self.block[self.features_at] = state.features
 
-    def rest(self) -> Rest:
-        return Rest(self.sparse, self.spare, self.setting)  # type: ignore[arg-type]
+    def for_arrays(self) -> tuple[Any, ...] | None:
+        """Return what an array needs, to be made anew after the lane was refreshed: the step, its block, the precision,
+        the signs of the labels, starts and indices where the step is the one for sparse examples, and what the step for
+        the rest of an array with zeros needs. None where there are no indices for arrays of this width yet."""
+        setting: Any = self.setting
+        rest = Rest(self.sparse, self.spare, setting)
+        if self.dense is not None:
+            return self.dense, self.block, self.kind, self.signs, None, rest
+        if len(self.all_indices) < setting.features:
+            return None
+        return self.sparse, self.block, self.kind, self.signs, (self.all_starts, self.all_indices), rest
 
     def learn_array(self, x: Any, sign: float) -> int:
         """An array, by the thread that holds the model's lock."""
-        taken = self.dense(self.own_block, None, x, sign)
+        if self.dense is None:
+            if len(self.all_indices) < len(x):
+                self.all_indices = np.arange(len(x), dtype=np.uint32)
+            taken = self.sparse(self.own_block, None, self.all_starts, self.all_indices, x, sign)
+        else:
+            taken = self.dense(self.own_block, None, x, sign)
         return self.sparse(self.own_block, None, *self.own_spare, sign) if taken == ZEROS else taken
-
-    def _list_terms(self, block: Any, like: Any, x: Any, sign: float) -> int:
-        """Do what `list_terms` does; called as `learn_dense` is."""
-        return self.list(block if DISABLED else block[self.features_at :], None, x)
 
     def learn_terms(self, columns: Any, values: Any, sign: float) -> int:
         """The same for an example of these terms, two arrays of which zeros may be taken out."""

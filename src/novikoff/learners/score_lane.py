@@ -38,7 +38,8 @@ class ScoreLane:
         self._pack(state)
         _, _, weights, block, terms = self._buffers(1)
         self.read = reader(block, terms)
-        self.score = score_one.bound(self.block, Like(self.asked), terms.indices, terms.values, weights)
+        like, values = Like(self.asked), terms.values
+        self.score = score_one.bound(self.block, like, terms.indices, values, values, weights)
 
     def _pack(self, state: State) -> None:
         book = state.ledger.book
@@ -109,7 +110,7 @@ class ScoreLane:
                         pack_into(buffer, 0, *map(known.get, x, never), *x.values())  # type: ignore[union-attr]
             except (AttributeError, TypeError, OverflowError, IndexError, struct.error):
                 return UNUSUAL
-            found: float = score_terms(block, None, indices, values, weights)
+            found: float = score_terms(block, None, indices, values, values, weights)
             free.append(room)
             return found
 
@@ -118,11 +119,10 @@ class ScoreLane:
     def score_array(self, x: NDArray[Any]) -> float:
         if x.dtype is not self.kind or x.ndim != 1 or x.size != self.asked.features or x.size == 0:
             return UNUSUAL
-        free = self.buffers[x.size]
-        room = free.pop() if free else self._buffers(x.size)
-        values = room[4].values
-        values[:] = x
-        found: float = self.score(self.block, None, NOTHING, values, room[2])
+        terms = x.size
+        free = self.buffers[terms]
+        room = free.pop() if free else self._buffers(terms)
+        found: float = self.score(self.block, None, NOTHING, x, room[4][2], room[2])
         free.append(room)
         return found
 

@@ -34,6 +34,9 @@ class Slotted(Learner):
     learns_sparse_only = False
     """Whether the loop that learns is compiled for sparse rows only, to which dense ones are converted: for learners
     that are seldom used."""
+    has_dense_step = False
+    """Whether single examples given as arrays have a step compiled for them although the loop is compiled for sparse
+    rows only: for learners whose step for sparse rows takes longer."""
     learns_columns_sparse_only = False
     """Likewise for many columns of weights."""
     scores_sparse_only = False

@@ -76,7 +76,7 @@ class Winnow(Weighed):
     """
 
     tabular = "each"
-    learns_sparse_only = True
+    learns_sparse_only = has_dense_step = True
 
     def __init__(
         self,

@@ -187,25 +187,6 @@ def learn_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) -> int
     return taken
 
 
-class DenseInput(NamedTuple):
-    """The part of a block that `list_terms` needs: it begins with the same fields as the end of `Setting`."""
-
-    features: int
-    spare: Sparse
-
-
-@compiled_brief
-def list_terms(block: Any, like: Any, x: NDArray[np.floating]) -> int:
-    """Write the terms of an array that are not 0 to `spare`, for `learn_sparse`, and return ZEROS; UNUSUAL as in
-    `learn_dense`. For learners whose step is compiled for sparse examples only."""
-    s = unpacked(block, like)
-    if x.size != s.features or x.strides[0] != x.itemsize or s.spare.starts[2] != 0:
-        return UNUSUAL
-    drop_zeros(Dense(x, x.size), 1, s.spare)
-    s.spare.starts[2] = 1
-    return ZEROS
-
-
 @compiled_brief
 def learn_sparse(
     block: Any,
@@ -217,12 +198,20 @@ def learn_sparse(
 ) -> int:
     """One example, given as the features that are there, `starts` being [0, how many, 1 where the arrays are shared and
     hold an example]; UNUSUAL where one is new; ZEROS,
-    and nothing learned, where a value is 0: such terms have then been taken out of these arrays."""
+    and nothing learned, where a value is 0: such terms have then been taken out of these arrays.
+
+    Without the last of the `starts` these are the values of all features, and the indices are 0, 1, 2, …: for learners
+    whose step is compiled for sparse examples only. The answers are then those of `learn_dense`."""
     s = unpacked(block, like)
-    rows = Sparse(starts, indices, values)
-    starts[2] = 0
-    if s.features == CLOSED or not inside(rows, 0, s.features + 1):
-        return UNUSUAL
+    rows = rest = Sparse(starts, indices, values)
+    if len(starts) == 2:
+        rest = s.spare
+        if values.size != s.features or values.strides[0] != values.itemsize:
+            return UNUSUAL
+    else:
+        starts[2] = 0
+        if s.features == CLOSED or not inside(rows, 0, s.features + 1):
+            return UNUSUAL
     sampled = s.book.counts[EXAMPLES] + 1 == s.moments.clock[NEXT]
     if sampled and not has_room(s.moments, starts[1], s.features + 1):
         return UNUSUAL
@@ -230,10 +219,12 @@ def learn_sparse(
     if sampled and taken >= 0:
         record_row(s.moments, rows, 0, s.book.counts[EXAMPLES])
     if taken == REFUSED:
+        if rest.starts[2] != 0:  # another thread is about to learn what is in `spare`
+            return UNUSUAL
         terms = starts[1]
-        drop_zeros(rows, 1, rows)
-        if starts[1] < terms:
-            starts[2] = 1
+        drop_zeros(rows, 1, rest)
+        if rest.starts[1] < terms:
+            rest.starts[2] = 1
             return ZEROS
     return taken
 

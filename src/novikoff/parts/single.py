@@ -73,11 +73,19 @@ def gather(
 
 @compiled_brief_reader
 def score_one(
-    block: Any, like: Any, indices: NDArray[np.uint32], values: NDArray[np.floating], weights: NDArray[np.float64]
+    block: Any,
+    like: Any,
+    indices: NDArray[np.uint32],
+    given: NDArray[np.floating],
+    values: NDArray[np.floating],
+    weights: NDArray[np.float64],
 ) -> float:
-    """Return the score of one example: the features that are there, or without indices the values of all features. Its
-    arrays are used up."""
-    return gather(unpacked(block, like), indices, 0, len(values), values, values, weights)
+    """Return the score of one example: the features that are there, with `values` the same array as `given`, or without
+    indices the values of all features. The other two arrays are room for as many terms."""
+    asked = unpacked(block, like)
+    if len(indices) == 0 and (given.size != asked.features or given.strides[0] != given.itemsize):
+        return math.nan
+    return gather(asked, indices, 0, len(given), given, values, weights)
 
 
 @compiled
