@@ -195,7 +195,7 @@ class App:
         served, query = self._find(request), _read_query(request, protocol.InspectQuery)
         served.check_learned()
         try:
-            return protocol.Inspection(**described(served.learner, query.top))
+            return msgspec.convert(described(served.learner, query.top), protocol.Inspection)
         except NovikoffError as problem:
             raise Refused(str(problem), "not-shown", 409) from None
 

@@ -41,6 +41,9 @@ CLIENT_CLOSED_REQUEST = 499
 AUDITED_STATUSES = {401, 403, 408, 413, 429, 503}
 SINGLE_HEADERS = (b"host", b"authorization", b"origin", b"content-type", b"content-length", b"idempotency-key")
 DISCONNECT = {"type": "http.disconnect"}
+ASGI = {"version": "3.0", "spec_version": "2.4"}
+"""Since 2.4 `send` raises an OSError where the client has left, as that of `ApiRequest` does. With earlier versions
+Starlette's streaming responses wait for the client to leave by `receive`, which takes the body from its reader."""
 CLOSE, RETRY = (b"connection", b"close"), (b"retry-after", b"1")
 TLS_HEADER = (b"strict-transport-security", b"max-age=31536000")
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
@@ -106,6 +109,7 @@ class ApiRequest:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, guard: RequestMiddleware) -> None:
         self.scope, self.guard = scope, guard
+        scope["asgi"] = ASGI
         self.receive, self._server_receive, self._server_send = receive, receive, send
         if "state" in scope and "connection" in scope["state"]:
             connection = self.connection = scope["state"]["connection"]
