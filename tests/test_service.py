@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import random
@@ -102,6 +103,27 @@ def test_predicting_lines_and_lists(server: Server) -> None:
         assert listed["id"] is None
         assert line["id"] != mine["id"]
     assert server.ask("POST", "/v1/models/m/learn", {"id": streamed[0]["id"], "label": "spam"})[0] == 200
+
+
+def test_lines_that_arrive_while_they_are_answered_are_not_lost(server: Server) -> None:
+    server.make("slow")
+
+    def ask(path: str, lines: list[bytes], accept: str) -> list[Any]:
+        def arriving() -> Iterator[bytes]:
+            for line in lines:
+                yield line
+                time.sleep(0.005)
+
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        with contextlib.closing(connection):
+            connection.request("POST", path, arriving(), NDJSON | {"Accept": accept})
+            return [json.loads(line) for line in connection.getresponse().read().splitlines()]
+
+    lessons = [b'{"features": {"a%d": 1}, "label": %d}\n' % (k, k % 2) for k in range(20)]
+    for accept in ("application/x-ndjson", "application/json"):
+        assert ask("/v1/models/slow/learn", lessons, accept)[-1]["examples"] == 20
+    examples = [b'{"features": {"a%d": 1}}\n' % k for k in range(20)]
+    assert len(ask("/v1/models/slow/predict?keep=false", examples, "application/x-ndjson")) == 20
 
 
 def test_late_labels(nursery: Nursery, tmp_path: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -161,6 +165,58 @@ def test_an_erasure_that_fails_changes_nothing(
     assert erase(folder, Subject(key="k2")).examples == 1
     with running(nursery, folder) as server:
         assert len(server.ask("GET", "/v1/models/m/examples")[1].splitlines()) == 5
+
+
+def kill_backup(folder: Path, to: Path) -> Path:
+    """Kill a backup after it has copied the journal; return what it leaves."""
+    code = "import os; from pathlib import Path; from novikoff.service import backup;"
+    code += "backup._copy_files = lambda *_: os.kill(os.getpid(), 9);"
+    code += f"backup.backup(Path({str(folder)!r}), Path({str(to)!r}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
+    (left,) = to.parent.glob(f".{to.name}.*.part")
+    assert (left / journal.FILE).is_file()
+    return left
+
+
+def test_backups_of_killed_processes_are_removed(nursery: Nursery, tmp_path: Path) -> None:
+    folder, backups = tmp_path / "data", tmp_path / "backups"
+    with running(nursery, folder) as server:
+        server.make()
+        assert server.learn({"a": 1.0}, "yes", key="k")[0] == 200
+        server.stop()
+    left = kill_backup(folder, backups / "monday")
+    old = left.with_name(".sunday.01234567.part")  # as earlier versions named it
+    left.rename(old)
+    left = kill_backup(folder, backups / "monday")
+    other = backups / ".notes.0123456789ab.part"
+    other.mkdir()
+    (other / "notes.txt").write_text("not a backup")
+    backup(folder, backups / "tuesday")
+    assert sorted(backups.iterdir()) == [other, backups / "tuesday"]
+
+    left = kill_backup(folder, backups / "wednesday")
+    beside = kill_backup(folder, tmp_path / "copy")
+    assert main(["serve", "erase", "--data", str(folder), "--backup", str(backups / "tuesday"), "--key", "k"]) == 0
+    assert not left.exists()
+    assert not beside.exists()
+
+
+def test_nothing_is_erased_while_a_backup_is_written(nursery: Nursery, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with running(nursery, folder) as server:
+        server.make()
+        assert server.learn({"a": 1.0}, "yes", key="k")[0] == 200
+        server.stop()
+    left = kill_backup(folder, tmp_path / "copy")
+    lock = os.open(left, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with pytest.raises(InputError, match="a backup is being written"):
+        erase(folder, Subject(key="k"))
+    backup(folder, tmp_path / "second")
+    assert left.exists()
+    os.close(lock)
+    assert erase(folder, Subject(key="k")).examples == 1
+    assert not left.exists()
 
 
 def test_one_prediction_is_erased_from_its_entry(nursery: Nursery, tmp_path: Path) -> None:

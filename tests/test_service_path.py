@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,12 +16,13 @@ pytest.importorskip("uvicorn", reason="the service is an extra: novikoff[serve]"
 
 import uvicorn
 
+from novikoff.service import http_protocol, tokens
 from novikoff.service.app import App
 from novikoff.service.http_protocol import build_protocol
 from novikoff.service.limits import Limits
 from novikoff.service.metrics import Metrics
 from novikoff.service.middleware import Security
-from novikoff.service.opening import opened
+from novikoff.service.opening import opened, prepare
 from novikoff.service.tokens import Tokens
 from tests.service import Server
 
@@ -42,8 +43,10 @@ class Recorder:
             self.entered.add(name.rpartition(".")[2])
 
 
-def test_learning_enters_few_modules(tmp_path: Path) -> None:
-    house, recorder = opened(tmp_path / "data", Limits()), Recorder()
+@contextlib.contextmanager
+def traced(folder: Path, recorder: Recorder) -> Iterator[Server]:
+    """A server in a thread whose calls are recorded, and a client that has a connection to it."""
+    house = opened(folder, Limits())
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
@@ -64,16 +67,37 @@ def test_learning_enters_few_modules(tmp_path: Path) -> None:
             time.sleep(0.01)
         client = Server.__new__(Server)
         client.connect_to(server.servers[0].sockets[0].getsockname()[1])
-        client.make()
-        for label in ("spam", "ham", "spam"):
-            assert client.learn({"word": 1.0}, label)[0] == 200
-        recorder.on = True
-        assert client.learn({"word": 1.0}, "ham", key="k")[0] == 200
-        recorder.on = False
+        yield client
         client.connection.close()
     finally:
         threading.setprofile(None)  # type: ignore[arg-type]
         server.should_exit = True
         thread.join()
-    assert {"middleware", "app", "stream", "journal"} <= recorder.entered
+
+
+@pytest.fixture(autouse=True)
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the server does now and then is no part of a request: checks of late connections and of the token file."""
+    monkeypatch.setattr(http_protocol, "CHECK_INTERVAL_SECONDS", 3600.0)
+    monkeypatch.setattr(tokens, "LOOK_AGAIN", 3600.0)
+
+
+@pytest.mark.parametrize("with_token", [False, True])
+def test_learning_enters_few_modules(tmp_path: Path, with_token: bool) -> None:
+    folder, recorder = tmp_path / "data", Recorder()
+    prepare(folder)
+    secret = tokens.make(folder, ["admin"], 1, "shop") if with_token else None
+    headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+    with traced(folder, recorder) as client:
+        assert client.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, headers)[0] == 201
+
+        def learn(label: str, **more: str) -> int:
+            body = {"features": {"word": 1.0}, "label": label}
+            return client.ask("POST", "/v1/models/m/learn", body, headers | more)[0]
+
+        assert [learn(label) for label in ("spam", "ham", "spam")] == [200] * 3
+        recorder.on = True
+        assert learn("ham", **{"Idempotency-Key": "k"}) == 200
+        recorder.on = False
+    assert {"http_protocol", "middleware", "app", "stream", "journal"} <= recorder.entered
     assert len(recorder.entered) <= MAX_MODULES, sorted(recorder.entered)

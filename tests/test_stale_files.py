@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,11 @@ from typing import Any
 import pytest
 
 from novikoff import InputError, Perceptron, load, save
+from novikoff.cli.main import main
 from novikoff.cluster.distributed_learner import DistributedLearner
 from novikoff.cluster.shards import File, identify_machine
-from novikoff.store import STALE_SECONDS
+from novikoff.part_files import STALE_SECONDS
+from novikoff.stream import cache
 from novikoff.stream.options import Options
 
 OLD = time.time() - 2 * STALE_SECONDS
@@ -45,6 +49,34 @@ def test_temporary_files_of_killed_processes_are_removed_by_the_next_save(tmp_pa
     assert load(tmp_path / "m.model").score_one(["a"]) == model.score_one(["a"])
     save(model, tmp_path / "m.model")
     assert not locked.exists()
+
+
+def test_temporary_caches_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    data = tmp_path / "d.svm"
+    data.write_text("1 1:1\n-1 2:1\n" * 100)
+    command = ["learn", str(data), "--cache"]
+    kill = "import os; from novikoff.cli.main import main; from novikoff.stream import cache;"
+    kill += f"cache.Writer.close = lambda *_: os.kill(os.getpid(), 9); main({command!r})"
+    assert subprocess.run([sys.executable, "-c", kill], cwd=tmp_path, check=False).returncode == -9
+    (left,) = tmp_path.glob(".d.svm.novikoff-cache.*.part")
+    other = part(tmp_path, "e.svm.novikoff-cache")
+    assert main(command) == 0  # it may still be written: it is too new
+    assert left.exists()
+    os.utime(left, (OLD, OLD))
+    assert main(command) == 0  # the cache is complete now, and only read
+    assert not left.exists()
+    assert other.exists()
+    assert (tmp_path / "d.svm.novikoff-cache").exists()
+
+
+def test_a_temporary_cache_that_is_being_written_stays(tmp_path: Path) -> None:
+    data = tmp_path / "d.svm"
+    data.write_text("1 1:1\n-1 2:1\n" * 100)
+    writer = cache.Writer(str(data), cache.Stamp.of(os.stat(data), {}))
+    os.utime(writer.temporary, (OLD, OLD))
+    assert main(["learn", str(data), "--cache"]) == 0
+    assert writer.temporary.exists()
+    writer.drop()
 
 
 def shard(path: Path, seed: int) -> str:

@@ -13,9 +13,6 @@ import errno
 import hashlib
 import json
 import os
-import re
-import secrets
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +26,7 @@ from novikoff.learners.learner import Learner
 from novikoff.learners.model_lock import sharing
 from novikoff.learners.state import State
 from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
+from novikoff.part_files import lock_file, name_part, remove_stale_parts
 from novikoff.parts.feature_sample import FeatureSample
 from novikoff.parts.geometry import arrays
 from novikoff.schema import SchemaError
@@ -50,7 +48,6 @@ NO_CHECKSUM = "0" * 64
 KINDS = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
 """Of numbers, as NumPy calls them, in the order in which safetensors writes arrays of them."""
 NAMED = {"b1": "BOOL"}
-STALE_SECONDS = 600  # after which a temporary file that no process writes is removed
 PIECE = 1 << 12  # names that are written at once
 
 
@@ -359,10 +356,10 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], objec
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     remove_stale_parts(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    temporary = name_part(path)
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-            _lock_file(file.fileno())
+            lock_file(file.fileno())
             yield file.write
             file.flush()
             os.fsync(file.fileno())
@@ -378,36 +375,6 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], objec
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def remove_stale_parts(path: Path) -> None:
-    """Remove temporary files that killed processes have left beside this file. Those that are still being written are
-    locked by their process, or so new that it may not have locked them yet."""
-    ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{12}}\.part")
-    with contextlib.suppress(OSError):
-        for name in filter(ours.fullmatch, os.listdir(path.parent)):
-            with contextlib.suppress(OSError):
-                _remove_if_stale(path.with_name(name))
-
-
-def _remove_if_stale(part: Path) -> None:
-    with open(part, "rb") as file:
-        if time.time() - os.fstat(file.fileno()).st_mtime > STALE_SECONDS and _lock_file(file.fileno()):
-            part.unlink()
-
-
-def _lock_file(number: int) -> bool:
-    """Lock an open file until it is closed; False where another process has locked it. File systems without locks are
-    taken to have none that is held."""
-    try:
-        import fcntl
-
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):
-        return True
-    return True
 
 
 def _remove(temporary: Path) -> None:

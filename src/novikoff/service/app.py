@@ -116,7 +116,7 @@ class App:
         return build_router(self.security, endpoints, lifespan)
 
     def _find(self, request: ApiRequest) -> Served:
-        name = request.path_params["name"]
+        name = request.scope["path_params"]["name"]
         return self.house.models.get(name) or self.house.find(name)
 
     # --- Predicting ---
@@ -195,7 +195,7 @@ class App:
         served, query = self._find(request), _read_query(request, protocol.InspectQuery)
         served.check_learned()
         try:
-            return protocol.Inspection(**described(served.learner, query.top))
+            return msgspec.convert(described(served.learner, query.top), protocol.Inspection)
         except NovikoffError as problem:
             raise Refused(str(problem), "not-shown", 409) from None
 
@@ -242,6 +242,6 @@ class App:
 
 def _read_query(request: ApiRequest, kind: type[Query], code: str = "bad-query", status: int = 400) -> Query:
     try:
-        return msgspec.convert(dict(request.query_params), kind, strict=False)
+        return msgspec.convert(request.query, kind, strict=False)
     except msgspec.ValidationError as problem:
         raise Refused(f"The query is not valid: {problem}.", code, status) from None

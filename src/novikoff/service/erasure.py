@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from novikoff.errors import InputError
 from novikoff.service import attribution, checkpoint, clock
+from novikoff.service.backup import remove_unfinished
 from novikoff.service.house import House
 from novikoff.service.journal import FILE, Prediction, answer_of, chained, pack, pack_kept, unpack
 from novikoff.service.limits import Limits
@@ -77,9 +78,14 @@ class Report:
 
 
 def erase(folder: Path, subject: Subject, limits: Limits | None = None) -> Report:
-    """Erase the data of a subject from a data folder or a backup; InputError where that is not possible."""
+    """Erase the data of a subject from a data folder or a backup; InputError where that is not possible.
+
+    Unfinished backups beside the folder are removed: they have copies of a journal.
+    """
     if not (folder / FILE).is_file():
         raise InputError(f"{folder}: has no journal: it is neither a data folder nor a backup.")
+    if active := remove_unfinished(folder.absolute().parent):
+        raise InputError(f"{active[0]}: a backup is being written: erase when it is complete, and name it by --backup.")
     lock = locked(folder)
     try:
         house = opened(folder, limits or Limits())

@@ -10,12 +10,13 @@ Time-outs and limits of connections are those of http_protocol.py.
 
 from __future__ import annotations
 
+import hmac
 import logging
 import math
 import time
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,7 +27,7 @@ from novikoff.service.attribution import CURRENT_CLIENT
 from novikoff.service.audit import Audit
 from novikoff.service.client_limits import ConnectionLimit
 from novikoff.service.errors import API_HEADERS, PROBLEM_JSON, problem_details, refusal_for
-from novikoff.service.http_protocol import CYCLE, response_head, write_response
+from novikoff.service.http_protocol import Connection, response_head, write_response
 from novikoff.service.lessons import Headers, Refused
 from novikoff.service.limits import Limits
 from novikoff.service.logs import log_request
@@ -40,6 +41,9 @@ CLIENT_CLOSED_REQUEST = 499
 AUDITED_STATUSES = {401, 403, 408, 413, 429, 503}
 SINGLE_HEADERS = (b"host", b"authorization", b"origin", b"content-type", b"content-length", b"idempotency-key")
 DISCONNECT = {"type": "http.disconnect"}
+ASGI = {"version": "3.0", "spec_version": "2.4"}
+"""Since 2.4 `send` raises an OSError where the client has left, as that of `ApiRequest` does. With earlier versions
+Starlette's streaming responses wait for the client to leave by `receive`, which takes the body from its reader."""
 CLOSE, RETRY = (b"connection", b"close"), (b"retry-after", b"1")
 TLS_HEADER = (b"strict-transport-security", b"max-age=31536000")
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
@@ -75,8 +79,11 @@ class Security:
         return self.loopback and not self.tokens.in_use
 
 
-class ApiRequest(Request):
-    """A request with what the middleware knows about it; `scope["request"]`."""
+class ApiRequest:
+    """A request on its way to its endpoint: its ASGI channels, and what the middleware knows about it.
+
+    It is `scope["request"]`. `receive` and `send` are those that the endpoint gets.
+    """
 
     # Class attributes are the defaults: most are never set, and each request pays for those that are.
     model: str | None = None
@@ -96,12 +103,22 @@ class ApiRequest(Request):
     """The error with which the request was refused before its endpoint could answer it."""
     ended = False
     """No more messages are exchanged: the client left, or the request was refused while its body came."""
+    connection: Connection | None = None
+    """None where a test takes uvicorn's place."""
     _received = 0
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, guard: RequestMiddleware) -> None:
-        super().__init__(scope, receive, send)
-        self.guard = guard
+        self.scope, self.guard = scope, guard
+        scope["asgi"] = ASGI
+        self.receive, self._server_receive, self._server_send = receive, receive, send
+        if "state" in scope and "connection" in scope["state"]:
+            connection = self.connection = scope["state"]["connection"]
+            scope["headers"] = scope["headers"][: connection.begin(self)]  # trailers have not passed any check
         self.header: dict[bytes, bytes] = dict(scope["headers"])
+
+    @property
+    def method(self) -> str:
+        return str(self.scope["method"])
 
     @property
     def address(self) -> str:
@@ -112,6 +129,12 @@ class ApiRequest(Request):
     def client_id(self) -> str:
         """The client for which limits count: a token, or an address where there is none."""
         return self.grant.id if self.grant is not None else neighbourhood(self.address)
+
+    @property
+    def query(self) -> dict[str, str]:
+        return dict(Request(self.scope).query_params)
+
+    # --- The body ---
 
     async def body(self) -> bytes:
         """Return the body, which mostly comes in one piece; Starlette's generator takes a tenth of a prediction."""
@@ -126,23 +149,24 @@ class ApiRequest(Request):
             raise ClientDisconnect
         return b"".join(pieces)
 
-    def check_pieces(self) -> None:
-        """Check the size of the body, or the token of a stream, with each piece."""
-        receive = self._receive
+    def stream(self) -> AsyncIterator[bytes]:
+        """Return the body piece by piece."""
+        return Request(self.scope, self.receive).stream()
 
-        async def receive_checked() -> Message:
-            message = DISCONNECT if self.ended else await receive()
-            if message["type"] != "http.request":
-                self.ended = True
-            elif self.max_body is not None:
-                self._received += len(message.get("body", b""))
-                if self._received > self.max_body:
-                    await self.reject(_too_large(self.max_body))
-            elif message.get("more_body", False) and not self._is_still_granted():
-                self.ended = True
-            return DISCONNECT if self.ended else message
+    async def receive_checked(self) -> Message:
+        """Receive the next piece of a body, and check the size so far, or that the token of a stream is still valid."""
+        message = DISCONNECT if self.ended else await self._server_receive()
+        if message["type"] != "http.request":
+            self.ended = True
+        elif self.max_body is not None:
+            self._received += len(message.get("body", b""))
+            if self._received > self.max_body:
+                await self.reject(_too_large(self.max_body))
+        elif message.get("more_body", False) and not self._is_still_granted():
+            self.ended = True
+        return DISCONNECT if self.ended else message
 
-        self._receive = receive_checked
+    # --- The response ---
 
     async def send(self, message: Message) -> None:
         if self.ended:
@@ -153,17 +177,18 @@ class ApiRequest(Request):
         elif message.get("more_body", False) and (self.has_left() or not self._is_still_granted()):
             self.ended = True
             raise ConnectionAbortedError("The client left, or its token was revoked or has expired.")
-        await self._send(message)
+        await self._server_send(message)
 
     async def respond(self, status: int, media: str, body: bytes, more: Headers = ()) -> None:
         """Send a complete response, in one write where uvicorn serves."""
         if self.ended:
             return
         headers = (*more, *self.guard.headers) if more else self.guard.headers
-        cycle = None if CLOSE in more else self.scope.get(CYCLE)  # uvicorn closes the connection by the header
-        if cycle is not None and write_response(cycle, response_head(status, media, headers), body):
-            self.status = status
-            return
+        if self.connection is not None and CLOSE not in more:  # uvicorn closes the connection by the header
+            cycle = getattr(self._server_send, "__self__", None)
+            if write_response(cycle, response_head(status, media, headers), body):
+                self.status = status
+                return
         start = [(b"content-type", media.encode()), (b"content-length", b"%d" % len(body)), *more]
         await self.send({"type": "http.response.start", "status": status, "headers": start})
         await self.send({"type": "http.response.body", "body": body})
@@ -178,8 +203,15 @@ class ApiRequest(Request):
             self.code = refused.code
         self.ended = True
 
+    def abort(self, refused: Refused) -> bool:
+        """End the request, which the connection answers with an error; return False where it is answered already."""
+        if self.status:
+            return False
+        self.status, self.code, self.ended = refused.status, refused.code, True
+        return True
+
     def has_left(self) -> bool:
-        return CYCLE in self.scope and self.scope[CYCLE].disconnected
+        return self.connection is not None and self.connection.lost
 
     def _is_still_granted(self) -> bool:
         """A stream may be long: its token may be revoked meanwhile."""
@@ -213,6 +245,8 @@ class RequestMiddleware:
         request = scope["request"] = ApiRequest(scope, receive, send, self)
         security.active += 1
         try:
+            if request.has_left():
+                raise ClientDisconnect
             for check in self.checks:
                 check(request)
             request.is_admitted = True
@@ -229,7 +263,8 @@ class RequestMiddleware:
             if request.slot_owner is not None:
                 security.clients.release(request.slot_owner)
             del scope["request"]  # reference cycles: without them a request needs no garbage collection
-            scope.pop(CYCLE, None)
+            if request.connection is not None:
+                request.connection.end()
             self._observe(request, request.status or CLIENT_CLOSED_REQUEST, time.perf_counter() - start)
 
     def _observe(self, request: ApiRequest, status: int, seconds: float) -> None:
@@ -280,22 +315,42 @@ def authorize(request: ApiRequest) -> None:
     """
     security, required = request.guard.security, request.guard.scope
     if not security.is_open():
-        found = security.tokens.check(request.header.get(b"authorization"))
-        if not isinstance(found, Granted):
-            limit_rate(request)
-            challenge = ((b"www-authenticate", b"Bearer"),) if found.status == 401 else ()
-            raise Refused(found.sentence, found.code, found.status, challenge)
-        request.grant = found
-        CURRENT_CLIENT.set(found.id)
-        connections, peer = security.connections, request.scope.get("client")
-        if connections is not None and peer is not None and not connections.assign(tuple(peer), found.id):
-            detail = "This client has too many open connections: close some of them."
-            raise Refused(detail, "too-many-connections-of-client", 429, (RETRY, CLOSE))
+        request.grant = grant = _known_grant(request) or _check_token(request)
+        CURRENT_CLIENT.set(grant.id)
     limit_rate(request)
     if request.grant is not None and required is not None and required not in request.grant.scopes:
         has = ", ".join(sorted(request.grant.scopes))
         raise Refused(f"This needs a token with {required}, but {request.grant.name} has {has}.", "scope", 403)
-    request.is_authorized, request.model = True, request.path_params.get("name")
+    request.is_authorized, request.model = True, request.scope.get("path_params", {}).get("name")
+
+
+def _known_grant(request: ApiRequest) -> Granted | None:
+    """Return the token of the previous request of the connection if it is that of this one, too.
+
+    It is checked again when the token file is looked at again, which is a second after the last look.
+    """
+    connection, header = request.connection, request.header.get(b"authorization", b"")
+    if connection is None or connection.grant is None:
+        return None
+    known, next_look, grant = connection.grant
+    is_valid = next_look == request.guard.security.tokens.next_look and time.time() < grant.expires
+    return grant if is_valid and hmac.compare_digest(known, header) else None
+
+
+def _check_token(request: ApiRequest) -> Granted:
+    security, header, peer = request.guard.security, request.header.get(b"authorization"), request.scope.get("client")
+    found = security.tokens.check(header)
+    if not isinstance(found, Granted):
+        limit_rate(request)
+        challenge = ((b"www-authenticate", b"Bearer"),) if found.status == 401 else ()
+        raise Refused(found.sentence, found.code, found.status, challenge)
+    if security.connections is not None and peer is not None and not security.connections.assign(tuple(peer), found.id):
+        request.grant = found
+        detail = "This client has too many open connections: close some of them."
+        raise Refused(detail, "too-many-connections-of-client", 429, (RETRY, CLOSE))
+    if request.connection is not None and header is not None:
+        request.connection.grant = header, security.tokens.next_look, found
+    return found
 
 
 def limit_rate(request: ApiRequest) -> None:
@@ -325,7 +380,7 @@ def check_body(request: ApiRequest) -> None:
         raise Refused("Bodies are taken as they are: send them without a Content-Encoding.", "packed", 415)
     request.max_body = limit = request.guard.security.max_bytes[media]
     if limit is None or length is None:
-        request.check_pieces()
+        request.receive = request.receive_checked
     elif len(length) > 18 or int(length) > limit:
         raise _too_large(limit)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from novikoff.auto import TWO_CLASS_EXAMPLES
@@ -107,7 +108,7 @@ class Certifier:
                 if is_served(served):  # an earlier bound stays true
                     self.states.setdefault(served.name, CertificateState(examples, None, str(problem)))
                 raise
-            certificate = CertificateDocument(**document)
+            certificate = msgspec.convert(document, CertificateDocument)
             if is_served(served):
                 self._known[served.name] = served, version, certificate
                 self.states[served.name] = state_of(document, examples)

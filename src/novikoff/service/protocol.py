@@ -14,6 +14,13 @@ RawFeatures = dict[str, Any] | list[str] | str
 """A row as it stands in a file, too, for models that were trained from files: an object, or a text."""
 Label = str | bool | int | float
 Labels = Label | list[Label]
+Settings = dict[str, Any]
+"""Settings of a learner by name. They differ for each learner and scheme, and may hold those of a learner inside: their
+names and values are checked by the learner's class when a model is made."""
+Number = int | float
+"""Whole numbers stay whole: `verify` compares certificates to the last digit."""
+Numbers = dict[str, Number | str | None]
+"""The numbers of one theorem by the names of its formula, which differ for each theorem."""
 
 
 class Request(Struct, forbid_unknown_fields=True):
@@ -55,7 +62,7 @@ class Creation(Request):
 
     name: ModelName
     learner: str = "auto"
-    settings: dict[str, Any] = {}
+    settings: Settings = {}
     challenges: ModelName | None = None
 
 
@@ -130,7 +137,7 @@ class Counts(Struct):
 class Model(Struct):
     name: str
     learner: str
-    settings: dict[str, Any]
+    settings: Settings
     role: str
     challenges: str | None
     created: str
@@ -227,16 +234,41 @@ class Weight(Struct):
     """The class, where there are many."""
 
 
-class Inspection(Struct, kw_only=True):
+class HypothesisGuarantee(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What is guaranteed of the hypothesis that predicts, on new data. Some fields are of some methods only."""
+
+    method: str
+    consistent: bool | UnsetType = UNSET
+    """Whether it agrees with all examples."""
+    chosen: str | UnsetType = UNSET
+    stopped: bool | UnsetType = UNSET
+    """Whether the choice is final."""
+    why: str | UnsetType = UNSET
+    examples_used: int
+    later: int | UnsetType = UNSET
+    """Examples that came after the choice was final."""
+    later_mistakes: int | UnsetType = UNSET
+    about: str
+    bound: Number | None
+    """Of its error; null where nothing is guaranteed."""
+    delta: Number | None
+    """The probability that the bound does not hold; null where it is one of the mean."""
+    statement: str
+    numbers: Numbers
+    assumes: str
+    sentence: str
+
+
+class Inspection(Struct, kw_only=True, forbid_unknown_fields=True):
     """A model and its most important features."""
 
     learner: str
     scheme: str | UnsetType = UNSET
     """How many classes are learned by a learner of two, or an ensemble."""
     classes: int | UnsetType = UNSET
-    output_hypothesis: dict[str, Any] | UnsetType = UNSET
-    settings: dict[str, Any]
-    labels: list[Any]
+    output_hypothesis: HypothesisGuarantee | UnsetType = UNSET
+    settings: Settings
+    labels: list[Label]
     features: int
     ledger: Counts | None
     weights: list[Weight] | None
@@ -246,7 +278,7 @@ class Inspection(Struct, kw_only=True):
     hypothesis: str | None
 
 
-class CertifiedBound(Struct, kw_only=True):
+class CertifiedBound(Struct, kw_only=True, forbid_unknown_fields=True):
     """A theorem's bound on this run. Without a witness `why` says what is missing."""
 
     name: str
@@ -254,36 +286,100 @@ class CertifiedBound(Struct, kw_only=True):
     statement: str
     made: int
     any_order: bool
-    allowed: float | UnsetType = UNSET
-    slack: float | UnsetType | None = UNSET
+    allowed: Number | UnsetType = UNSET
+    slack: Number | UnsetType | None = UNSET
     verdict: str
     assumes: str | UnsetType = UNSET
     witness: str | UnsetType = UNSET
-    numbers: dict[str, float | None] | UnsetType = UNSET
+    numbers: Numbers | UnsetType = UNSET
     why: str | UnsetType = UNSET
 
 
-class CertificateDocument(Struct, kw_only=True):
+class ArraysDigest(Struct, forbid_unknown_fields=True):
+    rows: int
+    columns: int
+    sha256: str
+    arriving: bool
+    """True: examples were learned one by one, in this order."""
+
+
+class CertifiedData(Struct, forbid_unknown_fields=True):
+    arrays: ArraysDigest
+
+
+class Observed(Counts, kw_only=True, forbid_unknown_fields=True):
+    """What the learner counted while it learned."""
+
+    mistakes_of_first_pass: int
+    classes: int | UnsetType = UNSET
+    new: int | UnsetType = UNSET
+    """Examples whose class was new."""
+    unmet: int | UnsetType = UNSET
+    kept: int | UnsetType = UNSET
+    """Examples that a kernel learner kept, and those that it dropped."""
+    dropped: int | UnsetType = UNSET
+    mistakes_of_columns: list[int] | UnsetType = UNSET
+    members: dict[str, Number] | UnsetType = UNSET
+    """Mistakes of the learners that vote, by name."""
+
+
+class NewDataBounds(Struct, forbid_unknown_fields=True):
+    """Bounds on new data, of the hypotheses used while learning."""
+
+    of: str
+    assumes: str
+    confidence: Number
+    mistakes: int
+    examples: int
+    mean_error_bound: Number
+    expected_error_of_random_hypothesis: Number
+    error_bound_of_penalised_choice: Number
+
+
+class Measurement(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The numbers of a witness on the data, or those of each column where columns learn by themselves."""
+
+    examples: int | UnsetType = UNSET
+    squared_radius: Number | UnsetType = UNSET
+    largest: Number | UnsetType = UNSET
+    margin: Number | UnsetType | None = UNSET
+    hinge: Number | UnsetType = UNSET
+    logistic: Number | UnsetType = UNSET
+    squared: Number | UnsetType = UNSET
+    squared_slacks: list[Number] | UnsetType = UNSET
+    columns: list[Measurement] | UnsetType = UNSET
+
+
+class Witness(Struct, forbid_unknown_fields=True):
+    """Weights that a bound was evaluated with: those that are not 0, as base64 of their slots (u4) and values (f4)."""
+
+    slots: int
+    places: str
+    values: str
+    widths: list[Number]
+    measured: Measurement
+
+
+class CertificateDocument(Struct, kw_only=True, forbid_unknown_fields=True):
     """A certificate as `novikoff verify` reads it."""
 
     certificate: int
     """The version of this format."""
     novikoff: str
-    data: dict[str, Any]
+    data: CertifiedData
     learner: str
-    settings: dict[str, Any]
+    settings: Settings
     passes: int
-    shuffle: dict[str, Any] | UnsetType = UNSET
-    labels: list[Any]
+    labels: list[Label | None]
     precision: str
     model: str
     """The SHA-256 digest of the model."""
-    observed: dict[str, float | None]
+    observed: Observed
     bounds: list[CertifiedBound]
-    target: dict[str, float]
-    new_data: dict[str, Any] | None
-    hypothesis: dict[str, Any] | UnsetType = UNSET
-    witnesses: dict[str, dict[str, Any]]
+    target: Numbers
+    new_data: NewDataBounds | None
+    hypothesis: HypothesisGuarantee | UnsetType = UNSET
+    witnesses: dict[str, Witness]
 
 
 class BoundSummary(Struct):

@@ -24,6 +24,7 @@ from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._jit import DISABLED, compiled_reader
 from novikoff.errors import InputError
+from novikoff.part_files import lock_file, name_part, remove_stale_parts
 from novikoff.stream.formats.contract import Parsed
 from novikoff.stream.hashing import K0, K1
 from novikoff.stream.rows import Dense, Rows, Sparse
@@ -148,7 +149,7 @@ class Writer:
 
     def __init__(self, title: str, stamp: Stamp) -> None:
         self.path, self.title, self.stamp = cache_path(title), title, stamp
-        self.temporary = self.path.with_name(f".{self.path.name}.{os.urandom(6).hex()}.part")
+        self.temporary = name_part(self.path)
         self.labels: dict[int, Any] = {}
         self.gathered: list[_Piece] = []
         self.size = 0
@@ -156,6 +157,7 @@ class Writer:
             self.file = open(self.temporary, "xb", buffering=0)  # noqa: SIM115 - closed in close or drop
         except OSError as problem:
             raise InputError(f"{self.path}: can't be written ({problem.strerror}): leave out --cache.") from None
+        lock_file(self.file.fileno())
         header = json.dumps({"format": FORMAT, **stamp._asdict()}).encode()
         self._write(MAGIC + len(header).to_bytes(8, "little") + header)
 
@@ -347,8 +349,10 @@ def _body_size(head: NDArray[np.uint64]) -> int:
 def opened(title: str, stamp: Stamp, *, lenient: bool) -> Iterator[Cache | None]:
     """The cache of a file, if there is one that is complete and belongs to the file as it is now.
 
-    `lenient` says whether lines that made no sense may have been left out.
+    `lenient` says whether lines that made no sense may have been left out. Temporary files of killed processes are
+    removed here and not in `Writer`: one that was too new then is found when the complete cache is read.
     """
+    remove_stale_parts(cache_path(title))
     try:
         file = open(cache_path(title), "rb", buffering=0)  # noqa: SIM115 - closed below
     except OSError:
