@@ -22,13 +22,13 @@ import numpy as np
 
 from benchmarks import multiclass_data, texts
 from novikoff import AROW, SGD, Kesler, Perceptron
-from novikoff.cluster import DistributedLearner, tasks
-from novikoff.cluster.engine import InThisProcess
-from novikoff.cluster.on_dask import OnDask, connected
-from novikoff.cluster.rounds import Plan, agreed, run
-from novikoff.cluster.shards import Batches, File
-from novikoff.cluster.suited import prepared
-from novikoff.stream.reading import Options
+from novikoff.distributed import DistributedLearner, worker_tasks
+from novikoff.distributed.executor import InThisProcess
+from novikoff.distributed.dask_executor import OnDask, connected
+from novikoff.distributed.coordinator import Plan, agreed, run
+from novikoff.distributed.shards import Batches, File
+from novikoff.distributed.compatibility import prepared
+from novikoff.data.reader import Options
 
 SHARDS = 8
 LONG = 4
@@ -86,7 +86,7 @@ def compare(title: str, learner: Any, names: list[str], one: Any, two: Any) -> N
             done = DistributedLearner(learner, rounds=ROUNDS, client=client).fit(names)
             seconds.append(time.perf_counter() - began)
             others = max(others, (others_busy(one, two) - before) / seconds[-1])
-            models.add(tasks.sent(done.model_))
+            models.add(worker_tasks.sent(done.model_))
         if times and others < DISTURBED:  # the first loads machine code
             pairs.append((seconds[0], seconds[1]))
         disturbed += others >= DISTURBED
@@ -182,7 +182,7 @@ def model() -> None:
             plan = Plan(prepared(learner, 1), 1, "uniform")
             files = [File(name, Options()) for name in names]
             start = agreed(InThisProcess(), files, plan)
-            seconds, _ = timed(tasks.learn, files[0], None, start, False)
+            seconds, _ = timed(worker_tasks.learn, files[0], None, start, False)
             print(f"{learner!r}: {seconds / (50_000 / 4 * 75) * 1e9:.1f} ns a non-zero from text, one thread")
     for bits in (18, 20, 22, 24):
         _weights(bits)
@@ -196,11 +196,11 @@ def _weights(bits: int) -> None:
     plan = Plan(prepared(Perceptron(), 1), 1, "uniform", classes=[0, 1])
     shards, data = [Batches("a"), Batches("b")], [[(row, [0])], [(row + 1, [0])]]
     start = agreed(InThisProcess(data), shards, plan)
-    learn, end = timed(tasks.learn, shards[0], data[0], start, False)
-    gather, part = timed(tasks.gathered, start, [end] * 8, [0.125] * 8)
-    add, whole = timed(tasks.added, [part] * 8)
-    mix, message = timed(tasks.mixed, start, whole)
-    back, _ = timed(lambda: tasks.sent(tasks.received(message, start)))
+    learn, end = timed(worker_tasks.learn, shards[0], data[0], start, False)
+    gather, part = timed(worker_tasks.gathered, start, [end] * 8, [0.125] * 8)
+    add, whole = timed(worker_tasks.added, [part] * 8)
+    mix, message = timed(worker_tasks.mixed, start, whole)
+    back, _ = timed(lambda: worker_tasks.sent(worker_tasks.received(message, start)))
     shown = ", ".join(
         f"{name} {seconds / d * 1e9:.1f}"
         for name, seconds in (("learn", learn), ("gather 8", gather), ("add 8", add), ("mix", mix), ("client", back))

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.data import table, text_like
 from benchmarks.measure import Row, compare
 from novikoff import BalancedWinnow, Perceptron, Winnow
-from novikoff.stream.concepts import m_of_n
+from novikoff.data.synthetic.concepts import m_of_n
 
 
 def run() -> list[Row]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from novikoff.cluster.rounds import BRANCHES
+from novikoff.distributed.coordinator import BRANCHES
 
 
 class Costs(NamedTuple):

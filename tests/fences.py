@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._bytes import PADDING
-from novikoff.stream.feed import Block
-from novikoff.stream.formats.contract import Parser
+from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff.data.text_source import Block
+from novikoff.data.formats.base import Parser
 
 PAGE = mmap.PAGESIZE
 RIM = 512

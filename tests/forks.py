@@ -17,7 +17,7 @@ import numpy as np
 
 import novikoff
 from novikoff.errors import ModelTorn
-from novikoff.learners.model_lock import holding, sharing
+from novikoff.base.model_lock import holding, sharing
 
 SECONDS = 10
 X = np.random.default_rng(0).normal(size=(60, 5))

@@ -39,7 +39,7 @@ from novikoff import (
     Winnow,
 )
 from novikoff.errors import InputError
-from novikoff.learners.weighed import Weighed
+from novikoff.base.sample_weight import Weighed
 from tests.learners import ALL, fresh, suited
 
 PRECISIONS = (np.float32, np.float64)

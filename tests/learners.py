@@ -20,7 +20,7 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
-from novikoff.learners.auto import BinaryAuto
+from novikoff.linear.auto import BinaryAuto
 
 EVERY: dict[str, Any] = {
     "perceptron": Perceptron(),

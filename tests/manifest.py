@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from novikoff._compiled.manifest import MANIFEST, Kernel, read
-from novikoff._jit import is_ours, shared_functions
+from novikoff._compiled.jit import is_ours, shared_functions
 
 
 def called(path: Path) -> set[Kernel]:

@@ -27,8 +27,8 @@ import numpy as np
 
 import novikoff
 from novikoff import ModelFileError, NovikoffError
-from novikoff._jit import NotInLibrary
-from novikoff.store import NO_CHECKSUM, _content, described, from_bytes, to_bytes
+from novikoff._compiled.jit import NotInLibrary
+from novikoff.model_file import (NO_CHECKSUM, _content, described, from_bytes, to_bytes)
 from tests import learners, schemes
 from tests.fences import Fences, there_are_fences
 

@@ -40,14 +40,14 @@ def main() -> None:
     import safetensors.numpy  # noqa: F401 - these are what takes long
     import zstandard  # noqa: F401
 
-    import novikoff.service.server
+    import novikoff.server.server
     from novikoff import SGD, Kesler, Perceptron
     from novikoff.cli.main import main as command
 
     for learner in (Perceptron(), SGD(), Kesler()):
-        novikoff.service.served.warmed(learner)
-    novikoff.service.served.compile_lines()
-    novikoff.service.wal.checksum(bytes(8), "<u4", 0, 0)
+        novikoff.server.served_model.warmed(learner)
+    novikoff.server.served_model.compile_lines()
+    novikoff.server.wal_check.checksum(bytes(8), "<u4", 0, 0)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print("ready", flush=True)
     for line in sys.stdin:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.stream.reading import Options, Reading
-from novikoff.stream.rows import Dense
+from novikoff.data.reader import Options, Reading
+from novikoff.data.rows import Dense
 
 
 def collected(*paths: Path | str, **options: Any) -> dict[str, Any]:

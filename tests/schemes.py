@@ -23,7 +23,7 @@ from novikoff import (
     PNormPerceptron,
     Winnow,
 )
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 
 INNER: dict[str, Any] = {
     "perceptron": Perceptron(),

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.stream.feed import Block, Feed
-from novikoff.stream.formats.csv import Csv
-from novikoff.stream.hashing import hashed
-from novikoff.stream.reading import Batch, Options, Reading
-from novikoff.stream.rows import Dense
+from novikoff.data.text_source import Block, Feed
+from novikoff.data.formats.csv import Csv
+from novikoff.data.names.hashing import hashed
+from novikoff.data.reader import Batch, Options, Reading
+from novikoff.data.rows import Dense
 
 MISSING = re.compile(r"[ \t]*(|\?|na|n/a|[+-]?nan|null)[ \t]*", re.I | re.A)
 Row = dict[int, float]

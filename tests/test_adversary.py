@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Perceptron as OtherPerceptron
 
 from novikoff import Halving, InputError, Perceptron, Winnow
-from novikoff.stream.adversary import (
-    SHATTERED,
-    drifting_disjunction,
-    halving_worst_case,
-    irrelevant,
-    orthonormal,
-    vc_adversary,
-)
+from novikoff.data.synthetic.adversarial import (SHATTERED, drifting_disjunction, halving_worst_case, irrelevant, orthonormal, vc_adversary)
 from tests.learners import ALL, fresh, suited
 
 

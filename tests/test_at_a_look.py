@@ -14,11 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from novikoff._bytes import PADDING, equal, fold, lowest, upto, word
-from novikoff._jit import Compiled, Plain
-from novikoff.stream import cache, dictionary, hashing, scanning
-from novikoff.stream.formats import json_strings, records, words
-from novikoff.stream.maps import products
+from novikoff._compiled.simd.byte_scan import (PADDING, equal, fold, lowest, upto, word)
+from novikoff._compiled.jit import Compiled, Plain
+from novikoff.data import cache, delimiters
+from novikoff.data.names import dictionary, hashing
+from novikoff.data.formats.json import strings
+from novikoff.data.formats import csv_tokenizer, ngrams
+from novikoff.data.feature_maps import products
 
 WORDS = st.integers(0, 2**64 - 1)
 
@@ -36,7 +38,7 @@ PRIMITIVES |= {lowest: lambda mask: lowest(int(mask))}
 def as_python() -> Iterator[None]:
     """All pieces run as Python, on words of 64 bits that overflow without a word."""
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
-        for module in (cache, dictionary, hashing, scanning, json_strings, records, words):
+        for module in (cache, dictionary, hashing, delimiters, strings, csv_tokenizer, ngrams):
             for name, value in list(vars(module).items()):
                 if isinstance(value, Compiled | Plain):
                     patch.setattr(module, name, value.function)
@@ -65,9 +67,9 @@ def test_terms_of_svmlight_and_vw(text: bytes, special: int) -> None:
     text += b"\n"
     stop = PADDING + len(text)
     looked, meant = room(text), room(text)
-    count = scanning._terms(padded(text), stop, special, *looked[:3])
-    assert count == scanning._plain_terms(padded(text), stop, special, *meant[:3]) == text.count(b"\n")
-    marks = int(meant[1][count - 1]) + scanning.BEYOND
+    count = delimiters._terms(padded(text), stop, special, *looked[:3])
+    assert count == delimiters._plain_terms(padded(text), stop, special, *meant[:3]) == text.count(b"\n")
+    marks = int(meant[1][count - 1]) + delimiters.BEYOND
     assert looked[0][:marks].tolist() == meant[0][:marks].tolist()
     for ours, theirs in zip(looked[1:3], meant[1:3], strict=True):
         assert ours[:count].tolist() == theirs[:count].tolist()
@@ -78,8 +80,8 @@ def test_cells_of_tables(text: bytes, delimiter: int) -> None:
     text += b"\n"
     start, stop = PADDING, PADDING + len(text)
     looked, meant = room(text), room(text)
-    found = records._cells(padded(text), start, stop, delimiter, records.QUOTE, *looked)
-    assert found == records._plain_cells(padded(text), start, stop, delimiter, records.QUOTE, *meant)
+    found = csv_tokenizer._cells(padded(text), start, stop, delimiter, csv_tokenizer.QUOTE, *looked)
+    assert found == csv_tokenizer._plain_cells(padded(text), start, stop, delimiter, csv_tokenizer.QUOTE, *meant)
     count, odd, _, _ = found
     marks = int(meant[1][count - 1]) + 8
     assert looked[0][:marks].tolist() == meant[0][:marks].tolist()
@@ -87,8 +89,8 @@ def test_cells_of_tables(text: bytes, delimiter: int) -> None:
     assert looked[2][:count].tolist() == meant[2][:count].tolist()
     assert looked[3][:odd].tolist() == meant[3][:odd].tolist()
     ends = [
-        function(padded(text), start, stop, delimiter, records.QUOTE, records.NOWHERE)
-        for function in (records._last_end, records._plain_last_end)
+        function(padded(text), start, stop, delimiter, csv_tokenizer.QUOTE, csv_tokenizer.NOWHERE)
+        for function in (csv_tokenizer._last_end, csv_tokenizer._plain_last_end)
     ]
     assert ends[0] == ends[1]
 
@@ -96,14 +98,14 @@ def test_cells_of_tables(text: bytes, delimiter: int) -> None:
 @given(texts("aZ_9'' .é".encode()))
 def test_words_of_texts(text: bytes) -> None:
     looked, meant = room(text)[0], room(text)[0]
-    count = words._find(padded(text), PADDING, PADDING + len(text), looked)
-    assert count == words._plain_find(padded(text), PADDING, PADDING + len(text), meant)
+    count = ngrams._find(padded(text), PADDING, PADDING + len(text), looked)
+    assert count == ngrams._plain_find(padded(text), PADDING, PADDING + len(text), meant)
     assert looked[:count].tolist() == meant[:count].tolist()
 
 
 @given(texts("abcdefgé".encode()), st.sampled_from([b'"', b"\\", b"\n", b"\x1f"]))
 def test_ends_of_strings(text: bytes, end: bytes) -> None:
-    both = [find(padded(text + end), PADDING) for find in (json_strings._end, json_strings._plain_end)]
+    both = [find(padded(text + end), PADDING) for find in (strings._end, strings._plain_end)]
     assert both[0] == both[1] == (PADDING + len(text), any(byte >= 128 for byte in text))
 
 

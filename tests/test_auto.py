@@ -17,10 +17,10 @@ from novikoff import Hierarchical, Kesler, MultiLabel, OneVsAll, certify, load, 
 from novikoff.certificates.certificate import Certificate
 from novikoff.cli.main import main
 from novikoff.errors import InputError
-from novikoff.learners.auto import BinaryAuto
-from novikoff.parts.council import PREDICTED, SAID, VOTES, follow
-from novikoff.store import to_bytes
-from novikoff.theory import mistakes
+from novikoff.linear.auto import BinaryAuto
+from novikoff.core.updaters.weighted_majority import (PREDICTED, SAID, VOTES, follow)
+from novikoff.model_file import to_bytes
+from novikoff.theory import mistake_bounds
 from tests.streams import csr, real
 
 R, RATE, TAILS = 0.1, 1.0, (6.0, 4.0)
@@ -267,14 +267,14 @@ def test_a_vote_that_was_lost_comes_back() -> None:
 
 
 def test_the_formula() -> None:
-    assert mistakes.weighted_majority(experts=4, mistakes=5, shrink=0.84, share=0.08, examples=100) == math.inf
+    assert mistake_bounds.weighted_majority(experts=4, mistakes=5, shrink=0.84, share=0.08, examples=100) == math.inf
     with pytest.raises(InputError, match="shrink must be"):
-        mistakes.weighted_majority(experts=4, mistakes=5, shrink=0.0)
+        mistake_bounds.weighted_majority(experts=4, mistakes=5, shrink=0.0)
     exact = (math.log(4) + 10 * math.log(2)) / math.log(4 / 3)
-    assert mistakes.weighted_majority(experts=4, mistakes=10, shrink=0.5) == pytest.approx(exact, rel=1e-12)
-    more = mistakes.weighted_majority(experts=4, mistakes=10, shrink=0.5, share=0.01, examples=10**6)
+    assert mistake_bounds.weighted_majority(experts=4, mistakes=10, shrink=0.5) == pytest.approx(exact, rel=1e-12)
+    more = mistake_bounds.weighted_majority(experts=4, mistakes=10, shrink=0.5, share=0.01, examples=10**6)
     assert exact < more < 1.1 * exact
-    assert mistakes.weighted_majority(experts=4, mistakes=0, shrink=0.99, share=0.1) == math.inf
+    assert mistake_bounds.weighted_majority(experts=4, mistakes=0, shrink=0.99, share=0.1) == math.inf
 
 
 def test_the_certificate_says_it_and_can_be_verified() -> None:

@@ -20,11 +20,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from novikoff import Auto, Bagging, InputError, Kesler, OneVsAll, OnlineToBatch, certify, load, save, verify
 from novikoff.auto import to_multiclass
 from novikoff.cli.main import main
-from novikoff.learners.auto import BinaryAuto
-from novikoff.service.limits import Limits
-from novikoff.service.proof import claim_of
-from novikoff.service.served import Refused, Served, made
-from novikoff.store import to_bytes
+from novikoff.linear.auto import BinaryAuto
+from novikoff.server.ops.limits import Limits
+from novikoff.server.models.certificates import claim_of
+from novikoff.server.models.served_model import Refused, Served, made
+from novikoff.model_file import to_bytes
 from tests.streams import real
 from tests.test_sklearn import WEIGHTS
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from novikoff import AROW, SGD, InputError, LabelError, OverflowRefused, Perceptron, PNormPerceptron
-from novikoff.store import to_bytes
+from novikoff.model_file import to_bytes
 from tests.learners import ALL, EVERY, fresh, suited
 from tests.streams import csr, real
 

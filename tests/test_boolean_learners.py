@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from novikoff import Elimination, Halving, InputError, RangeRefused, Rectangle
-from novikoff._jit import DISABLED
-from novikoff.parts.version_space import CLASSES
-from novikoff.store import to_bytes
-from novikoff.theory import concepts
+from novikoff._compiled.jit import DISABLED
+from novikoff.core.updaters.version_space import CLASSES
+from novikoff.model_file import to_bytes
+from novikoff.theory import boolean_bounds
 from tests.streams import csr
 from tests.test_winnow import check, known
 
@@ -77,7 +77,7 @@ def test_elimination_errs_on_positive_examples_only_and_n_plus_one_times(rows: A
     model = Elimination().partial_fit(X, y, classes=BOTH)
     assert (y[model.ledger_.mistake_times - 1] > 0).all()
     assert check(model, known(clause=1.0)) == 1
-    assert concepts.elimination(features=5) == 6
+    assert boolean_bounds.elimination(features=5) == 6
 
 
 def test_elimination_can_be_made_to_err_n_plus_one_times() -> None:
@@ -200,7 +200,7 @@ def test_halving_over_fitted_estimators_and_functions() -> None:
     trees = [DecisionTreeClassifier(max_depth=1, random_state=s).fit(X[s : s + 9], y[s : s + 9]) for s in range(6)]
     best = DecisionTreeClassifier(max_depth=1).fit(X, y)
     model = Halving(hypotheses=[*trees, best, lambda x: x[0] > 0])
-    assert model.fit(X, y).ledger_.mistakes <= concepts.halving(hypotheses=8)
+    assert model.fit(X, y).ledger_.mistakes <= boolean_bounds.halving(hypotheses=8)
     assert (model.predict(X) == y).all()
     one = Halving(hypotheses=[*trees, best, lambda x: x[0] > 0])
     for x, label in zip(X, y.tolist(), strict=True):

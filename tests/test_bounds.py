@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import MarginPerceptron, OverflowRefused, Perceptron, PNormPerceptron
-from novikoff.theory import mistakes
+from novikoff.theory import mistake_bounds
 from tests.learners import EVERY, fresh
 from tests.streams import csr, evidence, random_witnessed, streams
 
@@ -114,8 +114,8 @@ def test_novikoffs_bound_is_exactly_n_in_whole_numbers() -> None:
     """R²‖w*‖² with y·w*·x ≥ 1, the form without a root: exact for w* = −(1, …, 1), whose ‖w*‖² is n."""
     for side in (1, 2, 4, 8, 32):
         n = side * side
-        assert mistakes.hinge_plain(radius=1.0, norm=float(side), loss=0.0) == n
-        assert mistakes.hinge(radius=1.0, norm=float(side), loss=0.0) == n
+        assert mistake_bounds.hinge_plain(radius=1.0, norm=float(side), loss=0.0) == n
+        assert mistake_bounds.hinge(radius=1.0, norm=float(side), loss=0.0) == n
         model = Perceptron(bias=False).partial_fit(np.eye(n), -np.ones(n), classes=BOTH)
         assert model.ledger_.mistakes == n
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as serialise
 
-from novikoff import store
+from novikoff import model_file
 from novikoff._compiled import buffers, library
 from novikoff._compiled.buffers import DTYPES, HUGE, LARGE, Buffer, UInt64
 from novikoff._compiled.signature import spell
@@ -169,7 +169,7 @@ def test_model_files_are_as_safetensors_writes_them() -> None:
     tensors = {f"{k}.{kind}": rng.integers(0, 2, (k % 4, 3)).astype(kind) for k, kind in enumerate(2 * kinds)}
     tensors |= {"names": np.frombuffer('["ä"]'.encode(), np.uint8), "empty": np.zeros(0), "a": np.zeros(5)}
     metadata = {"novikoff": '{"labels": ["\\u00e4", "\\n\\"", "\u00fc\u2028\x7f"]}'}
-    assert store._serialised(tensors, metadata) == serialise(tensors, metadata)
+    assert model_file._serialised(tensors, metadata) == serialise(tensors, metadata)
 
 
 # --- The command line ---

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import SGD, Kesler, OneVsAll, Perceptron, Winnow
-from novikoff._bytes import PADDING
-from novikoff._jit import DISABLED
+from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff._compiled.jit import DISABLED
 from novikoff.errors import InputError
-from novikoff.service.bulk import Bulk
-from novikoff.service.encoding import answer, encoder
-from novikoff.service.runs import Odd, Refused, Run
-from novikoff.store import from_bytes, to_bytes
-from novikoff.stream.formats.events import Found, Limits, Terms, read_events
-from novikoff.stream.hashing import hashed
-from novikoff.stream.spellings import SEED, Spellings
+from novikoff.server.models.batch_engine import Bulk
+from novikoff.server.models.features import answer, encoder
+from novikoff.server.models.ndjson_batch import Odd, Refused, Run
+from novikoff.model_file import from_bytes, to_bytes
+from novikoff.data.formats.json.ndjson_events import (Found, Limits, Terms, read_events)
+from novikoff.data.names.hashing import hashed
+from novikoff.data.names.string_table import SEED, Spellings
 from tests.fences import Fence, there_are_fences
 from tests.learners import ALL, fresh, suited
 from tests.schemes import ONE_LABEL, SCHEMES, scheme, slow_unless, told
@@ -272,7 +272,7 @@ def test_spellings_are_exact() -> None:
     table.add(words[:7])
     table.add(words[7:])
     text = np.zeros(PADDING * 2 + 40, np.uint8)
-    from novikoff.stream.hashing import hash_of
+    from novikoff.data.names.hashing import hash_of
 
     for number, spelled in [*enumerate(words[:50]), *enumerate(words[2990:], 2990), (9, b"w"), (9, b"\0\0\0")]:
         text[PADDING : PADDING + 40] = 65

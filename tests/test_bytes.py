@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from novikoff import _bytes
-from novikoff._bytes import PADDING, SPARE, WIDE, eight_cells, eight_terms, spread
-from novikoff._jit import DISABLED, compiled
+from novikoff._compiled.simd import byte_scan
+from novikoff._compiled.simd.byte_scan import (PADDING, SPARE, WIDE, eight_cells, eight_terms, spread)
+from novikoff._compiled.jit import DISABLED, compiled
 
 SURE = 15  # characters that are read at once on every machine, sign included
 
@@ -76,7 +76,7 @@ def test_eight_terms(parts: list[tuple[str, str, str, str]], growing: bool, befo
         places.append(PADDING + len(text) - 1)
     marks = np.array(places + [PADDING + len(text)] * 24, np.uint32)
     found: list[Any] = []
-    for read in (terms, _bytes._eight_terms):
+    for read in (terms, byte_scan._eight_terms):
         indices, values = np.zeros(8, np.uint32), np.zeros(8, np.float32)
         flags, last = read(padded(text), marks, 1, before, indices, values, 0)
         found.append((int(flags), int(last), indices, values))
@@ -108,7 +108,7 @@ def test_eight_cells(parts: list[str]) -> None:
     marks = np.array(places + [PADDING + len(text)] * 24, np.uint32)
     found, meant = np.zeros(8), np.zeros(8)
     flags = int(cells(padded(text), marks, 1, found, 0))
-    must = int(_bytes._eight_cells(padded(text), marks, 1, meant, 0))
+    must = int(byte_scan._eight_cells(padded(text), marks, 1, meant, 0))
     for i, part in enumerate(parts):
         assert flags >> i & 1 >= must >> i & 1, part
         if not must >> i & 1 and len(part) <= SURE and len(text) <= PADDING:
@@ -121,7 +121,7 @@ def test_eight_cells(parts: list[str]) -> None:
 def test_spread(mask: int, at: int) -> None:
     found, meant = (np.full(at + 64 + SPARE, 7, np.uint32) for _ in range(2))
     after = int(written(found, at, 1000, np.uint64(mask)))
-    assert after == _bytes._spread(meant, at, 1000, mask) == at + mask.bit_count()
+    assert after == byte_scan._spread(meant, at, 1000, mask) == at + mask.bit_count()
     assert found[:after].tolist() == meant[:after].tolist()
     assert (found[after + SPARE :] == 7).all()
 

@@ -11,8 +11,8 @@ import pytest
 
 from novikoff import InputError
 from novikoff.cli.main import main
-from novikoff.stream import cache
-from novikoff.stream.feed import Feed
+from novikoff.data import cache
+from novikoff.data.text_source import Feed
 from tests.reading import collected
 
 

@@ -21,15 +21,15 @@ from sklearn.preprocessing import StandardScaler
 
 import novikoff
 from novikoff import InputError, Perceptron
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 from novikoff.certificates.certificate import Certificate, certify, make
 from novikoff.certificates.measure import evidence, measure
-from novikoff.certificates.source import Arrays, Files
+from novikoff.certificates.data_source import Arrays, Files
 from novikoff.certificates.verify import differences, read, verify
 from novikoff.cli.main import main
-from novikoff.stream.reading import Options
-from novikoff.stream.rows import Dense
-from novikoff.stream.terms import as_sparse
+from novikoff.data.reader import Options
+from novikoff.data.rows import Dense
+from novikoff.data.canonical_rows import as_sparse
 from tests.learners import ALL, fresh, suited
 from tests.streams import csr, real, streams
 
@@ -373,8 +373,8 @@ def test_what_can_not_be_certified(data: Path, tmp_path: Path, capsys: pytest.Ca
 
 def test_files_too_large_for_the_sample_are_certified_too(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = make(Perceptron(), Files([str(data)], Options()), passes=1)
-    monkeypatch.setattr("novikoff.certificates.sample.ROOM", 400)
-    monkeypatch.setattr("novikoff.certificates.sample.PIECE", 8)
+    monkeypatch.setattr("novikoff.certificates.sampling.ROOM", 400)
+    monkeypatch.setattr("novikoff.certificates.sampling.PIECE", 8)
     part, _ = make(Perceptron(), Files([str(data)], Options()), passes=1)
     assert part.document["observed"] == whole.document["observed"]
     for certificate in (part, whole):

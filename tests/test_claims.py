@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import novikoff
-from novikoff import Auto, learners, wrap
-from novikoff.certificates import comparison
+from novikoff import Auto, learner_registry, scheme_registry
+from novikoff.certificates import compare
 from novikoff.cli.main import main
 from novikoff.errors import InputError
-from novikoff.learners.auto import BinaryAuto
-from novikoff.theory.mistakes import weighted_majority
+from novikoff.linear.auto import BinaryAuto
+from novikoff.theory.mistake_bounds import weighted_majority
 
 ROOT = Path(__file__).parent.parent
-LEARNERS = sorted({type_.__name__.removeprefix("Binary") for type_ in map(learners.learner_class, learners.names())})
+LEARNERS = sorted({type_.__name__.removeprefix("Binary") for type_ in map(learner_registry.learner_class, learner_registry.names())})
 
 
 def matrix() -> dict[tuple[str, str], bool]:
@@ -39,7 +39,7 @@ def matrix() -> dict[tuple[str, str], bool]:
 
 
 def test_the_table_of_schemes_has_every_learner_and_every_scheme_around_one() -> None:
-    around = [wrap.scheme_class(name) for name in wrap.names()]
+    around = [scheme_registry.scheme_class(name) for name in scheme_registry.names()]
     schemes = {kind.__name__ for kind in around if "learner" in kind.settings()}
     assert matrix().keys() == {(learner, scheme) for learner in LEARNERS for scheme in schemes}
 
@@ -140,8 +140,8 @@ def test_auto_keeps_that_bound(seed: int) -> None:
 def test_compare_tries_what_its_page_lists_and_names_the_rest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tried, not_tried = comparison.tried(), comparison.not_tried()
-    assert sorted([*tried, *not_tried]) == learners.names()
+    tried, not_tried = compare.tried(), compare.not_tried()
+    assert sorted([*tried, *not_tried]) == learner_registry.names()
     page = (ROOT / "docs/commands/compare.md").read_text()
     listed = page.partition("these are tried, with their default settings:")[2].partition(".")[0]
     assert re.findall(r"`([a-z-]+)`", listed) == tried
@@ -151,7 +151,7 @@ def test_compare_tries_what_its_page_lists_and_names_the_rest(
     data.write_text("y,a,b\n" + "yes,1,0\nno,0,1\nyes,1,1\nno,0,0\n" * 5)
     assert main(["compare", str(data), "--label", "y", "--json", "--quiet"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {row["learner"] for row in found["learners"]} | found["left_out"].keys() == set(learners.names())
+    assert {row["learner"] for row in found["learners"]} | found["left_out"].keys() == set(learner_registry.names())
     assert not_tried.items() <= found["left_out"].items()
     assert main(["compare", str(data), "--label", "y", "--quiet"]) == 0
     shown = capsys.readouterr().out

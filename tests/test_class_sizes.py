@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from novikoff import InputError
-from novikoff.theory import classes, vc
-from novikoff.theory.classes import CLASSES
-from novikoff.theory.dimensions import DIMENSIONS, dimension
-from novikoff.theory.mistake_laws import MISTAKE_LAWS, SYMBOLS, allowed
-from novikoff.theory.size import of, power
+from novikoff.theory import hypothesis_classes
+from novikoff.theory.samples import vc_bound
+from novikoff.theory.hypothesis_classes import CLASSES
+from novikoff.theory.vc_dimension import DIMENSIONS, dimension
+from novikoff.theory.mistake_calculator import MISTAKE_LAWS, SYMBOLS, allowed
+from novikoff.theory.class_size import of, power
 
 Function = frozenset[tuple[int, ...]]
 """The inputs for which it is true."""
@@ -95,7 +96,7 @@ def test_sizes_are_the_numbers_of_different_functions(n: int) -> None:
 
 
 def test_threshold_functions_of_four_variables() -> None:
-    assert classes.threshold_functions(variables=4).exact == len(linear(4, 3))
+    assert hypothesis_classes.threshold_functions(variables=4).exact == len(linear(4, 3))
 
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)])
@@ -116,12 +117,12 @@ def test_bounds_are_not_below_the_numbers_of_different_functions(n: int, k: int)
 def test_bounds_beyond_what_is_known_join_on() -> None:
     for n in range(2, 60):
         cuts = 2 * sum(math.comb(2**n - 1, i) for i in range(n + 1))
-        known = classes.threshold_functions(variables=n)
+        known = hypothesis_classes.threshold_functions(variables=n)
         assert (known.exact or 0) <= cuts <= 2 ** (n * n)
-    assert classes.threshold_functions(variables=200).formula == "2^40000"
+    assert hypothesis_classes.threshold_functions(variables=200).formula == "2^40000"
     for n in range(1, 10):
-        assert (classes.monotone_functions(variables=n).exact or 0) <= 3 ** math.comb(n, n // 2)
-    assert classes.monotone_functions(variables=10).formula == "3^C(10, 5)"
+        assert (hypothesis_classes.monotone_functions(variables=n).exact or 0) <= 3 ** math.comb(n, n // 2)
+    assert hypothesis_classes.monotone_functions(variables=10).formula == "3^C(10, 5)"
 
 
 def test_logarithms_and_numbers_agree() -> None:
@@ -136,22 +137,22 @@ def test_logarithms_and_numbers_agree() -> None:
 
 
 def test_huge_classes() -> None:
-    assert classes.boolean_functions(variables=1000).exact is None
-    assert classes.boolean_functions(variables=1000).formula == "2^(2^1000)"
-    assert classes.conjunctions(variables=10**18).ln > 10**18
-    assert classes.k_cnf(variables=10**6, k=3).exact is None
-    assert classes.k_cnf(variables=1000, k=10**9).formula == f"2^{3**1000 - 1}"
-    assert len(str(classes.conjunctions(variables=5000).exact)) == 2386
+    assert hypothesis_classes.boolean_functions(variables=1000).exact is None
+    assert hypothesis_classes.boolean_functions(variables=1000).formula == "2^(2^1000)"
+    assert hypothesis_classes.conjunctions(variables=10**18).ln > 10**18
+    assert hypothesis_classes.k_cnf(variables=10**6, k=3).exact is None
+    assert hypothesis_classes.k_cnf(variables=1000, k=10**9).formula == f"2^{3**1000 - 1}"
+    assert len(str(hypothesis_classes.conjunctions(variables=5000).exact)) == 2386
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: classes.conjunctions(variables=0),
-        lambda: classes.conjunctions(variables=2.5),
-        lambda: classes.boolean_functions(variables=10**9),
-        lambda: classes.k_cnf(variables=5, k=0),
-        lambda: classes.k_cnf(variables=10**6, k=10**5),
+        lambda: hypothesis_classes.conjunctions(variables=0),
+        lambda: hypothesis_classes.conjunctions(variables=2.5),
+        lambda: hypothesis_classes.boolean_functions(variables=10**9),
+        lambda: hypothesis_classes.k_cnf(variables=5, k=0),
+        lambda: hypothesis_classes.k_cnf(variables=10**6, k=10**5),
         lambda: power(0, 1),
         lambda: of(-3),
         lambda: dimension("rectangles", 0),
@@ -166,7 +167,7 @@ def test_absurd_classes_are_refused(call: Callable[[], object]) -> None:
 def test_dimensions_of_boolean_classes_are_found_by_computation(n: int) -> None:
     for name, functions in exactly(n).items():
         rows = [[x in one for x in cube(n)] for one in set(functions)]
-        found = vc.dimension(rows).dimension
+        found = vc_bound.dimension(rows).dimension
         assert 2**found <= len(rows)
         if name in DIMENSIONS:
             assert found == dimension(name, n), name
@@ -214,7 +215,7 @@ def test_defaults_are_those_of_the_learners() -> None:
     assert allowed("winnow", literals=5, features=1024).bound == pytest.approx(2 + 15 * 11)
     assert allowed("winnow-r", gained=5, features=1024).bound == pytest.approx(2 + 25 * 12)
     assert allowed("elimination", features=10).bound == 11
-    assert allowed("halving", hypotheses=classes.boolean_functions(variables=100)).bound == pytest.approx(2.0**100)
+    assert allowed("halving", hypotheses=hypothesis_classes.boolean_functions(variables=100)).bound == pytest.approx(2.0**100)
 
 
 @pytest.mark.parametrize(

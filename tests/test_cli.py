@@ -18,9 +18,9 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_breast_cancer
 
 import novikoff
-from novikoff import learners
+from novikoff import learner_registry
 from novikoff.cli.main import COMMANDS, main
-from novikoff.stream import builtin
+from novikoff.data import datasets
 from tests.streams import csr, real
 
 TABLES_ONLY = ("halving",)  # must know the number of features beforehand
@@ -51,13 +51,13 @@ def test_learn_gives_the_promised_keys(data: Path, capsys: pytest.CaptureFixture
     assert (out["examples"], out["features"], out["learner"]) == (4, 10, "auto")
 
 
-@pytest.mark.parametrize("name", [name for name in learners.names() if name not in TABLES_ONLY])
+@pytest.mark.parametrize("name", [name for name in learner_registry.names() if name not in TABLES_ONLY])
 def test_every_learner_learns_predicts_and_is_inspected(
     name: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = str(tmp_path / "m.model")
     extra = {"p-norm-perceptron": ["--p", "3"], "winnow": ["--threshold", "2"], "winnow-r": ["--threshold", "2"]}
-    if learners.learner_class(name)()._range()[0] > -math.inf:
+    if learner_registry.learner_class(name)()._range()[0] > -math.inf:
         data.write_text("+1 1:1 3:1\n-1 2:1 3:1\n+1 1:1\n-1 2:1 9:1\n")
     assert main(["learn", str(data), "--learner", name, "--save", model, "--quiet", *extra.get(name, [])]) == 0
     assert "mistakes" in capsys.readouterr().out
@@ -173,10 +173,10 @@ def test_the_same_bytes_from_file_gzip_and_standard_input(tmp_path: Path) -> Non
 
 
 def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for title in builtin.STREAMS:
-        label = builtin.STREAMS[title].labels[0]
+    for title in datasets.STREAMS:
+        label = datasets.STREAMS[title].labels[0]
         out = result(capsys, "learn", title, "--positive", label, "--quiet")
-        assert out["features"] == len(builtin.STREAMS[title].names)
+        assert out["features"] == len(datasets.STREAMS[title].names)
     model = str(tmp_path / "m.model")
     assert main(["learn", "breast-cancer", "--no-shuffle", "--save", model, "--quiet"]) == 0
     X, y = load_breast_cancer(return_X_y=True)
@@ -359,11 +359,11 @@ def test_help_has_examples_and_says_what_each_setting_is(capsys: pytest.CaptureF
             main(arguments)
         assert stop.value.code == 0
         assert "examples:" in capsys.readouterr().out
-    for name in learners.names():
+    for name in learner_registry.names():
         with pytest.raises(SystemExit):
             main(["learn", "--learner", name, "--help"])
         text = " ".join(capsys.readouterr().out.split())
-        for setting in learners.learner_class(name).settings():
+        for setting in learner_registry.learner_class(name).settings():
             option = "random-state" if setting == "seed" else setting.replace("_", "-")
             assert f"--{option}" in text
             assert f"settings of {name}" in text

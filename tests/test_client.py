@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from novikoff import Client, InputError, ServiceError, _wire, client
+from novikoff import Client, InputError, ServiceError
+from novikoff.client import transport, client
 
 MODEL = {"name": "fruit", "learner": "perceptron", "role": "champion"}
 
@@ -145,7 +146,7 @@ def service() -> Iterator[Service]:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long the client would have waited between tries."""
     seen: list[float] = []
-    monkeypatch.setattr(_wire, "time", type("Clock", (), {"sleep": seen.append, "time": time.time}))
+    monkeypatch.setattr(transport, "time", type("Clock", (), {"sleep": seen.append, "time": time.time}))
     return seen
 
 

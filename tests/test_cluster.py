@@ -41,18 +41,18 @@ from novikoff import (
     load,
 )
 from novikoff.cli.main import main
-from novikoff.cluster import DistributedLearner, tasks
-from novikoff.cluster.certificate import differences
-from novikoff.cluster.checkpoint import Checkpoint
-from novikoff.cluster.ledger import DistributedLedger, at_step, merged
-from novikoff.cluster.on_dask import AT_ONCE, OnDask
-from novikoff.cluster.packing import packed, unpacked
-from novikoff.cluster.rounds import BRANCHES, CHAIN, Plan, begin, run
-from novikoff.cluster.shards import Batches
-from novikoff.cluster.suited import prepared
+from novikoff.distributed import DistributedLearner, worker_tasks
+from novikoff.distributed.certificate import differences
+from novikoff.distributed.checkpoint import Checkpoint
+from novikoff.distributed.ledger import DistributedLedger, at_step, merged
+from novikoff.distributed.dask_executor import AT_ONCE, OnDask
+from novikoff.distributed.delta_encoding import packed, unpacked
+from novikoff.distributed.coordinator import (BRANCHES, CHAIN, Plan, begin, run)
+from novikoff.distributed.shards import Batches
+from novikoff.distributed.compatibility import prepared
 from novikoff.ledger import CAPACITY, EXAMPLES, note_mistake
-from novikoff.store import to_bytes
-from novikoff.stream.reading import Options
+from novikoff.model_file import to_bytes
+from novikoff.data.reader import Options
 from tests.learners import ALL, fresh, suited
 from tests.schemes import examples
 from tests.streams import real
@@ -193,7 +193,7 @@ def test_many_classes_are_mixed_in_all_schemes(scheme: Any) -> None:
     assert same.model_.observed()["unmet"] == 3 * one.observed()["unmet"]
     done = DistributedLearner(scheme, rounds=3).fit(parts(X, y, 4))
     assert done.model_.ledger_.examples == 3 * 60
-    assert to_bytes(tasks.received(tasks.sent(done.model_))) == to_bytes(done.model_)
+    assert to_bytes(worker_tasks.received(worker_tasks.sent(done.model_))) == to_bytes(done.model_)
 
 
 def test_features_may_grow_from_shard_to_shard(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ class Later:
         return self.pairs[shard]
 
     def call(self, function: Any, *arguments: Any, part: int | None = None) -> Any:
-        self.waiting += function is tasks.learn
+        self.waiting += function is worker_tasks.learn
         return [lambda: function(*map(self._value, arguments))]
 
     def _value(self, handle: Any) -> Any:
@@ -327,7 +327,7 @@ def test_rounds_of_one_shard_told_of_ahead_are_fit() -> None:
     message, ledger = run(Later([[(X, y)]], {3}), [Batches("batch 0")], plan)
     alone = DistributedLearner(Perceptron(), rounds=4).fit([(X, y)])
     by_fit = Perceptron(passes=4, shuffle=False).fit(X, y)
-    assert to_bytes(tasks.received(message)) == to_bytes(alone.model_) == to_bytes(by_fit)
+    assert to_bytes(worker_tasks.received(message)) == to_bytes(alone.model_) == to_bytes(by_fit)
     assert ledger.rounds == alone.ledger_.rounds
 
 
@@ -340,7 +340,7 @@ def test_rounds_told_of_ahead_give_the_same(mixing: str, lost: set[int]) -> None
     plan = Plan(prepared(Perceptron(average=True), rounds), rounds, mixing)
     engine = Later(pairs, lost)
     message, ledger = run(engine, [Batches(f"batch {k}") for k in range(3)], plan)
-    assert to_bytes(tasks.received(message)) == to_bytes(here.model_)
+    assert to_bytes(worker_tasks.received(message)) == to_bytes(here.model_)
     assert ledger.rounds == here.ledger_.rounds
     looks = 1  # shares the model, too
     if mixing == "uniform" and not lost:
@@ -535,7 +535,7 @@ def test_a_run_with_a_dictionary_goes_on_and_is_certified(tmp_path: Path) -> Non
 def test_shards_with_many_names_are_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = tables(tmp_path, "csv")
     for most in (4, 5):  # in one shard, in all of them
-        monkeypatch.setattr("novikoff.stream.reading.MOST_NAMES", most)
+        monkeypatch.setattr("novikoff.data.reader.MOST_NAMES", most)
         done = DistributedLearner(Perceptron(), rounds=1).fit(paths)
         assert done.model_.n_features_in_ == 1 << 18
         [note] = done.notes_
@@ -566,17 +566,17 @@ def test_tasks_are_pure() -> None:
     X, y = real(1, rows=60)
     shard, data = tasks_of(X, y)
     start = DistributedLearner(SGD(), rounds=1).fit(parts(X, y, 2))
-    message = tasks.sent(start.model_)
-    first, second = (tasks.learn(shard, data, message, False) for _ in range(2))
+    message = worker_tasks.sent(start.model_)
+    first, second = (worker_tasks.learn(shard, data, message, False) for _ in range(2))
     assert first == second
-    assert tasks.sent(tasks.received(message)) == message
-    once, twice = (tasks.gathered(message, [first, second], [0.5, 0.5]) for _ in range(2))
+    assert worker_tasks.sent(worker_tasks.received(message)) == message
+    once, twice = (worker_tasks.gathered(message, [first, second], [0.5, 0.5]) for _ in range(2))
     assert once == twice
-    assert tasks.mixed(message, once) == tasks.mixed(message, twice)
+    assert worker_tasks.mixed(message, once) == worker_tasks.mixed(message, twice)
 
 
 def tasks_of(X: Any, y: Any) -> Any:
-    from novikoff.cluster.shards import Batches
+    from novikoff.distributed.shards import Batches
 
     return Batches("it"), [(X, y)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import cluster, multiclass_data
 from novikoff import AROW, SGD, Kesler, Perceptron
-from novikoff.cluster import DistributedLearner
+from novikoff.distributed import DistributedLearner
 
 SETS: dict[str, Any] = {"a9a": (cluster._a9a, lambda learner: learner), "mnist": (multiclass_data.mnist, Kesler)}
 ROUNDS = 5  # what `novikoff cluster learn` does when nothing is said

@@ -20,16 +20,16 @@ from sklearn.datasets import dump_svmlight_file
 import novikoff
 from novikoff import AROW, SGD, InputError, Kesler, Perceptron
 from novikoff.cli.main import main
-from novikoff.cluster import DistributedLearner, on_dask
-from novikoff.cluster.certificate import verify
-from novikoff.cluster.engine import InThisProcess
-from novikoff.cluster.ledger import DistributedLedger
-from novikoff.cluster.on_dask import OnDask, connected
-from novikoff.cluster.rounds import Plan, run
-from novikoff.cluster.shards import File
-from novikoff.cluster.suited import prepared
-from novikoff.store import to_bytes
-from novikoff.stream.reading import Options
+from novikoff.distributed import DistributedLearner, dask_executor
+from novikoff.distributed.certificate import verify
+from novikoff.distributed.executor import InThisProcess
+from novikoff.distributed.ledger import DistributedLedger
+from novikoff.distributed.dask_executor import OnDask, connected
+from novikoff.distributed.coordinator import Plan, run
+from novikoff.distributed.shards import File
+from novikoff.distributed.compatibility import prepared
+from novikoff.model_file import to_bytes
+from novikoff.data.reader import Options
 from tests.streams import real
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'novikoff[cluster]'")
@@ -168,7 +168,7 @@ def test_a_scheduler_that_dies_and_a_run_that_goes_on(
     again = DistributedLearner(SGD(average=True), rounds=ROUNDS, mixing=mixing, client=client, checkpoint=checkpoint)
     again.fit(names, onlooker=lambda number, _: seen.append(number))
     assert seen == [3]
-    from novikoff.cluster.tasks import sent
+    from novikoff.distributed.worker_tasks import sent
 
     assert sent(again.model_) == expected
 
@@ -235,13 +235,13 @@ def _busy() -> None:
 
 @pytest.mark.slow
 def test_nobody_waits_for_workers_that_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_dask, "LOOK", 0.2)
-    monkeypatch.setattr(on_dask, "PATIENCE", 20.0)
+    monkeypatch.setattr(dask_executor, "LOOK", 0.2)
+    monkeypatch.setattr(dask_executor, "PATIENCE", 20.0)
     with connected(None, 1) as client:
         engine = OnDask(client)
         handle = engine.call(_busy)
         engine._tell()
-        monkeypatch.setattr(on_dask, "PATIENCE", 1.0)
+        monkeypatch.setattr(dask_executor, "PATIENCE", 1.0)
         client.cluster.scale(0)
         with pytest.raises(InputError, match="lost all its workers, and none came back"):
             engine.results([handle])
@@ -378,7 +378,7 @@ def test_a_cluster_of_its_own(names: list[str], tmp_path: Path) -> None:
     (sentence,) = failed.stderr.splitlines()  # nothing of what Dask has to say of it
     assert "lost.svm: there is no such file on this worker" in sentence
     message, ledger = run(InThisProcess(), _files(names), Plan(prepared(AROW(), 2), 2, "uniform"))
-    from novikoff.cluster.tasks import received
+    from novikoff.distributed.worker_tasks import received
 
     assert out.read_bytes() == to_bytes(received(message))
     assert isinstance(ledger, DistributedLedger)

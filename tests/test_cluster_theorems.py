@@ -24,13 +24,13 @@ from novikoff import (
     Winnow,
     certify,
 )
-from novikoff.certificates.choice import Found
-from novikoff.certificates.judging import verdict
+from novikoff.certificates.witness_selection import Found
+from novikoff.certificates.bound_evaluation import verdict
 from novikoff.cli.main import main
-from novikoff.cluster import DistributedLearner, tasks
-from novikoff.cluster.certificate import _facts, _Mixed, verify
-from novikoff.cluster.measuring import joined, upward
-from novikoff.cluster.theorems import theorems
+from novikoff.distributed import DistributedLearner, worker_tasks
+from novikoff.distributed.certificate import _facts, _Mixed, verify
+from novikoff.distributed.measure import joined, upward
+from novikoff.distributed.bounds import theorems
 from tests.schemes import examples, slow_unless
 from tests.streams import random_witnessed, real, streams
 
@@ -73,7 +73,7 @@ def run_with(name: str, stream: Any, shards: int, rounds: int, mixing: str, seed
     engine, parts, _ = done._run
     bounds = theorems(done.model_, done.ledger_)
     assert bounds
-    message = tasks.sent(done.model_)
+    message = worker_tasks.sent(done.model_)
     _, facts = _facts(engine, parts, message, done.model_, done.ledger_, bounds, found)
     judged = [verdict(bound, facts, _Mixed(done.ledger_)) for bound in bounds]
     return done, [one for one in judged if one["verdict"] == "broken"]
@@ -201,14 +201,14 @@ def test_witnesses_of_a_separable_stream_in_shards() -> None:
 
 
 def test_shards_too_large_for_memory_are_searched_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
-    from novikoff.cluster import witnesses
+    from novikoff.distributed import witness_search
 
     X, y = real(3, rows=3000)
     pairs = [(X[k::3], y[k::3]) for k in range(3)]
     done = DistributedLearner(Perceptron(), rounds=3).fit(pairs)
     whole = done.certify()
-    monkeypatch.setattr(witnesses, "ROOM", 12_000)
-    monkeypatch.setattr(witnesses, "LEAST_ROOM", 4000)
+    monkeypatch.setattr(witness_search, "ROOM", 12_000)
+    monkeypatch.setattr(witness_search, "LEAST_ROOM", 4000)
     part = done.certify()
     assert verify(part.document, pairs) == []
     best = {name: min(b["allowed"] for b in c.bounds if "allowed" in b) for name, c in (("w", whole), ("p", part))}
@@ -222,11 +222,11 @@ def test_measured_numbers_are_rounded_outward() -> None:
     X, y = real(3, rows=60)
     done = DistributedLearner(Perceptron(), rounds=3).fit([(X[k::3], y[k::3]) for k in range(3)])
     witness = Found("u", np.ones(X.shape[1] + 1, np.float32) / 3, (1.0,))
-    from novikoff.cluster import measuring
+    from novikoff.distributed import measure
 
-    message = tasks.sent(done.model_)
+    message = worker_tasks.sent(done.model_)
     engine, shards, _ = done._run
-    each = [measuring.measured(shard, engine.data(k), message, [witness])[0] for k, shard in enumerate(shards)]
+    each = [measure.measured(shard, engine.data(k), message, [witness])[0] for k, shard in enumerate(shards)]
     both = joined(each, done.ledger_.counts_of_shards())
     u = [Fraction(float(v)) for v in witness.witness]
     exact = Fraction(0)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from novikoff import _columns, _machine
-from novikoff._columns import BLOCK
-from novikoff._jit import compiled
-from novikoff.parts.columns import wide_enough
-from novikoff.stream.rows import Dense, Sparse, sum_columns
+from novikoff._compiled.simd import dot_columns, dot
+from novikoff._compiled.simd.dot_columns import BLOCK
+from novikoff._compiled.jit import compiled
+from novikoff.core.multiclass.weight_matrix import wide_enough
+from novikoff.data.rows import Dense, Sparse, sum_columns
 
 LENGTHS = range(41)
 KINDS = pytest.mark.parametrize(
@@ -23,12 +23,12 @@ KINDS = pytest.mark.parametrize(
 
 @compiled
 def call_sparse(values: Any, indices: Any, start: int, count: int, slots: Any, width: int, at: int, out: Any) -> None:
-    _columns.sparse_columns(values, indices, start, count, slots, width, at, out)
+    dot_columns.sparse_columns(values, indices, start, count, slots, width, at, out)
 
 
 @compiled
 def call_dense(values: Any, start: int, count: int, slots: Any, width: int, at: int, out: Any) -> None:
-    _columns.dense_columns(values, start, count, slots, width, at, out)
+    dot_columns.dense_columns(values, start, count, slots, width, at, out)
 
 
 @compiled
@@ -38,13 +38,13 @@ def call_all(rows: Any, slots: Any, width: int, columns: int, out: Any) -> None:
 
 @compiled
 def call_square(values: Any, start: int, count: int) -> float:
-    return _columns.square(values, start, count)
+    return dot_columns.square(values, start, count)
 
 
 def alone(x: Any, at: Any, slots: Any, width: int, column: int) -> float:
     """Σ x·w of one column, by its own array of slots."""
     weights = (slots[:, 0] if slots.ndim == 2 else slots).reshape(-1, width)[:, column].copy()
-    return _machine._sparse_sums(x, at, 0, len(x), weights)[0]
+    return dot._sparse_sums(x, at, 0, len(x), weights)[0]
 
 
 def table(rng: Any, kind: Any, slots: int, width: int, pairs: bool) -> Any:
@@ -86,8 +86,8 @@ def test_compiled_sums_are_what_their_python_means(value_kind: Any, slot_kind: A
         got, meant = np.zeros((2, 8)), np.zeros((2, 8))
         call_dense(values, 1, count, slots, 8, 4, got[0])
         call_sparse(values, indices, 1, count, slots, 8, 4, got[1])
-        _columns._dense_columns(1)(values, 1, count, slots, 8, 4, meant[0])
-        _columns._sparse_columns(1)(values, indices, 1, count, slots, 8, 4, meant[1])
+        dot_columns._dense_columns(1)(values, 1, count, slots, 8, 4, meant[0])
+        dot_columns._sparse_columns(1)(values, indices, 1, count, slots, 8, 4, meant[1])
         assert got.tobytes() == meant.tobytes()
 
 
@@ -114,16 +114,16 @@ def test_squares(kind: Any) -> None:
     for count in LENGTHS:
         values = rng.standard_normal(count + 5).astype(kind)
         x = values[2 : 2 + count].astype(np.float64)
-        assert call_square(values, 2, count) == _machine.in_lanes(x * x) == _columns._square(values, 2, count)
+        assert call_square(values, 2, count) == dot.in_lanes(x * x) == dot_columns._square(values, 2, count)
         slots = np.ones(count + 1)
-        assert call_square(values, 2, count) == _machine._dense_sums(values, 2, count, slots)[1]
+        assert call_square(values, 2, count) == dot._dense_sums(values, 2, count, slots)[1]
         for place in range(count):
             for value in (0.0, -0.0, tiny, np.nan, np.inf):
                 changed = values.copy()
                 changed[2 + place] = value
                 got = call_square(changed, 2, count)
                 assert math.isnan(got) == (value == 0 or bool(np.isnan(value)))
-                np.testing.assert_equal(got, _columns._square(changed, 2, count))
+                np.testing.assert_equal(got, dot_columns._square(changed, 2, count))
 
 
 def test_tables_are_whole_blocks_wide() -> None:

@@ -9,20 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from novikoff import AROW, SGD, AllVsAll, Hierarchical, Kesler, MultiLabel, OneVsAll
-from novikoff.parts.schemes import (
-    BAGGED,
-    BOOSTED,
-    CHOSEN,
-    CODE,
-    EACH,
-    PAIRS,
-    RANKED,
-    RELEVANT,
-    RIVALS,
-    TREE,
-    Scheme,
-    together,
-)
+from novikoff.core.multiclass.schemes import (BAGGED, BOOSTED, CHOSEN, CODE, EACH, PAIRS, RANKED, RELEVANT, RIVALS, TREE, Scheme, together)
 from tests.schemes import compiled_in_the_slow_set, slow_unless
 from tests.streams import csr
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from novikoff.errors import InputError
-from novikoff.theory import binomial, conversion, laws
-from novikoff.theory.classes import conjunctions_or_never
+from novikoff.theory import binomial, online_to_batch
+from novikoff.theory.samples import sample_size
+from novikoff.theory.hypothesis_classes import conjunctions_or_never
 
 getcontext().prec = 80
 DELTA = st.floats(1e-9, 0.999)
@@ -37,25 +38,25 @@ def test_all_hypotheses_together(examples: int, share: float, delta: float) -> N
     numbers: dict[str, int] = {"mistakes": mistakes, "examples": examples}
     rate, m = Decimal(mistakes) / examples, Decimal(examples)
     progressive = rate + ((1 / d(delta)).ln() / (2 * m)).sqrt()
-    assert up_to(conversion.progressive(**numbers, delta=delta), progressive)
-    assert up_to(conversion.voted(**numbers, delta=delta), 2 * progressive)
-    assert up_to(conversion.random_stopping(**numbers), rate)
+    assert up_to(online_to_batch.progressive(**numbers, delta=delta), progressive)
+    assert up_to(online_to_batch.voted(**numbers, delta=delta), 2 * progressive)
+    assert up_to(online_to_batch.random_stopping(**numbers), rate)
     theorem = rate + 6 * ((2 * (m + 1) / d(delta)).ln() / m).sqrt()
-    assert up_to(conversion.penalised(**numbers, delta=delta), theorem)
+    assert up_to(online_to_batch.penalised(**numbers, delta=delta), theorem)
 
 
 @given(stretch=st.integers(0, 10**6), epsilon=EPSILON, delta=DELTA)
 def test_the_lengths_of_tests_are_just_enough(stretch: int, epsilon: float, delta: float) -> None:
-    length = conversion.trial_length(stretch=stretch, epsilon=epsilon, delta=delta)
+    length = online_to_batch.trial_length(stretch=stretch, epsilon=epsilon, delta=delta)
     wanted = ((stretch + 2) ** 2 / d(delta)).ln() / d(epsilon)
     assert length - 1 < wanted <= length
-    both = conversion.trial_lengths(first=stretch, count=2, epsilon=epsilon, delta=delta)
-    assert both == [length, conversion.trial_length(stretch=stretch + 1, epsilon=epsilon, delta=delta)]
+    both = online_to_batch.trial_lengths(first=stretch, count=2, epsilon=epsilon, delta=delta)
+    assert both == [length, online_to_batch.trial_length(stretch=stretch + 1, epsilon=epsilon, delta=delta)]
     changes = stretch + 1
-    length = conversion.stretch_length(changes=changes, epsilon=epsilon, delta=delta)
+    length = online_to_batch.stretch_length(changes=changes, epsilon=epsilon, delta=delta)
     wanted = (changes / d(delta)).ln() / d(epsilon)
     assert length - 1 < wanted <= length
-    assert conversion.sample_size(changes=changes, epsilon=epsilon, delta=delta) == changes * length
+    assert online_to_batch.sample_size(changes=changes, epsilon=epsilon, delta=delta) == changes * length
 
 
 def test_the_shares_of_the_tests_sum_up_to_less_than_all() -> None:
@@ -66,7 +67,7 @@ def test_the_shares_of_the_tests_sum_up_to_less_than_all() -> None:
 
 @given(stretch=st.integers(0, 1000), length=st.integers(1, 10**6), delta=st.floats(1e-6, 0.999))
 def test_a_survivor_is_a_binomial_without_a_mistake(stretch: int, length: int, delta: float) -> None:
-    found = conversion.survivor(stretch=stretch, length=length, delta=delta)
+    found = online_to_batch.survivor(stretch=stretch, length=length, delta=delta)
     share = Fraction(repr(delta)) / ((stretch + 1) * (stretch + 2))
     power = (Decimal(share.numerator) / share.denominator).ln() / length
     assert up_to(found, 1 - power.exp()) or found == 1.0
@@ -79,7 +80,7 @@ def test_the_penalised_error(examples: int, share: float, rest: float, delta: fl
     left = max(1, int(share * examples))
     wrong, m = int(rest * left), Decimal(examples)
     wanted = Decimal(wrong) / left + ((2 * m * (m + 1) / d(delta)).ln() / (2 * left)).sqrt()
-    assert up_to(conversion.penalised_error(mistakes=wrong, left=left, examples=examples, delta=delta), wanted)
+    assert up_to(online_to_batch.penalised_error(mistakes=wrong, left=left, examples=examples, delta=delta), wanted)
 
 
 @given(radius=st.floats(1e-3, 1e6), ratio=st.floats(1e-6, 1), width=st.floats(0, 100))
@@ -87,19 +88,19 @@ def test_the_most_mistakes_are_a_whole_number(radius: float, ratio: float, width
     margin = radius * ratio
     wanted = (d(radius) ** 2 + 2 * d(width)) / d(margin) ** 2
     if margin <= radius:
-        found = conversion.most_mistakes(radius=radius, margin=margin, width=width)
+        found = online_to_batch.most_mistakes(radius=radius, margin=margin, width=width)
         assert found <= wanted < found + 1
-    assert conversion.most_mistakes(radius=0.3, margin=0.1) == 9  # as they are written
+    assert online_to_batch.most_mistakes(radius=0.3, margin=0.1) == 9  # as they are written
 
 
 def test_huge_numbers_do_not_overflow() -> None:
     many = 10**400
-    assert conversion.progressive(mistakes=0, examples=many, delta=1e-300) < 1e-190
-    assert conversion.penalised(mistakes=many // 10, examples=many, delta=0.05) == pytest.approx(0.1)
-    assert conversion.survivor(stretch=many, length=many, delta=0.05) < 1e-300
-    assert conversion.trial_length(stretch=many, epsilon=1e-300, delta=1e-300) > 10**300
-    assert conversion.sample_size(changes=many, epsilon=0.1, delta=0.05) > many
-    assert conversion.most_mistakes(radius=1e300, margin=1e-300) > 10**1199
+    assert online_to_batch.progressive(mistakes=0, examples=many, delta=1e-300) < 1e-190
+    assert online_to_batch.penalised(mistakes=many // 10, examples=many, delta=0.05) == pytest.approx(0.1)
+    assert online_to_batch.survivor(stretch=many, length=many, delta=0.05) < 1e-300
+    assert online_to_batch.trial_length(stretch=many, epsilon=1e-300, delta=1e-300) > 10**300
+    assert online_to_batch.sample_size(changes=many, epsilon=0.1, delta=0.05) > many
+    assert online_to_batch.most_mistakes(radius=1e300, margin=1e-300) > 10**1199
     assert conjunctions_or_never(variables=10**6).exact is None
     assert conjunctions_or_never(variables=3).exact == 28
 
@@ -126,9 +127,9 @@ def test_huge_numbers_do_not_overflow() -> None:
 )
 def test_absurd_input_is_refused_with_a_sentence(function: str, numbers: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        getattr(conversion, function)(**numbers)
+        getattr(online_to_batch, function)(**numbers)
 
 
 def test_the_vc_dimension_is_not_below_zero() -> None:
     with pytest.raises(InputError, match="The VC dimension must be a whole number of at least 0, but is -1"):
-        laws.ask("vc", dimension=-1, epsilon=0.1, delta=0.1)
+        sample_size.ask("vc", dimension=-1, epsilon=0.1, delta=0.1)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from novikoff import AROW, SGD, InputError, Kesler, MultilayerPerceptron, Perceptron, load, save
-from novikoff._dicts import WAITS
-from novikoff.store import to_bytes
+from novikoff._compiled.dict_reader import WAITS
+from novikoff.model_file import to_bytes
 
 X = np.random.default_rng(0).standard_normal((60, 4))
 Y = np.where(X[:, 0] > 0, "yes", "no")

@@ -15,23 +15,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError
-from novikoff._bytes import PADDING
-from novikoff._jit import DISABLED
+from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff._compiled.jit import DISABLED
 from novikoff.cli.main import main
-from novikoff.stream.feed import Block
-from novikoff.stream.formats import survey
-from novikoff.stream.formats.cells import QUOTES_AS_TEXT, is_missing
-from novikoff.stream.formats.csv import Csv, Tsv
-from novikoff.stream.formats.records import (
-    NO_QUOTE,
-    NOWHERE,
-    QUOTE,
-    _plain_cells,
-    _plain_last_end,
-    find_cells,
-    last_record_end,
-)
-from novikoff.stream.reading import Options, Reading
+from novikoff.data.text_source import Block
+from novikoff.data.formats import csv_sniffer
+from novikoff.data.formats.csv_rows import QUOTES_AS_TEXT, is_missing
+from novikoff.data.formats.csv import Csv, Tsv
+from novikoff.data.formats.csv_tokenizer import (NO_QUOTE, NOWHERE, QUOTE, _plain_cells, _plain_last_end, find_cells, last_record_end)
+from novikoff.data.reader import Options, Reading
 from tests import tables
 from tests.tables import cells_of, hashed_row, in_blocks, read
 
@@ -94,7 +86,7 @@ def test_rows_are_those_of_the_documented_rules(table: Any, style: Any, size: in
     text, delimiter = written([names, *records], **style), style["delimiter"]
     how = settled(text.encode(), delimiter=delimiter, header=True, bits=18)
     assert cells_of(text, delimiter) == [names, *records]
-    seen = [cells for cells, _ in survey.records(text.encode(), delimiter.encode())]
+    seen = [cells for cells, _ in csv_sniffer.records(text.encode(), delimiter.encode())]
     assert [[c.decode() for c in cells] for cells in seen] == [names, *records]
     rows, labels, lines, bad = in_blocks(how, text.encode(), size)
     assert not bad
@@ -132,7 +124,7 @@ def test_missing_is_told_as_by_the_twin(spelled: str) -> None:
     content = np.frombuffer(spelled.encode(), np.uint8)
     block.text[PADDING : PADDING + len(content)] = content
     told = is_missing(block.text, PADDING, PADDING + len(content))
-    assert bool(told) == tables.is_missing(spelled) == (survey.MISSING.fullmatch(spelled.encode()) is not None)
+    assert bool(told) == tables.is_missing(spelled) == (csv_sniffer.MISSING.fullmatch(spelled.encode()) is not None)
 
 
 def number_table(rows: int, columns: int, seed: int, *, label: int = 0) -> tuple[str, Any]:
@@ -470,10 +462,10 @@ def test_later_files_are_matched_by_the_names_of_their_columns(
     st.sampled_from(['"', "none"]),
 )
 def test_a_first_look_at_all_cells(text: bytes, delimiter: bytes, quote: str) -> None:
-    records = [cells for cells, _ in survey.records(text, delimiter, quote)]
-    assert survey.cells_of(text, delimiter, quote) == records
+    records = [cells for cells, _ in csv_sniffer.records(text, delimiter, quote)]
+    assert csv_sniffer.cells_of(text, delimiter, quote) == records
     for cells in records:
-        assert survey.is_numeric(cells) == all(map(survey.NUMERIC.fullmatch, cells))
+        assert csv_sniffer.is_numeric(cells) == all(map(csv_sniffer.NUMERIC.fullmatch, cells))
 
 
 def test_a_record_is_never_taken_for_names(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from novikoff import Perceptron, save
-from novikoff.report import words
-from novikoff.service import page, tokens
-from novikoff.theory.conversion import progressive
+from novikoff.reports import summary_text
+from novikoff.server import dashboard
+from novikoff.server.http import auth
+from novikoff.theory.online_to_batch import progressive
 
 from .service import Nursery, running
 from .test_lab import CHROMIUM
@@ -53,7 +54,7 @@ def server(nursery: Nursery, tmp_path: Path) -> Iterator[str]:
 def guarded(nursery: Nursery, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """The address of a server that asks for a token, and one that it takes."""
     (tmp_path / "data").mkdir()
-    token = tokens.make(tmp_path / "data", ["admin"], None, "me")
+    token = auth.make(tmp_path / "data", ["admin"], None, "me")
     with running(nursery, tmp_path / "data") as one:
         yield one.url, token
 
@@ -427,7 +428,7 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_there_is_contrast_enough(scheme: str) -> None:
     """WCAG 2, AA: 4.5 for text, 3 for what is drawn and for the edges of fields."""
-    style = page.read("style.css")[0].decode()
+    style = dashboard.read("style.css")[0].decode()
     roots = re.findall(r":root \{(.*?)\}", style, re.S)
     colours = {}
     for root in roots if scheme == "dark" else roots[:1]:
@@ -458,9 +459,9 @@ class Outline(HTMLParser):
 
 
 def test_the_files_are_static_and_labelled() -> None:
-    folder = Path(page.__file__).parent
-    assert sorted(page.FILES) == sorted(p.name for p in folder.iterdir() if p.suffix in (".html", ".css", ".js"))
-    tags = Outline(page.read("index.html")[0].decode()).tags
+    folder = Path(dashboard.__file__).parent
+    assert sorted(dashboard.FILES) == sorted(p.name for p in folder.iterdir() if p.suffix in (".html", ".css", ".js"))
+    tags = Outline(dashboard.read("index.html")[0].decode()).tags
     ids = [a["id"] for _, a in tags if a.get("id")]
     assert len(ids) == len(set(ids))
     assert not any(tag == "style" or "style" in a or any(key.startswith("on") for key in a) for tag, a in tags)
@@ -471,16 +472,16 @@ def test_the_files_are_static_and_labelled() -> None:
     labelled = {a["for"] for tag, a in tags if tag == "label" and a.get("for")}
     fields = {a["id"] for tag, a in tags if tag in ("input", "select", "textarea") and a.get("type") != "checkbox"}
     assert fields == labelled
-    code = {name: page.read(name)[0].decode() for name in page.FILES if name.endswith(".js")}
+    code = {name: dashboard.read(name)[0].decode() for name in dashboard.FILES if name.endswith(".js")}
     for name, text in code.items():
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|https?://(?!www\.w3\.org)", text
         )
-        assert set(re.findall(r'from "\./([a-z]+\.js)"', text)) <= set(page.FILES), name
+        assert set(re.findall(r'from "\./([a-z]+\.js)"', text)) <= set(dashboard.FILES), name
         for used in re.findall(r'\bat\("([a-z0-9-]+)"\)', text):
             assert used in ids, (name, used)
     with pytest.raises(KeyError):
-        page.read("../routes.py")
+        dashboard.read("../routes.py")
 
 
 # --- The parts that reckon, against slow or other ones ---
@@ -521,7 +522,7 @@ def test_words_are_those_of_the_reports(server: str, window: Any) -> None:
     found = window.evaluate("async (v) => { const w = await import('/words.js'); return v.map(w.atMost); }", values)
     for text, value in zip(found, values, strict=True):
         number, unit = text.split("\u00a0")
-        assert (float(number), unit) == (float(words.at_most(value).split()[0]), "%")
+        assert (float(number), unit) == (float(summary_text.at_most(value).split()[0]), "%")
         assert float(number) >= 100.0 * value * (1.0 - 1e-12)
 
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from novikoff._jit import DISABLED, compiled
-from novikoff.stream import decimals
+from novikoff._compiled.jit import DISABLED, compiled
+from novikoff.data import parse_float
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 COUNT = 2_000 if DISABLED else 200_000
@@ -29,7 +29,7 @@ LEAST, MOST = 5e-324, 1.7976931348623157e308
 @compiled
 def read_all(buffer: Any, ends: Any, values: Any, valid: Any) -> None:
     for i in range(len(values)):
-        values[i], valid[i] = decimals.decimal(buffer, ends[i], ends[i + 1])
+        values[i], valid[i] = parse_float.decimal(buffer, ends[i], ends[i + 1])
 
 
 def read(literals: list[bytes]) -> tuple[Any, Any]:
@@ -310,12 +310,12 @@ def test_back_from_repr(value: float) -> None:
 
 def test_table() -> None:
     """Every entry is ⌊5^q·2^t⌋ with 126 bits, and the code's logarithm of 10^q is right at each."""
-    for q in range(decimals.LEAST, decimals.MOST + 1):
-        k = 2 * (q - decimals.LEAST)
-        entry = (int(decimals.FIVES[k]) << 63) + int(decimals.FIVES[k + 1])
+    for q in range(parse_float.LEAST, parse_float.MOST + 1):
+        k = 2 * (q - parse_float.LEAST)
+        entry = (int(parse_float.FIVES[k]) << 63) + int(parse_float.FIVES[k + 1])
         assert entry.bit_length() == 126
         log = 217706 * q >> 16
         t = 125 + q - log
         over, under = 5 ** max(q, 0) << max(t, 0), 5 ** max(-q, 0) << max(-t, 0)
         assert entry * under <= over < (entry + 1) * under
-    assert all(decimals._leading_bit(n) == n.bit_length() - 1 for k in range(63) for n in (1 << k, (2 << k) - 1))
+    assert all(parse_float._leading_bit(n) == n.bit_length() - 1 for k in range(63) for n in (1 << k, (2 << k) - 1))

@@ -27,10 +27,10 @@ import pytest
 pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]")
 
 from novikoff.cli.main import parser
-from novikoff.service import tokens
+from novikoff.server.http import auth
 
 ROOT = Path(__file__).parents[1]
-UNIT, DOCKERFILE = ROOT / "deploy" / "novikoff.service", ROOT / "deploy" / "Dockerfile"
+UNIT, DOCKERFILE = ROOT / "deploy" / "novikoff.server", ROOT / "deploy" / "Dockerfile"
 UNSHARE = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount", "--pid", "--fork"]
 
 
@@ -69,10 +69,10 @@ def test_the_command_has_options_that_exist(arguments: list[str]) -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:
-    unit = tmp_path / "novikoff.service"
+    unit = tmp_path / "novikoff.server"
     unit.write_text(UNIT.read_text().replace("/opt/novikoff/bin/novikoff", "/bin/true"))
     done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False)
-    assert "novikoff.service" not in done.stderr, done.stderr
+    assert "novikoff.server" not in done.stderr, done.stderr
 
 
 def test_the_dockerfile_is_of_one_piece() -> None:
@@ -169,7 +169,7 @@ def ask(port: int, method: str, path: str, body: Any, secret: str) -> tuple[int,
 def test_it_serves_from_a_read_only_system(tmp_path: Path, arguments: list[str]) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
-    secret = tokens.make(data, ["admin"], 1, "me")
+    secret = auth.make(data, ["admin"], 1, "me")
     changed = {"/var/lib/novikoff": "/srv/data", "8000": "0"}
     with sandboxed(data, [changed.get(one, one) for one in arguments]) as (denied, port, process):
         executable = denied.pop("writable and executable memory")  # only newer kernels can forbid it

@@ -18,17 +18,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from novikoff import AROW, SGD, Kesler, OneVsAll, Perceptron, UnknownColumnsWarning, learners, load, save, wrap
+from novikoff import (AROW, SGD, Kesler, OneVsAll, Perceptron, UnknownColumnsWarning, learner_registry, load, save, scheme_registry)
 from novikoff.cli.main import main
-from novikoff.cluster import DistributedLearner
+from novikoff.distributed import DistributedLearner
 from novikoff.errors import InputError
-from novikoff.service.limits import Limits
-from novikoff.service.served import Served, _is_online
-from novikoff.store import load_learner, to_bytes
-from novikoff.stream import encoding as encodings
-from novikoff.stream import frames as table_frames
-from novikoff.stream import raw_records
-from novikoff.stream.options import Options
+from novikoff.server.ops.limits import Limits
+from novikoff.server.models.served_model import Served, _is_online
+from novikoff.model_file import load_learner, to_bytes
+from novikoff.data.raw import encoding as encodings
+from novikoff.data.raw import frames as table_frames
+from novikoff.data.raw import records
+from novikoff.data.options import Options
 from tests.raw_rows import (
     FORMATS,
     JOBS,
@@ -139,7 +139,7 @@ COVERING = [
 
 
 def test_all_that_can_be_served_is_covered() -> None:
-    served = {name for name in [*learners.names(), *wrap.names()] if _is_online(wrap.model_class(name))}
+    served = {name for name in [*learner_registry.names(), *scheme_registry.names()] if _is_online(scheme_registry.model_class(name))}
     assert served - {"label-ranking"} == LEARNERS.keys()  # no file has rankings of labels
     assert {fmt for fmt, _ in COVERING} == FORMATS.keys()
     assert {learner for _, learner in COVERING} == LEARNERS.keys()
@@ -305,7 +305,7 @@ def test_data_frames_and_arrow_tables(
     raw = raw_of(FORMATS[fmt][0], rows)
     wanted = model.decision_function(raw).tolist()
     if without_arrow:
-        monkeypatch.setattr(raw_records, "find_spec", lambda _: None)
+        monkeypatch.setattr(records, "find_spec", lambda _: None)
     monkeypatch.setattr(table_frames, "CELLS_AT_ONCE", 50)
     monkeypatch.setattr(encodings, "CHUNK", 300)
     for name, frame in frames(raw):

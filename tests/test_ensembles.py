@@ -39,13 +39,13 @@ from novikoff import (
     load,
     save,
 )
-from novikoff.parts.trees import Trees, joined, trees_schema
+from novikoff.core.trees import Trees, joined, trees_schema
 from novikoff.schema import SchemaError, verify
-from novikoff.store import from_bytes, to_bytes
+from novikoff.model_file import from_bytes, to_bytes
 from novikoff.theory import boosting, majority
-from novikoff.wrap import adaboost
-from novikoff.wrap.growing import arrays_of
-from novikoff.wrap.out_of_bag import bounded, counted
+from novikoff.ensemble import adaboost
+from novikoff.ensemble.sklearn_trees import arrays_of
+from novikoff.ensemble.out_of_bag import bounded, counted
 
 FOLDER = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 real_data = pytest.mark.skipif(not FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
@@ -193,11 +193,11 @@ def test_adaboost_is_its_plain_twin(seed: int) -> None:
 def exact_product(model: AdaBoost, X: Any, y: Any, weights: Any) -> Decimal:
     """Σ D_1·exp(Σ a_t([h_t wrong] − ½)): the product of the theorem for this very model, to fifty digits."""
     state = model._fitted()
-    from novikoff.stream import door
-    from novikoff.wrap.members import gathered, said
+    from novikoff.data import validation
+    from novikoff.ensemble.members import gathered, said
 
     codes = np.searchsorted(model.classes_, y)
-    wrong = said(state.members, gathered(door.batch(X), X.shape[1])) != codes
+    wrong = said(state.members, gathered(validation.batch(X), X.shape[1])) != codes
     with localcontext() as context:
         context.prec = 50
         votes = [Decimal(a) for a in state.weights.tolist()]

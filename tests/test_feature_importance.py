@@ -29,25 +29,15 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 from novikoff.cli.main import main
-from novikoff.cluster import DistributedLearner
-from novikoff.parts.feature_sample import (
-    FIRST,
-    LARGEST,
-    MOST_DIRECT,
-    MOST_MET,
-    PER_OCTAVE,
-    SCHEMA,
-    FeatureSample,
-    next_sampled,
-    weight_of,
-)
-from novikoff.report.weights import most_important
+from novikoff.distributed import DistributedLearner
+from novikoff.core.feature_sample import (FIRST, LARGEST, MOST_DIRECT, MOST_MET, PER_OCTAVE, SCHEMA, FeatureSample, next_sampled, weight_of)
+from novikoff.reports.weights import most_important
 from novikoff.schema import SchemaError, verify
-from novikoff.store import from_bytes, to_bytes
-from novikoff.stream.permutation import permutation
-from novikoff.stream.rows import Dense, Sparse
+from novikoff.model_file import from_bytes, to_bytes
+from novikoff.data.shuffle.permutation import permutation
+from novikoff.data.rows import Dense, Sparse
 from tests.schemes import slow_unless
 
 NO_WEIGHTS = np.zeros(0)

@@ -19,9 +19,9 @@ import zstandard
 import novikoff
 from novikoff import InputError
 from novikoff.cli.main import main
-from novikoff.stream import feed
-from novikoff.stream.formats import svmlight
-from novikoff.stream.pipeline import in_order
+from novikoff.data import text_source
+from novikoff.data.formats import svmlight
+from novikoff.data.parallel import in_order
 from tests.reading import collected
 
 LINES = "".join(f"{1 if k % 3 else -1} {k % 7 + 1}:{k}.5 {k % 5 + 10}:1\n" for k in range(1, 400)).encode()
@@ -91,13 +91,13 @@ def test_a_disk_error_is_told(
             return getattr(self.file, name)
 
     if when == "in a block":
-        made = feed.Feed.__init__
-        monkeypatch.setattr(feed.Feed, "__init__", lambda self, title, file, **o: made(self, title, BadDisk(file), **o))
+        made = text_source.Feed.__init__
+        monkeypatch.setattr(text_source.Feed, "__init__", lambda self, title, file, **o: made(self, title, BadDisk(file), **o))
     elif when == "in a span":  # as compiled code finds it
         monkeypatch.setattr(svmlight, "parse_span", lambda *_: (-1, 0, 0, 0))
-        monkeypatch.setattr(feed.os, "preadv", fails)
+        monkeypatch.setattr(text_source.os, "preadv", fails)
     else:
-        monkeypatch.setattr(feed.os, "pread", fails)
+        monkeypatch.setattr(text_source.os, "pread", fails)
     assert main(["learn", str(path), "--save", str(model), "--quiet"]) == 2
     assert f"bad-disk.{kind}: can't be read to its end: Input/output error." in capsys.readouterr().err
     assert model.read_bytes() == b"as it was"
@@ -176,7 +176,7 @@ def test_an_error_comes_in_its_turn(places: int, where: str) -> None:
 
 
 def test_formats_are_found_by_name_and_content(tmp_path: Path) -> None:
-    from novikoff.stream.formats import found
+    from novikoff.data.formats import found
 
     for title, head, expected in [
         ("x.svm", b"", "svmlight"),

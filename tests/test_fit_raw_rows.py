@@ -25,8 +25,8 @@ from novikoff import (
     with_columns,
 )
 from novikoff.cli.main import main
-from novikoff.store import to_bytes
-from novikoff.stream.raw_table import is_raw
+from novikoff.model_file import to_bytes
+from novikoff.data.raw.table import is_raw
 
 pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
 
@@ -214,7 +214,7 @@ def test_streams_go_on() -> None:
 @pytest.mark.parametrize("arrow", [True, False])
 def test_texts_that_many_rows_have(arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not arrow:
-        monkeypatch.setattr("novikoff.stream.raw_records.find_spec", lambda _: None)
+        monkeypatch.setattr("novikoff.data.raw.records.find_spec", lambda _: None)
     frame = pandas.DataFrame({"t": ["some words of a text", "other words"] * 500, "b": ["x", "y"] * 500})
     labels = [0, 1] * 500
     said = with_columns(frame, text=["t", "b"], words=3, letters=2)

@@ -26,22 +26,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from novikoff._bytes import PADDING
-from novikoff._jit import DISABLED
+from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff._compiled.jit import DISABLED
 from novikoff.errors import InputError, LabelError
-from novikoff.stream.cache import cache_path
-from novikoff.stream.feed import Block
-from novikoff.stream.formats import svmlight, words
-from novikoff.stream.formats.contract import Format, Parsed, Parser
-from novikoff.stream.formats.csv import Csv, Tsv
-from novikoff.stream.formats.jsonl import JsonLines
-from novikoff.stream.formats.svmlight import Svmlight
-from novikoff.stream.formats.svmlight_lines import Tile, room_for_marks
-from novikoff.stream.formats.text import Text
-from novikoff.stream.formats.vw import VowpalWabbit
-from novikoff.stream.reading import Options, Reading
-from novikoff.stream.rows import Dense
-from novikoff.stream.tiles import tile_text
+from novikoff.data.cache import cache_path
+from novikoff.data.text_source import Block
+from novikoff.data.formats import svmlight, ngrams
+from novikoff.data.formats.base import Format, Parsed, Parser
+from novikoff.data.formats.csv import Csv, Tsv
+from novikoff.data.formats.jsonl import JsonLines
+from novikoff.data.formats.svmlight import Svmlight
+from novikoff.data.formats.svmlight_parser import Tile, room_for_marks
+from novikoff.data.formats.text import Text
+from novikoff.data.formats.vw import VowpalWabbit
+from novikoff.data.reader import Options, Reading
+from novikoff.data.rows import Dense
+from novikoff.data.line_reader import tile_text
 from tests.fences import Fences, there_are_fences
 from tests.reading import collected
 
@@ -648,7 +648,7 @@ class Fuzz:
 
     def warm_up(self) -> None:
         """Compiles, or loads, all that there is to call."""
-        words.lower_of = functools.cache(words.lower_of)  # type: ignore[assignment]  # a parser asks for all letters
+        ngrams.lower_of = functools.cache(ngrams.lower_of)  # type: ignore[assignment]  # a parser asks for all letters
         for fmt in FORMATS[self.kind]:
             block = self.fences.block(b"1\n", late=True)
             fmt.parser(named=False).parse(block)

@@ -21,11 +21,11 @@ from sklearn.datasets import load_svmlight_file
 import novikoff
 from novikoff.cli.generate import PARAMETERS
 from novikoff.cli.main import main
-from novikoff.store import replacing
-from novikoff.stream.concepts import CONCEPTS, Common, disjunction, linear_threshold
-from novikoff.stream.made.text_of import TextOf
-from novikoff.stream.made.worst import WORST
-from novikoff.stream.rows import Dense, Rows
+from novikoff.model_file import replacing
+from novikoff.data.synthetic.concepts import (CONCEPTS, Common, disjunction, linear_threshold)
+from novikoff.data.synthetic.writers import TextOf
+from novikoff.data.synthetic.worst_case import WORST
+from novikoff.data.rows import Dense, Rows
 
 EVERYTHING = CONCEPTS | WORST
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from novikoff._bytes import PADDING
-from novikoff._jit import DISABLED, compiled
-from novikoff.stream.bag import Slots, finished_row, put, slots
-from novikoff.stream.dictionary import NameTable
-from novikoff.stream.hashing import both, hash_of, hashed
+from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff._compiled.jit import DISABLED, compiled
+from novikoff.data.merge_terms import (Slots, finished_row, put, slots)
+from novikoff.data.names.dictionary import NameTable
+from novikoff.data.names.hashing import both, hash_of, hashed
 
 VECTORS = {
     b"": (0xE6D24D7E0390AE94, 0x647E43DC895F1828),

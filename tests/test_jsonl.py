@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 from novikoff.cli.main import main
 from novikoff.errors import InputError
-from novikoff.stream.formats.jsonl import JsonLines
-from novikoff.stream.hashing import hashed
-from novikoff.stream.reading import Options, Reading
+from novikoff.data.formats.jsonl import JsonLines
+from novikoff.data.names.hashing import hashed
+from novikoff.data.reader import Options, Reading
 from tests.test_text import FOLDER, bag, in_block, in_slots, model_file, names, read, rows_of
 
 EXAMPLES = 20 if DISABLED else 80

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import novikoff
 from novikoff import InputError, KernelPerceptron, OneVsAll, OverflowRefused, Perceptron, VotedPerceptron, kernels
 from novikoff.cli.main import main
-from novikoff.store import from_bytes, to_bytes
+from novikoff.model_file import from_bytes, to_bytes
 from tests.test_real_data import FOLDER
 
 
@@ -244,7 +244,7 @@ def test_any_cut(cuts: list[int], seed: int, k: str, how: Any, classes: int) -> 
 
 
 def test_several_threads_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    import novikoff.kernels.kept as module
+    import novikoff.kernels.support_set as module
 
     X, y = stream(6, rows=300)
     one = KernelPerceptron(kernel="rbf:0.4").fit(X, y)

@@ -14,8 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError, kernels
-from novikoff.kernels.exponential import ABSOLUTE, NOTES, RELATIVE, exponentials, powers_of_two
-from novikoff.kernels.spelling import from_plain, plain
+from novikoff.kernels.reproducible_exp import (ABSOLUTE, NOTES, RELATIVE, exponentials, powers_of_two)
+from novikoff.kernels.parser import from_plain, plain
 
 
 def dot(x: Any, z: Any) -> float:

@@ -18,11 +18,11 @@ import pytest
 
 from novikoff import InputError
 from novikoff.cli.main import main
-from novikoff.lab import LABS, experiment, fits, irrelevant_attributes, margin
-from novikoff.lab.result import Axis, Check, Result, at_least, at_most, made, panel, x
-from novikoff.lab.theorems import MARGIN_REACHED, NOVIKOFF
-from novikoff.report.numbers import shown, table
-from novikoff.report.page import page
+from novikoff.experiments import (LABS, experiment, curve_fit, irrelevant_attributes, margin)
+from novikoff.experiments.result import (Axis, Check, Result, at_least, at_most, made, panel, x)
+from novikoff.experiments.theorems import MARGIN_REACHED, NOVIKOFF
+from novikoff.reports.formatting import shown, table
+from novikoff.reports.experiment_page import page
 
 SMALL: dict[str, dict[str, Any]] = {
     "irrelevant-attributes": {"attributes": 1000},
@@ -148,10 +148,10 @@ def test_the_same_seed_gives_the_same_numbers_and_the_same_page(name: str) -> No
 
 def test_fits_find_the_laws_that_made_the_numbers() -> None:
     n = [100, 1000, 10_000]
-    found = fits.logarithm("p", "c", n, [3 * math.log2(k) - 2 for k in n])
+    found = curve_fit.logarithm("p", "c", n, [3 * math.log2(k) - 2 for k in n])
     assert (found.slope, found.intercept) == pytest.approx((3, -2))
     assert found.largest_residual < 1e-9
-    found = fits.power("p", "c", n, [4 * k**1.5 for k in n])
+    found = curve_fit.power("p", "c", n, [4 * k**1.5 for k in n])
     assert (found.slope, found.intercept) == pytest.approx((1.5, 2))
     assert found.at == pytest.approx([4 * k**1.5 for k in n])
 
@@ -174,7 +174,7 @@ def test_a_broken_bound_is_found_said_and_an_exit_code(
     result = broken_result()
     assert [(check.where, check.sense) for check in result.broken] == [("n = 2", "at most"), ("n = 2", "at least")]
     assert len(result.checks) == 4
-    monkeypatch.setattr("novikoff.cli.lab.experiment", lambda _: lambda **_: result)
+    monkeypatch.setattr("novikoff.cli.experiment.experiment", lambda _: lambda **_: result)
     assert main(["lab", "margin", "--quiet"]) == 1
     out, err = capsys.readouterr()
     assert "2 were broken" in out

@@ -9,7 +9,7 @@ import pytest
 
 from novikoff import Ledger, Perceptron
 from novikoff.ledger import CAPACITY
-from novikoff.stream.labels import Labels
+from novikoff.data.labels.binary_labels import Labels
 from tests.streams import real
 
 

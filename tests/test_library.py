@@ -17,7 +17,7 @@ import novikoff
 from novikoff._compiled import cpu, library, manifest, signature
 from novikoff._compiled.cpu import LEVELS
 from novikoff._compiled.library import CPU_FILE, LIST, Library, LibraryError, file_name
-from novikoff._jit import DISABLED, compiled
+from novikoff._compiled.jit import DISABLED, compiled
 
 pytestmark = pytest.mark.skipif(
     DISABLED or not library.POSSIBLE, reason="the library is for CPython on Linux on x86-64"
@@ -28,7 +28,7 @@ LEARN = """
 import hashlib, sys
 import numpy as np
 import novikoff
-from novikoff.store import to_bytes
+from novikoff.model_file import to_bytes
 rng = np.random.default_rng(0)
 X = rng.standard_normal((200, 6))
 y = np.where(X[:, 0] > 0, "a", "b")
@@ -61,7 +61,7 @@ def test_learning_needs_no_compiler() -> None:
 def test_without_numba_a_kernel_of_ones_own_names_the_extra() -> None:
     code = (
         "import sys; sys.modules['numba'] = None\n"
-        "from novikoff._jit import compiled\n"
+        "from novikoff._compiled.jit import compiled\n"
         "@compiled\n"
         "def twice(x):\n"
         "    return 2.0 * x\n"
@@ -77,7 +77,7 @@ def test_without_numba_a_kernel_of_ones_own_names_the_extra() -> None:
 
 def test_a_kernel_of_ones_own_is_compiled_with_a_message() -> None:
     code = (
-        "from novikoff._jit import compiled\n"
+        "from novikoff._compiled.jit import compiled\n"
         "@compiled\n"
         "def twice(x):\n"
         "    return 2.0 * x\n"
@@ -136,7 +136,7 @@ def test_the_command_line_says_so(tmp_path: Path) -> None:
 
 def test_without_a_library_nothing_is_found(tmp_path: Path) -> None:
     empty = Library(str(tmp_path), None)
-    assert (empty.level, empty.find("novikoff.parts.loop.learn", "q")) == (None, None)
+    assert (empty.level, empty.find("novikoff.core.loop.learn", "q")) == (None, None)
 
 
 # --- Stale ---
@@ -154,7 +154,7 @@ def test_a_kernel_whose_source_was_edited_is_not_run(tmp_path: Path) -> None:
     with (package / "parts" / "rules.py").open("a") as file:
         file.write("# edited\n")
     done = python(LEARN, **env)
-    assert "NotInLibrary: novikoff.parts.loop.learn is not in the compiled library" in done.stderr
+    assert "NotInLibrary: novikoff.core.loop.learn is not in the compiled library" in done.stderr
 
 
 def test_every_kernel_is_made_of_the_file_that_it_is_in() -> None:
@@ -170,7 +170,7 @@ def test_only_what_changes_is_compiled_again() -> None:
     """A file that nothing but the readers needs is in no kernel of a learner."""
     listed = library.Checksums(library.FOLDER).sources
     names = [path for path, *_ in listed.files]
-    learn = next(k for k in manifest.read() if k.name == "novikoff.parts.loop.learn")
+    learn = next(k for k in manifest.read() if k.name == "novikoff.core.loop.learn")
     files = {names[k] for k in listed.groups[listed.group_of[learn.symbol]]}
     assert "stream/formats/json_lines.py" not in files
     assert "parts/geometry.py" in files
@@ -256,7 +256,7 @@ def test_types_with_different_spellings_have_different_keys() -> None:
 def test_a_library_function_checks_how_many_arguments_come() -> None:
     found = library.library()
     assert found is not None
-    kernel = next(k for k in manifest.read() if k.name == "novikoff.stream.permutation._sort_by_buckets")
+    kernel = next(k for k in manifest.read() if k.name == "novikoff.data.shuffle.permutation._sort_by_buckets")
     function = found.find(kernel.name, kernel.signature)
     assert function is not None
     with pytest.raises(SystemError):
@@ -298,7 +298,7 @@ def test_kernels_of_tests_are_compiled_by_numba() -> None:
 HASHES = """
 import hashlib, sys
 import numpy as np
-from novikoff.store import to_bytes
+from novikoff.model_file import to_bytes
 from tests.learners import ALL, fresh, suited
 from tests.streams import csr, real
 for name in sys.argv[1:] or ALL:

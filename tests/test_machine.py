@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from novikoff import _machine
-from novikoff._jit import Like, compiled
-from novikoff.stream.rows import sums_past_zeros
+from novikoff._compiled.simd import dot
+from novikoff._compiled.jit import Like, compiled
+from novikoff.data.rows import sums_past_zeros
 
 
 class Pair(NamedTuple):
@@ -25,27 +25,27 @@ class Nest(NamedTuple):
 
 @compiled
 def call_dense(values: Any, start: int, count: int, slots: Any) -> Any:
-    return _machine.dense_sums(values, start, count, slots)
+    return dot.dense_sums(values, start, count, slots)
 
 
 @compiled
 def call_sparse(values: Any, indices: Any, start: int, count: int, slots: Any) -> Any:
-    return _machine.sparse_sums(values, indices, start, count, slots)
+    return dot.sparse_sums(values, indices, start, count, slots)
 
 
 @compiled
 def call_two(values: Any, start: int, count: int, slots: Any) -> Any:
-    return _machine.dense_two(values, start, count, slots)
+    return dot.dense_two(values, start, count, slots)
 
 
 @compiled
 def call_grow(indices: Any, start: int, stop: int) -> bool:
-    return _machine.grow(indices, start, stop)
+    return dot.grow(indices, start, stop)
 
 
 @compiled
 def use_block(block: Any, like: Any, x: float) -> float:
-    nest = _machine.unpacked(block, like)
+    nest = dot.unpacked(block, like)
     nest.pair.first[1] += x
     nest.table[1, 2] = nest.pair.second
     return nest.count + nest.table.shape[1]  # type: ignore[no-any-return]
@@ -61,8 +61,8 @@ def test_sums(value_kind: Any, slot_kind: Any, columns: int | None) -> None:
     slots = rng.standard_normal((51,) if columns is None else (51, columns)).astype(slot_kind)
     for start in (0, 3):
         for count in range(35):
-            assert call_dense(values, start, count, slots) == _machine._dense_sums(values, start, count, slots)
-            expected = _machine._sparse_sums(values, indices, start, count, slots)
+            assert call_dense(values, start, count, slots) == dot._dense_sums(values, start, count, slots)
+            expected = dot._sparse_sums(values, indices, start, count, slots)
             assert call_sparse(values, indices, start, count, slots) == expected
 
 
@@ -76,9 +76,9 @@ def test_two_rows_at_once_are_each_alone(value_kind: Any, slot_kind: Any) -> Non
         values[slice(0) if zero is None else zero] = 0.0
         for start in (0, 3):
             for count in range(43):
-                each = [_machine._dense_sums(values, start + k * count, count, slots) for k in range(2)]
+                each = [dot._dense_sums(values, start + k * count, count, slots) for k in range(2)]
                 np.testing.assert_equal(call_two(values, start, count, slots), sum(each, ()))
-                np.testing.assert_equal(_machine._dense_two(values, start, count, slots), sum(each, ()))
+                np.testing.assert_equal(dot._dense_two(values, start, count, slots), sum(each, ()))
 
 
 @pytest.mark.parametrize("value_kind", [np.float32, np.float64])
@@ -110,8 +110,8 @@ def test_sums_tell_of_zeros(kind: Any) -> None:
                 for got, meant in zip(
                     sums,
                     (
-                        _machine._dense_sums(padded, 2, count, slots),
-                        _machine._sparse_sums(padded[2:], indices, 0, count, slots),
+                        dot._dense_sums(padded, 2, count, slots),
+                        dot._sparse_sums(padded[2:], indices, 0, count, slots),
                     ),
                     strict=True,
                 ):
@@ -135,7 +135,7 @@ def test_grow() -> None:
 
 def test_blocks_are_taken_apart_as_they_were_packed() -> None:
     nest = Nest(Pair(np.zeros(3), 0.25), np.zeros((2, 3), np.float32), 7)
-    step = use_block.bound(_machine.pack(nest), Like(nest), 1.0)
-    assert step(_machine.pack(nest), None, 1.5) == 10
+    step = use_block.bound(dot.pack(nest), Like(nest), 1.0)
+    assert step(dot.pack(nest), None, 1.5) == 10
     assert nest.pair.first.tolist() == [0.0, 1.5, 0.0]
     assert nest.table[1].tolist() == [0.0, 0.0, 0.25]

@@ -12,8 +12,8 @@ import pytest
 
 from novikoff import Auto, Kesler, Perceptron, QueryRanking, load, read
 from novikoff.cli.main import main
-from novikoff.store import to_bytes
-from novikoff.stream.reading import Options, Reading
+from novikoff.model_file import to_bytes
+from novikoff.data.reader import Options, Reading
 
 Capture = pytest.CaptureFixture[str]
 

@@ -30,8 +30,8 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
-from novikoff._jit import DISABLED
-from novikoff.store import from_bytes, to_bytes
+from novikoff._compiled.jit import DISABLED
+from novikoff.model_file import from_bytes, to_bytes
 from tests.schemes import (
     ONE_LABEL,
     PATHS,

@@ -19,11 +19,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import novikoff
 from novikoff import FeatureMap, InputError
 from novikoff.cli.main import main
-from novikoff.stream import maps
-from novikoff.stream.hashing import both, hashed
-from novikoff.stream.maps import Map, Mapper
-from novikoff.stream.maps.numbering import column_of, columns_for, features_of
-from novikoff.stream.rows import Dense, Sparse
+from novikoff.data import feature_maps
+from novikoff.data.names.hashing import both, hashed
+from novikoff.data.feature_maps import Map, Mapper
+from novikoff.data.feature_maps.product_index import column_of, columns_for, features_of
+from novikoff.data.rows import Dense, Sparse
 from tests.streams import csr
 
 
@@ -61,7 +61,7 @@ ROWS = st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=1
 def test_every_column_is_what_its_name_says(table: list[list[int]], degree: int, kind: str, at_once: int) -> None:
     chosen, X = Map.spelled(f"{kind}:{degree}"), np.array(table, float)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(maps, "AT_ONCE", at_once)
+        patch.setattr(feature_maps, "AT_ONCE", at_once)
         got = whole(chosen, Dense(X.reshape(-1), 4), 4)
     names = [chosen.name(j) for j in range(chosen.columns(4))]
     assert len(set(names)) == len(names)
@@ -262,10 +262,10 @@ def test_bad_rows_are_told_or_left_out(tmp_path: Path, capsys: pytest.CaptureFix
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"makes 50,005,000 columns of 10,000 features.*--map-bits 22"):
         Map.spelled("products:2").columns(10_000)
-    monkeypatch.setattr(maps, "MOST_TERMS", 50)
+    monkeypatch.setattr(feature_maps, "MOST_TERMS", 50)
     long = Dense(np.ones(30), 15)
     mapper = Mapper(Map.spelled("products:2"))
-    with pytest.raises(maps.Unsuitable, match="more than 50 features of this example's 15"):
+    with pytest.raises(feature_maps.Unsuitable, match="more than 50 features of this example's 15"):
         list(mapper.pieces(long, 15))
     with pytest.raises(InputError, match="Row 0: the map products:2 makes more than 50"):
         FeatureMap("products:2").fit_transform(np.ones((2, 15)))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 
 STATUS = Path("/proc/self/status")
 MB = 1 << 20

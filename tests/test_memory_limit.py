@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import novikoff.store
+import novikoff.model_file
 from novikoff import (
     AROW,
     SGD,
@@ -34,11 +34,11 @@ from novikoff import (
 )
 from novikoff import memory_limit as ml
 from novikoff.cli.main import main
-from novikoff.learners.auto import BinaryAuto
+from novikoff.linear.auto import BinaryAuto
 from novikoff.memory_limit import Growth, limit_memory
-from novikoff.store import to_bytes
-from novikoff.wrap import growing
-from novikoff.wrap.members import side_by_side
+from novikoff.model_file import to_bytes
+from novikoff.ensemble import sklearn_trees
+from novikoff.ensemble.members import side_by_side
 
 MB = 1 << 20
 
@@ -271,7 +271,7 @@ def test_other_commands_name_the_row_and_the_index(command: list[str], limit: st
 def test_certify_names_the_row_and_the_index(model: Any, tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
-    novikoff.store.save(model.fit([[0.0, 1.0], [1.0, 0.0]] * 4, [0, 1] * 4), tmp_path / "it.model")
+    novikoff.model_file.save(model.fit([[0.0, 1.0], [1.0, 0.0]] * 4, [0, 1] * 4), tmp_path / "it.model")
     said = refused(capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet", "--max-model-memory", "100M")
     assert f"{data}:3: feature index 200000000 would need " in said
 
@@ -279,7 +279,7 @@ def test_certify_names_the_row_and_the_index(model: Any, tmp_path: Path, capsys:
 def test_certify_says_that_a_model_learns_from_arrays_only(tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "data.svm"
     data.write_text("0 1:1\n1 2:1\n2 3:1\n")
-    novikoff.store.save(MulticlassSVM().fit(np.eye(3), [0, 1, 2]), tmp_path / "it.model")
+    novikoff.model_file.save(MulticlassSVM().fit(np.eye(3), [0, 1, 2]), tmp_path / "it.model")
     said = refused(capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet")
     assert "MulticlassSVM learns from arrays, not from files" in said
 
@@ -300,7 +300,7 @@ def test_a_map_that_is_too_wide_is_named_with_its_option(tmp_path: Path, capsys:
 
 def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: Path) -> None:
     scipy = pytest.importorskip("scipy.sparse")
-    far, rows = growing.WIDE_FEATURES + 5, 40
+    far, rows = sklearn_trees.WIDE_FEATURES + 5, 40
     rng = np.random.default_rng(0)
     values, y = rng.normal(size=(rows, 3)), np.arange(rows) % 3
     values[:, 1] += y
@@ -313,7 +313,7 @@ def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: 
         trees, same = wide._fitted().members, plain._fitted().members
         inner = same.left >= 0
         assert np.array_equal(trees.feature[inner], columns[same.feature[inner]])
-        assert np.array_equal(novikoff.store.from_bytes(to_bytes(wide), "m").predict(X), wide.predict(X))
+        assert np.array_equal(novikoff.model_file.from_bytes(to_bytes(wide), "m").predict(X), wide.predict(X))
 
 
 def test_members_of_an_ensemble_are_limited_together() -> None:

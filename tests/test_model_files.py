@@ -14,7 +14,7 @@ import pytest
 
 import novikoff
 from novikoff import ModelFileError
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 from novikoff.ledger import KEPT, STRIDE
 from novikoff.schema import (
     FEATURES,
@@ -33,9 +33,9 @@ from novikoff.schema import (
     Size,
     verify,
 )
-from novikoff.service.lessons import Refused
-from novikoff.service.served import uploaded
-from novikoff.store import _content, described, from_bytes, to_bytes
+from novikoff.server.models.validation import Refused
+from novikoff.server.models.served_model import uploaded
+from novikoff.model_file import (_content, described, from_bytes, to_bytes)
 from tests import mutants
 from tests.learners import ALL, fresh, suited
 

@@ -17,20 +17,20 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from novikoff import SGD, InputError, Kesler, Perceptron, QueryRanking, certify, verify
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 from novikoff.certificates.certificate import make
-from novikoff.certificates.comparison import compare
+from novikoff.certificates.compare import compare
 from novikoff.certificates.measure import evidence, measure, tidy
-from novikoff.certificates.source import Arrays, Files
+from novikoff.certificates.data_source import Arrays, Files
 from novikoff.certificates.verify import read
 from novikoff.cli.main import main
-from novikoff.report.account import account
-from novikoff.report.certified import page
-from novikoff.stream import door
-from novikoff.stream.reading import Options
-from novikoff.stream.rows import Dense, how_many
-from novikoff.stream.terms import as_sparse
-from novikoff.wrap.label_ranking import spoken
+from novikoff.reports.report_data import account
+from novikoff.reports.certificate_page import page
+from novikoff.data import validation
+from novikoff.data.reader import Options
+from novikoff.data.rows import Dense, how_many
+from novikoff.data.canonical_rows import as_sparse
+from novikoff.multiclass.label_ranking import spoken
 from tests.schemes import INNER, ONE_LABEL, PATHS, SCHEMES, scheme, slow_unless, told
 
 PREFERRING = ["kesler", "kesler-uniform", "multi-label-uniform", "label-ranking", "hierarchical"]
@@ -371,7 +371,7 @@ def test_sets_have_no_order_in_what_identifies_data() -> None:
 def test_a_feature_that_comes_twice_is_measured_as_its_sum() -> None:
     """Also in a row that comes after one that needs no tidying."""
     X = sp.csr_matrix((np.ones(4), np.array([0, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 2))
-    parts = list(tidy([(door.batch(X).rows, np.array([1, -1], np.int8))], 2))
+    parts = list(tidy([(validation.batch(X).rows, np.array([1, -1], np.int8))], 2))
     assert [how_many(rows) for rows, _ in parts] == [1, 1]
     assert parts[1][0].values.tolist() == [2.0]
     model = Perceptron(bias=False).fit(X, [1, -1])

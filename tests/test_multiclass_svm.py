@@ -21,10 +21,10 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from novikoff import InputError, LabelError, ModelFileError, MulticlassSVM, OverflowRefused, load, save
-from novikoff.parts.classes import room
-from novikoff.parts.crammer_singer import Point, Problem, fit_limits, measured, origin, posed, rebuilt, solve, sweep
-from novikoff.stream.rows import Dense
-from novikoff.stream.terms import as_sparse
+from novikoff.core.multiclass.class_scores import room
+from novikoff.core.multiclass.crammer_singer import (Point, Problem, fit_limits, measured, origin, posed, rebuilt, solve, sweep)
+from novikoff.data.rows import Dense
+from novikoff.data.canonical_rows import as_sparse
 
 FOLDER = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 real_data = pytest.mark.skipif(not FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")

@@ -18,10 +18,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from novikoff import InputError, MultilayerPerceptron, OverflowRefused, certify, load, save, verify
 from novikoff.cli.main import main
-from novikoff.parts.luck import uniform
-from novikoff.parts.network import Desk, backward, error_of, forward
-from novikoff.store import from_bytes, to_bytes
-from novikoff.stream.rows import Dense
+from novikoff.core.counter_rng import uniform
+from novikoff.core.mlp.network import (Desk, backward, error_of, forward)
+from novikoff.model_file import from_bytes, to_bytes
+from novikoff.data.rows import Dense
 from tests.streams import csr
 from tests.test_sklearn import WEIGHTS
 

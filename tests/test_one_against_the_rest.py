@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from novikoff import AROW, load
 from novikoff.cli.main import main
-from novikoff.cluster import DistributedLearner
-from novikoff.store import to_bytes
-from novikoff.stream.labels import ONE, SEVERAL, UNSEEN, Labels, one_against_the_rest
+from novikoff.distributed import DistributedLearner
+from novikoff.model_file import to_bytes
+from novikoff.data.labels.binary_labels import (ONE, SEVERAL, UNSEEN, Labels, one_against_the_rest)
 
 HEADER = "a,b,y\n"
 YES_NO = HEADER + "1,2,yes\n2,1,no\n3,1,no\n1,5,yes\n"

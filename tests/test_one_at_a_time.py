@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from novikoff import SGD, InputError, Perceptron
-from novikoff.store import from_bytes, to_bytes
+from novikoff.model_file import from_bytes, to_bytes
 from tests.learners import ALL, EVERY, fresh, suited
 
 

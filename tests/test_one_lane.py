@@ -10,9 +10,9 @@ import pytest
 
 from novikoff import AROW, Kesler, OneVsAll, Perceptron
 from novikoff.errors import InputError
-from novikoff.learners.classed import Classed
-from novikoff.store import to_bytes
-from novikoff.wrap.many import Many
+from novikoff.base.multiclass_labels import Classed
+from novikoff.model_file import to_bytes
+from novikoff.multiclass.base import Many
 from tests.schemes import INNER, SCHEMES, scheme, slow_unless, suited, told
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # without Numba

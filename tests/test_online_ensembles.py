@@ -15,8 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from novikoff import InputError, OnlineBagging, OnlineBoosting, Perceptron, VotedPerceptron, certify, verify
 from novikoff.cli.main import main
-from novikoff.parts.luck import MOST, poisson, uniform
-from novikoff.store import from_bytes, to_bytes
+from novikoff.core.counter_rng import MOST, poisson, uniform
+from novikoff.model_file import from_bytes, to_bytes
 from tests.streams import csr
 from tests.test_sklearn import WEIGHTS
 

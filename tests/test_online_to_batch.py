@@ -29,11 +29,11 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
-from novikoff.store import from_bytes, to_bytes
-from novikoff.stream.labels import Labels
-from novikoff.stream.rows import Dense
-from novikoff.wrap.choosing import CHOSEN, NEXT, Choosing
-from novikoff.wrap.online_to_batch import METHODS
+from novikoff.model_file import from_bytes, to_bytes
+from novikoff.data.labels.binary_labels import Labels
+from novikoff.data.rows import Dense
+from novikoff.online_to_batch.state import CHOSEN, NEXT, Choosing
+from novikoff.online_to_batch.online_to_batch import METHODS
 from tests.guarantees import around
 from tests.streams import csr, real
 

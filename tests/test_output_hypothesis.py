@@ -13,7 +13,7 @@ import pytest
 import novikoff
 from novikoff import Elimination, Halving, OnlineToBatch, Perceptron, certify, verify
 from novikoff.cli.main import main, parser
-from novikoff.wrap.online_to_batch import METHODS
+from novikoff.online_to_batch.online_to_batch import METHODS
 from tests.streams import real
 
 QUICK = ("longest-survivor", "controlled-testing")

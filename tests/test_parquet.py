@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from novikoff import InputError
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 from novikoff.cli.main import main
-from novikoff.stream.formats import parquet as parquet_format
+from novikoff.data.formats import parquet as parquet_format
 from tests.tables import read
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is in the parquet extra")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from novikoff.stream.pipeline import in_order
+from novikoff.data.parallel import in_order
 
 
 class Place:
@@ -169,7 +169,7 @@ def test_a_consumer_may_ask_from_another_thread_each_time_even_before_the_others
         enough.wait()  # so that no two have the same number
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("novikoff.stream.pipeline.threading.Thread", Late)
+        patch.setattr("novikoff.data.parallel.threading.Thread", Late)
         pieces = in_order(places(3), counting(6), lambda place: place.number)
         assert next(pieces) == 0
     asking = [threading.Thread(target=ask, daemon=True) for _ in range(5)]

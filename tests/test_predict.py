@@ -11,9 +11,9 @@ import pytest
 
 from novikoff.cli.main import main
 from novikoff.errors import InputError
-from novikoff.stream import formats
-from novikoff.stream.formats.contract import NO_LABEL_KEY, Format
-from novikoff.stream.reading import Options, Reading
+from novikoff.data import formats
+from novikoff.data.formats.base import NO_LABEL_KEY, Format
+from novikoff.data.reader import Options, Reading
 from tests.tables import rows_of
 
 Read = tuple[list[Any], list[Any], list[int]]

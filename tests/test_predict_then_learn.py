@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from novikoff import KernelPerceptron, MultilayerPerceptron, OnlineBagging, OnlineBoosting, OnlineToBatch
-from novikoff.store import from_bytes, to_bytes
+from novikoff.model_file import from_bytes, to_bytes
 from tests.learners import ALL, GROWING, VARIANTS, fresh
 from tests.learners import suited as in_range
 from tests.schemes import SCHEMES, WORDS, preferences, scheme, slow_unless

@@ -13,7 +13,7 @@ from novikoff import Perceptron, __version__, load, provenance, save
 from novikoff.cli.main import main
 from novikoff.errors import InputError, ModelFileError
 from novikoff.schema import SchemaError
-from novikoff.store import read_provenance, to_bytes
+from novikoff.model_file import read_provenance, to_bytes
 
 A = "+1 1:1 2:1\n-1 3:1\n+1 1:1\n"
 B = "-1 3:1 4:1\n+1 2:1\n"

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import ndcg_score
 
 from novikoff import AROW, SGD, InputError, Perceptron, QueryRanking, Winnow, load, save
-from novikoff.store import to_bytes
+from novikoff.model_file import to_bytes
 
 
 def queries(seed: int, count: int = 20, width: int = 4) -> tuple[Any, Any, Any]:

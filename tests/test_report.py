@@ -15,16 +15,16 @@ import pytest
 
 from novikoff import Perceptron
 from novikoff.certificates.certificate import Certificate, make
-from novikoff.certificates.histogram import Tally, histograms
-from novikoff.certificates.source import Arrays, Files
+from novikoff.certificates.margin_histogram import Tally, histograms
+from novikoff.certificates.data_source import Arrays, Files
 from novikoff.cli.main import main
 from novikoff.ledger import CAPACITY, Ledger, note_mistake
-from novikoff.report import charts, curves, words
-from novikoff.report.account import Account, account
-from novikoff.report.certified import page
-from novikoff.report.drawing import literal
-from novikoff.stream.reading import Options
-from novikoff.theory.conversion import progressive
+from novikoff.reports import charts, curves, summary_text
+from novikoff.reports.report_data import Account, account
+from novikoff.reports.certificate_page import page
+from novikoff.reports.plot_theme import literal
+from novikoff.data.reader import Options
+from novikoff.theory.online_to_batch import progressive
 
 from .learners import ALL, fresh, suited
 from .test_lab import CHROMIUM, Tags
@@ -253,7 +253,7 @@ def test_a_long_run_makes_no_long_page() -> None:
     ("value", "text"), [(0.2552, "25.6 %"), (0.25, "25 %"), (0.0, "0 %"), (0.9999, "100 %"), (0.001234, "0.124 %")]
 )
 def test_an_upper_end_is_never_rounded_down(value: float, text: str) -> None:
-    assert words.at_most(value) == text
+    assert summary_text.at_most(value) == text
 
 
 # --- Names from data ---

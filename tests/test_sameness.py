@@ -14,8 +14,8 @@ from sklearn.base import clone
 
 import novikoff
 from novikoff import SGD, InputError, Perceptron
-from novikoff._jit import DISABLED
-from novikoff.store import from_bytes, to_bytes
+from novikoff._compiled.jit import DISABLED
+from novikoff.model_file import from_bytes, to_bytes
 from tests.learners import ALL, GROWING, fresh, suited
 from tests.streams import csr, real, whole
 

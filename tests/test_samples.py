@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import novikoff
 from novikoff import InputError
-from novikoff.theory import agnostic, binomial, capacity, classes, consistent, deviation, hoeffding, lower
+from novikoff.theory.samples import (agnostic, capacity, consistent, deviation, hoeffding, lower_bound)
+from novikoff.theory import binomial, hypothesis_classes
 from novikoff.theory.factorials import ln_factorial
-from novikoff.theory.laws import LAWS, ask, check, table
-from novikoff.theory.outward import float_above, float_below, ln_above, ln_below
+from novikoff.theory.samples.sample_size import (LAWS, ask, check, table)
+from novikoff.theory.directed_rounding import (float_above, float_below, ln_above, ln_below)
 
 SHARE = st.floats(1e-6, 0.999)
 MANY = st.integers(1, 10**6)
@@ -28,7 +29,7 @@ MANY = st.integers(1, 10**6)
 
 def test_mitchells_conjunctions_of_ten_variables() -> None:
     """Mitchell, Machine Learning (1997), section 7.3.2: ε = 0.1, δ = 0.05, n = 10 give 140."""
-    assert consistent.examples(hypotheses=classes.conjunctions(variables=10), epsilon=0.1, delta=0.05) == 140
+    assert consistent.examples(hypotheses=hypothesis_classes.conjunctions(variables=10), epsilon=0.1, delta=0.05) == 140
 
 
 def test_the_vc_bound_of_learning_from_data() -> None:
@@ -225,26 +226,26 @@ def test_the_lower_bound_is_met_by_two_concepts(epsilon: int, delta: int) -> Non
     probability (1 − p)^m. So many examples are enough for all p > ε, and one fewer is not, for p a little above ε:
     (1/ε)ln(1/δ), which is more, is no lower bound."""
     wrong, failed = Fraction(epsilon, 100), Fraction(delta, 100)
-    m = lower.examples(dimension=1, epsilon=epsilon / 100, delta=delta / 100)
+    m = lower_bound.examples(dimension=1, epsilon=epsilon / 100, delta=delta / 100)
     assert (1 - wrong) ** m <= failed
     assert m == 0 or (1 - wrong) ** (m - 1) > failed
     assert m <= math.ceil(math.log(100 / delta) / (epsilon / 100) + 1e-9)
 
 
 def test_the_textbook_form_of_the_lower_bound_is_refuted() -> None:
-    assert lower.examples(dimension=2, epsilon=0.1, delta=0.01) == 44 < math.log(100) / 0.1
+    assert lower_bound.examples(dimension=2, epsilon=0.1, delta=0.01) == 44 < math.log(100) / 0.1
     assert Fraction(9, 10) ** 44 < Fraction(1, 100)
 
 
 def test_the_second_term_of_the_lower_bound_only_where_it_is_proved() -> None:
-    assert lower.examples(dimension=3201, epsilon=0.125, delta=0.01) == 800
-    assert lower.examples(dimension=3201, epsilon=0.126, delta=0.01) < 50
-    assert lower.examples(dimension=3201, epsilon=0.125, delta=0.02) < 50
+    assert lower_bound.examples(dimension=3201, epsilon=0.125, delta=0.01) == 800
+    assert lower_bound.examples(dimension=3201, epsilon=0.126, delta=0.01) < 50
+    assert lower_bound.examples(dimension=3201, epsilon=0.125, delta=0.02) < 50
 
 
 @given(d=st.integers(1, 500), epsilon=st.floats(1e-6, 0.125), delta=st.floats(1e-9, 0.01))
 def test_no_upper_bound_is_below_the_lower_one(d: int, epsilon: float, delta: float) -> None:
-    least = lower.examples(dimension=d, epsilon=epsilon, delta=delta)
+    least = lower_bound.examples(dimension=d, epsilon=epsilon, delta=delta)
     assert least <= capacity.examples(dimension=d, epsilon=epsilon, delta=delta)
     assert least <= consistent.examples(hypotheses=2**d, epsilon=epsilon, delta=delta)
 
@@ -254,13 +255,13 @@ def test_no_upper_bound_is_below_the_lower_one(d: int, epsilon: float, delta: fl
 
 def test_three_tenths_are_three_tenths() -> None:
     """In binary 0.3 is a little less, and ten times as many hypotheses would need one example more."""
-    assert lower.examples(dimension=1, epsilon=0.5, delta=0.25) == 2
-    assert lower.examples(dimension=1, epsilon=0.3, delta=0.49) == 2  # (7/10)² = 49/100
+    assert lower_bound.examples(dimension=1, epsilon=0.5, delta=0.25) == 2
+    assert lower_bound.examples(dimension=1, epsilon=0.3, delta=0.49) == 2  # (7/10)² = 49/100
     assert binomial.failure(mistakes=0, examples=2, epsilon=0.3) == pytest.approx(0.49)
 
 
 def test_huge_numbers_do_not_overflow() -> None:
-    huge = classes.boolean_functions(variables=1000)
+    huge = hypothesis_classes.boolean_functions(variables=1000)
     m = consistent.examples(hypotheses=huge, epsilon=1e-9, delta=1e-300)
     assert math.log10(m) == pytest.approx(1000 * math.log10(2) + math.log10(math.log(2)) + 9)
     assert consistent.error(hypotheses=huge, examples=m, delta=1e-300) <= 1e-9 * (1 + 1e-12)
@@ -269,7 +270,7 @@ def test_huge_numbers_do_not_overflow() -> None:
     assert deviation.examples(dimension=10**30, epsilon=1e-9, delta=0.5) > 10**48
     assert capacity.examples(dimension=10**100, epsilon=1e-300, delta=1e-300) > 10**400
     with pytest.raises(InputError, match="more than 10"):
-        consistent.examples(hypotheses=classes.boolean_functions(variables=100_000), epsilon=0.1, delta=0.1)
+        consistent.examples(hypotheses=hypothesis_classes.boolean_functions(variables=100_000), epsilon=0.1, delta=0.1)
     for law in LAWS:
         assert "10^" in str(ask(law, epsilon=1e-100, delta=1e-100, hypotheses=10**1000, dimension=10**100))
 

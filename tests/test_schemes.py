@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import AllVsAll, OneVsAll, OutputCode, Perceptron
-from novikoff.learners.learner import Learner
-from novikoff.parts.schemes import PAIRS, Scheme, aim
+from novikoff.base.online_classifier import Learner
+from novikoff.core.multiclass.schemes import PAIRS, Scheme, aim
 from tests.schemes import INNER, WORDS, compiled_in_the_slow_set, examples, scheme, slow_unless, suited, told
 from tests.streams import csr
 from tests.test_twins import dot

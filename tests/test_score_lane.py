@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from novikoff import Perceptron, Winnow
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 from novikoff.errors import InputError
 from tests.learners import ALL, GROWING, fresh, suited
 

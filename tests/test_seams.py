@@ -12,9 +12,9 @@ import pytest
 import novikoff
 from novikoff import Bagging, Elimination, InputError, KernelPerceptron, MultilayerPerceptron, OnlineToBatch, Perceptron
 from novikoff.certificates.certificate import make
-from novikoff.certificates.source import Files
+from novikoff.certificates.data_source import Files
 from novikoff.cli.main import main
-from novikoff.stream.reading import Options
+from novikoff.data.reader import Options
 
 
 @pytest.fixture

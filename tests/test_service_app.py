@@ -21,15 +21,15 @@ with warnings.catch_warnings():
 from novikoff import __version__
 from novikoff.certificates.verify import verify
 from novikoff.errors import NovikoffError
-from novikoff.service import protocol, tokens
-from novikoff.service.app import App
-from novikoff.service.limits import Limits
-from novikoff.service.metrics import Metrics
-from novikoff.service.middleware import Security
-from novikoff.service.opening import opened, prepare
-from novikoff.service.proof import gathered
-from novikoff.service.routes import PUBLIC, ROUTES
-from novikoff.service.tokens import Tokens
+from novikoff.server.http import schemas, auth
+from novikoff.server.http.app import App
+from novikoff.server.ops.limits import Limits
+from novikoff.server.ops.metrics import Metrics
+from novikoff.server.http.middleware import Security
+from novikoff.server.storage.recovery import opened, prepare
+from novikoff.server.models.certificates import gathered
+from novikoff.server.http.routes import PUBLIC, ROUTES
+from novikoff.server.http.auth import Tokens
 
 NDJSON = {"content-type": "application/x-ndjson"}
 LEARNERS = (
@@ -152,7 +152,7 @@ def test_a_model_file_is_uploaded(client: Any) -> None:
 def test_public_paths_need_no_token(tmp_path: Path, path: str) -> None:
     folder = tmp_path / "data"
     prepare(folder)
-    secret = tokens.make(folder, ["predict"], 1, "a")
+    secret = auth.make(folder, ["predict"], 1, "a")
     with serving(folder) as client:
         answer, head = client.get(path), client.head(path)
         assert (answer.status_code, head.status_code, head.content) == (200, 200, b"")
@@ -243,13 +243,13 @@ def test_certificates_and_inspections_have_the_fields_of_their_structs(client: A
     inspected = client.get("/v1/models/m/inspect?top=3")
     if inspected.status_code != 409:
         assert inspected.status_code == 200, inspected.text
-        msgspec.json.decode(inspected.content, type=protocol.Inspection)
+        msgspec.json.decode(inspected.content, type=schemas.Inspection)
     answer = client.get("/v1/models/m/certificate")
     if answer.status_code == 422:
         assert answer.json()["code"] == "not-shown"
         return
     assert answer.status_code == 200, answer.text
-    msgspec.json.decode(answer.content, type=protocol.CertificateDocument)
+    msgspec.json.decode(answer.content, type=schemas.CertificateDocument)
     X, y = gathered(examples)
     try:
         assert verify(answer.json(), X, y) == []

@@ -11,15 +11,16 @@ import pytest
 
 pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]")
 
-from novikoff.learners import learner_class
-from novikoff.service import clock, tokens
-from novikoff.service.attribution import CURRENT_CLIENT
-from novikoff.service.house import House
-from novikoff.service.keeping import Keeping
-from novikoff.service.lessons import Refused
-from novikoff.service.limits import DAY_SECONDS, Limits
-from novikoff.service.opening import opened
-from novikoff.service.tokens import Granted, Tokens
+from novikoff.learner_registry import learner_class
+from novikoff.server.ops import clock
+from novikoff.server.http import auth
+from novikoff.server.storage.attribution import CURRENT_CLIENT
+from novikoff.server.models.registry import House
+from novikoff.server.ops.maintenance import Keeping
+from novikoff.server.models.validation import Refused
+from novikoff.server.ops.limits import DAY_SECONDS, Limits
+from novikoff.server.storage.recovery import opened
+from novikoff.server.http.auth import Granted, Tokens
 from tests.test_service_gate import JSON_TYPE, Gate, ask, bearer, closed_gate
 
 DAYS = [-30, -8, 8, 3_000]
@@ -123,7 +124,7 @@ def test_what_was_written_in_the_future_does_not_stay_for_ever(tmp_path: Path, m
 def test_rates_do_not_depend_on_the_clock_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
-    secret = tokens.make(tmp_path, ["predict"], None, "a")
+    secret = auth.make(tmp_path, ["predict"], None, "a")
     gate: Gate = closed_gate(tmp_path, Limits(rate=10))
     me = JSON_TYPE | {"authorization": f"Bearer {secret}"}
     statuses = [ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"]).status for _ in range(12)]
@@ -137,7 +138,7 @@ def test_rates_do_not_depend_on_the_clock_of_the_machine(
 def test_an_expired_token_is_not_revived_by_a_clock_that_is_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret = tokens.make(tmp_path, ["predict"], 1, "a")
+    secret = auth.make(tmp_path, ["predict"], 1, "a")
     reader = Tokens(tmp_path)
     assert isinstance(reader.check(bearer(secret)), Granted)
     monkeypatch.setattr(clock.CLOCK, "_offset", clock.CLOCK._offset + 2 * DAY_SECONDS)  # two days have passed

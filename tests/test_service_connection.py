@@ -22,11 +22,11 @@ pytest.importorskip("uvicorn", reason="the service is an extra: novikoff[serve]"
 import uvicorn
 
 from novikoff import Client, ServiceError
-from novikoff.service import http_protocol
-from novikoff.service.audit import Audit
-from novikoff.service.http_protocol import build_protocol
-from novikoff.service.limits import Limits
-from novikoff.service.tokens import Tokens
+from novikoff.server.http import connections
+from novikoff.server.ops.audit import Audit
+from novikoff.server.http.connections import build_protocol
+from novikoff.server.ops.limits import Limits
+from novikoff.server.http.auth import Tokens
 from tests.test_service_gate import Gate
 
 LIMITS = Limits(body=100_000, upload=1_000_000, head=4096, concurrent=20)
@@ -124,13 +124,13 @@ def code(answer: bytes) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    http_protocol.CHECK_INTERVAL_SECONDS = 0.05
+    connections.CHECK_INTERVAL_SECONDS = 0.05
     server = Served(tmp_path_factory.mktemp("served"))
     yield server
     assert server.is_well()
     assert server.gate.security.active == 0
     server.stop()
-    http_protocol.CHECK_INTERVAL_SECONDS = 0.5
+    connections.CHECK_INTERVAL_SECONDS = 0.5
 
 
 def test_a_head_that_comes_by_drops(served: Served) -> None:

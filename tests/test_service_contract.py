@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from novikoff.service import tokens
-from novikoff.service.routes import ROUTES
+from novikoff.server.http import auth
+from novikoff.server.http.routes import ROUTES
 from tests.service import NDJSON, Nursery, Server, running
 
 FUZZ_SECONDS = float(os.environ.get("NOVIKOFF_FUZZ", "1800"))
@@ -80,13 +80,13 @@ def requests_of(document: Any) -> Iterator[tuple[str, str, Any]]:
 def test_nobody_comes_in_without_the_right_token(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
-    made = {scope: tokens.make(folder, [scope], None, scope) for scope in ("predict", "learn", "admin")}
-    expired = tokens.make(folder, ["admin"], 7, "expired")
-    file = json.loads((folder / tokens.FILE).read_text())
+    made = {scope: auth.make(folder, [scope], None, scope) for scope in ("predict", "learn", "admin")}
+    expired = auth.make(folder, ["admin"], 7, "expired")
+    file = json.loads((folder / auth.FILE).read_text())
     file["tokens"][-1]["expires"] = "2020-01-01T00:00:00Z"
-    (folder / tokens.FILE).write_text(json.dumps(file))
-    revoked = tokens.make(folder, ["admin"], None, "revoked")
-    tokens.revoke(folder, "revoked")
+    (folder / auth.FILE).write_text(json.dumps(file))
+    revoked = auth.make(folder, ["admin"], None, "revoked")
+    auth.revoke(folder, "revoked")
     with running(nursery, folder) as server:
 
         def status(method: str, path: str, token: str | None) -> int:
@@ -114,7 +114,7 @@ def test_nobody_comes_in_without_the_right_token(nursery: Nursery, tmp_path: Pat
 def test_the_api_page_is_open_and_needs_no_other_file(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
-    tokens.make(folder, ["predict"], None, "p")
+    auth.make(folder, ["predict"], None, "p")
     with running(nursery, folder) as server:
         server.connection.request("GET", "/docs")
         answer = server.connection.getresponse()

@@ -21,7 +21,7 @@ import pytest
 import zstandard
 
 from novikoff import SGD, Kesler, Perceptron
-from novikoff.store import to_bytes
+from novikoff.model_file import to_bytes
 from tests.service import NDJSON, Nursery, running
 
 LEARNERS = {"perceptron": Perceptron, "sgd": SGD, "kesler": Kesler}
@@ -151,13 +151,13 @@ def test_60_kills_while_the_journal_is_shortened(nursery: Nursery, tmp_path: Pat
 
 
 MOMENTS = [
-    ("novikoff.service.checkpoint", "write_atomically"),
-    ("novikoff.service.checkpoint", "write"),
-    ("novikoff.service.checkpoint", "remove"),
-    ("novikoff.service.journal", "Journal.add"),
-    ("novikoff.service.journal", "Journal.set_model"),
-    ("novikoff.service.journal", "Journal.drop"),
-    ("novikoff.service.journal", "Journal.give_back"),
+    ("novikoff.server.storage.checkpoint", "write_atomically"),
+    ("novikoff.server.storage.checkpoint", "write"),
+    ("novikoff.server.storage.checkpoint", "remove"),
+    ("novikoff.server.storage.journal", "Journal.add"),
+    ("novikoff.server.storage.journal", "Journal.set_model"),
+    ("novikoff.server.storage.journal", "Journal.drop"),
+    ("novikoff.server.storage.journal", "Journal.give_back"),
     ("os", "replace"),
     ("os", "fsync"),
 ]

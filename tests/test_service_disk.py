@@ -14,8 +14,8 @@ import pytest
 
 from novikoff import load
 from novikoff.cli.main import main
-from novikoff.service import checkpoint, journal, wal
-from novikoff.store import to_bytes
+from novikoff.server.storage import checkpoint, journal, wal_check
+from novikoff.model_file import to_bytes
 from tests.service import Nursery, Server, running
 from tests.test_service import downloaded, examples, learned
 
@@ -35,7 +35,7 @@ def killed(nursery: Nursery, tmp_path: Path) -> Path:
         for x, y in examples(30):
             server.learn(x, y)
         server.kill()
-    assert wal.path_of(tmp_path / "data" / journal.FILE).stat().st_size > 0
+    assert wal_check.path_of(tmp_path / "data" / journal.FILE).stat().st_size > 0
     return tmp_path / "data"
 
 
@@ -46,12 +46,12 @@ def flip(path: Path, at: int) -> None:
 
 
 def test_the_log_of_sqlite_is_read_as_sqlite_reads_it(killed: Path) -> None:
-    assert wal.looked_through(killed / journal.FILE) == wal.Looked(0, damaged_middle=False)
+    assert wal_check.looked_through(killed / journal.FILE) == wal_check.Looked(0, damaged_middle=False)
 
 
 @pytest.mark.parametrize("bytes_lost", [1, 100, 9000])
 def test_a_torn_end_is_cut(nursery: Nursery, killed: Path, tmp_path: Path, bytes_lost: int) -> None:
-    log = wal.path_of(killed / journal.FILE)
+    log = wal_check.path_of(killed / journal.FILE)
     log.write_bytes(log.read_bytes()[:-bytes_lost])
     with running(nursery, killed) as server:
         count = server.ask("GET", "/v1/models/m/ledger")[1]["examples"]
@@ -61,7 +61,7 @@ def test_a_torn_end_is_cut(nursery: Nursery, killed: Path, tmp_path: Path, bytes
 
 
 def test_a_flipped_bit_in_the_last_transaction_is_cut_and_said(nursery: Nursery, killed: Path, tmp_path: Path) -> None:
-    log = wal.path_of(killed / journal.FILE)
+    log = wal_check.path_of(killed / journal.FILE)
     flip(log, log.stat().st_size - 100)
     with running(nursery, killed) as server:
         assert "it was cut off" in server.said
@@ -69,7 +69,7 @@ def test_a_flipped_bit_in_the_last_transaction_is_cut_and_said(nursery: Nursery,
 
 
 def test_damage_in_the_middle_of_the_log_is_refused(nursery: Nursery, killed: Path) -> None:
-    log = wal.path_of(killed / journal.FILE)
+    log = wal_check.path_of(killed / journal.FILE)
     before = (killed / journal.FILE).read_bytes()
     flip(log, log.stat().st_size // 2)
     kept = log.read_bytes()
@@ -124,8 +124,8 @@ def test_a_file_that_is_no_database_is_refused(nursery: Nursery, killed: Path) -
 def test_every_byte_of_the_journal_matters_or_does_not_change_the_model(killed: Path, tmp_path: Path) -> None:
     """A flip anywhere is refused with a sentence, cut at the end, or harms nothing: never another model."""
     from novikoff.errors import InputError
-    from novikoff.service.limits import Limits
-    from novikoff.service.opening import opened
+    from novikoff.server.ops.limits import Limits
+    from novikoff.server.storage.recovery import opened
 
     path = settled(killed)
     good = [to_bytes(learned(examples(k))) for k in (29, 30)]
@@ -167,7 +167,7 @@ def test_a_stopped_server_leaves_its_models_in_files(nursery: Nursery, tmp_path:
         server.stop()
     (position,) = checkpoint.positions(folder, 1)
     assert to_bytes(load(checkpoint.path_of(folder, 1, position))) == to_bytes(learned(examples(50)))
-    assert not wal.path_of(folder / journal.FILE).exists()
+    assert not wal_check.path_of(folder / journal.FILE).exists()
 
 
 def test_a_full_disk_stops_learning_and_not_predicting(nursery: Nursery, tmp_path: Path) -> None:

@@ -21,11 +21,12 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 from novikoff import Perceptron, __version__
 from novikoff.cli.main import main
 from novikoff.errors import InputError
-from novikoff.service import attribution, journal, tokens
-from novikoff.service.backup import backup
-from novikoff.service.erasure import Subject, erase
-from novikoff.service.limits import DAY_SECONDS, Limits
-from novikoff.store import to_bytes
+from novikoff.server.storage import attribution, journal
+from novikoff.server.http import auth
+from novikoff.server.storage.backup import backup
+from novikoff.server.storage.erasure import Subject, erase
+from novikoff.server.ops.limits import DAY_SECONDS, Limits
+from novikoff.model_file import to_bytes
 from tests.service import NDJSON, Nursery, Server, running
 
 
@@ -41,7 +42,7 @@ class Clients:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
-        made = {name: tokens.make(folder, ["admin"], 1, name) for name in ("shop", "blog")}
+        made = {name: auth.make(folder, ["admin"], 1, name) for name in ("shop", "blog")}
         self.ids = {name: secret[4:12] for name, secret in made.items()}
         self.headers = {name: {"Authorization": f"Bearer {secret}"} for name, secret in made.items()}
 
@@ -158,7 +159,7 @@ def test_an_erasure_that_fails_changes_nothing(
 
     before = rows()
     with monkeypatch.context() as broken:
-        broken.setattr("novikoff.service.erasure._erase_kept", fail)
+        broken.setattr("novikoff.server.storage.erasure._erase_kept", fail)
         with pytest.raises(OSError, match="a test"):
             erase(folder, Subject(key="k2"))
     assert rows() == before
@@ -169,7 +170,7 @@ def test_an_erasure_that_fails_changes_nothing(
 
 def kill_backup(folder: Path, to: Path) -> Path:
     """Kill a backup after it has copied the journal; return what it leaves."""
-    code = "import os; from pathlib import Path; from novikoff.service import backup;"
+    code = "import os; from pathlib import Path; from novikoff.server import backup;"
     code += "backup._copy_files = lambda *_: os.kill(os.getpid(), 9);"
     code += f"backup.backup(Path({str(folder)!r}), Path({str(to)!r}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9

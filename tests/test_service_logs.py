@@ -16,14 +16,14 @@ import pytest
 pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]")
 
 from novikoff.cli.main import main
-from novikoff.service import log_limits, logs
-from novikoff.service.audit import Audit
-from novikoff.service.log_limits import LogRateLimit
+from novikoff.server.ops import log_limits, logs
+from novikoff.server.ops.audit import Audit
+from novikoff.server.ops.log_limits import LogRateLimit
 from tests.service import Nursery, running
 
 
 def record(message: str = "bad request", level: int = logging.INFO, **more: Any) -> logging.LogRecord:
-    made = logging.LogRecord("novikoff.service", level, "", 0, message, (), None)
+    made = logging.LogRecord("novikoff.server", level, "", 0, message, (), None)
     made.__dict__.update(more)
     return made
 
@@ -61,7 +61,7 @@ def test_what_was_suppressed_is_reported_also_without_a_next_line() -> None:
     for _ in range(5):
         limit.filter(record())
     now[0] = 2.0
-    assert limit.report() == [(("novikoff.service", logging.INFO, "bad request"), 4)]
+    assert limit.report() == [(("novikoff.server", logging.INFO, "bad request"), 4)]
     assert limit.report() == []
 
 
@@ -106,7 +106,7 @@ def test_json_lines_have_time_level_message_and_fields() -> None:
     first, second = map(json.loads, stream.getvalue().splitlines())
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", first.pop("time"))
     assert first == {
-        "level": "warning", "logger": "novikoff.service", "message": "3 wrong", "route": "learn", "status": 400,
+        "level": "warning", "logger": "novikoff.server", "message": "3 wrong", "route": "learn", "status": 400,
     }  # fmt: skip
     assert "ValueError" in second["traceback"]
     assert "nvk_0123" not in stream.getvalue()

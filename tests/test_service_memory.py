@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from novikoff import AROW, Kesler, Perceptron, save
-from novikoff.service.backup import backup
-from novikoff.service.journal import reader
-from novikoff.service.limits import Limits
-from novikoff.service.opening import opened
-from novikoff.service.served import Served, made
-from novikoff.store import to_bytes
+from novikoff.server.storage.backup import backup
+from novikoff.server.storage.journal import reader
+from novikoff.server.ops.limits import Limits
+from novikoff.server.storage.recovery import opened
+from novikoff.server.models.served_model import Served, made
+from novikoff.model_file import to_bytes
 from tests.service import NDJSON, Nursery, Server, running
 from tests.test_service_seams import at_once
 
@@ -200,8 +200,8 @@ def test_a_challenger_that_grows_too_large_is_stopped_and_the_champion_goes_on(
 
 
 def test_numbered_features_of_a_model_from_files_are_limited_by_the_largest(tmp_path: Path) -> None:
-    from novikoff.service.admission import Admission, Rest, Share
-    from novikoff.service.lessons import Refused
+    from novikoff.server.models.admission import Admission, Rest, Share
+    from novikoff.server.models.validation import Refused
 
     model = Perceptron()
     model.learn_one({1: 1.0}, "a")
@@ -215,8 +215,8 @@ def test_numbered_features_of_a_model_from_files_are_limited_by_the_largest(tmp_
 
 def test_new_features_and_new_labels_on_their_way_count_together() -> None:
     """Each entry alone fits; the product of all features and all labels does not."""
-    from novikoff.service.admission import Admission, Rest, Share
-    from novikoff.service.lessons import Refused
+    from novikoff.server.models.admission import Admission, Rest, Share
+    from novikoff.server.models.validation import Refused
 
     served = Served("m", made("kesler", KESLER["settings"]), Limits(model_memory=4 * MB), created=0.0)
     admission, refused = Admission(served.limits), 0

@@ -15,11 +15,11 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 
 from starlette.routing import Match
 
-from novikoff.service.docs_page import DOCS_POLICY, render_docs
-from novikoff.service.limits import Limits
-from novikoff.service.openapi import document
-from novikoff.service.routes import ROUTES
-from novikoff.service.tokens import Tokens
+from novikoff.server.http.docs_page import DOCS_POLICY, render_docs
+from novikoff.server.ops.limits import Limits
+from novikoff.server.http.openapi import document
+from novikoff.server.http.routes import ROUTES
+from novikoff.server.http.auth import Tokens
 from tests.test_service_gate import Gate
 
 

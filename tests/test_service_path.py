@@ -16,18 +16,18 @@ pytest.importorskip("uvicorn", reason="the service is an extra: novikoff[serve]"
 
 import uvicorn
 
-from novikoff.service import http_protocol, tokens
-from novikoff.service.app import App
-from novikoff.service.http_protocol import build_protocol
-from novikoff.service.limits import Limits
-from novikoff.service.metrics import Metrics
-from novikoff.service.middleware import Security
-from novikoff.service.opening import opened, prepare
-from novikoff.service.tokens import Tokens
+from novikoff.server.http import connections, auth
+from novikoff.server.http.app import App
+from novikoff.server.http.connections import build_protocol
+from novikoff.server.ops.limits import Limits
+from novikoff.server.ops.metrics import Metrics
+from novikoff.server.http.middleware import Security
+from novikoff.server.storage.recovery import opened, prepare
+from novikoff.server.http.auth import Tokens
 from tests.service import Server
 
 MAX_MODULES = 9
-"""Of novikoff.service, between the first byte of a learning request and the last of its response."""
+"""Of novikoff.server, between the first byte of a learning request and the last of its response."""
 
 
 class Recorder:
@@ -39,7 +39,7 @@ class Recorder:
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
         name = frame.f_globals.get("__name__", "")
-        if self.on and event == "call" and name.startswith("novikoff.service."):
+        if self.on and event == "call" and name.startswith("novikoff.server."):
             self.entered.add(name.rpartition(".")[2])
 
 
@@ -78,15 +78,15 @@ def traced(folder: Path, recorder: Recorder) -> Iterator[Server]:
 @pytest.fixture(autouse=True)
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the server does now and then is no part of a request: checks of late connections and of the token file."""
-    monkeypatch.setattr(http_protocol, "CHECK_INTERVAL_SECONDS", 3600.0)
-    monkeypatch.setattr(tokens, "LOOK_AGAIN", 3600.0)
+    monkeypatch.setattr(connections, "CHECK_INTERVAL_SECONDS", 3600.0)
+    monkeypatch.setattr(auth, "LOOK_AGAIN", 3600.0)
 
 
 @pytest.mark.parametrize("with_token", [False, True])
 def test_learning_enters_few_modules(tmp_path: Path, with_token: bool) -> None:
     folder, recorder = tmp_path / "data", Recorder()
     prepare(folder)
-    secret = tokens.make(folder, ["admin"], 1, "shop") if with_token else None
+    secret = auth.make(folder, ["admin"], 1, "shop") if with_token else None
     headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
     with traced(folder, recorder) as client:
         assert client.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, headers)[0] == 201

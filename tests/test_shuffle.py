@@ -31,10 +31,10 @@ from novikoff import (
     save,
     verify,
 )
-from novikoff.store import described
-from novikoff.stream.gather import BLOCK_TERMS, gather_blocks, gather_rows
-from novikoff.stream.permutation import ALGORITHM, permutation, sort_keys
-from novikoff.stream.rows import Dense, Sparse
+from novikoff.model_file import described
+from novikoff.data.shuffle.gather import BLOCK_TERMS, gather_blocks, gather_rows
+from novikoff.data.shuffle.permutation import ALGORITHM, permutation, sort_keys
+from novikoff.data.rows import Dense, Sparse
 from tests.learners import ALL, VARIANTS, fresh, suited
 from tests.schemes import slow_unless
 from tests.streams import csr, real

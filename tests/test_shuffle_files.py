@@ -19,16 +19,16 @@ import numpy as np
 import pytest
 
 import novikoff
-from novikoff import store
-from novikoff._jit import DISABLED
+from novikoff import model_file
+from novikoff._compiled.jit import DISABLED
 from novikoff.cli.main import main
 from novikoff.errors import InputError
-from novikoff.stream import builtin
-from novikoff.stream.buckets import Sizes
-from novikoff.stream.external_shuffle import BATCH_WORDS, Shuffler, seed_of
-from novikoff.stream.options import Options
-from novikoff.stream.permutation import describe_shuffle, permutation
-from novikoff.stream.reading import Reading
+from novikoff.data import datasets
+from novikoff.data.shuffle.buckets import Sizes
+from novikoff.data.shuffle.external import BATCH_WORDS, Shuffler, seed_of
+from novikoff.data.options import Options
+from novikoff.data.shuffle.permutation import describe_shuffle, permutation
+from novikoff.data.reader import Reading
 from tests.reading import collect, collected
 
 ROWS = 120 if DISABLED else 3000
@@ -237,7 +237,7 @@ def test_seeds_are_whole_numbers_of_64_bits(seed: Any) -> None:
 def _small_buckets(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The command works on disk even with the small files of these tests."""
     if request.node.name.startswith("test_learn"):
-        monkeypatch.setattr("novikoff.stream.external_shuffle.Sizes", lambda: TINY)
+        monkeypatch.setattr("novikoff.data.shuffle.external.Sizes", lambda: TINY)
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def shuffle_of(path: Path | str) -> Any:
 
 def contents(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What a model file holds, except for how its rows were ordered."""
-    header, tensors = store.described(novikoff.load(path).working_model())
+    header, tensors = model_file.described(novikoff.load(path).working_model())
     plain = {key: value for key, value in header.items() if key not in ("settings", "shuffle")}
     return plain, {name: array.tobytes() for name, array in tensors.items()}
 
@@ -365,7 +365,7 @@ def test_compare_shuffles_built_in_sets_and_warns_of_sorted_files(
 def test_learn_shows_progress_while_it_partitions(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("novikoff.cli.shuffling.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("novikoff.cli.shuffle_options.SECONDS_BETWEEN_LINES", 0.0)
     assert main(["learn", str(sorted_file(tmp_path / "d.csv")), "--shuffle"]) == 0
     assert f"Shuffling: {ROWS:,} examples read (" in capsys.readouterr().err
 
@@ -531,7 +531,7 @@ def test_certificates_of_files_in_their_order_say_nothing_of_it(tmp_path: Path) 
 @pytest.mark.parametrize(("name", "least"), [("iris", 0.9), ("wine", 0.85), ("breast-cancer", 0.88), ("digits", 0.9)])
 def test_built_in_data_sets_are_shuffled(name: str, least: float, tmp_path: Path) -> None:
     model, labels = str(tmp_path / "m.model"), str(tmp_path / "labels.txt")
-    accuracy, (_, expected, _) = {}, builtin.read(name)
+    accuracy, (_, expected, _) = {}, datasets.read(name)
     for option in ("--shuffle", "--no-shuffle", ""):
         assert main(["learn", name, *filter(None, [option]), "--save", model, "--quiet"]) == 0
         shuffle = shuffle_of(model)
@@ -570,7 +570,7 @@ def test_learn_stops_where_the_disk_is_full(
         raise OSError(28, "No space left on device")
 
     path, model = sorted_file(tmp_path / "d.csv"), tmp_path / "m.model"
-    monkeypatch.setattr("novikoff.stream.buckets.os.pwritev", full)
+    monkeypatch.setattr("novikoff.data.shuffle.buckets.os.pwritev", full)
     assert main(["learn", str(path), "--shuffle", "--save", str(model)]) == 2
     error = capsys.readouterr().err
     assert f"{folder}: no space left for the temporary files of --shuffle" in error
@@ -582,9 +582,9 @@ def test_learn_sees_beforehand_that_there_is_too_little_space(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(folder)._replace(free=20_000)
-    monkeypatch.setattr("novikoff.stream.external_shuffle.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("novikoff.data.shuffle.external.shutil.disk_usage", lambda _: usage)
     written: list[Any] = []
-    monkeypatch.setattr("novikoff.stream.buckets.os.pwritev", lambda *args: written.append(args))
+    monkeypatch.setattr("novikoff.data.shuffle.buckets.os.pwritev", lambda *args: written.append(args))
     assert main(["learn", str(sorted_file(tmp_path / "d.csv")), "--shuffle"]) == 2
     error = capsys.readouterr().err
     assert "--shuffle needs about 0 MB for temporary files, but 0 MB are free" in error
@@ -608,8 +608,8 @@ def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path: Path) -> None:
 
 
 SMALL = f"""
-from novikoff.stream import external_shuffle
-from novikoff.stream.buckets import Sizes
+from novikoff.data import external_shuffle
+from novikoff.data.shuffle.buckets import Sizes
 external_shuffle.Sizes = lambda: Sizes{tuple(TINY)}
 """
 LEARN = """
@@ -633,7 +633,7 @@ def test_an_interrupted_run_leaves_no_temporary_files(end: int, tmp_path: Path) 
     room.mkdir()
     slow = (
         "import time\n"
-        "from novikoff.stream import buckets\n"
+        "from novikoff.data import buckets\n"
         "real = buckets.Buckets._write_run\n"
         "def write_run(self, *added):\n"
         "    real(self, *added)\n"

@@ -29,7 +29,7 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
-from novikoff.stream.rows import Rows
+from novikoff.data.rows import Rows
 from tests.learners import ALL, fresh
 
 ONE_STEP = "an example of weight c is one step of c times the length, not c steps: online learners depend on the order"

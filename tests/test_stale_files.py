@@ -15,11 +15,11 @@ import pytest
 
 from novikoff import InputError, Perceptron, load, save
 from novikoff.cli.main import main
-from novikoff.cluster.distributed_learner import DistributedLearner
-from novikoff.cluster.shards import File, identify_machine
+from novikoff.distributed.distributed_learner import DistributedLearner
+from novikoff.distributed.shards import File, identify_machine
 from novikoff.part_files import STALE_SECONDS
-from novikoff.stream import cache
-from novikoff.stream.options import Options
+from novikoff.data import cache
+from novikoff.data.options import Options
 
 OLD = time.time() - 2 * STALE_SECONDS
 
@@ -55,7 +55,7 @@ def test_temporary_caches_of_killed_processes_are_removed(tmp_path: Path) -> Non
     data = tmp_path / "d.svm"
     data.write_text("1 1:1\n-1 2:1\n" * 100)
     command = ["learn", str(data), "--cache"]
-    kill = "import os; from novikoff.cli.main import main; from novikoff.stream import cache;"
+    kill = "import os; from novikoff.cli.main import main; from novikoff.data import cache;"
     kill += f"cache.Writer.close = lambda *_: os.kill(os.getpid(), 9); main({command!r})"
     assert subprocess.run([sys.executable, "-c", kill], cwd=tmp_path, check=False).returncode == -9
     (left,) = tmp_path.glob(".d.svm.novikoff-cache.*.part")
@@ -94,9 +94,9 @@ def test_a_shard_that_is_replaced_between_two_rounds_is_noticed(tmp_path: Path) 
         shard(new, 2)
         new.rename(names[1])
 
-    from novikoff.cluster import rounds
+    from novikoff.distributed import coordinator
 
-    before, turns = rounds._Rounds.next, []
+    before, turns = coordinator._Rounds.next, []
 
     def following(self: Any, message: bytes, *, more: bool) -> Any:
         turn = before(self, message, more=more)
@@ -106,7 +106,7 @@ def test_a_shard_that_is_replaced_between_two_rounds_is_noticed(tmp_path: Path) 
         return turn
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rounds._Rounds, "next", following)
+        patch.setattr(coordinator._Rounds, "next", following)
         with pytest.raises(InputError, match=r"1\.svm: the file has changed"):
             DistributedLearner(Perceptron(), rounds=3).fit(names)
     turns.clear()
@@ -148,7 +148,7 @@ def test_copies_of_a_shard_on_two_hosts_of_the_same_name_match(tmp_path: Path, m
     monkeypatch.setattr("platform.node", lambda: "localhost")
     found = []
     for k in range(2):
-        monkeypatch.setattr("novikoff.cluster.shards.identify_machine", lambda k=k: f"localhost boot-{k}")
+        monkeypatch.setattr("novikoff.distributed.shards.identify_machine", lambda k=k: f"localhost boot-{k}")
         found.append(File(shard(tmp_path / f"{k}.svm", 1), Options()).fingerprint())
     assert found[0] is not None
     assert found[0].matches(found[1])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import novikoff
 from novikoff import ModelFileError, Perceptron
-from novikoff.store import FORMAT, from_bytes, to_bytes, write_atomically
+from novikoff.model_file import (FORMAT, from_bytes, to_bytes, write_atomically)
 from tests.learners import ALL, fresh, suited
 from tests.streams import real
 
@@ -211,7 +211,7 @@ def test_what_is_not_a_fitted_model_is_refused(tmp_path: Path, model: Any, messa
 
 
 def test_the_model_of_a_distributed_learner_can_be_saved(tmp_path: Path) -> None:
-    from novikoff.cluster import DistributedLearner
+    from novikoff.distributed import DistributedLearner
 
     learner = DistributedLearner(Perceptron(), rounds=2).fit([([[0, 1], [1, 0]], ["up", "right"])])
     with pytest.raises(novikoff.InputError, match="Save its model_ instead"):

@@ -16,16 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError, Perceptron, PNormPerceptron
-from novikoff._jit import DISABLED
-from novikoff.certificates import certificate, sample, spool
+from novikoff._compiled.jit import DISABLED
+from novikoff.certificates import certificate, sampling, shuffle_buffer
 from novikoff.certificates.certificate import make
-from novikoff.certificates.sample import Gatherer, gathered, halves
-from novikoff.certificates.source import Arrays, Files
-from novikoff.certificates.spool import Spool
-from novikoff.certificates.streaming import searched
+from novikoff.certificates.sampling import Gatherer, gathered, halves
+from novikoff.certificates.data_source import Arrays, Files
+from novikoff.certificates.shuffle_buffer import Spool
+from novikoff.certificates.streaming_search import searched
 from novikoff.certificates.verify import differences, verify
-from novikoff.stream.reading import Options
-from novikoff.stream.rows import Dense, Sparse, how_many
+from novikoff.data.reader import Options
+from novikoff.data.rows import Dense, Sparse, how_many
 
 ROWS, TERMS, FEATURES = (600, 8, 60) if DISABLED else (6000, 12, 400)
 
@@ -47,9 +47,9 @@ def planes(order: str, noise: float, rows: int = ROWS) -> tuple[Any, Any]:
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for an eighth of the examples, and a budget as long streams have it."""
-    monkeypatch.setattr(sample, "ROOM", ROWS * TERMS // 8)
-    monkeypatch.setattr(sample, "PIECE", 16)
-    monkeypatch.setattr(spool, "HAND", ROWS * TERMS // 8)
+    monkeypatch.setattr(sampling, "ROOM", ROWS * TERMS // 8)
+    monkeypatch.setattr(sampling, "PIECE", 16)
+    monkeypatch.setattr(shuffle_buffer, "HAND", ROWS * TERMS // 8)
     monkeypatch.setattr(certificate, "LEAST_BUDGET", 0)
 
 
@@ -76,7 +76,7 @@ def test_nearly_as_good_as_in_memory(order: str, narrow: None, monkeypatch: pyte
     X, y = planes(order, noise=1.0)
     streamed, longer = allowed(X, y, "hinge"), allowed(X, y, "hinge", budget=8.0)
     sampled = allowed(X, y, "hinge", budget=0.09)
-    monkeypatch.setattr(sample, "ROOM", 1 << 30)
+    monkeypatch.setattr(sampling, "ROOM", 1 << 30)
     whole = allowed(X, y, "hinge", budget=30.0)
     assert whole <= streamed <= 1.05 * whole
     assert longer <= 1.01 * whole
@@ -87,7 +87,7 @@ def test_nearly_as_good_as_in_memory(order: str, narrow: None, monkeypatch: pyte
 def test_the_largest_margin_is_found_too(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = planes("mixed", noise=0.0)
     streamed = allowed(X, y, "novikoff", budget=1000.0)
-    monkeypatch.setattr(sample, "ROOM", 1 << 30)
+    monkeypatch.setattr(sampling, "ROOM", 1 << 30)
     assert streamed <= 1.03 * allowed(X, y, "novikoff", budget=1000.0)
 
 
@@ -114,8 +114,8 @@ def test_pieces_don_t_depend_on_batches(cuts: list[int], dense: bool) -> None:
     edges = [0, *sorted(cuts), 300]
     parts = [(_rows(X[a:b], dense), y[a:b]) for a, b in pairwise(edges)]
     with pytest.MonkeyPatch.context() as patch, Spool() as whole, Spool() as cut:
-        patch.setattr(sample, "ROOM", 200)
-        patch.setattr(sample, "PIECE", 8)
+        patch.setattr(sampling, "ROOM", 200)
+        patch.setattr(sampling, "PIECE", 8)
         one, other = gathered([(_rows(X, True), y)], whole), gathered(parts, cut)
         assert one is not None
         assert other is not None
@@ -150,8 +150,8 @@ def numbered(count: int, kind: Any = np.float32) -> Any:
 
 @pytest.mark.parametrize("most", [1 << 20, 100])
 def test_a_spool_deals_every_piece_once_and_keeps_multipliers(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool, "HAND", 40)
-    monkeypatch.setattr(spool, "MOST", most)
+    monkeypatch.setattr(shuffle_buffer, "HAND", 40)
+    monkeypatch.setattr(shuffle_buffer, "MOST", most)
     with Spool() as pieces:
         for piece in numbered(400):
             pieces.add(*piece)
@@ -176,8 +176,8 @@ def test_a_spool_deals_every_piece_once_and_keeps_multipliers(most: int, monkeyp
 
 
 def test_few_features_need_no_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool, "ENOUGH", 2)
-    monkeypatch.setattr(spool, "LEAST", 80)
+    monkeypatch.setattr(shuffle_buffer, "ENOUGH", 2)
+    monkeypatch.setattr(shuffle_buffer, "LEAST", 80)
     with Spool() as pieces:
         for rows, labels in numbered(4000):
             pieces.add(rows._replace(indices=rows.indices % 50), labels)
@@ -214,7 +214,7 @@ def test_a_full_disk_is_told(narrow: None, monkeypatch: pytest.MonkeyPatch) -> N
     def full(*_: Any) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(spool.os, "pwritev", full)
+    monkeypatch.setattr(shuffle_buffer.os, "pwritev", full)
     X, y = planes("mixed", noise=1.0)
     with pytest.raises(InputError, match=r"No space left on device.*TMPDIR"):
         make(Perceptron(), Arrays(X, y), passes=1)
@@ -223,7 +223,7 @@ def test_a_full_disk_is_told(narrow: None, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.skipif(DISABLED, reason="what is compiled takes no memory")
 def test_memory_does_not_grow_with_the_stream(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample, "PIECE", 128)
+    monkeypatch.setattr(sampling, "PIECE", 128)
     X, y = planes("mixed", noise=1.0)
     table, signs = _rows(X.toarray(), False), y.astype(np.int8)
 

@@ -16,7 +16,7 @@ from sklearn.datasets import load_svmlight_file
 
 import novikoff
 from novikoff import InputError
-from novikoff.stream.formats.svmlight import has_sets
+from novikoff.data.formats.svmlight import has_sets
 from tests.reading import collected
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")

@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novikoff._bytes import PADDING, fold
-from novikoff._jit import DISABLED
+from novikoff._compiled.simd.byte_scan import PADDING, fold
+from novikoff._compiled.jit import DISABLED
 from novikoff.cli.main import main
 from novikoff.errors import InputError
-from novikoff.stream.feed import Block
-from novikoff.stream.formats.contract import Format, Parsed
-from novikoff.stream.formats.text import Text
-from novikoff.stream.formats.words import lower_of
-from novikoff.stream.hashing import K0, K1, hashed
-from novikoff.stream.reading import Options, Reading
+from novikoff.data.text_source import Block
+from novikoff.data.formats.base import Format, Parsed
+from novikoff.data.formats.text import Text
+from novikoff.data.formats.ngrams import lower_of
+from novikoff.data.names.hashing import K0, K1, hashed
+from novikoff.data.reader import Options, Reading
 
 FOLDER = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 EXAMPLES = 30 if DISABLED else 200

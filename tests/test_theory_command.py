@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from novikoff.cli.main import main
-from novikoff.report import shattered
-from novikoff.theory import capacity
-from novikoff.theory.classes import CLASSES
-from novikoff.theory.laws import EPSILONS, LAWS
-from novikoff.theory.mistake_laws import MISTAKE_LAWS
-from novikoff.theory.points import HalfSpace
-from novikoff.theory.vc import HALF_SPACES, shattering
+from novikoff.reports import shattering_page
+from novikoff.theory.samples import capacity
+from novikoff.theory.hypothesis_classes import CLASSES
+from novikoff.theory.samples.sample_size import EPSILONS, LAWS
+from novikoff.theory.mistake_calculator import MISTAKE_LAWS
+from novikoff.theory.geometry.points import HalfSpace
+from novikoff.theory.samples.vc_bound import HALF_SPACES, shattering
 from tests.test_class_sizes import NUMBERS
 from tests.test_lab import CHROMIUM, Tags
 
@@ -247,7 +247,7 @@ def test_pages_are_whole_and_need_nothing_else(tmp_path: Path) -> None:
 def test_what_is_coloured_is_the_half_plane() -> None:
     for labels, one in shattering(HALF_SPACES, [(0, 0), (1, 0), (0, 1)]).hypotheses.items():
         assert isinstance(one, HalfSpace)
-        corners = shattered._area(one, ((-0.3, -0.3), (1.3, 1.3)))
+        corners = shattering_page._area(one, ((-0.3, -0.3), (1.3, 1.3)))
         w, v, theta = (float(value) for value in (*one.weights, one.threshold))
         assert all(w * x + v * y >= theta - 1e-12 for x, y in corners)
         assert len(corners) >= 3 or not any(labels)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import novikoff
 from novikoff import InputError
-from novikoff._bytes import PADDING
-from novikoff.stream import feed
-from novikoff.stream.feed import Block, Span, opened
-from novikoff.stream.formats import svmlight
-from novikoff.stream.formats.svmlight_lines import Tile, room_for_marks
-from novikoff.stream.tiles import NONE, take_lines, tile_text
+from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff.data import text_source
+from novikoff.data.text_source import Block, Span, opened
+from novikoff.data.formats import svmlight
+from novikoff.data.formats.svmlight_parser import Tile, room_for_marks
+from novikoff.data.line_reader import NONE, take_lines, tile_text
 from tests.reading import collected
 
 CONTENTS = st.lists(st.sampled_from([b"", b"a", b"bc", b"0123456789", b"x" * 30]), max_size=30).map(b"\n".join)
@@ -43,8 +43,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_spans_are_whole_lines_and_all_of_them(content: bytes, size: int, small: int, probe: int, place: Path) -> None:
     place.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(feed, "SMALL_SPAN", small)
-        patch.setattr(feed, "PROBE", probe)
+        patch.setattr(text_source, "SMALL_SPAN", small)
+        patch.setattr(text_source, "PROBE", probe)
         texts = spans_of(place, size)
     assert b"".join(texts) == (content if not content or content.endswith(b"\n") else content + b"\n")
     assert all(text.endswith(b"\n") for text in texts)
@@ -124,8 +124,8 @@ def test_a_file_that_grows_while_it_is_read_is_read_to_its_new_end(tmp_path: Pat
 @pytest.mark.parametrize("longer", [0, 1])
 def test_the_longest_line_is_the_same_in_spans(longer: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line may have so many bytes, its newline among them, and not one more: wherever spans begin."""
-    monkeypatch.setattr(feed, "LONGEST_RECORD", 1 << 12)
-    monkeypatch.setattr(feed, "PROBE", 100)
+    monkeypatch.setattr(text_source, "LONGEST_RECORD", 1 << 12)
+    monkeypatch.setattr(text_source, "PROBE", 100)
     path = tmp_path / "long.svm"
     for before in (b"", b"1 1:1\n", b"1 1:1\n" * 20):
         path.write_bytes(before + b"1 2:" + b"0" * ((1 << 12) - 6 + longer) + b"1\n" + b"1 1:1\n" * 5)
@@ -154,7 +154,7 @@ def test_a_last_line_without_its_end_is_the_last(tmp_path: Path) -> None:
 def test_a_long_last_line_without_its_end_is_refused_as_others_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "LONGEST_RECORD", 1 << 12)
+    monkeypatch.setattr(text_source, "LONGEST_RECORD", 1 << 12)
     path = tmp_path / "long.svm"
     path.write_bytes(b"1 1:1\n1 2:" + b"0" * 5000 + b"1")
     with pytest.raises(InputError, match="has a line longer than"):

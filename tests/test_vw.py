@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from novikoff import InputError
 from novikoff.cli.main import main
-from novikoff.stream.hashing import both as both_hashed
-from novikoff.stream.hashing import hashed
+from novikoff.data.names.hashing import both as both_hashed
+from novikoff.data.names.hashing import hashed
 from tests.reading import collected, terms
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")

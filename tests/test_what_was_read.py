@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError, Perceptron, load
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 from novikoff.cli.main import main
-from novikoff.cluster import DistributedLearner
-from novikoff.cluster.shards import File
-from novikoff.stream.formats.csv import Csv
-from novikoff.stream.formats.jsonl import JsonLines
-from novikoff.stream.hashing import hashed
-from novikoff.stream.options import Options
-from novikoff.stream.reading import Reading
+from novikoff.distributed import DistributedLearner
+from novikoff.distributed.shards import File
+from novikoff.data.formats.csv import Csv
+from novikoff.data.formats.jsonl import JsonLines
+from novikoff.data.names.hashing import hashed
+from novikoff.data.options import Options
+from novikoff.data.reader import Reading
 from tests.tables import read
 
 DATA = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -369,7 +369,7 @@ def test_json_lines_are_hashed_where_there_may_be_many_names(
     assert bits_of([{"y": k % 2, "tags": [f"t{k}", f"s{k}"]} for k in range(300)]) == 18
     assert bits_of([{"y": k % 2, "note": f"a text of words {k}"} for k in range(60)]) == 18
     assert bits_of([{"y": k % 2, **{f"c{j}": j for j in range(900)}} for k in range(20)]) == 0  # the same in each line
-    monkeypatch.setattr("novikoff.stream.reading.MOST_NAMES", 400)
+    monkeypatch.setattr("novikoff.data.reader.MOST_NAMES", 400)
     late = table_file(tmp_path, "jsonl", [{"y": k % 2, "id": f"u{k // 4}"} for k in range(2000)])
     assert "Starting again with --bits 18" in learn(late)["said"]
 
@@ -577,7 +577,7 @@ def test_few_categories_get_a_dictionary_and_many_are_hashed(tmp_path: Path) -> 
 def test_learning_starts_again_with_hashing_when_a_dictionary_becomes_large(
     tmp_path: Path, learn: Learn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("novikoff.stream.reading.MOST_NAMES", 50)
+    monkeypatch.setattr("novikoff.data.reader.MOST_NAMES", 50)
     path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k % 60}" for k in range(400)))
     report = learn(path)
     assert "more than 50 different categories" in report["said"]
@@ -748,7 +748,7 @@ def test_a_file_without_weights_is_not_learned_in_silence(tmp_path: Path, learn:
 
 
 def test_large_dictionaries_that_were_asked_for_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("novikoff.stream.reading.MOST_NAMES", 5)
+    monkeypatch.setattr("novikoff.data.reader.MOST_NAMES", 5)
     model = tmp_path / "m.model"
     path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k}" for k in range(20)))
     assert main(["learn", str(path), "--bits", "0", "--save", str(model), "--quiet"]) == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from novikoff._compiled import library
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 from tests.pages import free_port
 
 pytestmark = pytest.mark.skipif(

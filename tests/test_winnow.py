@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import BalancedWinnow, InputError, Perceptron, RangeRefused, Winnow
-from novikoff._jit import DISABLED
+from novikoff._compiled.jit import DISABLED
 from novikoff.cli.main import main
-from novikoff.stream import adversary
-from novikoff.theory import winnow as formulas
+from novikoff.data.synthetic import adversarial
+from novikoff.theory import winnow_bounds as formulas
 from novikoff.theory.bounds import Evidence
 from tests.learners import OTHERS, fresh, suited
 from tests.streams import csr, evidence, real
@@ -319,7 +319,7 @@ def test_irrelevant_attributes_cost_their_logarithm() -> None:
     sizes = [10**p for p in (2, 2.5, 3)] if DISABLED else [10**p for p in (2, 2.5, 3, 3.5, 4, 4.5, 5)]
     logs, winnow_made, perceptron_made = [], [], []
     for n in (int(size) for size in sizes):
-        X, y = adversary.irrelevant(n, 5).whole()
+        X, y = adversarial.irrelevant(n, 5).whole()
         logs.append(math.log2(n))
         winnow_made.append(Winnow().partial_fit(X, y, classes=BOTH).ledger_.mistakes)
         perceptron_made.append(Perceptron(bias=False).partial_fit(X, y, classes=BOTH).ledger_.mistakes)

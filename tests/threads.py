@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from novikoff import AdaBoost, Auto, Bagging, OnlineBagging, OnlineBoosting, OnlineToBatch, Perceptron, RandomForest
-from novikoff.store import to_bytes
+from novikoff.model_file import to_bytes
 from tests import learners, schemes
 
 FEATURES = 6

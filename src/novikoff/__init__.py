@@ -11,46 +11,46 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Perceptron": "learners.perceptron",
-    "MarginPerceptron": "learners.margin_perceptron",
-    "VotedPerceptron": "learners.voted_perceptron",
-    "PNormPerceptron": "learners.p_norm_perceptron",
-    "SGD": "learners.sgd",
-    "MultilayerPerceptron": "learners.multilayer_perceptron",
-    "AROW": "learners.arow",
+    "Perceptron": "linear.perceptron",
+    "MarginPerceptron": "linear.margin_perceptron",
+    "VotedPerceptron": "linear.voted_perceptron",
+    "PNormPerceptron": "linear.p_norm_perceptron",
+    "SGD": "linear.sgd",
+    "MultilayerPerceptron": "neural.multilayer_perceptron",
+    "AROW": "linear.arow",
     "Auto": "auto",
-    "Winnow": "learners.winnow",
-    "BalancedWinnow": "learners.balanced_winnow",
-    "Elimination": "learners.elimination",
-    "Halving": "learners.halving",
-    "KernelPerceptron": "learners.kernel_perceptron",
-    "Rectangle": "learners.rectangle",
-    "OneVsAll": "wrap.one_vs_all",
-    "AllVsAll": "wrap.all_vs_all",
-    "OutputCode": "wrap.output_code",
-    "Kesler": "wrap.kesler",
-    "MultiLabel": "wrap.multi_label",
-    "LabelRanking": "wrap.label_ranking",
-    "Hierarchical": "wrap.hierarchical",
-    "QueryRanking": "wrap.query_ranking",
-    "MulticlassSVM": "wrap.multiclass_svm",
-    "FeatureMap": "mapping",
-    "OnlineToBatch": "wrap.online_to_batch",
-    "AdaBoost": "wrap.adaboost",
-    "Bagging": "wrap.bagging",
-    "DecisionTree": "wrap.decision_tree",
-    "RandomForest": "wrap.random_forest",
-    "OnlineBagging": "wrap.online_bagging",
-    "OnlineBoosting": "wrap.online_boosting",
+    "Winnow": "linear.winnow",
+    "BalancedWinnow": "linear.balanced_winnow",
+    "Elimination": "boolean.elimination",
+    "Halving": "boolean.halving",
+    "KernelPerceptron": "dual.kernel_perceptron",
+    "Rectangle": "boolean.rectangle",
+    "OneVsAll": "multiclass.one_vs_all",
+    "AllVsAll": "multiclass.all_vs_all",
+    "OutputCode": "multiclass.output_code",
+    "Kesler": "multiclass.kesler",
+    "MultiLabel": "multiclass.multi_label",
+    "LabelRanking": "multiclass.label_ranking",
+    "Hierarchical": "multiclass.hierarchical",
+    "QueryRanking": "multiclass.query_ranking",
+    "MulticlassSVM": "multiclass.multiclass_svm",
+    "FeatureMap": "feature_map",
+    "OnlineToBatch": "online_to_batch.online_to_batch",
+    "AdaBoost": "ensemble.adaboost",
+    "Bagging": "ensemble.bagging",
+    "DecisionTree": "ensemble.decision_tree",
+    "RandomForest": "ensemble.random_forest",
+    "OnlineBagging": "multiclass.online_bagging",
+    "OnlineBoosting": "multiclass.online_boosting",
     "Ledger": "ledger",
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
-    "read": "stream.batches",
-    "with_columns": "stream.raw_table",
-    "separable": "certificates.separability",
-    "save": "store",
-    "load": "store",
-    "Client": "client",
+    "read": "data.read",
+    "with_columns": "data.raw.table",
+    "separable": "certificates.separability.decide",
+    "save": "model_file",
+    "load": "model_file",
+    "Client": "client.client",
     "NovikoffError": "errors",
     "InputError": "errors",
     "LabelError": "errors",
@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from novikoff import theory as theory
     from novikoff.auto import Auto as Auto
     from novikoff.certificates.certificate import certify as certify
-    from novikoff.certificates.separability import separable as separable
+    from novikoff.certificates.separability.decide import separable as separable
     from novikoff.certificates.verify import verify as verify
-    from novikoff.client import Client as Client
+    from novikoff.client.client import Client as Client
     from novikoff.errors import DefaultLearnerWarning as DefaultLearnerWarning
     from novikoff.errors import DoubtfulColumnsWarning as DoubtfulColumnsWarning
     from novikoff.errors import InputError as InputError
@@ -87,41 +87,41 @@ if TYPE_CHECKING:
     from novikoff.errors import ServiceError as ServiceError
     from novikoff.errors import SortedLabelsWarning as SortedLabelsWarning
     from novikoff.errors import UnknownColumnsWarning as UnknownColumnsWarning
-    from novikoff.learners.arow import AROW as AROW
-    from novikoff.learners.balanced_winnow import BalancedWinnow as BalancedWinnow
-    from novikoff.learners.elimination import Elimination as Elimination
-    from novikoff.learners.halving import Halving as Halving
-    from novikoff.learners.kernel_perceptron import KernelPerceptron as KernelPerceptron
-    from novikoff.learners.margin_perceptron import MarginPerceptron as MarginPerceptron
-    from novikoff.learners.multilayer_perceptron import MultilayerPerceptron as MultilayerPerceptron
-    from novikoff.learners.p_norm_perceptron import PNormPerceptron as PNormPerceptron
-    from novikoff.learners.perceptron import Perceptron as Perceptron
-    from novikoff.learners.rectangle import Rectangle as Rectangle
-    from novikoff.learners.sgd import SGD as SGD
-    from novikoff.learners.voted_perceptron import VotedPerceptron as VotedPerceptron
-    from novikoff.learners.winnow import Winnow as Winnow
+    from novikoff.linear.arow import AROW as AROW
+    from novikoff.linear.balanced_winnow import BalancedWinnow as BalancedWinnow
+    from novikoff.boolean.elimination import Elimination as Elimination
+    from novikoff.boolean.halving import Halving as Halving
+    from novikoff.dual.kernel_perceptron import KernelPerceptron as KernelPerceptron
+    from novikoff.linear.margin_perceptron import MarginPerceptron as MarginPerceptron
+    from novikoff.neural.multilayer_perceptron import MultilayerPerceptron as MultilayerPerceptron
+    from novikoff.linear.p_norm_perceptron import PNormPerceptron as PNormPerceptron
+    from novikoff.linear.perceptron import Perceptron as Perceptron
+    from novikoff.boolean.rectangle import Rectangle as Rectangle
+    from novikoff.linear.sgd import SGD as SGD
+    from novikoff.linear.voted_perceptron import VotedPerceptron as VotedPerceptron
+    from novikoff.linear.winnow import Winnow as Winnow
     from novikoff.ledger import Ledger as Ledger
-    from novikoff.mapping import FeatureMap as FeatureMap
-    from novikoff.store import load as load
-    from novikoff.store import save as save
-    from novikoff.stream.batches import read as read
-    from novikoff.stream.raw_table import with_columns as with_columns
-    from novikoff.wrap.adaboost import AdaBoost as AdaBoost
-    from novikoff.wrap.all_vs_all import AllVsAll as AllVsAll
-    from novikoff.wrap.bagging import Bagging as Bagging
-    from novikoff.wrap.decision_tree import DecisionTree as DecisionTree
-    from novikoff.wrap.hierarchical import Hierarchical as Hierarchical
-    from novikoff.wrap.kesler import Kesler as Kesler
-    from novikoff.wrap.label_ranking import LabelRanking as LabelRanking
-    from novikoff.wrap.multi_label import MultiLabel as MultiLabel
-    from novikoff.wrap.multiclass_svm import MulticlassSVM as MulticlassSVM
-    from novikoff.wrap.one_vs_all import OneVsAll as OneVsAll
-    from novikoff.wrap.online_bagging import OnlineBagging as OnlineBagging
-    from novikoff.wrap.online_boosting import OnlineBoosting as OnlineBoosting
-    from novikoff.wrap.online_to_batch import OnlineToBatch as OnlineToBatch
-    from novikoff.wrap.output_code import OutputCode as OutputCode
-    from novikoff.wrap.query_ranking import QueryRanking as QueryRanking
-    from novikoff.wrap.random_forest import RandomForest as RandomForest
+    from novikoff.feature_map import FeatureMap as FeatureMap
+    from novikoff.model_file import load as load
+    from novikoff.model_file import save as save
+    from novikoff.data.read import read as read
+    from novikoff.data.raw.table import with_columns as with_columns
+    from novikoff.ensemble.adaboost import AdaBoost as AdaBoost
+    from novikoff.multiclass.all_vs_all import AllVsAll as AllVsAll
+    from novikoff.ensemble.bagging import Bagging as Bagging
+    from novikoff.ensemble.decision_tree import DecisionTree as DecisionTree
+    from novikoff.multiclass.hierarchical import Hierarchical as Hierarchical
+    from novikoff.multiclass.kesler import Kesler as Kesler
+    from novikoff.multiclass.label_ranking import LabelRanking as LabelRanking
+    from novikoff.multiclass.multi_label import MultiLabel as MultiLabel
+    from novikoff.multiclass.multiclass_svm import MulticlassSVM as MulticlassSVM
+    from novikoff.multiclass.one_vs_all import OneVsAll as OneVsAll
+    from novikoff.multiclass.online_bagging import OnlineBagging as OnlineBagging
+    from novikoff.multiclass.online_boosting import OnlineBoosting as OnlineBoosting
+    from novikoff.online_to_batch.online_to_batch import OnlineToBatch as OnlineToBatch
+    from novikoff.multiclass.output_code import OutputCode as OutputCode
+    from novikoff.multiclass.query_ranking import QueryRanking as QueryRanking
+    from novikoff.ensemble.random_forest import RandomForest as RandomForest
 
 
 def __getattr__(name: str) -> Any:

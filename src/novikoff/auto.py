@@ -16,22 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import ModelReplaced, TooManyLabels, not_fitted
-from novikoff.learners.auto import BinaryAuto
-from novikoff.learners.estimator import Estimator
-from novikoff.learners.model_lock import holding, lock_free
-from novikoff.parts.council import (
-    ADAGRAD_WEIGHT,
-    AROW_WEIGHT,
-    MEMBERS,
-    PERCEPTRON_WEIGHT,
-    SPREADS,
-)
-from novikoff.parts.many import KNOWN, UNMET
-from novikoff.stream import door
-from novikoff.stream.classes import Classes
+from novikoff.linear.auto import BinaryAuto
+from novikoff.base.estimator import Estimator
+from novikoff.base.model_lock import holding, lock_free
+from novikoff.core.updaters.weighted_majority import (ADAGRAD_WEIGHT, AROW_WEIGHT, MEMBERS, PERCEPTRON_WEIGHT, SPREADS)
+from novikoff.core.multiclass.loop import KNOWN, UNMET
+from novikoff.data import validation
+from novikoff.data.labels.class_labels import Classes
 from novikoff.theory.bounds import Bound
-from novikoff.wrap.kesler import Kesler
-from novikoff.wrap.table import Table
+from novikoff.multiclass.kesler import Kesler
+from novikoff.multiclass.state import Table
 
 __all__ = ["Auto"]
 
@@ -168,14 +162,14 @@ class Auto(Estimator):
         """Learn rows among which a third label arrives; return the model of many classes."""
         if classes is not None and model._state is None:
             return Kesler(model).partial_fit(X, y, classes, weights)
-        y = door.label_array(y)
+        y = validation.label_array(y)
         start = 0 if classes is not None else first_of_third_label(y, model)
         if start:
             model = copy.deepcopy(model)  # where a later row is refused, nothing is learned
             model.partial_fit(rows_between(X, 0, start), y[:start], None, rows_between(weights, 0, start))
         many = to_multiclass(model)
         if start:
-            many._check_rows(many._fitted(), door.batch(X, kind=many._fitted().kind).rows)  # names rows of all of X
+            many._check_rows(many._fitted(), validation.batch(X, kind=many._fitted().kind).rows)  # names rows of all of X
         return many.partial_fit(rows_between(X, start, None), y[start:], classes, rows_between(weights, start, None))
 
     @lock_free

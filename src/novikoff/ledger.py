@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._jit import compiled
+from novikoff._compiled.jit import compiled
 from novikoff.schema import EXAMPLES as EXAMPLE_COUNT
 from novikoff.schema import INFINITY, MAX_COUNT, Array, Between, Entries, Free, Rule, Schema
 

@@ -43,7 +43,7 @@ def perceptron() -> Picture:
     X, y = two_sides(1500, gap=0.08)
     model = Perceptron().fit(X, y)
     proof = separable(X, y)
-    allowed = theory.mistakes.novikoff(radius=float(proof.radius), margin=float(proof.margin))
+    allowed = theory.mistake_bounds.novikoff(radius=float(proof.radius), margin=float(proof.margin))
     plot = Plot((0, 1500), (1, 1000), names=("examples", "mistakes"), scale="log y")
     plot.line([(0, allowed), (1500, allowed)], 1, f"(R/γ)² = {allowed:.0f}", dashed=True)
     staircase(plot, model, 0, "mistakes of the Perceptron")
@@ -121,7 +121,7 @@ def arow() -> Picture:
 def winnow() -> Picture:
     sizes = (30, 100, 300, 1000, 3000)
     streams = {n: disjunction(600, n, 3) for n in sizes}
-    allowed = [(n, theory.winnow.winnow(literals=3, features=n, alpha=2.0, threshold=float(n))) for n in sizes]
+    allowed = [(n, theory.winnow_bounds.winnow(literals=3, features=n, alpha=2.0, threshold=float(n))) for n in sizes]
     plot = Plot((30, 3000), (0, 260), names=("attributes, three of which matter", "mistakes"), scale="log x")
     plot.line(allowed, 1, "2 + 3k(1 + log₂ n)", dashed=True)
     marked(plot, [(n, Winnow().fit(*s).ledger_.mistakes) for n, s in streams.items()], 1, "Winnow")
@@ -138,7 +138,7 @@ def balanced_winnow() -> Picture:
 
     sizes, eta = (10, 30, 100, 300, 1000), 0.2
     plot = Plot((10, 1000), (0, 520), names=("features, two of which matter", "mistakes"), scale="log x")
-    law = theory.winnow.balanced_winnow
+    law = theory.winnow_bounds.balanced_winnow
     allowed = [(n, law(features=n, rate=eta, radius_inf=1.0, norm1=1.0, margin=0.2, loss=0.0)) for n in sizes]
     plot.line(allowed, 1, "ln 2n/(ηγ − η²X²/2)", dashed=True)
     made = [(n, BalancedWinnow(alpha=float(np.exp(eta)), bias=False).fit(*stream(n)).ledger_.mistakes) for n in sizes]
@@ -173,7 +173,7 @@ def halving() -> Picture:
     for t in range(60):
         model.partial_fit(X[t : t + 1], y[t : t + 1], classes=[0, 1])
         left.append((t + 1, float(model.hypotheses_left_)))
-    most = theory.concepts.halving(hypotheses=model.size_)
+    most = theory.boolean_bounds.halving(hypotheses=model.size_)
     plot = Plot((1, 60), (0.8, 1000), names=("examples", "number"), scale="log y")
     plot.line(left, 1, "hypotheses left", steps=True)
     plot.line([(1, most), (60, most)], 0, f"log₂|H| = {most:.1f} mistakes allowed", dashed=True)

@@ -26,13 +26,13 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.np.numpy_support import from_dtype
 
-from novikoff import _jit
+from novikoff._compiled import jit
 from novikoff._compiled import manifest
 from novikoff._compiled.cpu import LEVELS
 from novikoff._compiled.entry_points import EntryPoint
 from novikoff._compiled.signature import LIKE
 
-OPTIMIZED_TWICE = ("novikoff.parts.council.Council",)
+OPTIMIZED_TWICE = ("novikoff.core.updaters.weighted_majority.Council",)
 """States whose kernels gain from that (1.06 x with many classes): it takes a quarter more time to compile."""
 SCALARS = {"q": types.int64, "Q": types.uint64, "d": types.float64, "?": types.boolean}
 
@@ -111,7 +111,7 @@ class Codegen(codegen.AOTCPUCodegen):
     @functools.cached_property
     def shared_symbols(self) -> dict[str, str]:
         """The symbol of each function that the library has once; all modules are imported by then."""
-        shared = (kernel for kernel in manifest.read() if kernel.name in _jit.shared_functions)
+        shared = (kernel for kernel in manifest.read() if kernel.name in jit.shared_functions)
         return {kernel.name: f"{kernel.symbol}_body" for kernel in shared}
 
     def is_elsewhere(self, name: str) -> bool:
@@ -133,7 +133,7 @@ class Compiler:
     def __init__(self, level: str) -> None:
         from numba import _dynfunc
 
-        _jit.more_options.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        jit.more_options.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
         self.codegen = Codegen(level)
         self.context = cpu_target.target_context.subtarget(_internal_codegen=self.codegen, aot_mode=True)
 

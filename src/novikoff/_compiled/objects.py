@@ -16,29 +16,36 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from novikoff import _jit
+from novikoff._compiled import jit
 from novikoff._compiled.manifest import PACKAGE, Kernel, source_files
 
 if TYPE_CHECKING:
     from novikoff._compiled.compiler import Compiler
 
-UPDATER = re.compile(r"\(novikoff\.(parts|learners)\.[\w.]+ <f[48]")
+UPDATER = re.compile(r"\(novikoff\.(core\.updaters|linear|boolean)\.[\w.]+ <f[48]")
 """In a signature, the class of the updater and the precision of its weights, which are its first field."""
 SECONDS = {"learn_many": 2.0, "parse": 2.6, "parse_records": 2.3, "learn_network": 2.0, "learn": 1.0}
 OTHER_SECONDS = 0.4
-COMPILER = ("_compiled/compiler.py", "_compiled/entry_points.py", "_compiled/cpu.py", "_jit.py")
+COMPILER = ("_compiled/compiler.py", "_compiled/entry_points.py", "_compiled/cpu.py", "_compiled/jit.py")
 KERNEL_MODULES = tuple(
     f"novikoff.{name}"
     for name in (
-        "_",
+        "_compiled.dict_reader",
+        "_compiled.simd",
+        "base",
+        "boolean",
         "certificates",
-        "cluster.displacement",
+        "core",
+        "data",
+        "distributed.mixing",
+        "dual",
+        "ensemble",
         "kernels",
-        "learners",
         "ledger",
-        "parts",
-        "stream",
-        "wrap",
+        "linear",
+        "multiclass",
+        "neural",
+        "online_to_batch",
     )
 )
 """Where generic functions and their bodies are."""
@@ -147,7 +154,7 @@ def _compile(kernels: Sequence[Kernel]) -> list[tuple[Kernel, bytes, frozenset[s
     for kernel in kernels:
         try:
             import_module(kernel.module)
-            found = _compiler.compile(_jit.functions[kernel.name], kernel.signature, kernel.symbol)
+            found = _compiler.compile(jit.functions[kernel.name], kernel.signature, kernel.symbol)
         except Exception as problem:
             raise RuntimeError(f"{kernel.name} can't be compiled for {kernel.signature}: {problem}") from problem
         made.append((kernel, found.content, source_files(kernel, found.modules)))

@@ -15,22 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates import solved, targets
-from novikoff.certificates.choice import Found, chosen, own_direction
-from novikoff.certificates.document import described, unpacked
-from novikoff.certificates.judging import judged
+from novikoff.certificates import batch_models, target_concepts
+from novikoff.certificates.witness_selection import Found, chosen, own_direction
+from novikoff.certificates.serialization import described, unpacked
+from novikoff.certificates.bound_evaluation import judged
 from novikoff.certificates.measure import Batches
-from novikoff.certificates.sample import Gatherer
-from novikoff.certificates.source import Arrays, Source
-from novikoff.certificates.spaces import Space, space_of
-from novikoff.certificates.spool import Spool
-from novikoff.certificates.streaming import Searched, searched
-from novikoff.certificates.witness import Sample
+from novikoff.certificates.sampling import Gatherer
+from novikoff.certificates.data_source import Arrays, Source
+from novikoff.certificates.spaces.base import Space, space_of
+from novikoff.certificates.shuffle_buffer import Spool
+from novikoff.certificates.streaming_search import Searched, searched
+from novikoff.certificates.witness_search import Sample
 from novikoff.errors import InputError
-from novikoff.learners.learner import Learner
-from novikoff.theory.promise import IID
-from novikoff.wrap import model_class
-from novikoff.wrap.solved import Solved
+from novikoff.base.online_classifier import Learner
+from novikoff.theory.samples.guarantee import IID
+from novikoff.scheme_registry import model_class
+from novikoff.meta.batch_estimator import Solved
 
 LEAST_BUDGET = 32_000_000  # terms that the search for witnesses looks at: a fraction of a second
 SAMPLE_ONLY = 0.1  # a budget below that is for a sample of a long stream, and no temporary file is made
@@ -106,7 +106,7 @@ def make(
 ) -> tuple[Certificate, Any]:
     """The certificate of a fresh learner on a stream, and the learner after it."""
     if isinstance(model, Solved):
-        return Certificate(solved.document(model, source, confidence)), model
+        return Certificate(batch_models.document(model, source, confidence)), model
     space = space_of(model)
     if space is not None:
         return _made_in(space, model, source, passes, confidence, budget), model
@@ -152,7 +152,7 @@ def _target(model: Learner, sample: Sample | None, passes: int) -> Mapping[str, 
     """What is shown of a target, where a theorem asks for one."""
     if sample is None or not any(bound.by_target for bound in model.bounds()):
         return {}
-    return targets.known(model, sample, model._fitted().features, passes)
+    return target_concepts.known(model, sample, model._fitted().features, passes)
 
 
 def effort(sample: Sample, budget: float) -> int:
@@ -199,7 +199,7 @@ def certify(
     >>> verify(certificate, X, y)
     []
     """
-    from novikoff.store import to_bytes
+    from novikoff.model_file import to_bytes
 
     model = as_ordered(model.working_model())
     fresh = type(model).from_settings(model.plain_settings())
@@ -234,7 +234,7 @@ def again(document: dict[str, Any], source: Source) -> Certificate:
     """The certificate that this data, and what the document says of learner and witnesses, really give."""
     model = _named(document)
     if isinstance(model, Solved):
-        return Certificate(solved.document(model, source, confidence_of(document)))
+        return Certificate(batch_models.document(model, source, confidence_of(document)))
     found = [unpacked(name, packed) for name, packed in document["witnesses"].items()]
     confidence = confidence_of(document)
     space = space_of(model)

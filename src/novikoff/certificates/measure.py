@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._jit import compiled
-from novikoff._machine import element
-from novikoff.stream.rows import Rows, first, how_many, last, slot
-from novikoff.stream.terms import sparse_parts
+from novikoff._compiled.jit import compiled
+from novikoff._compiled.simd.dot import element
+from novikoff.data.rows import (Rows, first, how_many, last, slot)
+from novikoff.data.canonical_rows import sparse_parts
 from novikoff.theory.bounds import Evidence
 
 UNIT = 2.0**-52

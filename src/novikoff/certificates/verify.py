@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from novikoff.certificates.certificate import Certificate, again
-from novikoff.certificates.document import FORMAT
-from novikoff.certificates.source import Arrays, Source
+from novikoff.certificates.serialization import FORMAT
+from novikoff.certificates.data_source import Arrays, Source
 from novikoff.errors import InputError, NovikoffError
-from novikoff.wrap import model_class
+from novikoff.scheme_registry import model_class
 
 NEEDED = ("data", "learner", "settings", "passes", "observed", "bounds", "new_data", "witnesses")
 

@@ -11,12 +11,12 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli.memory import HALF, add_max_model_memory, within_model_memory
-from novikoff.cli.reading import DATA, add_reading, as_learned, options_of, reads_alike
-from novikoff.cli.reporting import add_report, write_report
-from novikoff.cli.writing import check_writable
+from novikoff.cli.memory_options import HALF, add_max_model_memory, within_model_memory
+from novikoff.cli.data_options import (DATA, add_reading, as_learned, options_of, reads_alike)
+from novikoff.cli.report_output import add_report, write_report
+from novikoff.cli.model_output import check_writable
 from novikoff.errors import InputError
-from novikoff.stream.options import Options
+from novikoff.data.options import Options
 
 EPILOG = f"""\
 {DATA}
@@ -59,7 +59,7 @@ def add_certifying(parser: argparse.ArgumentParser) -> None:
 
 @within_model_memory
 def run(options: argparse.Namespace) -> int:
-    from novikoff.store import load_learner, to_bytes
+    from novikoff.model_file import load_learner, to_bytes
 
     model = load_learner(options.model)
     for path in (options.output, options.report):
@@ -93,7 +93,7 @@ def certified(model: Any, ways: Options, passes: int, options: argparse.Namespac
 def _made(model: Any, ways: Options, passes: int, options: argparse.Namespace) -> tuple[Any, Any, Any]:
     """The certificate, the model as it was learned again, and the data."""
     from novikoff.certificates.certificate import make
-    from novikoff.certificates.source import Files
+    from novikoff.certificates.data_source import Files
 
     state = getattr(model, "_state", None)
     source = Files(options.data, ways, options.positive, getattr(state, "shuffle", None))
@@ -108,7 +108,7 @@ def chosen(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _write(certificate: Any, model: Any, source: Any, path: str | None, options: argparse.Namespace) -> None:
-    from novikoff.store import write_atomically
+    from novikoff.model_file import write_atomically
 
     if path:
         from pathlib import Path

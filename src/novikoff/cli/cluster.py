@@ -17,18 +17,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from novikoff import learners
-from novikoff.cli import interrupt, scheme, settings
+from novikoff import learner_registry
+from novikoff.cli import signals, multiclass_options, learner_options
 from novikoff.cli.certify import add_certifying, chosen
-from novikoff.cli.describing import show_description
+from novikoff.cli.data_summary import show_description
 from novikoff.cli.figures import progressive_error_lines
-from novikoff.cli.memory import HALF, add_max_model_memory, max_model_memory
-from novikoff.cli.reading import add_reading, options_of
-from novikoff.cli.shuffling import add_random_state, run_settings
-from novikoff.cli.writing import check_writable
+from novikoff.cli.memory_options import HALF, add_max_model_memory, max_model_memory
+from novikoff.cli.data_options import add_reading, options_of
+from novikoff.cli.shuffle_options import add_random_state, run_settings
+from novikoff.cli.model_output import check_writable
 from novikoff.errors import InputError, SortedLabelsWarning
 from novikoff.memory_limit import VARIABLE
-from novikoff.wrap.default_learner import DEFAULT, FALLBACK
+from novikoff.meta.default_learner import DEFAULT, FALLBACK
 
 USED_INSTEAD = f"{DEFAULT} can't be mixed across shards: using {FALLBACK}"
 SCHEMES = ("binary", "kesler", "one-vs-all", "all-vs-all", "output-code", "ova", "ava", "ecoc")
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         help="how much each shard counts in the mixture (default: all alike)",
     )
     learn.add_argument(
-        "--learner", choices=learners.names(), help=f"the algorithm (default: {FALLBACK}, for {DEFAULT} can't be mixed)"
+        "--learner", choices=learner_registry.names(), help=f"the algorithm (default: {FALLBACK}, for {DEFAULT} can't be mixed)"
     )
     learn.add_argument(
         "--scheme", choices=SCHEMES, help="how classes are made of weights (default: kesler for more than two)"
@@ -85,15 +85,15 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     learn.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_random_state(learn, "of a code of --scheme ecoc, of the first weights of a network")
     add_reading(learn)
-    for name in learners.names() if arguments is None else [settings.chosen_learner(arguments, FALLBACK)]:
-        settings.add_settings(learn, name)
+    for name in learner_registry.names() if arguments is None else [learner_options.chosen_learner(arguments, FALLBACK)]:
+        learner_options.add_settings(learn, name)
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.cluster.distributed_learner import DistributedLearner
-    from novikoff.cluster.first_look import describe_first
-    from novikoff.cluster.inputs import shards_of
-    from novikoff.cluster.on_dask import connected
+    from novikoff.distributed.distributed_learner import DistributedLearner
+    from novikoff.distributed.shard_summary import describe_first
+    from novikoff.distributed.inputs import shards_of
+    from novikoff.distributed.dask_executor import connected
 
     began = time.perf_counter()
     limit = max_model_memory(options)
@@ -124,12 +124,12 @@ def run(options: argparse.Namespace) -> int:
         with warnings.catch_warnings():  # printed below, in the way of the command line
             warnings.simplefilter("ignore", SortedLabelsWarning)
             learner.fit(options.data, options=ways, positive=options.positive, classes=told, onlooker=shown)
-        interrupt.check()
+        signals.check()
         report = _summary(learner, time.perf_counter() - began)
         report |= {"read": read.description, "notes": [*read.notes, *learner.notes_]}
         report["warnings"] = [*read.doubts, *learner.warnings_]
         if options.save:
-            from novikoff.store import save
+            from novikoff.model_file import save
 
             save(learner.model_, options.save)
         if options.certificate:
@@ -149,7 +149,7 @@ class Rounds:
         self.quiet, self.before, self.heading = quiet, time.perf_counter(), True
 
     def __call__(self, number: int, turn: Any) -> None:
-        interrupt.check()
+        signals.check()
         if self.quiet:
             return
         if self.heading:
@@ -176,36 +176,36 @@ def _label(word: str) -> Any:
 
 
 def _learner(options: argparse.Namespace) -> Any:
-    given = settings.given(options)
+    given = learner_options.given(options)
     if "passes" in given:
         raise InputError("--passes: a cluster goes over the data once in each round: say --rounds.")
     if options.learner is None:
         _tell(options, USED_INSTEAD)
     name = options.learner or FALLBACK
-    kind = learners.learner_class(name)
-    return kind(**{**learners.variant_settings(name), **given}, **run_settings(kind, options))
+    kind = learner_registry.learner_class(name)
+    return kind(**{**learner_registry.variant_settings(name), **given}, **run_settings(kind, options))
 
 
 def _model(binary: Any, options: argparse.Namespace, ways: Any, client: Any, told: Any) -> Any:
     """The learner in its scheme, which follows from the first labels where it is not named."""
-    name = scheme.SHORT.get(options.scheme, options.scheme)
+    name = multiclass_options.SHORT.get(options.scheme, options.scheme)
     if name is None and options.positive is None:
-        from novikoff.cluster.first_look import labels_of
+        from novikoff.distributed.shard_summary import labels_of
 
         first = labels_of(options.data, ways, client) if told is None else told
         name = "kesler" if len(first) > 2 else "binary"
     if name in (None, "binary"):
         return binary
-    from novikoff import wrap
+    from novikoff import scheme_registry
 
-    kind = wrap.scheme_class(name)
+    kind = scheme_registry.scheme_class(name)
     return kind(binary, **run_settings(kind, options))
 
 
 def _summary(learner: Any, seconds: float) -> dict[str, Any]:
     model, ledger = learner.model_, learner.ledger_
     return {
-        "learner": learners.name_of(type(model.inner)),
+        "learner": learner_registry.name_of(type(model.inner)),
         **model.about_scheme(),
         "shards": ledger.shards,
         "rounds": len(ledger.rounds),
@@ -230,7 +230,7 @@ def _first_round(ledger: Any) -> dict[str, Any]:
 
 
 def _certified(learner: Any, options: argparse.Namespace) -> dict[str, Any]:
-    from novikoff.store import write_atomically
+    from novikoff.model_file import write_atomically
 
     certificate = learner.certify(**chosen(options))
     write_atomically(Path(options.certificate), (certificate.as_json() + "\n").encode())

@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from novikoff import learners
-from novikoff.cli.describing import describe_files, show_description
-from novikoff.cli.memory import HALF, add_max_model_memory, within_model_memory
-from novikoff.cli.reading import DATA, add_reading, options_of
-from novikoff.cli.reporting import add_report
-from novikoff.cli.shuffling import add_shuffle, order_warnings, settle_shuffle
-from novikoff.cli.writing import check_writable
+from novikoff import learner_registry
+from novikoff.cli.data_summary import describe_files, show_description
+from novikoff.cli.memory_options import HALF, add_max_model_memory, within_model_memory
+from novikoff.cli.data_options import DATA, add_reading, options_of
+from novikoff.cli.report_output import add_report
+from novikoff.cli.shuffle_options import add_shuffle, order_warnings, settle_shuffle
+from novikoff.cli.model_output import check_writable
 
 if TYPE_CHECKING:
-    from novikoff.certificates.comparison import Comparison
+    from novikoff.certificates.compare import Comparison
 
 EPILOG = f"""\
 {DATA}
@@ -51,15 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 def _names(text: str) -> list[str]:
     chosen = text.split(",")
-    unknown = [name for name in chosen if name not in learners.names()]
+    unknown = [name for name in chosen if name not in learner_registry.names()]
     if unknown:
-        raise argparse.ArgumentTypeError(f"no learner is called {unknown[0]}: there are {', '.join(learners.names())}")
+        raise argparse.ArgumentTypeError(f"no learner is called {unknown[0]}: there are {', '.join(learner_registry.names())}")
     return chosen
 
 
 @within_model_memory
 def run(options: argparse.Namespace) -> int:
-    from novikoff.certificates.comparison import compare
+    from novikoff.certificates.compare import compare
 
     if options.report:
         check_writable(Path(options.report))
@@ -79,8 +79,8 @@ def run(options: argparse.Namespace) -> int:
     for warning in late:
         print(f"warning: {warning}", file=sys.stderr)
     if options.report:
-        from novikoff.report.compared import page
-        from novikoff.store import write_atomically
+        from novikoff.reports.comparison_page import page
+        from novikoff.model_file import write_atomically
 
         names = [Path(title).name for title in options.data]
         write_atomically(Path(options.report), page(found, names).encode())

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from novikoff.cli import interrupt
-from novikoff.cli.writing import check_writable
+from novikoff.cli import signals
+from novikoff.cli.model_output import check_writable
 from novikoff.errors import InputError
-from novikoff.stream.concepts import CONCEPTS, Common
-from novikoff.stream.made.generated import Generated
-from novikoff.stream.made.text_of import FORMATS, TextOf
-from novikoff.stream.made.worst import WORST
+from novikoff.data.synthetic.concepts import CONCEPTS, Common
+from novikoff.data.synthetic.base import Generated
+from novikoff.data.synthetic.writers import FORMATS, TextOf
+from novikoff.data.synthetic.worst_case import WORST
 
 EPILOG = """\
 CONCEPT, and what it may be told:
@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.store import write_atomically
+    from novikoff.model_file import write_atomically
 
     stream = _stream(options)
     for name in filter(None, (options.output, options.truth)):
@@ -134,7 +134,7 @@ def _output(name: str | None) -> Iterator[Callable[[bytes], object]]:
     if name is None:
         yield sys.stdout.buffer.write
         return
-    from novikoff.store import replacing
+    from novikoff.model_file import replacing
 
     with replacing(Path(name)) as write:
         yield write
@@ -145,7 +145,7 @@ def _write(stream: Generated, text_of: TextOf, write: Callable[[bytes], object],
     began = last = time.perf_counter()
     done = size = 0
     for rows, y in stream.blocks():
-        interrupt.check()
+        signals.check()
         text = text_of(rows, y)
         write(text)
         done, size = done + len(y), size + len(text)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli import output
+from novikoff.cli import online_to_batch_options
 from novikoff.cli.figures import progressive_error_lines
 from novikoff.errors import InputError
 
@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.report.described import described
-    from novikoff.store import load_learner, read_provenance
+    from novikoff.reports.model_summary import described
+    from novikoff.model_file import load_learner, read_provenance
 
     model = load_learner(options.model)
     description = {**described(model, options.top), **_promised(model, options)}
@@ -124,7 +124,7 @@ def _about_intercept(intercept: float | dict[str, float] | None) -> list[str]:
 
 def _about_promise(description: dict[str, Any]) -> list[str]:
     promised = description.get("output_hypothesis", description.get("promised"))
-    rows = [] if promised is None else output.lines(promised)
+    rows = [] if promised is None else online_to_batch_options.lines(promised)
     rows += [("enough", description["sample_check"]["sentence"])] if "sample_check" in description else []
     return [f"{title:<12}{text}" for title, text in rows]
 

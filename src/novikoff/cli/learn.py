@@ -11,32 +11,24 @@ from collections.abc import Sequence
 from itertools import chain, count
 from typing import Any
 
-from novikoff import _jit, learners
-from novikoff.cli import interrupt, output, representation, scheme, settings
+from novikoff._compiled import jit
+from novikoff import learner_registry
+from novikoff.cli import (signals, online_to_batch_options, kernel_options, multiclass_options, learner_options)
 from novikoff.cli.certify import add_certifying, certified
-from novikoff.cli.describing import show_description
+from novikoff.cli.data_summary import show_description
 from novikoff.cli.figures import progressive_error_lines
-from novikoff.cli.memory import HALF, add_max_model_memory, within_model_memory
+from novikoff.cli.memory_options import HALF, add_max_model_memory, within_model_memory
 from novikoff.cli.progress import Progress
 from novikoff.cli.provenance import add_provenance, begin_provenance, finish_provenance
-from novikoff.cli.reading import DATA, add_reading, is_stream, options_of, reading_for
-from novikoff.cli.reporting import add_report
-from novikoff.cli.shuffling import (
-    SEED_SETTINGS,
-    add_shuffle,
-    describe_run,
-    order_warnings,
-    run_settings,
-    settle_shuffle,
-    shuffle_reading,
-    summary_line,
-)
-from novikoff.cli.writing import check_writable
+from novikoff.cli.data_options import (DATA, add_reading, is_stream, options_of, reading_for)
+from novikoff.cli.report_output import add_report
+from novikoff.cli.shuffle_options import (SEED_SETTINGS, add_shuffle, describe_run, order_warnings, run_settings, settle_shuffle, shuffle_reading, summary_line)
+from novikoff.cli.model_output import check_writable
 from novikoff.errors import InputError, TooManyLabels, TooManyNames
-from novikoff.stream.hashing import DEFAULT_BITS
-from novikoff.stream.options import Options
-from novikoff.stream.reading import Reading
-from novikoff.wrap.default_learner import CHANGES_SELDOM, DEFAULT, FALLBACK
+from novikoff.data.names.hashing import DEFAULT_BITS
+from novikoff.data.options import Options
+from novikoff.data.reader import Reading
+from novikoff.meta.default_learner import CHANGES_SELDOM, DEFAULT, FALLBACK
 
 EPILOG = f"""\
 {DATA}
@@ -45,7 +37,7 @@ The scheme follows from the labels: two of them are told apart by one learner, m
 labels (1,3,7 or a list) are multi-label, labels such as a/b/c hierarchical, data with qid is ranked.
 
 METHOD of --output-hypothesis, and what it promises of the saved model, if examples are i.i.d. and come once:
-{output.ABOUT}
+{online_to_batch_options.ABOUT}
 
 examples:
   novikoff learn breast-cancer --passes 5
@@ -69,7 +61,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="what to learn from, in this order")
     default = f"{DEFAULT}, which follows several; {CHANGES_SELDOM} with --output-hypothesis"
-    parser.add_argument("--learner", choices=learners.names(), help=f"the algorithm (default: {default})")
+    parser.add_argument("--learner", choices=learner_registry.names(), help=f"the algorithm (default: {default})")
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
     parser.add_argument("--resume", metavar="MODEL", help="go on from the model in this file")
     add_provenance(parser)
@@ -84,32 +76,32 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     )
     add_max_model_memory(parser, HALF)
     add_shuffle(parser)
-    scheme.add_scheme(parser)
+    multiclass_options.add_scheme(parser)
     add_reading(parser)
-    for name in learners.names() if arguments is None else [settings.chosen_learner(arguments)]:
-        settings.add_settings(parser, name)
-    output.add_output(parser)
-    representation.add_representation(parser)
+    for name in learner_registry.names() if arguments is None else [learner_options.chosen_learner(arguments)]:
+        learner_options.add_settings(parser, name)
+    online_to_batch_options.add_output(parser)
+    kernel_options.add_representation(parser)
 
 
 @within_model_memory
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.budget is not None and not (options.certificate or options.report):
-        own = " (--learner-budget is the learner's own)" if options.learner == representation.LEARNER else ""
+        own = " (--learner-budget is the learner's own)" if options.learner == kernel_options.LEARNER else ""
         raise InputError(f"--budget is how hard a --certificate or --report looks for witnesses: leave it out{own}.")
-    if scheme.named(options) in scheme.AT_ONCE:
-        from novikoff.cli import whole
+    if multiclass_options.named(options) in multiclass_options.AT_ONCE:
+        from novikoff.cli import learn_batch
 
         for option in ("output_hypothesis", "representation"):
             if getattr(options, option) is not None:
                 flag = f"--{option.replace('_', '-')}"
                 raise InputError(f"{flag} has no meaning for {options.scheme}: leave it out.")
-        output.wrapped(None, options)  # refuses what goes with that
+        online_to_batch_options.wrapped(None, options)  # refuses what goes with that
         options.shuffle = options.shuffle is not False  # of its members, as in `fit`: all examples are in memory
-        return whole.run(options, str(scheme.named(options)))
+        return learn_batch.run(options, str(multiclass_options.named(options)))
     settle_shuffle(options)
-    representation.settle(options)
+    kernel_options.settle(options)
     learner, passes = _model(options)
     learner._check_all()
     resumed = learner if options.resume else None
@@ -129,13 +121,13 @@ def run(options: argparse.Namespace) -> int:
         found = f"all labels are {known[0]}: with one class" if known else "no example was read: without examples"
         raise InputError(f"{', '.join(options.data)}: {found} there is nothing to learn.")
     if options.save:
-        from novikoff.store import save
+        from novikoff.model_file import save
 
         save(model, options.save, provenance=finish_provenance(options, seen))
     report = _summary(model, reading, before, time.perf_counter() - began, first_pass)
     late = order_warnings(model._state.label_order, options)
     report["warnings"] = [*reading.doubts, *late]
-    compiling = min(_jit.seconds_compiling, report["seconds"])
+    compiling = min(jit.seconds_compiling, report["seconds"])
     if asked:
         report["certificate"] = certified(model, _reading_options(model, options), passes, options)
     print(_as_json(report) if options.json else _as_text(report, options, compiling))
@@ -147,7 +139,7 @@ def run(options: argparse.Namespace) -> int:
 def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any, Reading, dict[str, int] | None]:
     """Return the model after all passes. Files are read again from the beginning where a third label needs a scheme for
     many classes, or where there are so many categories that they must be hashed."""
-    name = "resumed" if options.resume else "binary" if _for_two(options) else scheme.named(options)
+    name = "resumed" if options.resume else "binary" if _for_two(options) else multiclass_options.named(options)
     can_restart = not options.resume and not any(is_stream(title) for title in options.data)
     for begun in count(1):
         try:
@@ -168,7 +160,7 @@ def _learned(learner: Any, passes: int, options: argparse.Namespace) -> tuple[An
 
 def _for_two(options: argparse.Namespace) -> bool:
     """Whether there can only be two labels."""
-    if options.output_hypothesis and scheme.named(options) not in (None, "binary"):
+    if options.output_hypothesis and multiclass_options.named(options) not in (None, "binary"):
         raise InputError(f"--output-hypothesis is for two labels: leave out --scheme {options.scheme}.")
     if options.output_hypothesis and len({os.path.realpath(title) for title in options.data}) < len(options.data):
         raise InputError("--output-hypothesis is for examples that come once: name each file once.")
@@ -190,14 +182,14 @@ def _passes(
         show_description(reading, quiet=options.quiet)
     found: dict[str, Any] = {}
     if name is None:
-        name, found = scheme.asked_for(first, None if reading.shuffler is None else reading.shuffler.labels)
+        name, found = multiclass_options.asked_for(first, None if reading.shuffler is None else reading.shuffler.labels)
         if name == "kesler" and learner.takes_classes:
             name = "binary"  # it takes as many classes as come
         if name == "kesler" and options.representation:
             name = "one-vs-all"  # as kernels have it
     if name == "one-vs-all" and learner.takes_classes and learner.two_classes:  # which it is by itself
         name = "binary"
-    model = learner if name == "resumed" else scheme.stacked(_inside(learner, name, options), name, options, found)
+    model = learner if name == "resumed" else multiclass_options.stacked(_inside(learner, name, options), name, options, found)
     model._check_all()
     first = first.settled()
     ledger = model.ledger_ if options.resume else None
@@ -205,12 +197,12 @@ def _passes(
     progress = Progress(quiet=options.quiet, already=already, mistakes=mistakes)
     following = model.following(reading, positive=options.positive)
     following.all(chain([first], batches), progress)
-    interrupt.check()
+    signals.check()
     ledger = model.ledger_
     first_pass = {"examples": ledger.examples - already, "mistakes": ledger.mistakes - mistakes}
     for _ in range(passes - 1):
         following.once(progress)
-        interrupt.check()
+        signals.check()
     return model, reading, first_pass if passes > 1 else None
 
 
@@ -225,12 +217,12 @@ def _inside(learner: Any, name: str, options: argparse.Namespace) -> Any:
     """The learner for that scheme: where the user has named none, AROW stands for Auto in those that Auto can't do."""
     if options.learner or name == "binary" or (name == "kesler" and options.update in (None, "top")):
         return learner
-    own = sorted(settings.given(options).keys() - {"bias", "passes"})
+    own = sorted(learner_options.given(options).keys() - {"bias", "passes"})
     if own:
         raise InputError(f"--{own[0]} is for --learner auto, which is for one label each: leave it out, or --scheme.")
     if not options.quiet:
         print(f"auto can't be used with --scheme {name}: using {FALLBACK}", file=sys.stderr)
-    kind = learners.learner_class(FALLBACK)
+    kind = learner_registry.learner_class(FALLBACK)
     return kind(bias=learner.bias, passes=learner.passes, **run_settings(kind, options))
 
 
@@ -245,29 +237,29 @@ def _reading_options(model: Any, options: argparse.Namespace) -> Options:
 
 def _model(options: argparse.Namespace) -> tuple[Any, int]:
     """A new learner, or the one in the file to go on from, and the number of passes."""
-    given = settings.given(options)
+    given = learner_options.given(options)
     if not options.resume:
-        name = options.learner or settings.default_learner(chosen_from=bool(options.output_hypothesis))
-        kind = learners.learner_class(name)
-        model = kind(**{**learners.variant_settings(name), **given}, **run_settings(kind, options))
-        return output.wrapped(model, options), model.passes
-    from novikoff.store import load_learner
+        name = options.learner or learner_options.default_learner(chosen_from=bool(options.output_hypothesis))
+        kind = learner_registry.learner_class(name)
+        model = kind(**{**learner_registry.variant_settings(name), **given}, **run_settings(kind, options))
+        return online_to_batch_options.wrapped(model, options), model.passes
+    from novikoff.model_file import load_learner
 
     model = load_learner(options.resume)
     if not hasattr(model, "ledger_"):
         raise InputError(f"{options.resume}: {type(model).__name__} learns from all examples at once and can't go on.")
     passes = given.pop("passes", 1)
     inner = model.inner
-    name = learners.name_of(type(inner))
-    wanted = {**learners.variant_settings(options.learner or name), **given}
+    name = learner_registry.name_of(type(inner))
+    wanted = {**learner_registry.variant_settings(options.learner or name), **given}
     changed = {k: v for k, v in wanted.items() if v != getattr(inner, k, None)}
-    changed |= scheme.different(model, options) | output.different(model, options)
+    changed |= multiclass_options.different(model, options) | online_to_batch_options.different(model, options)
     seeds = [getattr(part, seed, None) for part in (model, inner) for seed in SEED_SETTINGS]
     if not options.shuffle and options.random_state not in (None, *seeds):
         changed["random_state"] = options.random_state
     if options.positive not in (None, getattr(model._state.labels, "positive", None)):
         changed["positive"] = options.positive
-    kind = learners.learner_class(options.learner or name)
+    kind = learner_registry.learner_class(options.learner or name)
     if changed or not isinstance(inner, kind):
         raise InputError(
             f"{options.resume}: goes on as it began, as {model!r}: leave out --learner and the settings"
@@ -291,7 +283,7 @@ def _summary(
 ) -> dict[str, Any]:
     ledger = model.ledger_
     return {
-        "learner": learners.name_of(type(model.inner)),
+        "learner": learner_registry.name_of(type(model.inner)),
         **model.about_scheme(),
         "examples": ledger.examples,
         "features": model.n_features_in_,
@@ -350,7 +342,7 @@ def _allowed(document: dict[str, Any]) -> str:
 
 def _more(report: dict[str, Any]) -> list[tuple[str, str]]:
     """What is worth saying about the hypothesis, and about how the data was read."""
-    rows = output.lines(report["output_hypothesis"]) if "output_hypothesis" in report else []
+    rows = online_to_batch_options.lines(report["output_hypothesis"]) if "output_hypothesis" in report else []
     if "certificate" in report:
         rows.append(("allowed", _allowed(report["certificate"])))
     if "shuffle" in report:

@@ -19,8 +19,8 @@ from typing import NoReturn
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from novikoff import __version__
-from novikoff.cli import interrupt
-from novikoff.cli.help import Formatter
+from novikoff.cli import signals
+from novikoff.cli.formatter import Formatter
 from novikoff.errors import NovikoffError
 
 COMMANDS = {
@@ -94,9 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one 
         if not gc.isenabled():
             gc.freeze()
             gc.enable()
-        with interrupt.heard():
+        with signals.heard():
             code: int = options.run(options)
-            interrupt.check()
+            signals.check()
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -132,7 +132,7 @@ def _show_version(*, verbose: bool) -> int:
 def _parsed(known: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     options, unknown = known.parse_known_args(arguments)
     if unknown:
-        from novikoff.cli.settings import whose
+        from novikoff.cli.learner_options import whose
 
         hint = whose(unknown[0]) if options.command in ("learn", "cluster") else ""
         known.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
@@ -167,10 +167,10 @@ def program() -> NoReturn:
 
 def _without_numpy() -> None:
     """… as long as machine code does what there is to do."""
-    from novikoff import _jit
+    from novikoff._compiled import jit
     from novikoff._compiled.buffers import use_buffers
 
-    if not _jit.DISABLED:
+    if not jit.DISABLED:
         use_buffers()
 
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from novikoff.cli.describing import show_notes
-from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
-from novikoff.cli.writing import check_writable
+from novikoff.cli.data_summary import show_notes
+from novikoff.cli.data_options import (DATA, add_reading, options_of, reading_for)
+from novikoff.cli.model_output import check_writable
 from novikoff.errors import InputError, LabelError, RangeRefused
-from novikoff.stream.labels import plain
-from novikoff.stream.reading import Batch, Reading
-from novikoff.stream.rows import Rows
+from novikoff.data.labels.binary_labels import plain
+from novikoff.data.reader import Batch, Reading
+from novikoff.data.rows import Rows
 
 DELTA = 0.05
 """How often the interval may miss the error of the model."""
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.store import load_learner, write_atomically
+    from novikoff.model_file import load_learner, write_atomically
 
     if options.json and not options.output:
         raise InputError("--json needs --output FILE: stdout can't take both the predictions and the JSON object.")
@@ -165,7 +165,7 @@ class _Compared:
             return None
         import numpy as np
 
-        from novikoff.wrap.query_ranking import query_starts, ranked
+        from novikoff.multiclass.query_ranking import query_starts, ranked
 
         scores, grades, queries = (np.concatenate(part) for part in zip(*self.queries, strict=True))
         if (queries < 0).any() or np.isnan(grades).any():

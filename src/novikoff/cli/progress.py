@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import time
 
-from novikoff.cli import interrupt
+from novikoff.cli import signals
 from novikoff.ledger import Ledger
 
 
@@ -20,7 +20,7 @@ class Progress:
 
     def until_next(self, ledger: Ledger) -> int:
         """How many examples until the next line is due; a chunk is cut there."""
-        interrupt.check()
+        signals.check()
         return sys.maxsize if self.quiet else self.next - ledger.examples
 
     def show(self, ledger: Ledger) -> None:

@@ -37,7 +37,7 @@ def finish_provenance(options: argparse.Namespace, seen: Any) -> dict[str, Any] 
 
     before = None
     if options.resume:
-        from novikoff.store import read_provenance
+        from novikoff.model_file import read_provenance
 
         before = read_provenance(options.resume)
     run, changed = describe_run(__version__, seen)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.cli import interrupt
-from novikoff.cli.memory import HALF, add_max_model_memory, within_model_memory
-from novikoff.cli.reading import DATA, add_reading, options_of, reading_for
-from novikoff.cli.writing import check_writable
+from novikoff.cli import signals
+from novikoff.cli.memory_options import HALF, add_max_model_memory, within_model_memory
+from novikoff.cli.data_options import (DATA, add_reading, options_of, reading_for)
+from novikoff.cli.model_output import check_writable
 from novikoff.errors import InputError
 
 EPILOG = f"""\
@@ -69,11 +69,11 @@ def run(options: argparse.Namespace) -> int:
     tell = _tell(quiet=options.quiet)
     tell("reading")
     X, y, report = _read(options)
-    interrupt.check()
+    signals.check()
     if told is not None:
         return _check(told, X, y, options)
-    from novikoff.certificates.separability import decide
-    from novikoff.stream.labels import Labels
+    from novikoff.certificates.separability.decide import decide
+    from novikoff.data.labels.binary_labels import Labels
 
     labels = None
     if options.positive is not None:
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     how = {"bias": options.bias, "passes": options.passes, "seconds": options.seconds}
     proof = decide(X, y, labels, **how, tell=tell)
     if options.proof:
-        from novikoff.store import write_atomically
+        from novikoff.model_file import write_atomically
 
         write_atomically(Path(options.proof), (json.dumps(proof.as_dict(), ensure_ascii=False) + "\n").encode())
     taken = time.perf_counter() - began
@@ -95,25 +95,25 @@ def run(options: argparse.Namespace) -> int:
 
 def _read(options: argparse.Namespace) -> tuple[Any, NDArray[Any], dict[str, Any]]:
     """All examples at once, their labels, and what is worth knowing of how they were read."""
-    from novikoff.stream.batches import Gathered
-    from novikoff.stream.feature_limit import check_width
+    from novikoff.data.read import Gathered
+    from novikoff.data.feature_limit import check_width
 
     reading = reading_for(options.data, options_of(options), None)
     parts = Gathered(sum(os.path.getsize(t) for t in options.data if Path(t).is_file()))
     for batch in reading.batches():
-        interrupt.check()
+        signals.check()
         parts.add(batch)
         check_width(batch, reading, lambda features: FEATURE_BYTES * features)
     y = np.concatenate(parts.labels)
     if options.positive is not None:
-        from novikoff.stream.labels import merge_others
+        from novikoff.data.labels.binary_labels import merge_others
 
         y = merge_others(y, options.positive)
     return parts.matrix(parts.features), y, reading.report()
 
 
 def _read_proof(name: str) -> Any:
-    from novikoff.certificates.written import proof_from
+    from novikoff.certificates.separability.proof_text import proof_from
 
     try:
         told = json.loads(Path(name).read_bytes())
@@ -138,7 +138,7 @@ def _tell(*, quiet: bool) -> Callable[[str], None]:
     began = time.perf_counter()
 
     def tell(line: str) -> None:
-        interrupt.check()
+        signals.check()
         if not quiet:
             print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
 

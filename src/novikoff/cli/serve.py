@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from novikoff.errors import InputError
 
 if TYPE_CHECKING:
-    from novikoff.service.limits import Limits
+    from novikoff.server.ops.limits import Limits
 
 ACTIONS = ("token", "backup", "erase")
 NEEDED = ("starlette", "uvicorn", "msgspec", "httptools", "uvloop")
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
-    from novikoff.service.limits import Limits
+    from novikoff.server.ops.limits import Limits
 
     group = parser.add_argument_group("limits", "sizes in bytes, times in seconds")
     for limit in fields(Limits):
@@ -93,8 +93,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from novikoff.service import logs
-    from novikoff.service.server import Address, serve
+    from novikoff.server.ops import logs
+    from novikoff.server.server import Address, serve
 
     address = Address(options.host, options.port, options.tls_certificate, options.tls_key)
     limits = _limits(options)
@@ -104,7 +104,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _limits(options: argparse.Namespace) -> Limits:
-    from novikoff.service.limits import Limits
+    from novikoff.server.ops.limits import Limits
 
     given = {name.removeprefix("limit_"): value for name, value in vars(options).items() if name.startswith("limit_")}
     given |= {name.removeprefix("max_"): _size(name, value) for name, value in vars(options).items() if "max_" in name}
@@ -121,27 +121,27 @@ def _size(name: str, text: str | None) -> int | None:
 
 
 def _token(options: argparse.Namespace) -> int:
-    from novikoff.service import tokens
-    from novikoff.service.opening import prepare
+    from novikoff.server.http import auth
+    from novikoff.server.storage.recovery import prepare
 
     folder = Path(options.data)
     prepare(folder)
     if options.list:
-        for token in tokens.listed(folder):
+        for token in auth.listed(folder):
             until = "for ever" if token.expires is None else f"until {token.expires:%Y-%m-%d %H:%M} UTC"
             print(f"{token.id}  {token.name:<20} {','.join(token.scopes):<20} {until}")
     elif options.revoke is not None:
-        _say(f"revoked: {tokens.revoke(folder, options.revoke).name}")
+        _say(f"revoked: {auth.revoke(folder, options.revoke).name}")
     else:
         if options.name is None or not options.scope:
             raise InputError("token needs --name and --scope (or --list, or --revoke NAME).")
-        print(tokens.make(folder, options.scope, options.days, options.name))
+        print(auth.make(folder, options.scope, options.days, options.name))
         _say("This is the only time that it is shown: only its hash is kept.")
     return 0
 
 
 def _backup(options: argparse.Namespace) -> int:
-    from novikoff.service.backup import backup
+    from novikoff.server.storage.backup import backup
 
     if options.to is None:
         raise InputError("backup needs --to DIR, a folder that is made.")
@@ -150,15 +150,15 @@ def _backup(options: argparse.Namespace) -> int:
 
 
 def _erase(options: argparse.Namespace) -> int:
-    from novikoff.service import tokens
-    from novikoff.service.erasure import Subject, erase
+    from novikoff.server.http import auth
+    from novikoff.server.storage.erasure import Subject, erase
 
     subject = Subject(options.client, options.prediction, options.key)
     if sum(value is not None for value in subject) != 1:
         raise InputError("erase needs one of --client, --prediction and --key.")
     folders = [Path(options.data), *map(Path, options.backup or [])]
     if options.client is not None and folders[0].is_dir():
-        known = {token.name: token.id for token in tokens.listed(folders[0])}
+        known = {token.name: token.id for token in auth.listed(folders[0])}
         subject = subject._replace(client=known.get(options.client, options.client))
     found = False
     for folder in folders:

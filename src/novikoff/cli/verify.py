@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from novikoff.cli.memory import HALF, add_max_model_memory, within_model_memory
-from novikoff.cli.reading import DATA
+from novikoff.cli.memory_options import HALF, add_max_model_memory, within_model_memory
+from novikoff.cli.data_options import DATA
 from novikoff.errors import InputError
 
 EPILOG = f"""\
@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 @within_model_memory
 def run(options: argparse.Namespace) -> int:
-    from novikoff.certificates.source import Files
+    from novikoff.certificates.data_source import Files
     from novikoff.certificates.verify import differences, read
-    from novikoff.stream.options import Options
+    from novikoff.data.options import Options
 
     try:
         text = Path(options.certificate).read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     document = read(text, options.certificate)
     about = document["data"]
     if isinstance(about, dict) and "mixing" in document:
-        from novikoff.cluster.certificate import differences as of_shards
+        from novikoff.distributed.certificate import differences as of_shards
 
         with _cluster(options.scheduler) as client:
             return _told(of_shards(document, options.data, client=client, threads=options.threads), options)
@@ -74,7 +74,7 @@ def _cluster(scheduler: str | None) -> AbstractContextManager[Any]:
     """Without a scheduler one shard after another, here."""
     if scheduler is None:
         return nullcontext()
-    from novikoff.cluster.on_dask import connected
+    from novikoff.distributed.dask_executor import connected
 
     return connected(scheduler)
 

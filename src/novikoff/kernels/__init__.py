@@ -27,9 +27,9 @@ _HOME = {
     "quadratic": "expression",
     "rbf": "expression",
     "scaled": "expression",
-    "parse": "spelling",
-    "is_valid": "validity",
-    "choose_representation": "representation",
+    "parse": "parser",
+    "is_valid": "psd_check",
+    "choose_representation": "dual_or_primal",
 }
 __all__ = list(_HOME)
 
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from novikoff.kernels.expression import quadratic as quadratic
     from novikoff.kernels.expression import rbf as rbf
     from novikoff.kernels.expression import scaled as scaled
-    from novikoff.kernels.representation import choose_representation as choose_representation
-    from novikoff.kernels.spelling import parse as parse
-    from novikoff.kernels.validity import is_valid as is_valid
+    from novikoff.kernels.dual_or_primal import choose_representation as choose_representation
+    from novikoff.kernels.parser import parse as parse
+    from novikoff.kernels.psd_check import is_valid as is_valid
 
 
 def __getattr__(name: str) -> Any:

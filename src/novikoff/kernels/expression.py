@@ -44,7 +44,7 @@ class Kernel:
         return Power(self, exponent)
 
     def __str__(self) -> str:
-        from novikoff.kernels.spelling import spelled
+        from novikoff.kernels.parser import spelled
 
         return spelled(self)
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.kernels import expression as e
-from novikoff.kernels.kept import Kept, compared, in_panels, kept_from, room, squares_of
-from novikoff.kernels.program import Asked, Program, compiled_from
-from novikoff.stream import door
-from novikoff.stream.rows import Dense, Rows, Sparse, cut, how_many, narrowed
-from novikoff.stream.terms import first_that_falls, in_order, without_zeros
+from novikoff.kernels.support_set import (Kept, compared, in_panels, kept_from, room, squares_of)
+from novikoff.kernels.bytecode import Asked, Program, compiled_from
+from novikoff.data import validation
+from novikoff.data.rows import (Dense, Rows, Sparse, cut, how_many, narrowed)
+from novikoff.data.canonical_rows import first_that_falls, in_order, without_zeros
 
 BLOCK = 1 << 20  # values at once
 
@@ -25,7 +25,7 @@ def in_terms(rows: Rows, features: int) -> Sparse:
             wrong = rows.indices[rows.starts[0] : rows.starts[-1]] >= features
             if wrong.any():
                 row = int(np.searchsorted(rows.starts, rows.starts[0] + int(wrong.argmax()), side="right")) - 1
-                raise InputError(door.why_refused(rows, row, features))
+                raise InputError(validation.why_refused(rows, row, features))
             start, stop = int(rows.starts[0]), int(rows.starts[-1])
             rows = in_order(Sparse(rows.starts - start, rows.indices[start:stop], rows.values[start:stop]))
         if bool(rows.values[rows.starts[0] : rows.starts[-1]].all()):
@@ -63,7 +63,7 @@ def table_of(rows: Rows, features: int) -> NDArray[Any]:
 
 def gram(kernel: e.Kernel, X: Any, Z: Any) -> NDArray[np.float64]:
     """K of each row of X with each of Z."""
-    left, right = door.batch(X), door.batch(Z)
+    left, right = validation.batch(X), validation.batch(Z)
     if left.features != right.features:
         raise InputError(f"X and Z must have the same columns, but have {left.features} and {right.features}.")
     if isinstance(kernel, e.Precomputed):

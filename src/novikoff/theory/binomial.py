@@ -12,20 +12,9 @@ from fractions import Fraction
 from math import comb
 
 from novikoff.errors import InputError
-from novikoff.theory import sensible
+from novikoff.theory import validation
 from novikoff.theory.factorials import ln_factorial
-from novikoff.theory.outward import (
-    DOWN,
-    UP,
-    Number,
-    above,
-    below,
-    float_above,
-    largest_float,
-    least_float,
-    ln_above,
-    ln_below,
-)
+from novikoff.theory.directed_rounding import (DOWN, UP, Number, above, below, float_above, largest_float, least_float, ln_above, ln_below)
 
 NEGLIGIBLE = Decimal("1e-25")
 """Of the sum so far: the terms from there on are bounded as a whole."""
@@ -41,7 +30,7 @@ def upper(*, mistakes: int, examples: int, delta: Number) -> float:
     >>> round(upper(mistakes=0, examples=10, delta=0.025), 4), round(upper(mistakes=10, examples=100, delta=0.025), 4)
     (0.3085, 0.1762)
     """
-    k, many, failed = *_counts(mistakes, examples), sensible.delta(delta)
+    k, many, failed = *_counts(mistakes, examples), validation.delta(delta)
     limit = DOWN.divide(failed.numerator, failed.denominator)
     return least_float(lambda p: _at_most(k, many, p) <= limit)
 
@@ -52,7 +41,7 @@ def lower(*, mistakes: int, examples: int, delta: Number) -> float:
     >>> round(lower(mistakes=10, examples=100, delta=0.025), 4)
     0.049
     """
-    k, many, failed = *_counts(mistakes, examples), sensible.delta(delta)
+    k, many, failed = *_counts(mistakes, examples), validation.delta(delta)
     limit = DOWN.divide(failed.numerator, failed.denominator)
     # Mistakes and right answers change places.
     return largest_float(lambda p: _at_most(many - k, many, 1 - p) <= limit) if k else 0.0
@@ -64,7 +53,7 @@ def failure(*, mistakes: int, examples: int, epsilon: Number) -> float:
     >>> failure(mistakes=0, examples=3, epsilon=0.5)
     0.125
     """
-    k, many, wrong = *_counts(mistakes, examples), sensible.epsilon(epsilon)
+    k, many, wrong = *_counts(mistakes, examples), validation.epsilon(epsilon)
     return min(1.0, float_above(_at_most(k, many, wrong)))
 
 
@@ -74,8 +63,8 @@ def examples(*, mistakes: int, epsilon: Number, delta: Number) -> int:
     >>> examples(mistakes=0, epsilon=0.05, delta=0.05), examples(mistakes=1, epsilon=0.05, delta=0.05)
     (59, 93)
     """
-    k = sensible.count("k, the number of mistakes,", mistakes, 0, MOST)
-    wrong, failed = sensible.epsilon(epsilon), sensible.delta(delta)
+    k = validation.count("k, the number of mistakes,", mistakes, 0, MOST)
+    wrong, failed = validation.epsilon(epsilon), validation.delta(delta)
     limit = DOWN.divide(failed.numerator, failed.denominator)
 
     def holds(many: int) -> bool:
@@ -94,8 +83,8 @@ def examples(*, mistakes: int, epsilon: Number, delta: Number) -> int:
 
 
 def _counts(mistakes: int, examples: int) -> tuple[int, int]:
-    many = sensible.count("m, the number of examples,", examples, 1, MOST)
-    return sensible.count("k, the number of mistakes,", mistakes, 0, many), many
+    many = validation.count("m, the number of examples,", examples, 1, MOST)
+    return validation.count("k, the number of mistakes,", mistakes, 0, many), many
 
 
 def _at_most(k: int, many: int, p: Fraction) -> Decimal:

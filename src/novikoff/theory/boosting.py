@@ -18,8 +18,8 @@ from decimal import Decimal
 from fractions import Fraction
 
 from novikoff.errors import InputError
-from novikoff.theory import sensible
-from novikoff.theory.outward import UP, Number, above, exact, exp_above, float_above, root_above
+from novikoff.theory import validation
+from novikoff.theory.directed_rounding import (UP, Number, above, exact, exp_above, float_above, root_above)
 
 UNIT = Fraction(1, 2**53)
 """Half the distance from 1 to the next floating-point number."""
@@ -33,7 +33,7 @@ def training_error(*, errors: Iterable[Number], classes: int = 2) -> float:
     >>> training_error(errors=[0.5]), round(training_error(errors=[0.2, 0.1]), 9), training_error(errors=[0.1, 0.0])
     (1.0, 0.48, 0.0)
     """
-    many = sensible.count("K, the number of classes,", classes, 2)
+    many = validation.count("K, the number of classes,", classes, 2)
     square = Decimal(1)
     for error in errors:
         wrong = exact(error)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from novikoff.theory.outward import DOWN, UP, above, below, ln_above, ln_below
+from novikoff.theory.directed_rounding import (DOWN, UP, above, below, ln_above, ln_below)
 
 COUNTED = 200
 TERMS = tuple(

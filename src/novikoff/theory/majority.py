@@ -18,8 +18,8 @@ and that a member depends on the examples in its bag only.
 from __future__ import annotations
 
 from novikoff.errors import InputError
-from novikoff.theory import agnostic
-from novikoff.theory.outward import Number
+from novikoff.theory.samples import agnostic
+from novikoff.theory.directed_rounding import Number
 
 OUTWARD = 1.0 + 2.0**-40
 

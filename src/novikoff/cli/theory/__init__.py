@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from novikoff.cli.theory import counting, samples, shattering
+from novikoff.cli.theory import counts, sample_size, shattering
 
 EPILOG = """\
 Every answer is a sentence with its formula and the numbers put in, or one JSON object with --json. Numbers of examples
@@ -26,7 +26,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     topics = parser.add_subparsers(dest="topic", metavar="TOPIC", required=True)
-    for part in (samples, counting, shattering):
+    for part in (sample_size, counts, shattering):
         part.add_topics(topics)
 
 

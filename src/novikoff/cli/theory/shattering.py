@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from novikoff.cli.theory.topic import add_topic, say
-from novikoff.cli.writing import check_writable
+from novikoff.cli.theory.common import add_topic, say
+from novikoff.cli.model_output import check_writable
 from novikoff.errors import InputError
 
 NAMES = ("half-lines", "intervals", "half-spaces", "rectangles")
@@ -73,7 +73,7 @@ def _points(options: argparse.Namespace) -> list[tuple[Fraction, ...]]:
 
 
 def _shatter(options: argparse.Namespace) -> int:
-    from novikoff.theory.vc import GEOMETRIC, shattering
+    from novikoff.theory.samples.vc_bound import GEOMETRIC, shattering
 
     points = _points(options)
     if options.picture:
@@ -106,14 +106,14 @@ def _signs(labels: tuple[bool, ...]) -> str:
 
 
 def _draw(options: argparse.Namespace, found: Any) -> None:
-    from novikoff.report.shattered import page
-    from novikoff.store import write_atomically
+    from novikoff.reports.shattering_page import page
+    from novikoff.model_file import write_atomically
 
     write_atomically(Path(options.picture), page(options.concepts, found).encode())
 
 
 def _growth(options: argparse.Namespace) -> int:
-    from novikoff.theory.vc import GEOMETRIC, dimension, labellings, sauer
+    from novikoff.theory.samples.vc_bound import (GEOMETRIC, dimension, labellings, sauer)
 
     points = _points(options)
     found = labellings(GEOMETRIC[options.concepts], points)
@@ -133,7 +133,7 @@ def _growth(options: argparse.Namespace) -> int:
 
 
 def _dimension(options: argparse.Namespace) -> int:
-    from novikoff.theory.vc import dimension
+    from novikoff.theory.samples.vc_bound import dimension
 
     given = None if options.rows is None else options.rows.replace(",", " ")
     rows = [word.replace(",", "") for word in _words(options, given, "Rows")]

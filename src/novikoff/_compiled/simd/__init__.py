@@ -1,0 +1,1 @@
+"""Vectorised primitives: sums of products in one fixed order, weight updates, parsing."""

@@ -1,0 +1,553 @@
+"""What ordinary compiled Python can't say: unchecked access to arrays, and sums in eight lanes.
+
+A strict compiler may not reorder a sum of floating-point numbers, so a plain loop is as slow as its chain of additions.
+Here the order is fixed by hand instead: term k goes to lane k mod 8, whole groups of eight at a time; the terms after
+the last whole group go to the last lanes; the lanes are added as a tree. Fewer than eight terms are added one after
+another. Every sum of products in novikoff has this order, so that all ways through the library give the same bytes.
+
+A value of 0 is no term: it has no number k. The sums don't leave zeros out, they tell of them, by a Σ x² that is NaN;
+the row is then refused, and comes again without its zeros (see `stream/terms.py`, `parts/loop.py`). To compare values
+that are loaded anyway costs next to nothing.
+
+Each function is written twice: as Python, which says what it means and runs when Numba is off, and as LLVM code. Both
+compute in double precision. The product of two float32 numbers is exact in double, so that a fused multiply-add, where
+the machine has one, cannot change the result; for float64 input products and sums stay apart.
+
+Arguments that stay the same from call to call can be packed into one block: taking a dozen arrays apart costs a small
+call more time than its work.
+
+Weights are kept in slots: slot 0 is the bias's, feature j lives in slot j + 1. An array of slots has one column, or two
+of which the first counts here.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+from novikoff._compiled.lazy_numpy import np
+from novikoff._compiled.jit import DISABLED, primitive
+
+LANES = 8
+AHEAD = 512  # terms: some rows further on
+
+
+def _element(array: Any, k: int) -> Any:
+    return array[k]
+
+
+def _element_code(numba: Any, array: Any, k: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def load(context: Any, array: Any, k: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = target.make_array(signature.args[0])(target, builder, args[0]).data
+            return builder.load(builder.gep(data, [args[1]], inbounds=True))
+
+        return array.dtype(array, types.intp), code
+
+    return lambda array, k: load(array, k)  # noqa: PLW0108 - Numba wants a function here
+
+
+def _put(array: Any, k: int, value: float) -> None:
+    array[k] = value
+
+
+def _put_code(numba: Any, array: Any, k: Any, value: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def store(context: Any, array: Any, k: Any, value: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = target.make_array(signature.args[0])(target, builder, args[0]).data
+            cast = target.cast(builder, args[2], types.float64, signature.args[0].dtype)
+            builder.store(cast, builder.gep(data, [args[1]], inbounds=True))
+            return target.get_dummy_value()
+
+        return types.void(array, types.intp, types.float64), code
+
+    return lambda array, k, value: store(array, k, value)  # noqa: PLW0108
+
+
+def _ask(slots: Any, j: int) -> None:
+    """Changes nothing."""
+
+
+def _ask_code(numba: Any, slots: Any, j: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def fetch(context: Any, slots: Any, j: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            array = target.make_array(signature.args[0])(target, builder, args[0])
+            at = args[1] if array.shape.type.count == 1 else builder.mul(args[1], builder.extract_value(array.shape, 1))
+            prefetch(builder, builder.gep(array.data, [at]), 3)
+            return target.get_dummy_value()
+
+        return types.void(slots, types.intp), code
+
+    return lambda slots, j: fetch(slots, j)  # noqa: PLW0108
+
+
+def prefetch(builder: Any, place: Any, nearness: int) -> None:
+    """Asks memory for what is there, to be read; 0 is for once, 3 for as near as can be."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(function, [builder.bitcast(place, byte), *(ir.Constant(i32, n) for n in (0, nearness, 1))])
+
+
+def _dense_sums(values: Any, start: int, count: int, slots: Any) -> tuple[float, float]:
+    x = values[start : start + count].astype(np.float64)
+    return _sums(x, _first_column(slots)[1 : count + 1].astype(np.float64))
+
+
+def _sparse_sums(values: Any, indices: Any, start: int, count: int, slots: Any) -> tuple[float, float]:
+    x = values[start : start + count].astype(np.float64)
+    at = indices[start : start + count].astype(np.int64) + 1
+    return _sums(x, _first_column(slots)[at].astype(np.float64))
+
+
+def _first_column(slots: Any) -> Any:
+    return slots[:, 0] if slots.ndim == 2 else slots
+
+
+def _sums(x: Any, w: Any) -> tuple[float, float]:
+    return in_lanes(x * w), in_lanes(x * x) if x.all() else math.nan
+
+
+def in_lanes(terms: Any) -> float:
+    """The sum of terms in the order that the head of this file describes."""
+    if len(terms) < LANES:
+        total = np.float64(0.0)
+        for term in terms:
+            total = total + term
+        return float(total)
+    rest = len(terms) % LANES
+    whole = len(terms) - rest
+    lanes = np.zeros(LANES)
+    for k in range(0, whole, LANES):
+        lanes = lanes + terms[k : k + LANES]
+    lanes[LANES - rest :] += terms[whole:]
+    while len(lanes) > 1:
+        half = len(lanes) // 2
+        lanes = lanes[:half] + lanes[half:]
+    return float(lanes[0])
+
+
+def _dense_sums_code(rows: int) -> Any:
+    """For so many rows at once."""
+
+    def of(numba: Any, *_: Any) -> Any:
+        from numba.core import types
+
+        @numba.extending.intrinsic
+        def sums(context: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
+            def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+                x, at, n, w = args
+                kinds = signature.args
+                return _sums_in_lanes(target, builder, signature, (kinds[0], x), None, at, n, (kinds[3], w), rows)
+
+            found = types.UniTuple(types.float64, 2 * rows)
+            return found(values, types.intp, types.intp, slots), code
+
+        return lambda values, start, count, slots: sums(values, start, count, slots)  # noqa: PLW0108 - Numba asks for it
+
+    return of
+
+
+def _sparse_sums_code(numba: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def sums(context: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            x, index, at, n, w = args
+            kinds = signature.args
+            return _sums_in_lanes(target, builder, signature, (kinds[0], x), (kinds[1], index), at, n, (kinds[4], w))
+
+        pair = types.UniTuple(types.float64, 2)
+        return pair(values, indices, types.intp, types.intp, slots), code
+
+    return lambda values, indices, start, count, slots: sums(values, indices, start, count, slots)  # noqa: PLW0108
+
+
+def _dense_two(values: Any, start: int, count: int, slots: Any) -> tuple[float, float, float, float]:
+    return *_dense_sums(values, start, count, slots), *_dense_sums(values, start + count, count, slots)
+
+
+def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
+    target: Any,
+    builder: Any,
+    signature: Any,
+    values: Any,
+    indices: Any,
+    start: Any,
+    count: Any,
+    slots: Any,
+    rows: int = 1,
+) -> Any:
+    """LLVM code for (Σ xₖ·wₖ, Σ xₖ²) over `count` terms from `start` on; wₖ are neighbours, or gathered by index. Where
+    an xₖ is 0, NaN stands for the second. Without slots it is the second alone. Of several rows, one after another, all
+    sums: they are added up side by side, for each addition waits for the one before it in its row."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    i1, i32, i64, double = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.DoubleType()
+
+    def number(n: int) -> Any:
+        return ir.Constant(i64, n)
+
+    def pointer(kind: Any, value: Any) -> Any:
+        return target.make_array(kind)(target, builder, value).data
+
+    def step(base: Any, k: Any) -> Any:
+        return builder.gep(base, [k], inbounds=True)
+
+    x_bases = [step(pointer(*values), start)]
+    while len(x_bases) < rows:
+        x_bases.append(step(x_bases[-1], count))
+    i_base = None if indices is None else step(pointer(*indices), start)
+    stride = 2 if slots is not None and slots[0].ndim == 2 else 1
+    w_base = x_bases[0] if slots is None else step(pointer(*slots), number(stride))
+    exact_square = isinstance(x_bases[0].type.pointee, ir.FloatType)
+    exact = exact_square and isinstance(w_base.type.pointee, ir.FloatType)
+    # Numbers that must be converted are taken in halves: some processors do that faster straight from memory than with
+    # a whole group.
+    part = LANES // 2 if exact_square else LANES
+    wide = ir.VectorType(double, part)
+
+    def weight_at(k: Any) -> Any:
+        j = k if i_base is None else builder.zext(builder.load(step(i_base, k)), i64)
+        return builder.load(step(w_base, builder.mul(j, number(stride))))
+
+    def neighbours(base: Any, k: Any, lanes: int) -> Any:
+        kind = base.type.pointee
+        row = builder.bitcast(step(base, k), ir.VectorType(kind, lanes).as_pointer())
+        return builder.load(row, align=4 if isinstance(kind, ir.FloatType) else 8)
+
+    def gathered(k: Any) -> Any:
+        if i_base is None and stride == 1:
+            return neighbours(w_base, k, part)
+        group = ir.Constant(ir.VectorType(w_base.type.pointee, part), ir.Undefined)
+        for lane in range(part):
+            one = weight_at(builder.add(k, number(lane)))
+            group = builder.insert_element(group, one, ir.Constant(i32, lane))
+        return group
+
+    def ask_ahead(base: Any, k: Any) -> None:
+        """Asks memory for what later rows need, which the processor by itself asks for too late."""
+        prefetch(builder, step(base, builder.add(k, number(AHEAD))), 0)
+
+    def widened(value: Any, kind: Any) -> Any:
+        return value if value.type == kind else builder.fpext(value, kind)
+
+    def accumulate(total: Any, a: Any, b: Any, may_fuse: bool) -> None:
+        flags = ("contract",) if may_fuse else ()
+        product = builder.fmul(a, b, flags=flags)
+        builder.store(builder.fadd(builder.load(total), product, flags=flags), total)
+
+    def fresh(kind: Any, zero: Any) -> Any:
+        return cgutils.alloca_once_value(builder, ir.Constant(kind, zero))
+
+    def look(zeros: Any, x: Any) -> None:
+        """Notes, lane by lane, where x is 0."""
+        zero = ir.Constant(x.type, [0.0] * LANES if isinstance(x.type, ir.VectorType) else 0.0)
+        builder.store(builder.or_(builder.load(zeros), builder.fcmp_ordered("==", x, zero)), zeros)
+
+    class Row:
+        """What is added up for one of the rows."""
+
+        def __init__(self, base: Any) -> None:
+            self.base = base
+            self.zeros, self.zero_rest = fresh(ir.VectorType(i1, LANES), [0] * LANES), fresh(i1, 0)
+            self.dots, self.squares = ([fresh(wide, [0.0] * part) for _ in range(0, LANES, part)] for _ in range(2))
+            self.dot_rest, self.square_rest = fresh(double, 0.0), fresh(double, 0.0)
+
+        def sums(self) -> tuple[Any, Any]:
+            dot = builder.fadd(tree(self.dots), builder.load(self.dot_rest))
+            square = builder.fadd(tree(self.squares), builder.load(self.square_rest))
+            lanes = builder.bitcast(builder.load(self.zeros), ir.IntType(LANES))
+            some = builder.icmp_unsigned("!=", lanes, ir.Constant(lanes.type, 0))
+            has_zeros = builder.or_(some, builder.load(self.zero_rest))
+            return dot, builder.select(has_zeros, ir.Constant(double, math.nan), square)
+
+    def take(k: Any, chosen: Any = None) -> None:
+        """Adds a group of terms, or those of them that are chosen."""
+        for row in all_rows:
+            look(row.zeros, neighbours(row.base, k, LANES))
+        for half, lane in enumerate(range(0, LANES, part)):
+            at = builder.add(k, number(lane))
+            w = widened(gathered(at), wide)
+            for row in all_rows:
+                x = neighbours(row.base, at, part)
+                if chosen is not None:
+                    x = builder.select(chosen(lane), x, ir.Constant(x.type, [0.0] * part))
+                x = widened(x, wide)
+                accumulate(row.dots[half], x, w, exact)
+                accumulate(row.squares[half], x, x, exact_square)
+
+    all_rows = [Row(base) for base in x_bases]
+    whole = builder.and_(count, number(-LANES))
+    with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
+        for row in all_rows:
+            ask_ahead(row.base, k)
+        if i_base is not None:
+            ask_ahead(i_base, k)
+        take(k)
+
+    with builder.if_else(builder.icmp_signed(">=", count, number(LANES))) as (many, few):
+        with many:
+            # The last group: those of its lanes whose terms were in a whole group already add 0.
+            last = builder.sub(count, number(LANES))
+            numbers = ir.VectorType(i32, part)
+            rest = builder.trunc(builder.sub(whole, last), i32)
+            first = builder.insert_element(ir.Constant(numbers, ir.Undefined), rest, ir.Constant(i32, 0))
+            first = builder.shuffle_vector(first, first, ir.Constant(numbers, [0] * part))
+
+            def is_new(lane: int) -> Any:
+                return builder.icmp_signed(">=", ir.Constant(numbers, list(range(lane, lane + part))), first)
+
+            take(last, is_new)
+        with few, cgutils.for_range_slice(builder, number(0), count, number(1), i64) as (k, _):
+            w = widened(weight_at(k), double)
+            for row in all_rows:
+                value = builder.load(step(row.base, k))
+                look(row.zero_rest, value)
+                x = widened(value, double)
+                accumulate(row.dot_rest, x, w, exact)
+                accumulate(row.square_rest, x, x, exact_square)
+
+    def tree(totals: Any) -> Any:
+        parts, width = [builder.load(total) for total in totals], part
+        lanes = parts[0] if len(parts) == 1 else builder.fadd(*parts)
+        while width > 1:
+            width //= 2
+            mask = ir.VectorType(i32, width)
+            low = ir.Constant(mask, [ir.Constant(i32, k) for k in range(width)])
+            high = ir.Constant(mask, [ir.Constant(i32, width + k) for k in range(width)])
+            lanes = builder.fadd(builder.shuffle_vector(lanes, lanes, low), builder.shuffle_vector(lanes, lanes, high))
+        return builder.extract_element(lanes, ir.Constant(i32, 0))
+
+    found = [total for row in all_rows for total in row.sums()]
+    return found[1] if slots is None else target.make_tuple(builder, signature.return_type, found)
+
+
+def _grow(indices: Any, start: int, stop: int) -> bool:
+    row = indices[start:stop]
+    return bool((row[:-1] < row[1:]).all())
+
+
+def _grow_code(numba: Any, indices: Any, start: Any, stop: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def grow(context: Any, indices: Any, start: Any, stop: Any) -> Any:
+        return types.boolean(indices, types.intp, types.intp), _grow_in_lanes
+
+    return lambda indices, start, stop: grow(indices, start, stop)  # noqa: PLW0108
+
+
+def _grow_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """LLVM code: eight neighbours at a time are compared with the eight one further on."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    i64, i32 = ir.IntType(64), ir.IntType(32)
+    indices, start, stop = args
+    base = builder.gep(target.make_array(signature.args[0])(target, builder, indices).data, [start], inbounds=True)
+    number = lambda n: ir.Constant(i64, n)  # noqa: E731
+    pairs = builder.sub(builder.sub(stop, start), number(1))
+    fall = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(1), 0))
+
+    def look(k: Any, kind: Any) -> Any:
+        """Whether one of these neighbours is not below the next."""
+        here, next_one = (
+            builder.load(builder.bitcast(builder.gep(base, [at], inbounds=True), kind.as_pointer()), align=4)
+            for at in (k, builder.add(k, number(1)))
+        )
+        falls = builder.icmp_unsigned(">=", here, next_one)
+        if kind == i32:
+            return falls
+        return builder.icmp_unsigned("!=", builder.bitcast(falls, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0))
+
+    def look_at_all(count: Any, lanes: int, kind: Any) -> None:
+        # Ends at the first that falls, not to save time on such rows: a loop with two ends is not unrolled, and so ends
+        # only once where the processor does not expect it.
+        with cgutils.for_range(builder, count, intp=i64) as loop:
+            falls = look(builder.mul(loop.index, number(lanes)), kind)
+            builder.store(falls, fall)
+            with builder.if_then(falls, likely=False):
+                loop.do_break()
+
+    with builder.if_else(builder.icmp_signed(">=", pairs, number(LANES))) as (many, few):
+        with many:
+            wide = ir.VectorType(i32, LANES)
+            look_at_all(builder.udiv(pairs, number(LANES)), LANES, wide)
+            # The last eight, of which some were looked at already: to look twice does no harm, and a loop over the rest
+            # would end each time where the processor does not expect it.
+            last = look(builder.sub(pairs, number(LANES)), wide)
+            builder.store(builder.or_(builder.load(fall), last), fall)
+        with few:
+            look_at_all(pairs, 1, i32)
+    return builder.not_(builder.load(fall))
+
+
+def _in_range(values: Any, start: int, stop: int, least: float, most: float) -> bool:
+    terms = values[start:stop]
+    return not bool(((terms != 0.0) & ((terms < least) | (terms > most))).any())
+
+
+def _in_range_code(numba: Any, values: Any, start: Any, stop: Any, least: Any, most: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def all_of(context: Any, values: Any, start: Any, stop: Any, least: Any, most: Any) -> Any:
+        number = types.float64
+        return types.boolean(values, types.intp, types.intp, number, number), _in_range_in_lanes
+
+    return lambda values, start, stop, least, most: all_of(values, start, stop, least, most)  # noqa: PLW0108
+
+
+def _in_range_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """LLVM code: eight values at a time; the last eight may look at some a second time."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    i64, b = ir.IntType(64), builder
+    array, start, stop, least, most = args
+    base = b.gep(target.make_array(signature.args[0])(target, b, array).data, [start], inbounds=True)
+    one = base.type.pointee
+    wide = ir.VectorType(one, LANES)
+    number = lambda n: ir.Constant(i64, n)  # noqa: E731
+    bounds = [value if value.type == one else b.fptrunc(value, one) for value in (least, most)]
+    count = b.sub(stop, start)
+    wrong_lanes = cgutils.alloca_once_value(b, ir.Constant(ir.VectorType(ir.IntType(1), LANES), [0] * LANES))
+    wrong = cgutils.alloca_once_value(b, ir.Constant(ir.IntType(1), 0))
+
+    def everywhere(value: Any) -> Any:
+        first = b.insert_element(ir.Constant(wide, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+        return b.shuffle_vector(first, first, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+    def look(k: Any, kind: Any, low: Any, high: Any, total: Any) -> None:
+        place = b.bitcast(b.gep(base, [k], inbounds=True), kind.as_pointer())
+        value = b.load(place, align=4 if isinstance(one, ir.FloatType) else 8)
+        zero = ir.Constant(kind, [0.0] * LANES if kind == wide else 0.0)
+        outside = b.or_(b.fcmp_ordered("<", value, low), b.fcmp_ordered(">", value, high))
+        outside = b.and_(outside, b.fcmp_unordered("!=", value, zero))
+        b.store(b.or_(b.load(total), outside), total)
+
+    lows, highs = (everywhere(value) for value in bounds)
+    with b.if_else(b.icmp_signed(">=", count, number(LANES))) as (many, few):
+        with many:
+            whole = b.and_(count, number(-LANES))
+            with cgutils.for_range_slice(b, number(0), whole, number(LANES), i64) as (k, _):
+                look(k, wide, lows, highs, wrong_lanes)
+            look(b.sub(count, number(LANES)), wide, lows, highs, wrong_lanes)
+        with few, cgutils.for_range_slice(b, number(0), count, number(1), i64) as (k, _):
+            look(k, one, bounds[0], bounds[1], wrong)
+    lanes = b.bitcast(b.load(wrong_lanes), ir.IntType(LANES))
+    some = b.icmp_unsigned("!=", lanes, ir.Constant(ir.IntType(LANES), 0))
+    return b.not_(b.or_(some, b.load(wrong)))
+
+
+def pack(value: Any) -> Any:
+    """Numbers, arrays and tuples of them as one block of 64-bit words, to be taken apart by `unpacked`. The caller
+    keeps the arrays alive. Without Numba the block is the value itself."""
+    if DISABLED:
+        return value
+    words: list[int] = []
+    _add_words(value, words)
+    return np.array(words, np.int64)
+
+
+def _add_words(value: Any, words: list[int]) -> None:
+    if isinstance(value, tuple):
+        for item in value:
+            _add_words(item, words)
+    elif isinstance(value, float):
+        words.append(_DOUBLE_AS_WORD(_PACK_DOUBLE(value))[0])
+    elif isinstance(value, int) or value.ndim == 0:
+        words.append(int(value))
+    else:
+        # A third of the time of `ctypes.data`, which makes an object for it.
+        words.append(value.__array_interface__["data"][0])
+        words.extend(value.shape)
+
+
+_PACK_DOUBLE, _DOUBLE_AS_WORD = struct.Struct("d").pack, struct.Struct("q").unpack
+
+
+def _unpacked(block: Any, like: Any) -> Any:
+    return block
+
+
+def _unpacked_code(numba: Any, block: Any, like: Any) -> Any:
+    from numba.core import types
+
+    @numba.extending.intrinsic
+    def unpack(context: Any, block: Any, like: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = target.make_array(signature.args[0])(target, builder, args[0]).data
+            words = (builder.load(builder.gep(data, [target.get_constant(types.intp, k)])) for k in range(10**6))
+            return _rebuilt(target, builder, signature.return_type, words)
+
+        return like.type(block, like), code
+
+    return lambda block, like: unpack(block, like)  # noqa: PLW0108
+
+
+def _rebuilt(target: Any, builder: Any, kind: Any, words: Any) -> Any:
+    """LLVM code for a value of this Numba type from the next words, the inverse of `_add_words`."""
+    from numba.core import cgutils, types
+    from numba.np.arrayobj import populate_array
+
+    if isinstance(kind, types.BaseTuple):
+        items = [_rebuilt(target, builder, item, words) for item in kind]
+        return target.make_tuple(builder, kind, items)
+    if isinstance(kind, types.Array):
+        array = target.make_array(kind)(target, builder)
+        data = builder.inttoptr(next(words), array.data.type)
+        shape = [next(words) for _ in range(kind.ndim)]
+        size = target.get_constant(types.intp, target.get_abi_sizeof(target.get_data_type(kind.dtype)))
+        strides = [size]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        whole = {"shape": cgutils.pack_array(builder, shape), "strides": cgutils.pack_array(builder, strides)}
+        populate_array(array, data=data, itemsize=size, meminfo=None, **whole)
+        return array._getvalue()
+    word = next(words)
+    return builder.bitcast(word, target.get_value_type(kind)) if isinstance(kind, types.Float) else word
+
+
+element = primitive(_element, _element_code)
+"""array[k], for a k that is known to be inside: no look at the sign of k, no check."""
+
+put = primitive(_put, _put_code)
+"""array[k] = value, likewise; the value is rounded to the array's type."""
+
+ask = primitive(_ask, _ask_code)
+"""Asks memory for what is in slot j, which may be any number: it comes sooner then when it is read."""
+
+dense_sums = primitive(_dense_sums, _dense_sums_code(1))
+"""(Σ x·w, Σ x²) of `count` neighbouring values from `start` on with the slots 1, 2, …; NaN for Σ x² where an x is 0."""
+
+dense_two = primitive(_dense_two, _dense_sums_code(2))
+"""The same of this row and of the next, which comes right after it: four sums."""
+
+sparse_sums = primitive(_sparse_sums, _sparse_sums_code)
+"""(Σ x·w, Σ x²) of `count` values from `start` on with the slots that their indices name; NaN as above."""
+
+grow = primitive(_grow, _grow_code)
+"""Whether the indices from start to stop grow, each above the one before it."""
+
+in_range = primitive(_in_range, _in_range_code)
+"""Whether all values from start to stop are from least to most, or 0. The bounds are rounded to the values' type."""
+
+unpacked = primitive(_unpacked, _unpacked_code)
+"""What was packed into a block; `like` is None, of the type (see `Like`) of the value that it was."""

@@ -1,0 +1,253 @@
+"""Sums of products with several columns of weights at once, each in the order of `_machine.py`.
+
+Weights of many classes stand feature by feature: the weight of slot j in column c is number j·width + c. Four to twenty
+columns are summed up in one go, so that a term's weights are read side by side, and for each column terms go to
+its eight lanes as they would go if it stood alone: the same bytes. Written twice, as in `_machine.py`: as Python, which
+says what it means, and as LLVM code.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from novikoff._compiled.lazy_numpy import np
+from novikoff._compiled.jit import machine_has, primitive
+from novikoff._compiled.simd.dot import LANES, in_lanes, prefetch
+
+BLOCK = 4
+"""Columns that a vector holds; the width of a table of weights is a multiple of this."""
+WIDE = ("avx512f", "avx512vl")  # with 32 registers of eight numbers each
+
+
+def _sparse_columns(blocks: int) -> Any:
+    def columns(values: Any, indices: Any, start: int, count: int, slots: Any, width: int, at: int, out: Any) -> None:
+        first = (indices[start : start + count].astype(np.int64) + 1) * width + at
+        _columns(blocks, values[start : start + count].astype(np.float64), first, slots, at, out)
+
+    return columns
+
+
+def _dense_columns(blocks: int) -> Any:
+    def columns(values: Any, start: int, count: int, slots: Any, width: int, at: int, out: Any) -> None:
+        first = np.arange(1, count + 1) * width + at
+        _columns(blocks, values[start : start + count].astype(np.float64), first, slots, at, out)
+
+    return columns
+
+
+def _columns(blocks: int, x: Any, first: Any, slots: Any, at: int, out: Any) -> None:
+    weights = slots[:, 0] if slots.ndim == 2 else slots
+    for column in range(BLOCK * blocks):
+        out[at + column] = in_lanes(x * weights[first + column].astype(np.float64))
+
+
+def _square(values: Any, start: int, count: int) -> float:
+    x = values[start : start + count].astype(np.float64)
+    return in_lanes(x * x) if x.all() else math.nan
+
+
+def _sparse_columns_code(blocks: int) -> Any:
+    def of(numba: Any, *_: Any) -> Any:
+        from numba.core import types
+
+        where = types.intp
+
+        @numba.extending.intrinsic
+        def sums(
+            context: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any, width: Any, at: Any, out: Any
+        ) -> Any:
+            def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+                kinds = signature.args
+                values, indices, slots, out = ((kinds[k], args[k]) for k in (0, 1, 4, 7))
+                sums = _Sums(target, builder, values, indices, slots, args[2], args[3])
+                sums.write(blocks, out, args[5], args[6])
+                return target.get_dummy_value()
+
+            return types.void(values, indices, where, where, slots, where, where, out), code
+
+        return lambda values, indices, start, count, slots, width, at, out: sums(  # noqa: PLW0108
+            values, indices, start, count, slots, width, at, out
+        )
+
+    return of
+
+
+def _dense_columns_code(blocks: int) -> Any:
+    def of(numba: Any, *_: Any) -> Any:
+        from numba.core import types
+
+        where = types.intp
+
+        @numba.extending.intrinsic
+        def sums(context: Any, values: Any, start: Any, count: Any, slots: Any, width: Any, at: Any, out: Any) -> Any:
+            def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+                kinds = signature.args
+                values, slots, out = ((kinds[k], args[k]) for k in (0, 3, 6))
+                sums = _Sums(target, builder, values, None, slots, args[1], args[2])
+                sums.write(blocks, out, args[4], args[5])
+                return target.get_dummy_value()
+
+            return types.void(values, where, where, slots, where, where, out), code
+
+        return lambda values, start, count, slots, width, at, out: sums(  # noqa: PLW0108
+            values, start, count, slots, width, at, out
+        )
+
+    return of
+
+
+class _Sums:
+    """LLVM code for out[at + q] = Σ xₖ·w[(jₖ + 1)·width + at + q], jₖ the index of term k, or k itself, and q from 0 to
+    4·blocks − 1. The lanes of all columns are kept in registers: with 32 long ones those of five blocks, otherwise
+    those of three, half of the lanes at a time."""
+
+    def __init__(self, target: Any, b: Any, values: Any, indices: Any, slots: Any, start: Any, count: Any) -> None:
+        from llvmlite import ir
+
+        self.ir, self.target, self.b, self.start, self.count = ir, target, b, start, count
+        self.i32, self.i64, self.double = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+        self.pairs = slots[0].ndim == 2
+        self.values = self.step(self.pointer(values), start)
+        self.indices = None if indices is None else self.step(self.pointer(indices), start)
+        self.weights = self.pointer(slots)
+        kinds = [self.values.type.pointee, self.weights.type.pointee]
+        self.flags = ("contract",) if all(isinstance(kind, ir.FloatType) for kind in kinds) else ()
+        if indices is not None:
+            # Whose weights are asked for ahead: those of the next row, as far as it may be as long as this one, or of
+            # this row where there are not so many terms any more.
+            length = b.extract_value(target.make_array(indices[0])(target, b, indices[1]).shape, 0)
+            after = b.add(start, count)
+            there = b.icmp_signed("<=", b.add(after, count), length)
+            self.later = self.step(self.pointer(indices), b.select(there, after, start))
+
+    def number(self, n: int) -> Any:
+        return self.ir.Constant(self.i64, n)
+
+    def pointer(self, array: Any) -> Any:
+        return self.target.make_array(array[0])(self.target, self.b, array[1]).data
+
+    def step(self, base: Any, k: Any) -> Any:
+        return self.b.gep(base, [k], inbounds=True)
+
+    def write(self, blocks: int, out: Any, width: Any, at: Any) -> None:
+        wide = machine_has(self.target, WIDE)
+        asks = self.b.icmp_signed("==", at, self.number(0)) if self.indices is not None else None
+        self.row = self.b.mul(width, self.number(1 + self.pairs))
+        for begin in range(0, blocks, blocks if wide else 3):
+            some = min(blocks - begin, blocks if wide else 3)
+            here = self.b.add(at, self.number(BLOCK * begin))
+            self.first = self.step(self.weights, self.b.add(self.row, self.b.mul(here, self.number(1 + self.pairs))))
+            vectors = [2 * BLOCK] * (some // 2) + [BLOCK] * (some % 2) if wide else [BLOCK] * some
+            at_once = LANES if wide or some == 1 else LANES // 2
+            self.some(vectors, at_once, None if begin else asks, self.step(self.pointer(out), here))
+
+    def some(self, vectors: list[int], at_once: int, asks: Any, out: Any) -> None:
+        """Some columns, in vectors of such lengths, so many lanes at once."""
+        from numba.core import cgutils
+
+        b, ir, number = self.b, self.ir, self.number
+
+        def fresh() -> Any:
+            kinds = (ir.VectorType(self.double, length) for length in vectors)
+            return [cgutils.alloca_once_value(b, ir.Constant(kind, [0.0] * kind.count)) for kind in kinds]
+
+        lanes, rest = [fresh() for _ in range(LANES)], fresh()
+        whole = b.and_(self.count, number(-LANES))
+        for low in range(0, LANES, at_once):
+            with cgutils.for_range_slice(b, number(0), whole, number(LANES), self.i64) as (k, _):
+                if asks is not None:
+                    with b.if_then(asks):
+                        for lane in range(low, low + at_once):
+                            self.ask(b.add(k, number(lane)))
+                for lane in range(low, low + at_once):
+                    here = b.add(k, number(lane))
+                    self.add(lanes[lane], b.load(self.step(self.values, here)), here)
+        with b.if_else(b.icmp_signed(">=", self.count, number(LANES))) as (many, few):
+            with many:
+                # The last group: those of its lanes whose terms were in a whole group already add 0.
+                k = b.sub(self.count, number(LANES))
+                new = b.sub(whole, k)
+                for lane in range(LANES):
+                    here = b.add(k, number(lane))
+                    counts = b.icmp_signed(">=", number(lane), new)
+                    x = b.load(self.step(self.values, here))
+                    self.add(lanes[lane], b.select(counts, x, ir.Constant(x.type, 0.0)), here)
+            with few, cgutils.for_range_slice(b, number(0), self.count, number(1), self.i64) as (k, _):
+                self.add(rest, b.load(self.step(self.values, k)), k)
+        for vector, total in enumerate(rest):
+            sums = [b.load(lane[vector]) for lane in lanes]
+            while len(sums) > 1:
+                middle = len(sums) // 2
+                sums = [b.fadd(low, high) for low, high in zip(sums[:middle], sums[middle:], strict=True)]
+            here = self.step(out, number(sum(vectors[:vector])))
+            b.store(b.fadd(sums[0], b.load(total)), b.bitcast(here, sums[0].type.as_pointer()), align=8)
+
+    def add(self, totals: Any, x: Any, k: Any) -> None:
+        """x times the weights of term k."""
+        b = self.b
+        j = k if self.indices is None else b.zext(b.load(self.step(self.indices, k)), self.i64)
+        place = self.step(self.first, b.mul(j, self.row))
+        for total in totals:
+            kind = total.type.pointee
+            product = b.fmul(self.everywhere(x, kind), self.neighbours(place, kind), flags=self.flags)
+            b.store(b.fadd(b.load(total), product, flags=self.flags), total)
+            place = self.step(place, self.number(kind.count * (1 + self.pairs)))
+
+    def neighbours(self, place: Any, kind: Any) -> Any:
+        """As many weights from that place on as the type has."""
+        stored = self.ir.VectorType(place.type.pointee, kind.count * (1 + self.pairs))
+        align = 4 if isinstance(stored.element, self.ir.FloatType) else 8
+        found = self.b.load(self.b.bitcast(place, stored.as_pointer()), align=align)
+        if self.pairs:
+            every_second = [2 * q for q in range(kind.count)]
+            order = self.ir.Constant(self.ir.VectorType(self.i32, kind.count), every_second)
+            found = self.b.shuffle_vector(found, found, order)
+        return found if found.type == kind else self.b.fpext(found, kind)
+
+    def everywhere(self, x: Any, kind: Any) -> Any:
+        ir, b = self.ir, self.b
+        x = x if x.type == self.double else b.fpext(x, self.double)
+        many = b.insert_element(ir.Constant(kind, ir.Undefined), x, ir.Constant(self.i32, 0))
+        return b.shuffle_vector(many, many, ir.Constant(ir.VectorType(self.i32, kind.count), [0] * kind.count))
+
+    def ask(self, k: Any) -> None:
+        """Asks memory for the weights of the term that is as far into the next row as term k is into this one, so that
+        they come while this row is summed up."""
+        b = self.b
+        j = b.zext(b.load(self.step(self.later, k)), self.i64)
+        first = b.gep(self.first, [b.mul(j, self.row)])  # of any term, also of one that is not there: maybe outside
+        end = b.gep(first, [b.sub(self.row, self.number(1))])
+        for line in (first, end):
+            prefetch(b, line, 2)
+
+
+def _square_code(numba: Any, *_: Any) -> Any:
+    from numba.core import types
+
+    from novikoff._compiled.simd.dot import _sums_in_lanes
+
+    @numba.extending.intrinsic
+    def square(context: Any, values: Any, start: Any, count: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            values, start, count = args
+            return _sums_in_lanes(target, builder, signature, (signature.args[0], values), None, start, count, None)
+
+        return types.float64(values, types.intp, types.intp), code
+
+    return lambda values, start, count: square(values, start, count)  # noqa: PLW0108
+
+
+sparse_columns, sparse_columns_2, sparse_columns_3, sparse_columns_5 = (
+    primitive(_sparse_columns(n), _sparse_columns_code(n)) for n in (1, 2, 3, 5)
+)
+"""out[at : at + n·BLOCK] = Σ x·w of these columns, n = 1, 2, 3 or 5, over `count` values from `start` on with the slots
+that their indices name."""
+
+dense_columns, dense_columns_2, dense_columns_3, dense_columns_5 = (
+    primitive(_dense_columns(n), _dense_columns_code(n)) for n in (1, 2, 3, 5)
+)
+"""The same for neighbouring values, whose weights are in the slots 1, 2, …"""
+
+square = primitive(_square, _square_code)
+"""Σ x² of `count` values from `start` on; NaN where an x is 0."""

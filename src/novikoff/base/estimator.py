@@ -1,0 +1,195 @@
+"""Settings, as scikit-learn wants them, without importing it: its own tools find what they look for."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+from novikoff.errors import InputError
+from novikoff.base.model_lock import ModelLock, sharing, wrap_methods
+
+REQUIRED = object()
+"""In place of a default."""
+
+
+class Estimator:
+    """Settings are the keyword arguments of __init__, kept under their names and checked when something is learned."""
+
+    __slots__ = ("__dict__", "__weakref__", "_model_lock")  # the lock is no attribute that scikit-learn finds
+
+    not_copied: ClassVar[tuple[str, ...]] = ()
+    """Attributes that copies and pickles leave out: fast paths, which are made again when they are needed."""
+    multi_class: ClassVar[bool] = False
+    """Whether it takes more than two classes, for scikit-learn."""
+
+    _model_lock: ModelLock
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:  # noqa: ARG004 - settings, which __init__ takes
+        model = super().__new__(cls)
+        model._model_lock = ModelLock()
+        return model
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        wrap_methods(cls)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: a snapshot without the lock, since another thread may learn while it is
+        written."""
+        return self._snapshot({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        memo[id(self)] = model = type(self).__new__(type(self))
+        model.__dict__.update(self._snapshot(memo))
+        return model
+
+    def __copy__(self) -> Self:
+        """Return a deep copy: two models with locks of their own must not share what is learned."""
+        return copy.deepcopy(self)
+
+    def _snapshot(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """Return a deep copy of all attributes but the fast paths, taken while no thread learns."""
+        with sharing(self):
+            kept = {name: value for name, value in self.__dict__.items() if name not in self.not_copied}
+            return copy.deepcopy(kept, memo)
+
+    def _close_fast_path(self, learns: bool) -> None:
+        """Make the fast paths for single examples refuse them: that for learning, and if `learns` all others."""
+
+    def _open_fast_path(self) -> None:
+        """Undo `_close_fast_path`."""
+
+    @classmethod
+    @functools.cache
+    def settings(cls) -> Mapping[str, Any]:
+        """Their names and defaults, REQUIRED for one that must be given. (`inspect` would say the same: to import it
+        takes longer than learning a small file.)"""
+        function: Any = cls.__init__
+        while hasattr(function, "__wrapped__"):  # by a decorator, which takes whatever comes
+            function = function.__wrapped__
+        code, by_place, by_name = function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        last = names[code.co_argcount - len(by_place) : code.co_argcount]
+        found = dict.fromkeys(names[1:], REQUIRED) | dict(zip(last, by_place, strict=True)) | by_name
+        return MappingProxyType(found)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in sorted(self.settings())}
+
+    def set_params(self, **params: Any) -> Self:
+        allowed = self.settings()
+        for name, value in params.items():
+            if name not in allowed:
+                raise InputError(
+                    f"Invalid parameter {name!r} for estimator {type(self).__name__}."
+                    f" Valid parameters are: {sorted(allowed)}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def plain_settings(self) -> dict[str, Any]:
+        """For a file: plain values, lists and dicts only."""
+        return {name: plain_setting(value) for name, value in self.get_params(deep=False).items()}
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> Any:
+        """The inverse of `plain_settings`."""
+        return cls(**settings)
+
+    def working_model(self) -> Any:
+        """Return the learner that does the work: this one, unless it is a facade such as Auto."""
+        return self
+
+    def promised(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any] | None:
+        """What is guaranteed on new data of the very hypothesis that predicts, after so many examples that came once;
+        None where no theorem speaks of that one."""
+        return None
+
+    def __repr__(self) -> str:
+        mine = self.get_params(deep=False).items()
+        changed = [f"{name}={value!r}" for name, value in mine if not same(value, self.settings()[name])]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True, single_output=True),
+            classifier_tags=ClassifierTags(multi_class=self.multi_class),
+            input_tags=InputTags(sparse=True),
+        )
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two settings are the same; those that can't be compared, such as arrays, are not."""
+    return a is b or (type(a) is type(b) and isinstance(a, bool | int | float | str) and a == b)
+
+
+def plain_setting(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def positive(**settings: float) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and 0.0 < value < float("inf")):
+            raise InputError(f"{name} must be a number above 0, but is {value!r}.")
+
+
+def not_negative(**settings: float) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and 0.0 <= value < float("inf")):
+            raise InputError(f"{name} must be a number of at least 0, but is {value!r}.")
+
+
+def finite(**settings: float) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and abs(value) < float("inf")):
+            raise InputError(f"{name} must be a finite number, but is {value!r}.")
+
+
+def above_one(**settings: float) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and 1.0 < value < float("inf")):
+            raise InputError(f"{name} must be a number above 1, but is {value!r}.")
+
+
+def within(least: float, most: float, **settings: float) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and least <= value <= most):
+            raise InputError(f"{name} must be a number from {least:g} to {most:g}, but is {value!r}.")
+
+
+def one_of(choices: tuple[str, ...], **settings: str) -> None:
+    for name, value in settings.items():
+        if value not in choices:
+            raise InputError(f"{name} must be one of {', '.join(choices)}, but is {value!r}.")
+
+
+def whole(**settings: int) -> None:
+    for name, value in settings.items():
+        if not (_is_number(value) and 1 <= value < 2**53 and value == int(value)):
+            raise InputError(f"{name} must be a whole number of at least 1, but is {value!r}.")
+
+
+def seeded(**settings: int) -> None:
+    for name, value in settings.items():
+        if not (hasattr(type(value), "__index__") and not isinstance(value, bool) and 0 <= value < 2**63):
+            raise InputError(f"{name} must be a whole number from 0 to 2^63 - 1, but is {value!r}.")
+
+
+def truth(**settings: bool) -> None:
+    for name, value in settings.items():
+        if value not in (True, False):
+            raise InputError(f"{name} must be True or False, but is {value!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return float(value) == float(value) and not isinstance(value, str)
+    except (TypeError, ValueError, OverflowError):
+        return False

@@ -1,0 +1,255 @@
+"""The lock that makes one model object safe to use from several threads.
+
+Each model has one lock: methods that learn hold it alone, methods that predict share it. The fast path for single
+examples takes no lock: it is one call of compiled code, during which the interpreter runs no other thread. While the
+lock is held, the argument blocks of that call are closed: it then refuses the example, and the method does its work
+under the lock instead.
+
+A process that is forked while another thread holds a lock gets a copy of the lock that no thread would ever release.
+Locks are therefore made again in the child. A model that another thread was learning at that moment may be half
+updated: in the child it raises ModelTorn, and the parent goes on.
+
+`Estimator.__init_subclass__` wraps the methods that are listed here, in every class that defines them.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Never, TypeVar
+from weakref import WeakSet
+
+from novikoff._compiled import jit
+from novikoff._compiled import library
+from novikoff._compiled.jit import DISABLED
+from novikoff.errors import ModelTorn
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LEARNING = (
+    "fit",
+    "fit_rows",
+    "fit_whole",
+    "partial_fit",
+    "learn_one",
+    "learn_rows",
+    "set_params",
+    "with_kernel",
+    "_learn_unusual",
+)
+"""Methods that change the model: they hold its lock alone."""
+PREDICTING = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "score",
+    "score_rows",
+    "bounds",
+    "classes_",
+    "coef_",
+    "intercept_",
+    "feature_std_",
+    "feature_importances_",
+    "feature_names_in_",
+)
+"""Methods and properties that read the model: several threads may do so at once, while none learns."""
+PREDICTING_ONE = ("predict_one", "score_one", "_score_around", "_make_lane_for_scores")
+"""Methods that read the model and change what is cached for the next example: one thread at a time."""
+
+
+class ModelLock:
+    """A lock that one thread holds alone, or several share. Reentrant."""
+
+    __slots__ = ("__weakref__", "alone", "changed", "learning", "readers", "waiting")
+
+    def __init__(self) -> None:
+        self.alone: Any = threading.RLock()
+        self.learning = False
+        """Whether the thread that holds `alone`, if any, changes the model."""
+        self.readers: dict[int, int] = {}
+        """The threads that share the lock."""
+        self.changed = threading.Condition(self.alone)
+        self.waiting = 0
+        """How many threads that are to learn wait for the readers: no other reader may enter."""
+        LOCKS.add(self)
+
+    def wait_for_readers(self) -> None:
+        """Return when no thread shares the lock; the caller holds `alone`."""
+        self.learning = False
+        self.waiting += 1
+        try:
+            while self.readers:
+                self.changed.wait()
+        finally:
+            self.waiting -= 1
+            self.changed.notify_all()
+
+    def enter(self, model: Any) -> None:
+        """Begin to share the lock of this model."""
+        with self.alone:
+            self.learning = False
+            while self.waiting:
+                self.changed.wait()
+            if not self.readers:
+                model._close_fast_path(False)
+            self.readers[threading.get_ident()] = 1
+
+    def leave(self, model: Any) -> None:
+        """Undo `enter`."""
+        with self.alone:
+            self.learning = False
+            self.readers.pop(threading.get_ident(), None)
+            if not self.readers:
+                model._open_fast_path()
+                if self.waiting:
+                    self.changed.notify_all()
+
+    def is_held(self) -> bool:
+        """Whether the current thread holds the lock, alone or shared."""
+        owned: bool = self.alone._is_owned()
+        return owned or threading.get_ident() in self.readers
+
+    def renew(self) -> None:
+        """Make the lock again in the child of a fork, in which only the current thread is left."""
+        if self.alone.acquire(blocking=False):
+            self.alone.release()
+        else:  # another thread held it
+            self.alone = TornLock() if self.learning else threading.RLock()
+        me = threading.get_ident()
+        self.readers = {me: 1} if me in self.readers else {}
+        self.changed = threading.Condition(self.alone)
+        self.waiting = 0
+
+
+class TornLock:
+    """In place of the lock of a model that another thread was learning when the process was forked."""
+
+    def refuse(self, *_: Any, **__: Any) -> Never:
+        raise ModelTorn(
+            "This model was being learned by another thread when the process was forked: this process has half of a"
+            " step. Fork while no thread learns, or load the model from a file."
+        )
+
+    acquire = release = __enter__ = _is_owned = refuse
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+LOCKS: WeakSet[ModelLock] = WeakSet()
+"""The locks of all models."""
+
+
+def _renew_locks() -> None:
+    for loading in (jit._lock, library._lock):  # another thread may have been loading its first compiled function
+        loading._at_fork_reinit()  # type: ignore[union-attr]
+    for lock in list(LOCKS):
+        lock.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
+def lock_free(method: F) -> F:
+    """Mark a method with a fast path, which must not be wrapped: it calls others that take the lock where it must.
+    Without compiled code nothing is one call, and the method is wrapped as others are."""
+    if not DISABLED:
+        method.lock_free = True  # type: ignore[attr-defined]
+    return method
+
+
+def hold_alone(method: F, *, learns: bool) -> F:
+    """Wrap a method so that it holds its model's lock alone; `learns` also closes the fast path for predictions."""
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        lock = self._model_lock
+        alone = lock.alone
+        if alone._is_owned() or (lock.readers and threading.get_ident() in lock.readers):
+            return method(self, *args, **kwargs)
+        with alone:  # as `holding`, without the cost of a context manager
+            if lock.readers:
+                lock.wait_for_readers()
+            lock.learning = learns
+            self._close_fast_path(learns)
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                self._open_fast_path()
+
+    return run  # type: ignore[return-value]
+
+
+@contextmanager
+def holding(model: Any) -> Iterator[None]:
+    """Hold the lock of a model alone: while this lasts, no other thread learns or predicts."""
+    lock: ModelLock = model._model_lock
+    if lock.is_held():
+        yield
+        return
+    with lock.alone:
+        if lock.readers:
+            lock.wait_for_readers()
+        lock.learning = True
+        model._close_fast_path(True)
+        try:
+            yield
+        finally:
+            model._open_fast_path()
+
+
+def hold_shared(method: F) -> F:
+    """Wrap a method so that it shares its model's lock; not where raw rows may have to be encoded, for which there is
+    one parser in each model."""
+    alone = hold_alone(method, learns=False)
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(getattr(self, "_state", None), "reading", None) is not None:
+            return alone(self, *args, **kwargs)
+        lock = self._model_lock
+        if lock.is_held():
+            return method(self, *args, **kwargs)
+        try:
+            lock.enter(self)
+            return method(self, *args, **kwargs)
+        finally:
+            lock.leave(self)
+
+    return run  # type: ignore[return-value]
+
+
+@contextmanager
+def sharing(model: Any) -> Iterator[None]:
+    """Share the lock of a model: while this lasts, no thread learns."""
+    lock: ModelLock = model._model_lock
+    if lock.is_held():
+        yield
+        return
+    try:
+        lock.enter(model)
+        yield
+    finally:
+        lock.leave(model)
+
+
+def wrap_methods(cls: type) -> None:
+    """Wrap the methods and properties of a class that take the lock."""
+    for name in LEARNING:
+        _wrap(cls, name, functools.partial(hold_alone, learns=True))
+    for name in PREDICTING:
+        _wrap(cls, name, hold_shared)
+    for name in PREDICTING_ONE:
+        _wrap(cls, name, functools.partial(hold_alone, learns=False))
+
+
+def _wrap(cls: type, name: str, wrap: Callable[[Any], Any]) -> None:
+    found = cls.__dict__.get(name)
+    if isinstance(found, property):
+        setattr(cls, name, property(wrap(found.fget), found.fset, found.fdel, found.__doc__))
+    elif callable(found) and not getattr(found, "lock_free", False):
+        setattr(cls, name, wrap(found))

@@ -1,0 +1,116 @@
+"""All that a model knows; settings apart, this is what the model file holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from novikoff._compiled.lazy_numpy import NDArray
+from novikoff.errors import InputError
+from novikoff.ledger import Ledger
+from novikoff.memory_limit import LABEL_BYTES, Growth, count_bytes, size_with_spare
+from novikoff.core.feature_sample import FeatureSample
+from novikoff.core.updaters.base import APPENDED, arrays, resized
+from novikoff.core.memory_sizes import bytes_per_slot, other_bytes
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.data.labels.binary_labels import Labels
+from novikoff.data.names.feature_names import Names
+
+ADVICE = "Hash or renumber the features"
+NO_GROWTH = Growth()
+
+
+@dataclass
+class State:
+    geometry: Any
+    ledger: Ledger
+    labels: Labels
+    features: int
+    names: Names | None
+    kind: Any
+    """The precision of values and weights: that of the first batch."""
+    settings: dict[str, Any]
+    """The learner's settings when the run began: a run goes on as it began."""
+    reading: dict[str, Any] | None = None
+    """How its data was read, where that was from files: later files are read in the same way."""
+    slot_names: dict[int, str] | None = None
+    """Names of hashed features, as far as they were kept."""
+    shuffle: dict[str, Any] | None = None
+    """The permutation of the rows that the run began with (stream/permutation.py); None: they kept their order."""
+    fit_row_count: int = 0
+    """The rows of fit's X, where the run began with fit; not saved."""
+    label_order: LabelOrder | None = None
+    """How often the label has changed in this run, since it was begun or loaded; not saved."""
+    encoding: Any = None
+    """Encodes raw rows as the reader would (stream/encoding.py), once it is asked for; not saved."""
+    more: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """What some learners count beside the ledger."""
+    feature_sample: FeatureSample = field(default_factory=FeatureSample.never)
+    """The spread of the features, where the learner has `coef_`. Copies of the state share it: examples are recorded
+    after their batch was learned, so that a refused batch leaves nothing to undo."""
+
+    @property
+    def room(self) -> int:
+        """For how many features there are slots."""
+        return len(self.geometry.slots) - 1
+
+    def make_room(self, features: int) -> None:
+        if features > self.room:
+            what = f"{features:,} features"
+            room = size_with_spare(features, self._larger_room(features), self._bytes_with_room, what, ADVICE)
+            try:
+                self.geometry = resized(self.geometry, room + 1)
+            except MemoryError:
+                raise InputError(f"There is no memory for {features:,} features: hash or renumber them.") from None
+        self.features = max(self.features, features)
+
+    def _larger_room(self, features: int) -> int:
+        """By half as much again at least, so that a stream of new features costs little. Where new weights are 0, which
+        costs nothing before they are used, for some more than are needed now: the largest of many numbers is seldom
+        among the first."""
+        spare = features // 8 if getattr(self.geometry, "fresh", 0.0) == 0.0 else 0
+        return max(features + spare, self.room + self.room // 2, 15)
+
+    # --- Memory ---
+
+    def bytes_used(self) -> int:
+        """Return the memory of this state: of all arrays with their spare room, and of the dictionaries."""
+        parts = (self.geometry, tuple(self.more.values()), self.feature_sample.moments)
+        return count_bytes(parts) + self._dictionary_bytes()
+
+    def bytes_needed(self, growth: Growth = NO_GROWTH) -> int:
+        """Return the memory that this state needs after such growth, without spare room."""
+        features = max(self.features, growth.features)
+        return self._bytes_at(features, growth)
+
+    def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
+        weights = bytes_per_slot(self.geometry) * (features + 1)
+        return weights + other_bytes(self.geometry, growth.examples, growth.terms) + self._dictionary_bytes(growth)
+
+    def _bytes_with_room(self, room: int) -> int:
+        """Return the memory with room for so many features, once all of them have names such as those so far."""
+        names = 0 if self.names is None else len(self.names)
+        later = self.names.bytes_used() * max(0, room - names) // names if self.names is not None and names else 0
+        return self._bytes_at(room) + later
+
+    def _dictionary_bytes(self, growth: Growth = NO_GROWTH) -> int:
+        """Return the memory of the names of features and of the labels."""
+        names = 0 if self.names is None else self.names.bytes_used()
+        return names + growth.name_bytes + (len(self.labels) + len(growth.labels)) * LABEL_BYTES
+
+    def forget(self, features: int, labels: int, named: bool) -> None:
+        """Back to so many features and labels, after an example that brought new ones was refused."""
+        self.features = features
+        self.labels.forget(labels)
+        if not named:
+            self.names = None
+        elif self.names is not None:
+            self.names.forget(features)
+
+    def copy(self) -> State:
+        """What a refused batch is undone with; labels and names are not touched before a batch has been taken. Arrays
+        to which entries are only added are not copied: their old number of entries is enough."""
+        copies = {name: a.copy() for name, a in arrays(self.geometry).items() if name not in APPENDED}
+        geometry = self.geometry._replace(**copies)
+        more = {name: array.copy() for name, array in self.more.items()}
+        return replace(self, geometry=geometry, ledger=self.ledger.copy(), more=more)

@@ -1,0 +1,116 @@
+"""Raw rows (dicts, texts, data frames) for models that were trained from files: see `stream/encoding.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.errors import InputError
+from novikoff.data import validation
+from novikoff.data.names.feature_names import Names
+from novikoff.data.rows import (Dense, Rows, Sparse, how_many)
+
+
+def encode_one(state: Any, x: Any) -> Any:
+    """Return one raw row as an array or as a dict of column or name → value; anything else as it is."""
+    encoding = None if state is None else _encoding(state)
+    return x if encoding is None else encoding.example(x)
+
+
+def has_raw_dicts(state: Any) -> bool:
+    """Whether a dict with names as keys is a raw row, which must be encoded, and not one of features by name."""
+    if state.reading is None or state.names is None:
+        return False
+    encoding = _encoding(state)
+    return encoding is not None and encoding.takes_dicts
+
+
+def score_raw(model: Any, X: Any) -> NDArray[Any] | None:
+    """Return the scores of many raw rows, as `novikoff predict` makes them; None where X is not raw rows."""
+    state = model._fitted()
+    encoding = _encoding(state)
+    if encoding is None or not encoding.takes(bare_rows(X)):
+        return None
+    score = model.scorer(known=True)
+    parts = [score(batch.rows) for batch in encoding.batches(bare_rows(X), state.names)]
+    if not parts:
+        raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def raw_batch(state: Any, X: Any) -> validation.Batch | None:
+    """Return many raw rows to be learned, None where X is not raw rows; new names are added to those of the model."""
+    encoding = _encoding(state)
+    if encoding is None or not encoding.takes(bare_rows(X)):
+        return None
+    return _encoded(encoding, bare_rows(X), state.names, state.kind)
+
+
+def _encoded(encoding: Any, X: Any, names: Names | None, kind: Any) -> validation.Batch:
+    """Encode rows to be learned; new names are added."""
+    from novikoff.data.raw.encoding import joined
+
+    parts, features = list[Rows](), 0
+    for batch in encoding.batches(X, names, learns=True):
+        values, features = batch.rows.values.astype(kind), max(features, batch.features)
+        if isinstance(batch.rows, Dense):
+            parts.append(Dense(values, batch.rows.width))
+        else:
+            starts, indices = batch.rows.starts.copy(), batch.rows.indices.copy()
+            parts.append(Sparse(starts, indices, values))
+    rows = joined(parts)
+    if how_many(rows) == 0:
+        raise InputError("There are no rows to learn from.")
+    return validation.Batch(rows, how_many(rows), features, None)
+
+
+def bare_rows(X: Any) -> Any:
+    """Return rows without what was said of their columns, which a model knows that was fitted before."""
+    from novikoff.data.raw.table import RawRows
+
+    return X.X if isinstance(X, RawRows) else X
+
+
+def first_batch(X: Any, *, warns: bool = False) -> validation.Batch:
+    """Return the rows that a model is fitted to. Raw ones (texts, dicts, frames with texts) are encoded, and bring the
+    settings of their encoding."""
+    from novikoff.data.raw.table import is_raw, settle
+
+    if not is_raw(X):
+        return validation.batch(X)
+    from novikoff.data.raw.encoding import Encoding
+
+    rows, settings = settle(X, warns=warns)
+    encoding = Encoding(settings)
+    grows, columns = encoding.grows, encoding.writer.format.columns
+    names = Names() if grows else None
+    batch = _encoded(encoding, rows, names, np.dtype("float32"))
+    known = list(names.columns) if names is not None else columns
+    return batch._replace(names=known, features=len(known) if grows and known else batch.features, reading=settings)
+
+
+@contextmanager
+def undo_new_features(state: Any) -> Iterator[None]:
+    """Forget names and features that raw rows have brought if they are refused."""
+    if getattr(state, "reading", None) is None:
+        yield
+        return
+    features, examples, names = state.features, state.ledger.examples, 0 if state.names is None else len(state.names)
+    try:
+        yield
+    except BaseException:
+        if state.ledger.examples == examples:  # not where a part of the batch was taken
+            state.features = features
+            if state.names is not None:
+                state.names.forget(names)
+        raise
+
+
+def _encoding(state: Any) -> Any:
+    if getattr(state, "reading", None) is None:
+        return None
+    from novikoff.data.raw.encoding import encoding_of
+
+    return encoding_of(state)

@@ -1,0 +1,1 @@
+"""Learners of Boolean concepts, one algorithm per file."""

@@ -1,0 +1,148 @@
+"""Elimination, for conjunctions and k-CNF (Valiant 1984).
+
+Predict   + where x satisfies every literal (clause) that is left
+Update    start with all 2n literals (all clauses of up to k literals); on a positive example that was predicted
+          negative, drop those that are false on it
+Bound     M ≤ n + 1                    the target is a conjunction
+          M ≤ N − Σ C(n, i) + 1        the target is a k-CNF; N clauses of i = 1 … k literals
+Source    Valiant, A theory of the learnable, 1984
+
+It errs on positive examples only while a conjunction explains the labels. A false positive has nothing to teach it: it
+shows that none does, or that a label is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.boolean.consistent_base import Consistent, taken_wrongly
+from novikoff.base.estimator import whole
+from novikoff.base.online import OneByOne
+from novikoff.base.model_state import State
+from novikoff.core.updaters import clauses as k_cnf
+from novikoff.core.updaters import literals as conjunction
+from novikoff.core.losses import MISSED, Loss
+from novikoff.schema import Schema
+from novikoff.theory import hypothesis_classes, boolean_bounds
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["Elimination"]
+
+
+@final
+class Elimination(Consistent):
+    """Elimination: the longest conjunction that no positive example has contradicted.
+
+    Features are 0 or 1. With k = 1 the target is a conjunction of features and negated features: at most n + 1
+    mistakes, and an example costs as much as it has features that are there. With k > 1 it is a conjunction of clauses
+    of up to k literals each (k-CNF, which contains k-term DNF), and an example costs as much as there are clauses left.
+
+    Parameters
+    ----------
+    k : int
+        The longest clause.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import Elimination
+    >>> model = Elimination().fit([[1, 0, 1], [0, 0, 1], [1, 0, 0], [1, 1, 0]], ["yes", "no", "yes", "no"])
+    >>> model.formula_, model.ledger_.mistakes
+    ('x0 ∧ ¬x1', 2)
+    """
+
+    bias = False
+    shows_weights = True
+
+    def __init__(self, *, k: int = 1, passes: int = 1, shuffle: bool = True, random_state: int = 0) -> None:
+        self.k = k
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        whole(k=self.k)
+
+    def _range(self) -> tuple[float, float]:
+        return 1.0, 1.0
+
+    def _rule(self) -> Loss:
+        return Loss(MISSED)
+
+    def _needs_all_features(self) -> str | None:
+        return f"its clauses of up to {self.k} literals are made of them" if self.k > 1 else None
+
+    def _schema(self, features: int) -> Schema:
+        return conjunction.SCHEMA if self.k == 1 else k_cnf.clauses_schema(features, k=int(self.k))
+
+    def _geometry(self, slots: int, kind: Any) -> conjunction.Literals | k_cnf.Clauses:
+        if self.k == 1:
+            return conjunction.literals(slots, kind)
+        if slots < 2:
+            raise InputError(f"Elimination must know the features beforehand ({self._needs_all_features()}).")
+        return k_cnf.clauses(slots, kind, k=int(self.k))
+
+    def _unseen_weight(self, state: State) -> float:
+        return -1.0 if self.k == 1 and state.geometry.scalars[conjunction.BEGUN] else 0.0
+
+    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+        return OneByOne._hypothesis(self, state) if self.k == 1 else super()._hypothesis(state)
+
+    @property
+    def formula_(self) -> str:
+        """What is left, as a formula; ⊥, which nothing satisfies, before the first positive example."""
+        state = self._learned("formula_")
+        names = [f"x{j}" for j in range(state.features)] if state.names is None else list(state.names.columns)
+        geometry = state.geometry
+        if isinstance(geometry, k_cnf.Clauses):
+            left = geometry.clauses[: geometry.scalars[k_cnf.LEFT]].tolist()
+            parts = [f"({' ∨ '.join(_literal(names, n) for n in sorted(set(c)))})" for c in left]
+            return " ∧ ".join(parts) or "⊤"
+        if not geometry.scalars[conjunction.BEGUN]:
+            return "⊥"
+        weights = geometry.slots[1 : state.features + 1] - 1.0
+        return " ∧ ".join(_literal(names, 2 * j + (weights[j] < 0)) for j in np.flatnonzero(weights).tolist()) or "⊤"
+
+    def describe(self) -> str:
+        return self.formula_
+
+    def _class(self) -> tuple[str, dict[str, Any], str]:
+        n, k = self._fitted().features, int(self.k)
+        size = hypothesis_classes.conjunctions_or_never(variables=max(1, n)) if k == 1 else hypothesis_classes.k_cnf(variables=n, k=k)
+        return "consistent", {"hypotheses": size}, f"{'conjunctions' if k == 1 else f'{k}-CNF'} of {n:,} features"
+
+    def _contradicted(self) -> str | None:
+        return taken_wrongly(self._fitted().ledger)
+
+    def bounds(self) -> Sequence[Bound]:
+        features = self._run_so_far().features
+
+        def bound(e: Evidence) -> float | None:
+            clause = e.target.get("clause")
+            return (
+                None if clause is None or clause > self.k else boolean_bounds.elimination(features=features, literals=self.k)
+            )
+
+        return (
+            Bound(
+                "elimination",
+                "mistakes",
+                "M ≤ N − Σ C(n, i) + 1, a conjunction of clauses; n + 1 for k = 1",
+                bound,
+                by_target=True,
+            ),
+        )
+
+
+def _literal(names: list[str], number: int) -> str:
+    return f"{'¬' if number % 2 else ''}{names[number // 2]}"

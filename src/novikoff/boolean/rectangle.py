@@ -1,0 +1,160 @@
+"""Axis-parallel rectangles, learned as the tightest fit.
+
+Predict   + where x lies in the smallest box that holds the positive examples on which it erred
+Update    on a positive example outside: stretch the box to hold it
+Bound     M ≤ 1 + Σ_j (d_j − 1)        d_j: the different values of feature j among the positive examples
+Source    Blumer, Ehrenfeucht, Haussler, Warmuth, Learnability and the Vapnik–Chervonenkis dimension, 1989
+
+Positive examples inside change nothing, so it is the tightest box around all of them. While a rectangle explains the
+labels it errs on positive examples only. Features of which nothing was seen are 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import compiled
+from novikoff.boolean.consistent_base import Consistent, taken_wrongly
+from novikoff.base.model_state import State
+from novikoff.core.updaters.base import limit, score, update
+from novikoff.core.losses import MISSED, Loss
+from novikoff.schema import REAL, SLOTS, Array, Between, NotNaN, Schema
+from novikoff.data.rows import (Rows, measure, wipe, write_out)
+from novikoff.theory import boolean_bounds
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["Rectangle"]
+
+BEGUN = 0
+EDGE = 1e-300  # how far inside an example on the edge is: it is inside, and the score of that is above 0
+
+
+class Box(NamedTuple):
+    slots: NDArray[np.floating]
+    """(lowest, highest) of each feature."""
+    scalars: NDArray[np.int64]
+    example: NDArray[np.float64]
+    """Scratch: the values of one example, zeros in between."""
+    bias: float
+
+
+SCHEMA = Schema(
+    {
+        "slots": Array(REAL, SLOTS, 2, checks=[NotNaN()]),
+        "scalars": Array("int64", 1, checks=[Between(0, 1)]),
+    }
+)
+"""What a model file may hold of this state."""
+
+
+@compiled
+def depth(geometry: Box, rows: Rows, i: int) -> float:
+    """How far row i is inside the box, along the feature where it is least so; below 0 outside. Features that are 0
+    throughout don't count: nobody knows how many of them there are."""
+    if geometry.scalars[BEGUN] == 0:
+        return -1.0
+    write_out(rows, i, geometry.example)
+    least = np.inf
+    for j in range(1, len(geometry.slots)):
+        x, low, high = geometry.example[j], np.float64(geometry.slots[j, 0]), np.float64(geometry.slots[j, 1])
+        if x != 0.0 or low != 0.0 or high != 0.0:
+            least = min(least, x - low, high - x)
+    wipe(rows, i, geometry.example)
+    return max(least, EDGE) if 0.0 <= least < np.inf else min(least, EDGE)
+
+
+@score.of(Box)
+def _(geometry: Box, rows: Rows, i: int) -> tuple[float, float]:
+    _, square = measure(rows, i, geometry.slots)
+    if not square < limit(geometry.slots):
+        return 0.0, square
+    return depth(geometry, rows, i), square
+
+
+@update.of(Box)
+def _(geometry: Box, rows: Rows, i: int, signal: float, t: int) -> None:
+    write_out(rows, i, geometry.example)
+    begun = geometry.scalars[BEGUN] != 0
+    for j in range(1, len(geometry.slots)):
+        x = geometry.example[j]
+        geometry.slots[j, 0] = min(np.float64(geometry.slots[j, 0]), x) if begun else x
+        geometry.slots[j, 1] = max(np.float64(geometry.slots[j, 1]), x) if begun else x
+    geometry.scalars[BEGUN] = 1
+    wipe(rows, i, geometry.example)
+
+
+@final
+class Rectangle(Consistent):
+    """The tightest axis-parallel box around the positive examples.
+
+    `decision_function` says how far an example is inside, along the feature where it is least so.
+
+    Parameters
+    ----------
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import Rectangle
+    >>> model = Rectangle().fit([[1, 1], [5, 5], [3, 2], [0, 2]], ["yes", "no", "yes", "no"])
+    >>> model.box_.tolist(), model.predict([[2, 1.5], [4, 1]]).tolist()
+    ([[1.0, 3.0], [1.0, 2.0]], ['yes', 'no'])
+    """
+
+    bias = False
+
+    def __init__(self, *, passes: int = 1, shuffle: bool = True, random_state: int = 0) -> None:
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _rule(self) -> Loss:
+        return Loss(MISSED)
+
+    def _schema(self, features: int) -> Schema:
+        return SCHEMA
+
+    def _geometry(self, slots: int, kind: Any) -> Box:
+        return Box(np.zeros((slots, 2), kind), np.zeros(1, np.int64), np.zeros(slots), 1.0)
+
+    def _unseen_weight(self, state: State) -> float:
+        return -1.0 if state.geometry.scalars[BEGUN] else 0.0  # what was 0 in every positive example must be 0
+
+    @property
+    def box_(self) -> NDArray[np.float64]:
+        """(lowest, highest) of each feature; NaN before the first positive example."""
+        state = self._learned("box_")
+        box = state.geometry.slots[1 : state.features + 1].astype(np.float64)
+        return box if state.geometry.scalars[BEGUN] else np.full_like(box, np.nan)
+
+    def describe(self) -> str:
+        state = self._fitted()
+        names = [str(j) for j in range(state.features)] if state.names is None else list(state.names.columns)
+        return "\n".join(f"{low:g} ≤ {name} ≤ {high:g}" for name, (low, high) in zip(names, self.box_, strict=True))
+
+    def _class(self) -> tuple[str, dict[str, Any], str]:
+        n = self._fitted().features
+        return "vc", {"dimension": 2 * n}, f"boxes of {n:,} features, of VC dimension {2 * n:,}"
+
+    def _contradicted(self) -> str | None:
+        return taken_wrongly(self._fitted().ledger)
+
+    def bounds(self) -> Sequence[Bound]:
+        self._run_so_far()
+
+        def bound(e: Evidence) -> float | None:
+            steps = e.target.get("steps")
+            return None if steps is None else boolean_bounds.rectangle(steps=int(steps))
+
+        return (
+            Bound("tightest fit", "mistakes", "M ≤ 1 + Σ (d_j − 1), a rectangle of d_j values", bound, by_target=True),
+        )

@@ -1,0 +1,1 @@
+"""Decide whether a hyperplane separates the classes, with a proof in both cases."""

@@ -1,0 +1,73 @@
+"""`separable`: yes, here is the separator; no, here is the proof. `search.py` finds it, `proofs.py` is what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from novikoff.certificates.separability.signed_rows import Examples, signs_of
+from novikoff.certificates.separability.proofs import (About, NotSeparable, Proof, Separable, Undecided)
+from novikoff.certificates.separability.search import Search, Tell
+from novikoff.certificates.separability.proof_text import proof_from
+from novikoff.base.estimator import positive, truth, whole
+from novikoff.data.labels.binary_labels import Labels
+
+__all__ = ["NotSeparable", "Proof", "Separable", "Undecided", "decide", "proof_from", "separable"]
+
+PASSES = 1000
+SECONDS = 60.0
+
+
+def separable(
+    X: Any,
+    y: Any,
+    *,
+    bias: bool = True,
+    passes: int = PASSES,
+    seconds: float = SECONDS,
+    tell: Tell | None = None,
+) -> Separable | NotSeparable | Undecided:
+    """Is there u with y·u·x > 0 for all examples? With a proof that anyone can check.
+
+    Parameters
+    ----------
+    X, y : examples and labels, as for fit
+        The larger of the two labels is +1, the other −1.
+    bias : bool
+        Add a feature that is always 1, whose weight comes first in the witness.
+    passes : int
+        How often the Perceptron, which is tried first, goes over all the data at most.
+    seconds : float
+        After about how long to give up. What has begun is ended first.
+    tell : function
+        Is told in a line what is being tried.
+
+    Returns
+    -------
+    Separable, NotSeparable or Undecided
+        `separable` is True, False or None; `check(X, y)` says whether the proof holds; `as_dict()` is for JSON.
+
+    Examples
+    --------
+    >>> from novikoff import separable
+    >>> corners = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> either = separable(corners, [0, 1, 1, 1])
+    >>> either.separable, either.witness.tolist(), either.check(corners, [0, 1, 1, 1])
+    (True, [-1.0, 2.0, 2.0], True)
+    >>> one = separable(corners, [0, 1, 1, 0])
+    >>> one.separable, one.rows, [str(weight) for weight in one.weights]
+    (False, (0, 1, 2, 3), ['1/4', '1/4', '1/4', '1/4'])
+    """
+    return decide(X, y, None, bias=bias, passes=passes, seconds=seconds, tell=tell)
+
+
+def decide(
+    X: Any, y: Any, labels: Labels | None, *, bias: bool, passes: int, seconds: float, tell: Tell | None
+) -> Separable | NotSeparable | Undecided:
+    """The same where it may be known which label is which."""
+    whole(passes=passes)
+    positive(seconds=seconds)
+    truth(bias=bias)
+    signs, labels = signs_of(y, labels)
+    examples = Examples(X, signs, bias=bool(bias))
+    about = About(examples.count, examples.features, bool(bias), labels.negative, labels.positive)
+    return Search(examples, about, int(passes), float(seconds), tell or (lambda _: None)).run()

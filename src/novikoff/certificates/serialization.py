@@ -1,0 +1,161 @@
+"""The document of a run: plain values that say what was run, what happened, and with which witnesses; as it is written
+to a file and read again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff import __version__
+from novikoff.certificates.witness_selection import Found
+from novikoff.certificates.bound_evaluation import facts_of, verdict
+from novikoff.certificates.measure import Batches, Measured
+from novikoff.certificates.data_source import Source
+from novikoff.errors import InputError
+from novikoff.learner_registry import name_of
+from novikoff.base.online_classifier import Learner
+from novikoff.theory import online_to_batch
+from novikoff.theory.samples.guarantee import IID, nothing
+
+FORMAT = 2
+MEAN_OF_HYPOTHESES = "mean of the hypotheses used while learning, in the first pass; not the saved model"
+"""Which model `new_data` speaks of where examples were learned one by one."""
+
+
+def described(
+    model: Learner,
+    source: Source,
+    stream: Batches,
+    found: list[Found],
+    target: Mapping[str, float],
+    first: int,
+    passes: int,
+    confidence: float,
+) -> dict[str, Any]:
+    from novikoff.model_file import to_bytes
+
+    state = model._fitted()
+    ledger = state.ledger
+    measured, facts = facts_of(model, found, target, stream, passes)
+    document = {
+        "certificate": FORMAT,
+        "novikoff": __version__,
+        "data": source.about(),
+        "learner": name_of(type(model)),
+        "settings": model.plain_settings(),
+        "passes": passes,
+        **({} if state.shuffle is None else {"shuffle": state.shuffle}),
+        "labels": state.labels.listed(),
+        "precision": state.kind.name,
+        "model": hashlib.sha256(to_bytes(model)).hexdigest(),
+        "observed": {**ledger.as_dict(), **model.observed(), "mistakes_of_first_pass": first},
+        "bounds": [verdict(bound, facts, ledger) for bound in model.bounds()],
+        "target": dict(target),
+        "new_data": new_data(first, ledger.examples // passes if model.fixed_length else 0, confidence),
+        **_promised(model, source, passes, confidence),
+        "witnesses": {
+            f.name: {**packed_as(f), "measured": numbers_of(m)} for f, m in zip(found, measured, strict=True)
+        },
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(document))  # as it will be read again
+    return plain
+
+
+def _promised(model: Learner, source: Source, passes: int, confidence: float) -> dict[str, Any]:
+    """What is guaranteed of the hypothesis that predicts. That it agrees with its examples is measured."""
+    promised = model.promised(model.ledger_.examples // passes, 1.0 - confidence)
+    if promised is None:
+        return {}
+    files = [tuple(one.items()) for one in source.about().get("files", ())]
+    if len(set(files)) < len(files):
+        return {"hypothesis": {**promised, **nothing("this hypothesis", "a file came more than once").as_dict()}}
+    if promised.get("consistent"):
+        wrong = _wrong(model, source)
+        if wrong:
+            why = f"it is wrong on {wrong:,} of its examples"
+            return {"hypothesis": {**promised, "consistent": False, **nothing("this hypothesis", why).as_dict()}}
+    return {"hypothesis": promised}
+
+
+def _wrong(model: Learner, source: Source) -> int:
+    """On how many examples the hypothesis of the end is wrong."""
+    state, score, wrong = model._fitted(), model.scorer(known=True), 0
+    for rows, labels in source.batches(state.labels, state.features):
+        told = labels != 0
+        signs = np.where(score(rows) >= 0.0, 1, -1)
+        wrong += int(np.count_nonzero(told & (signs != labels)))
+    return wrong
+
+
+def new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any] | None:
+    """Return what i.i.d. examples say of the hypotheses used while learning, None for a run without a fixed length.
+
+    Nothing here bounds the error of the saved model.
+    """
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence must be between 0 and 1, but is {confidence}.")
+    if examples == 0:
+        return None
+    numbers: dict[str, Any] = {"mistakes": mistakes, "examples": examples}
+    delta = 1.0 - confidence
+    return {
+        "of": MEAN_OF_HYPOTHESES,
+        "assumes": IID,
+        "confidence": confidence,
+        **numbers,
+        "mean_error_bound": online_to_batch.progressive(**numbers, delta=delta),
+        "expected_error_of_random_hypothesis": online_to_batch.random_stopping(**numbers),
+        "error_bound_of_penalised_choice": min(1.0, online_to_batch.penalised(**numbers, delta=delta)),
+    }
+
+
+def numbers_of(found: Measured | list[Measured]) -> dict[str, Any]:
+    """Of one pass; sums are rounded up, the margin down. A list is of columns that learn by themselves."""
+    if isinstance(found, list):
+        return {"columns": [numbers_of(one) for one in found]}
+    return {
+        "examples": found.examples,
+        "squared_radius": found.squared_radius,
+        "largest": found.largest,
+        "margin": found.margin,
+        "hinge": found.hinge,
+        "logistic": found.logistic,
+        "squared": found.squared,
+        "squared_slacks": list(found.slacks.values()),
+    }
+
+
+def packed_as(found: Found) -> dict[str, Any]:
+    """A witness as text: the slots that are not 0, and their float32 values."""
+    slots = np.flatnonzero(found.witness).astype(np.uint32)
+    values = found.witness[slots]
+    return {
+        "slots": len(found.witness),
+        "places": base64.b64encode(slots.astype("<u4").tobytes()).decode(),
+        "values": base64.b64encode(values.astype("<f4").tobytes()).decode(),
+        "widths": list(found.widths),
+    }
+
+
+def unpacked(name: str, packed: dict[str, Any]) -> Found:
+    try:
+        u: NDArray[np.float32] = np.zeros(int(packed["slots"]), np.float32)
+        places = np.frombuffer(base64.b64decode(packed["places"], validate=True), "<u4")
+        values = np.frombuffer(base64.b64decode(packed["values"], validate=True), "<f4")
+        if not (
+            len(places) == len(values) and np.isfinite(values).all() and (np.diff(places.astype(np.int64)) > 0).all()
+        ):
+            raise ValueError("places and values don't fit")
+        u[places] = values
+        widths = tuple(float(width) for width in packed["widths"])
+    except (KeyError, TypeError, ValueError, IndexError, MemoryError) as problem:
+        raise InputError(
+            f"The certificate's witness {name!r} can't be read ({problem}): ask for another one."
+        ) from None
+    return Found(name, u, widths)

@@ -1,0 +1,181 @@
+"""The examples of a stream in a temporary file: what does not fit in memory can be gone over in a random order.
+
+A text is parsed once and comes in the order in which it was written, often one class after the other, which is the
+worst order to learn from. Here pieces of some rows are written one after another, each with a multiplier for each of
+its rows, and are dealt out again in hands of many pieces from all over the stream. Memory holds one hand.
+
+Of a stream that takes more than MOST terms, or has more than ENOUGH rows for each feature, an even share of the pieces
+is kept, as in the sample: then every second piece is dropped and the others move up.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.data.shuffle.buckets import transfer
+from novikoff.data.rows import Sparse
+
+MOST = 1 << 28  # terms: two gigabytes of float32
+ENOUGH = 3000  # rows for each feature: u has a number for each, and is settled by far fewer than all rows of a table
+LEAST = 1 << 23  # terms that are kept in any case
+HAND = 1 << 21  # terms
+
+
+class _Place(NamedTuple):
+    """A piece in the file: multipliers, where each row ends, labels, columns, values."""
+
+    at: int
+    rows: int
+    terms: int
+    width: int
+    """Of a value, in bytes."""
+
+    @property
+    def size(self) -> int:
+        return 17 * self.rows + (4 + self.width) * self.terms
+
+
+class Hand(NamedTuple):
+    """Some pieces in memory. What is done to the multipliers is written back when the next hand is asked for."""
+
+    rows: Sparse
+    labels: NDArray[np.int8]
+    multipliers: NDArray[np.float64]
+
+
+class Spool:
+    """A temporary file that has no name and is gone when it is closed; there is none until something is added."""
+
+    def __init__(self) -> None:
+        self.index = array("q")  # the numbers of each place: a list of places would take ten times the memory
+        self.number, self.stride, self.end, self.rows, self.terms, self.features = 0, 1, 0, 0, 0, 1
+        self.width = 4
+        self.file: Any = None
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    def wants(self) -> bool:
+        """Whether the next piece is one to be kept."""
+        return (self.number + 1) % self.stride == 0
+
+    def add(self, rows: Sparse, labels: NDArray[np.int8]) -> None:
+        """The next piece, rows that begin with term 0; one that is not wanted may be empty."""
+        wanted = self.wants()
+        self.number += 1
+        if not wanted:
+            return
+        place = _Place(self.end, len(labels), int(rows.starts[-1]), rows.values.itemsize)
+        terms = slice(place.terms)
+        fresh = np.zeros(place.rows)
+        self._write(place.at, [fresh, rows.starts[1:], labels, rows.indices[terms], rows.values[terms]])
+        self._note(place)
+        self.features = max(self.features, int(rows.indices[terms].max(initial=0)) + 1)
+        enough = self.rows > ENOUGH * self.features and self.terms > LEAST
+        if (enough or self.terms > MOST) and len(self.index) > len(place):
+            self._thin_out()
+
+    def places(self) -> NDArray[np.int64]:
+        """A row for each place."""
+        return np.array(self.index, np.int64).reshape(-1, len(_Place._fields))
+
+    def hands(self, random: np.random.Generator, factor: float) -> Iterator[Hand]:
+        """All pieces once, in a random order, their multipliers times a factor."""
+        for hand, dealt in self._deal(random.permutation(self.places())):
+            hand.multipliers[:] *= factor
+            yield hand
+            i = 0
+            for place in dealt:
+                self._write(place.at, [hand.multipliers[i : i + place.rows]])
+                i += place.rows
+
+    def in_order(self) -> Iterator[tuple[Sparse, NDArray[np.int8]]]:
+        """All pieces in the order of the stream; rows and labels may be looked at until more are asked for."""
+        for hand, _ in self._deal(self.places()):
+            yield hand.rows, hand.labels
+
+    def _deal(self, places: NDArray[np.int64]) -> Iterator[tuple[Hand, list[_Place]]]:
+        edges = _dealt(places[:, 2].tolist())
+        rows, terms = (int(np.add.reduceat(places[:, k], edges[:-1]).max()) for k in (1, 2))
+        room = Hand(
+            Sparse(np.zeros(rows + 1, np.int64), np.empty(terms, np.uint32), np.empty(terms, f"f{self.width}")),
+            np.empty(rows, np.int8),
+            np.empty(rows),
+        )
+        for begin, end in pairwise(edges):
+            dealt = [_Place(*numbers) for numbers in places[begin:end].tolist()]
+            yield self._filled(room, dealt), dealt
+
+    def _filled(self, room: Hand, dealt: Sequence[_Place]) -> Hand:
+        """The beginning of the room, with these pieces read into it."""
+        (starts, indices, values), labels, multipliers = room
+        i = k = 0
+        for place in dealt:
+            r, t = slice(i, i + place.rows), slice(k, k + place.terms)
+            ends = starts[i + 1 : r.stop + 1]
+            alike = place.width == self.width
+            narrow = values[t] if alike else np.empty(place.terms, f"f{place.width}")
+            self._read(place.at, [multipliers[r], ends, labels[r], indices[t], narrow])
+            ends += k
+            if not alike:
+                values[t] = narrow
+            i, k = r.stop, t.stop
+        return Hand(Sparse(starts[: i + 1], indices[:k], values[:k]), labels[:i], multipliers[:i])
+
+    def _note(self, place: _Place) -> None:
+        self.index.extend(place)
+        self.end += place.size
+        self.rows += place.rows
+        self.terms += place.terms
+        self.width = max(self.width, place.width)
+
+    def _thin_out(self) -> None:
+        kept = self.places()[1::2]
+        self.index, self.end, self.rows, self.terms = array("q"), 0, 0, 0
+        self.stride *= 2
+        for numbers in kept.tolist():
+            place = _Place(*numbers)
+            content = np.empty(place.size, np.uint8)
+            self._read(place.at, [content])
+            self._write(self.end, [content])
+            self._note(place._replace(at=self.end))
+        self.file.truncate(self.end)
+
+    def _read(self, at: int, arrays: Sequence[NDArray[Any]]) -> None:
+        transfer(os.preadv, self.file.fileno(), at, arrays)
+
+    def _write(self, at: int, arrays: Sequence[NDArray[Any]]) -> None:
+        try:
+            if self.file is None:
+                self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the spool
+            transfer(os.pwritev, self.file.fileno(), at, arrays)
+        except OSError as problem:
+            raise InputError(
+                f"{tempfile.gettempdir()}: can't be written ({problem.strerror}). To find witnesses for a long stream"
+                " its examples are kept there, about half the size of the text: name a folder with room in TMPDIR, or"
+                " take a budget below 0.1, which looks at a sample only."
+            ) from None
+
+
+def _dealt(terms: Sequence[int]) -> list[int]:
+    """Where hands of about HAND terms, at least a piece each, begin, and where the last one ends."""
+    edges, held = [0], 0
+    for k, more in enumerate(terms):
+        if held + more > HAND and k > edges[-1]:
+            edges.append(k)
+            held = 0
+        held += more
+    return [*edges, len(terms)]

@@ -1,0 +1,56 @@
+"""Where the theorems of a model live, if that is not the space of its features: of preferences, columns, queries or
+a kernel.
+
+A space finds witnesses on a sample, measures them on the stream, and says what the theorems are to be asked with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+from novikoff.certificates.witness_selection import Found
+from novikoff.base.online_classifier import Learner
+from novikoff.data.rows import Rows
+from novikoff.theory.bounds import Evidence
+
+Stream = Callable[[], Iterable[tuple[Rows, Any]]]
+"""Rows and what they ask for, as the model takes it, from the beginning, as often as it is asked for."""
+
+
+class Space(Protocol):
+    def __init__(self, model: Learner) -> None: ...
+
+    def gatherer(self) -> Any:
+        """Takes rows and what they ask for, and gives a sample of them."""
+
+    def slots(self) -> int:
+        """How many numbers a witness has."""
+
+    def witnesses(self, sample: Any, budget: int) -> list[Found]: ...
+
+    def facts(
+        self, found: Sequence[Found], stream: Stream, passes: int
+    ) -> tuple[Sequence[Any], Mapping[str, Evidence]]: ...
+
+    def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
+        """How clearly each of these tells examples apart; None where that can't be drawn."""
+
+
+SPACES = {
+    "preferences": ("pairwise", "PairwiseSpace"),
+    "columns": ("per_column", "PerColumnSpace"),
+    "queries": ("ranking", "RankingSpace"),
+    "kernel": ("kernel", "KernelSpace"),
+}
+"""Module and class of the space of each kind of outcomes."""
+
+
+def space_of(model: Learner) -> Space | None:
+    """None where the theorems are about the two sides of a vector of weights."""
+    if model.outcomes == "sides":
+        return None
+    module, name = SPACES[model.outcomes]
+    space: Space = getattr(import_module(f"novikoff.certificates.spaces.{module}"), name)(model)
+    return space

@@ -1,0 +1,182 @@
+"""What a witness u = Σ β_j·φ(x_j) is worth on a stream, measured so that rounding can only weaken the claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import compiled
+from novikoff.certificates.spaces.kernel_error import UNIT, Rough, rough
+from novikoff.certificates.measure import EXAMPLES, OUTWARD, SQUARED_RADIUS, Measured, fresh_sums, result
+from novikoff.certificates.spaces.pairwise_measure import add_losses
+from novikoff.certificates.multiclass_sample import rows_of
+from novikoff.kernels.expression import Kernel, Linear
+from novikoff.kernels.gram import in_terms
+from novikoff.kernels.support_set import (Kept, compared, in_panels, kept_from, room, squares_of)
+from novikoff.kernels.bytecode import compiled_from
+from novikoff.data.rows import (Rows, Sparse, cut, how_many)
+from novikoff.theory.bounds import Evidence
+
+BLOCK = 1 << 19  # values
+LEAST = 2.0**-1000  # more than what products that are too small to be numbers can add up to
+
+
+class Supports(NamedTuple):
+    """The examples that witnesses are made of."""
+
+    rows: Sparse
+    numbers: NDArray[np.int64]
+    """In the stream, from 0."""
+    kept: Kept
+
+
+class Length(NamedTuple):
+    """‖u‖ from below and from above."""
+
+    low: float
+    high: float
+
+
+def supports_of(rows: Sparse, numbers: NDArray[np.int64], features: int) -> Supports:
+    panels = in_panels(features, len(numbers), len(rows.values))
+    return Supports(rows, numbers, kept_from(rows, features, panels=panels))
+
+
+def collected(stream: Iterable[tuple[Rows, Any]], numbers: NDArray[np.int64], features: int) -> Supports:
+    """The examples of these numbers, which grow."""
+    found, places, total = list[Rows](), list[int](), 0
+    for rows, codes in stream:
+        here = numbers[(numbers >= total) & (numbers < total + len(codes))]
+        for number in here.tolist():
+            found.append(in_terms(cut(rows, number - total, number - total + 1), features))
+            places.append(number)
+        total += len(codes)
+    return supports_of(rows_of(found), np.array(places, np.int64), features)
+
+
+def values(kernel: Kernel, supports: Supports, rows: Sparse) -> tuple[Rough, NDArray[np.float64]]:
+    """K of each row with each support, with errors; and ‖x‖² of the rows."""
+    count, squares = len(supports.numbers), np.empty(how_many(rows))
+    squares_of(rows, squares)
+    dots = np.empty((len(squares), room(count)))
+    compared(supports.kept, compiled_from(Linear())[0], rows, squares, count, np.zeros((0, 1)), dots)
+    others = supports.kept.squares[:count]
+    terms = max(_longest(rows), _longest(supports.rows))
+    found = rough(compiled_from(kernel)[0], dots[:, :count], squares[:, None], others[None, :], terms)
+    return Rough(np.ascontiguousarray(found.value), np.ascontiguousarray(found.error)), squares
+
+
+def own_values(kernel: Kernel, squares: NDArray[np.float64], terms: int) -> NDArray[np.float64]:
+    """K(x, x), rounded up."""
+    own = rough(compiled_from(kernel)[0], squares, squares, squares, terms)
+    return (own.value + own.error) * (1.0 + 4.0 * UNIT)
+
+
+@compiled
+def combine(
+    K: NDArray[np.float64], E: NDArray[np.float64], beta: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """Σ β_j·K_ij of each row, and how far it may be off."""
+    for i in range(len(K)):
+        total, size, error = 0.0, 0.0, 0.0
+        for j in range(len(beta)):
+            product = beta[j] * K[i, j]
+            total += product
+            size += abs(product)
+            error += abs(beta[j]) * E[i, j] if beta[j] != 0.0 else 0.0
+        slip = (len(beta) + 8.0) * UNIT
+        error = (error + size * slip) * (1.0 + 2.0 * slip) + LEAST
+        known = size < math.inf and error < math.inf
+        out[i, 0] = total if known else 0.0
+        out[i, 1] = error if known else math.inf
+
+
+@compiled
+def add_rows(
+    reached: NDArray[np.float64],
+    sides: NDArray[np.float64],
+    own: NDArray[np.float64],
+    widths: NDArray[np.float64],
+    sums: NDArray[np.float64],
+) -> None:
+    """Adds examples with these u·φ(x) and errors to the sums; those of side 0 are left out."""
+    for i in range(len(sides)):
+        if sides[i] != 0.0:
+            middle = sides[i] * reached[i, 0]
+            sums[EXAMPLES] += 1.0
+            sums[SQUARED_RADIUS] = max(sums[SQUARED_RADIUS], own[i])
+            low, high = middle - reached[i, 1], middle + reached[i, 1]
+            add_losses(low - abs(low) * UNIT, high + abs(high) * UNIT, widths, sums)
+
+
+def length(kernel: Kernel, supports: Supports, beta: NDArray[np.float64]) -> Length:
+    """‖u‖."""
+    found, _ = values(kernel, supports, supports.rows)
+    reached = np.empty((len(beta), 2))
+    combine(found.value, found.error, beta, reached)
+    parts = (beta * reached[:, 0]).tolist()
+    size = math.fsum(map(abs, parts))
+    if not np.isfinite(reached).all():
+        return Length(0.0, math.inf)
+    error = math.fsum((np.abs(beta) * reached[:, 1]).tolist()) + 8.0 * UNIT * size + LEAST
+    square = math.fsum(parts)
+    low, high = max(0.0, square - error * (1.0 + OUTWARD)), max(0.0, square + error * (1.0 + OUTWARD))
+    return Length(math.sqrt(low) * (1.0 - OUTWARD), math.sqrt(high) * (1.0 + OUTWARD))
+
+
+def measured(
+    kernel: Kernel,
+    supports: Supports,
+    betas: list[NDArray[np.float64]],
+    widths: list[NDArray[np.float64]],
+    stream: Iterable[tuple[Rows, Any]],
+    side: Any,
+    features: int,
+) -> list[Measured]:
+    """All of these in one pass; `side(codes, k)` is on which side examples are for number k."""
+    sums = [fresh_sums(len(wanted)) for wanted in widths]
+    each = max(1, BLOCK // max(1, len(supports.numbers)))
+    for rows, codes in stream:
+        terms = in_terms(rows, features)
+        for start in range(0, len(codes), each):
+            stop = min(start + each, len(codes))
+            part: Any = cut(terms, start, stop)
+            found, squares = values(kernel, supports, part)
+            own = own_values(kernel, squares, _longest(part))
+            reached = np.empty((stop - start, 2))
+            for k, beta in enumerate(betas):
+                combine(found.value, found.error, beta, reached)
+                add_rows(reached, side(codes[start:stop], k), own, widths[k], sums[k])
+    none = np.zeros(0, np.float32)
+    done = [result(none, wanted.tolist(), total) for wanted, total in zip(widths, sums, strict=True)]
+    return [m._replace(margin=m.margin if m.examples else 0.0) for m in done]
+
+
+def evidence(found: Measured, norm: Length, passes: int) -> Evidence:
+    """What the theorems ask for, of `passes` passes over the stream, each number moved outward."""
+    up, down = 1.0 + OUTWARD, 1.0 - OUTWARD
+    usable = norm.low > 0.0
+
+    def slack(gamma: float) -> float:
+        width = min((w for w in found.slacks if w >= gamma * norm.high * down), default=None)
+        return math.inf if width is None or not usable else math.sqrt(passes * found.slacks[width]) / norm.low * up
+
+    losses = {"hinge": found.hinge, "logistic": found.logistic, "squared": found.squared}
+    return Evidence(
+        radius=math.sqrt(max(0.0, found.squared_radius)) * up,
+        radius_p=lambda p: math.sqrt(max(0.0, found.squared_radius)) * up if p == 2.0 else math.inf,
+        norm=norm.high,
+        norm_q=lambda q: norm.high if q == 2.0 else math.inf,
+        margin=found.margin * (down if found.margin > 0.0 else up),
+        losses={name: loss * passes * up for name, loss in losses.items()},
+        slack=slack,
+        gammas=tuple(width / norm.high * (1.0 - 8.0 * OUTWARD) for width in found.slacks) if usable else (),
+    )
+
+
+def _longest(rows: Sparse) -> int:
+    return int(np.diff(rows.starts).max(initial=0))

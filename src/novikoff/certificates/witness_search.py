@@ -1,0 +1,211 @@
+"""Witnesses: directions u that make the bounds small. Every u gives a true bound; here we look for good ones.
+
+The sharper hinge bound is B = ((r + √(r² + 4L))/2)² with r = R‖u‖ and L the hinge loss. Where B is least, u minimises
+½‖u‖² + C·L for C = B_L/(2R²·B_a), the partial derivatives at that very u (a = r²): a support vector machine, whose C is
+found by solving, computing C anew, and solving again from where we were. The machines are solved by dual coordinate
+descent (Hsieh et al. 2008). For the largest margin of separable data C grows until the margin does not.
+
+The budget is a number of terms to be looked at, not a time: the same data give the same witness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import compiled
+from novikoff._compiled.simd.dot import element
+from novikoff.certificates.measure import margins
+from novikoff.data.rows import (Rows, Sparse, first, how_many, last, slot)
+from novikoff.data.canonical_rows import without_zeros
+
+LEAST_PASS = 50_000  # terms: what a pass costs at least, however few examples there are
+SMALL = 1e-3  # where a pass over the examples has hardly anything left to do
+
+
+class Sample(NamedTuple):
+    """Examples that are kept in memory, out of `total`."""
+
+    rows: Rows
+    labels: NDArray[np.int8]
+    total: int
+
+    def share(self) -> float:
+        """How many examples each of these stands for."""
+        return self.total / max(1, len(self.labels))
+
+
+@compiled
+def squares(rows: Rows, count: int, bias: float, out: NDArray[np.float64]) -> None:
+    for i in range(count):
+        out[i] = bias
+        for k in range(first(rows, i), last(rows, i)):
+            x = np.float64(element(rows.values, k))
+            out[i] += x * x
+
+
+@compiled
+def descend(
+    rows: Rows,
+    labels: NDArray[np.int8],
+    sizes: NDArray[np.float64],
+    order: NDArray[np.int64],
+    bias: float,
+    limit: float,
+    alphas: NDArray[np.float64],
+    w: NDArray[np.float64],
+) -> float:
+    """One pass of dual coordinate descent on ½‖w‖² + limit·Σ max(0, 1 − y·w·x); the largest violation that it met."""
+    worst = 0.0
+    for at in range(len(order)):
+        i = order[at]
+        if sizes[i] == 0.0 or labels[i] == 0:
+            continue
+        y = np.float64(labels[i])
+        dot = bias * w[0]
+        for k in range(first(rows, i), last(rows, i)):
+            dot += np.float64(element(rows.values, k)) * element(w, slot(rows, i, k))
+        slope = y * dot - 1.0
+        old = alphas[i]
+        violation = min(slope, 0.0) if old <= 0.0 else max(slope, 0.0) if old >= limit else slope
+        worst = max(worst, abs(violation))
+        if abs(violation) < 1e-12:
+            continue
+        new = min(max(old - slope / sizes[i], 0.0), limit)
+        change = (new - old) * y
+        if change != 0.0:
+            alphas[i] = new
+            w[0] += change * bias
+            for k in range(first(rows, i), last(rows, i)):
+                w[slot(rows, i, k)] += change * np.float64(element(rows.values, k))
+    return worst
+
+
+class Machine:
+    """A support vector machine that is solved again and again, each time from where it was."""
+
+    def __init__(self, sample: Sample, features: int, *, bias: bool, budget: int) -> None:
+        self.sample, self.bias, self.budget = sample, float(bias), budget
+        count = how_many(sample.rows)
+        self.terms = max(LEAST_PASS, int(last(sample.rows, count - 1) - first(sample.rows, 0)) + count)
+        self.sizes, self.alphas, self.w = np.zeros(count), np.zeros(count), np.zeros(features + 1)
+        squares(sample.rows, count, self.bias, self.sizes)
+        self.random = np.random.default_rng(0)
+
+    def solve(self, limit: float, budget: int, small: float = SMALL) -> None:
+        """Until a pass finds nothing worth doing, or so many terms were looked at."""
+        self._clip(limit)
+        rows, labels = self.sample.rows, self.sample.labels
+        until = self.budget - budget
+        while self.budget > max(until, 0):
+            order = self.random.permutation(len(self.alphas))
+            worst = descend(rows, labels, self.sizes, order, self.bias, limit, self.alphas, self.w)
+            self.budget -= self.terms
+            if worst < small:
+                break
+
+    def _clip(self, limit: float) -> None:
+        """A smaller limit: all multipliers shrink alike, which keeps w what they make it."""
+        most = float(self.alphas.max(initial=0.0))
+        if most > limit:
+            self.alphas *= limit / most
+            self.w *= limit / most
+
+    def margins(self) -> NDArray[np.float64]:
+        out = np.empty(len(self.alphas))
+        margins(self.sample.rows, self.sample.labels, self.w, self.bias, out)
+        reached: NDArray[np.float64] = out[self.sample.labels != 0]
+        return reached
+
+
+def directions(sample: Sample, features: int, *, bias: bool, budget: int) -> dict[str, NDArray[np.float64]]:
+    """The machine for the hinge bounds, and the largest margin where the sample is separable."""
+    machine = Machine(sample, features, bias=bias, budget=budget)
+    radius = math.sqrt(float(machine.sizes.max(initial=0.0)))
+    if radius == 0.0:
+        return {}
+    share, limit = sample.share(), 1.0 / radius**2
+    for _ in range(8):
+        machine.solve(limit, budget // 16)
+        r = radius * length_of(machine.w)
+        loss = share * float(np.maximum(0.0, 1.0 - machine.margins()).sum())
+        better = limit_for(r * r, loss, radius) * share
+        settled, limit = abs(better - limit) < 0.02 * limit, better
+        if settled:
+            break
+    machine.solve(limit, budget // 3, small=SMALL / 10.0)
+    found = {"hinge": machine.w.copy()}
+    wide = widest(machine, radius)
+    return found if wide is None else {**found, "margin": wide}
+
+
+def limit_for(a: float, loss: float, radius: float) -> float:
+    """C = B_L/(2R²·B_a) for the sharper hinge bound B at this a = R²‖u‖² and L."""
+    if a <= 0.0:
+        return 1.0 / radius**2
+    root = math.sqrt(a * a + 4.0 * a * loss)
+    by_loss = 1.0 + a / root
+    by_a = 0.5 * (1.0 + (a + 2.0 * loss) / root)
+    return by_loss / (2.0 * radius**2 * by_a)
+
+
+def length_of(u: NDArray[np.float64]) -> float:
+    """‖u‖, always in the same order of summation: BLAS, behind NumPy's own norm, has one for each number of threads."""
+    return math.sqrt(float(np.square(u).sum()))
+
+
+def lowest(function: Callable[[float], float], low: float, high: float, steps: int = 60) -> float:
+    """Where a function with one valley is lowest, by golden sections."""
+    golden = (math.sqrt(5.0) - 1.0) / 2.0
+    a, b = low, high
+    c, d = b - golden * (b - a), a + golden * (b - a)
+    at_c, at_d = function(c), function(d)
+    for _ in range(steps):
+        if at_c < at_d:
+            b, d, at_d = d, c, at_c
+            c = b - golden * (b - a)
+            at_c = function(c)
+        else:
+            a, c, at_c = c, d, at_d
+            d = a + golden * (b - a)
+            at_d = function(d)
+    return (a + b) / 2.0
+
+
+def widest(machine: Machine, radius: float) -> NDArray[np.float64] | None:
+    """The direction of the largest margin, found with larger and larger limits; None where nothing separates."""
+    limit, best, witness = 100.0 / radius**2, 0.0, None
+    share = machine.budget // 6
+    while machine.budget > 0:
+        machine.solve(limit, share)
+        reached, size = machine.margins(), length_of(machine.w)
+        least = float(reached.min()) / size if size else 0.0  # no direction at all: one row has both labels
+        if least > best:
+            grown = least > best * 1.001
+            best, witness = least, machine.w / (size * least)
+            if not grown:
+                break
+        elif best == 0.0 and limit > 1e4 / radius**2:
+            return None
+        limit *= 8.0
+    return witness
+
+
+def joined(parts: Sequence[tuple[Rows, NDArray[np.int8]]]) -> tuple[Sparse, NDArray[np.int8]]:
+    """Batches as one."""
+    pieces = [without_zeros(rows) for rows, _ in parts]
+    lengths = np.concatenate([np.diff(piece.starts) for piece in pieces])
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    cut = [slice(int(piece.starts[0]), int(piece.starts[-1])) for piece in pieces]
+    return (
+        Sparse(
+            starts,
+            np.concatenate([piece.indices[part] for piece, part in zip(pieces, cut, strict=True)]),
+            np.concatenate([piece.values[part] for piece, part in zip(pieces, cut, strict=True)]),
+        ),
+        np.concatenate([labels for _, labels in parts]),
+    )

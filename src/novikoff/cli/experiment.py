@@ -1,0 +1,135 @@
+"""Runs an experiment in which theorems can be seen at work, and holds every number against its bound."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from novikoff import __version__
+from novikoff.cli import signals
+from novikoff.cli.model_output import check_writable
+from novikoff.errors import InputError
+from novikoff.experiments import LABS, experiment
+
+EPILOG = f"""\
+NAME, and what it shows:
+{chr(10).join(f"  {name:<23}{text}" for name, text in LABS.items())}
+
+and what it may be told, beside --seed:
+  irrelevant-attributes  --attributes --relevant
+  irrelevant-dimensions  --attributes --relevant --margin --examples
+  drift                  --attributes --relevant --drift --examples
+  margin                 --attributes --margin --epsilon --examples
+  noise                  --attributes --relevant --noise --examples
+
+A report is one HTML file that needs no network; the numbers that --json prints are in it too. The exit code is 1 if a
+bound was broken, which would be a defect.
+
+examples:
+  novikoff lab irrelevant-attributes --report irrelevant.html
+  novikoff lab drift --json > drift.json
+  novikoff lab margin --epsilon 0.05 --report margin.html
+  novikoff lab noise --noise 0.2 --seed 7
+"""
+WIDTH = 110
+"""Of the lines that are wrapped."""
+
+OPTIONS = (
+    ("attributes", "N", int, "how many attributes, or the most of them (default: 100000; irrelevant-dimensions"
+     " and noise 1000, drift 1024, margin 20)"),
+    ("relevant", "K", int, "how many of them matter (default: 5)"),
+    ("drift", "C", int, "the largest number of changes (default: 256, or a quarter of the attributes)"),
+    ("margin", "G", float, "the margin, or the smallest one (default: irrelevant-dimensions 0.2, margin 0.003)"),
+    ("epsilon", "E", float, "the share of the margin that the Margin Perceptron may give up, beside ½ (default: 0.1)"),
+    ("noise", "P", float, "the largest share of labels that are flipped (default: 0.3)"),
+    ("examples", "M", int, "how many examples (default: irrelevant-dimensions 5000, drift 100000, margin 4000,"
+     " noise 20000)"),
+    ("seed", "S", int, "another number gives other streams (default: 0)"),
+)  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
+    parser.add_argument("name", metavar="NAME", choices=tuple(LABS), help="see below")
+    for name, metavar, kind, text in OPTIONS:
+        parser.add_argument(f"--{name}", metavar=metavar, type=kind, default=argparse.SUPPRESS, help=text)
+    parser.add_argument("--report", metavar="FILE.html", help="write a page with the plots to this file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def run(options: argparse.Namespace) -> int:
+    began = time.perf_counter()
+    perform = experiment(options.name)
+    given = _given(options, perform)
+    if options.report:
+        check_writable(Path(options.report))
+    result = perform(**given, tell=_tell(quiet=options.quiet))
+    if options.report:
+        _write_report(result, Path(options.report))
+    seconds = time.perf_counter() - began
+    about = {**result.as_dict(), "version": __version__, "seconds": seconds}
+    print(json.dumps(about) if options.json else _as_text(result, options.report, seconds))
+    for check in result.broken:
+        print(f"novikoff: a bound was broken: {check}", file=sys.stderr)
+    return 1 if result.broken else 0
+
+
+def _given(options: argparse.Namespace, perform: Callable[..., Any]) -> dict[str, Any]:
+    known = inspect.signature(perform).parameters
+    given = {name: getattr(options, name) for name, *_ in OPTIONS if name in options}
+    strange = [f"--{name}" for name in given if name not in known]
+    if strange:
+        allowed = ", ".join(f"--{name}" for name, *_ in OPTIONS if name in known)
+        raise InputError(f"{options.name} has no {' and no '.join(strange)}: it can be told {allowed}.")
+    return given
+
+
+def _tell(*, quiet: bool) -> Callable[[str], None]:
+    began = time.perf_counter()
+
+    def tell(line: str) -> None:
+        signals.check()
+        if not quiet:
+            print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
+
+    return tell
+
+
+def _write_report(result: Any, path: Path) -> None:
+    from novikoff.reports.experiment_page import page
+    from novikoff.model_file import write_atomically
+
+    write_atomically(path, page(result).encode())
+
+
+def _as_text(result: Any, report: str | None, seconds: float) -> str:
+    from novikoff.reports.formatting import table
+
+    lines = [result.title]
+    for panel in result.panels:
+        columns, rows = table(panel)
+        cells = [[column.title for column in columns], *rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines += ["", panel.title]
+        lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+        named = {column.key: column.learner for column in columns}
+        lines += [
+            f"fit of {named[fit.of]}: {fit.title} (± the largest residual)"
+            for fit in result.fits
+            if fit.panel == panel.name
+        ]
+    lines.append("")
+    for theorem in result.theorems:
+        about = f"allowed     {theorem.statement} Assumes: {theorem.assumes}"
+        lines += textwrap.wrap(about, WIDTH, subsequent_indent=12 * " ")
+    verdict = f"{len(result.broken)} were broken" if result.broken else "no bound was broken"
+    lines += ["", f"checked     {len(result.checks)} numbers against their bounds: {verdict}"]
+    lines += [f"report      {Path(report)}"] if report else []
+    return "\n".join([*lines, f"seconds     {seconds:.3f}"])

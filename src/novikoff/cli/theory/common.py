@@ -1,0 +1,101 @@
+"""What all topics share: how one is added, how a class is named, how an answer is printed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+from novikoff.errors import InputError
+from novikoff.theory import class_size as sizes
+from novikoff.theory.hypothesis_classes import CLASSES
+from novikoff.theory.vc_dimension import DIMENSIONS, dimension
+from novikoff.theory.class_size import Size
+
+Answer = Callable[[argparse.Namespace], int]
+
+
+def add_topic(topics: Any, name: str, about: str, answer: Answer, examples: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = topics.add_parser(
+        name,
+        help=about,
+        allow_abbrev=False,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    parser.add_argument("--quiet", action="store_true", help="nothing but the answer, as always here")
+    parser.set_defaults(answer=answer)
+    return parser
+
+
+def say(options: argparse.Namespace, text: object, about: dict[str, Any]) -> None:
+    print(json.dumps(about, ensure_ascii=False) if options.json else text)
+
+
+def add_finite_class(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--class", dest="named", choices=tuple(CLASSES), metavar="NAME", help=f"the class: {', '.join(CLASSES)}"
+    )
+    parser.add_argument("--variables", metavar="N", type=int, help="of the class: how many Boolean variables")
+    parser.add_argument("--k", metavar="K", type=int, help="of the class, where its name has a k")
+    parser.add_argument(
+        "--hypotheses", metavar="H", type=power, help="the size of the class, as 59049 or 3^10, instead"
+    )
+
+
+def add_capacity(parser: argparse.ArgumentParser) -> None:
+    names = [*DIMENSIONS, *(name for name in CLASSES if name not in DIMENSIONS)]
+    parser.add_argument("--class", dest="named", choices=names, metavar="NAME", help=f"the class: {', '.join(names)}")
+    parser.add_argument("--variables", metavar="N", type=int, help="of the class: how many variables or dimensions")
+    parser.add_argument("--k", metavar="K", type=int, help="of the class, where its name has a k")
+    parser.add_argument("--dimension", metavar="D", type=int, help="the VC dimension of the class, instead")
+
+
+def power(text: str) -> Size:
+    """59049, or 3^10."""
+    base, caret, exponent = text.replace(",", "").replace("**", "^").partition("^")
+    try:
+        return sizes.power(int(base), int(exponent)) if caret else sizes.of(int(base))
+    except InputError as problem:  # a ValueError too, of which argparse would not tell the sentence
+        raise argparse.ArgumentTypeError(str(problem)) from None
+
+
+power.__name__ = "whole number or power"  # what argparse calls it in its message
+
+
+def size_of(options: argparse.Namespace) -> Size:
+    """|H| of the class that is named, or as told."""
+    if (options.named is None) == (options.hypotheses is None):
+        raise InputError("The class must be told once: by --class with --variables, or by --hypotheses.")
+    if options.named is None:
+        told: Size = options.hypotheses
+        return told
+    return _size(options)
+
+
+def dimension_of(options: argparse.Namespace, *, at_most: bool) -> int:
+    """The VC dimension of the class that is named, or as told; where only its size is known, log₂ of it if it may be
+    too large."""
+    if (options.named is None) == (options.dimension is None):
+        raise InputError("The class must be told once: by --class with --variables, or by --dimension.")
+    if options.named is None:
+        return int(options.dimension)
+    known = DIMENSIONS.get(options.named)
+    if known is not None:
+        if known.times and options.variables is None:
+            raise InputError(f"{options.named} must be told --variables, the number of dimensions.")
+        return dimension(options.named, options.variables if known.times else 1)
+    if not at_most:
+        raise InputError(f"The VC dimension of {options.named} is not known here: name it by --dimension.")
+    return int(_size(options).log2)
+
+
+def _size(options: argparse.Namespace) -> Size:
+    named = CLASSES[options.named]
+    if options.variables is None or (named.takes_k and options.k is None):
+        raise InputError(f"{options.named} must be told --variables{' and --k' if named.takes_k else ''}.")
+    more = {"k": options.k} if named.takes_k else {}
+    return named.size(variables=options.variables, **more)

@@ -1,0 +1,29 @@
+"""The mean of all hypotheses, kept by the changes of the weights alone; the later ones may weigh more.
+
+The hypothesis after step t weighs t^p − (t−1)^p, about p·t^(p−1): all the same for p = 1, those of the last steps most
+for larger p. A change δ at step t is part of the hypotheses of steps t … T, which together weigh T^p − (t−1)^p, so that
+
+    w̄ = T^(−p)·Σ (t^p − (t−1)^p)·w_{t+1} = w − T^(−p)·Σ (t−1)^p·δ
+
+Only weights that move are touched; a geometry's `sums` are Σ (t−1)^p·δ, and its `tail` is p.
+"""
+
+from __future__ import annotations
+
+from novikoff._compiled.lazy_numpy import np
+from novikoff._compiled.jit import compiled
+
+LONGEST = 20.0
+"""The largest p: T^p must stay a number, with room for weights, however long the stream is."""
+
+
+@compiled
+def raised(t: int, tail: float) -> float:
+    """t^p; for the usual mean not by way of a logarithm, which would take longer than a short example."""
+    return np.float64(t) if tail == 1.0 else np.float64(t) ** tail
+
+
+@compiled
+def mean(w: float, total: float, t: int, tail: float) -> float:
+    """w̄ after t steps, from the last w and Σ (t−1)^p·δ."""
+    return w - total / raised(max(t, 1), tail)

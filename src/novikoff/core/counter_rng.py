@@ -1,0 +1,39 @@
+"""Random numbers that depend on their place alone: a stream draws the same ones however it is cut.
+
+SplitMix64 (Steele, Lea and Flood 2014) of a seed, a kind, a row and a column; and from a number between 0 and 1 a draw
+from Poisson's distribution, by inversion.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import compiled
+from novikoff.data.shuffle.permutation import GOLDEN, mix64
+
+COLUMNS = 1 << 24
+MOST = 500.0  # e^−500 is still a number
+
+
+def uniform(seed: int, kind: int, rows: NDArray[np.int64], columns: int) -> NDArray[np.float64]:
+    """Numbers from 0 to 1, 1 not included: one for each of these rows and each column."""
+    with np.errstate(over="ignore"):
+        place = rows.astype(np.uint64)[:, None] * np.uint64(COLUMNS) + np.arange(columns, dtype=np.uint64)
+        word = mix64(place + mix64(np.array(seed, np.uint64) + np.uint64(GOLDEN) * np.uint64(kind + 1)))
+    return (word >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+@compiled
+def poisson(luck: float, mean: float) -> float:
+    """The least k with Pr[at most k] > luck, for a mean of at most MOST; larger ones count as that."""
+    mean = min(mean, MOST)
+    k, term = 0.0, math.exp(-mean)
+    total = term
+    while total <= luck and k < 4.0 * MOST:
+        k += 1.0
+        term *= mean / k
+        total += term
+    return k

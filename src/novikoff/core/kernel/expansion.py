@@ -1,0 +1,126 @@
+"""The dual form: weights are Σ a·φ(x) over examples that are kept, and only K(x, z) = φ(x)·φ(z) is ever computed.
+
+What is added to the weights is a list of entries: so much (a) of this kept example, in this column of weights, since
+this time. There is one column for two labels; for more there is one for each class, and all share the kernel's values.
+A score is Σ a·K over the entries, one after another. Where hypotheses vote, each update is an entry of its own, in
+order of time, so that all hypotheses come out one after another; otherwise there is one entry for each kept example and
+column, and with Σ a·t beside it the mean of all hypotheses follows from the last.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import compiled, compiled_reader
+from novikoff.kernels.support_set import Kept
+
+KEPT, TERMS, ENTRIES, DROPPED, KNOWN, NEW, END, FRESH = range(8)
+FILED = END  # counts that a file holds
+
+
+class Dual(NamedTuple):
+    """What was learned. Arrays have room for more."""
+
+    kept: Kept
+    counts: NDArray[np.int64]
+    """Kept examples, their terms, entries, dropped examples, classes met, of these new ones; the end of the terms that
+    were written, dropped ones included; and examples that are new since the last block of values."""
+    own: NDArray[np.float64]
+    """K(x, x) of each kept example."""
+    first: NDArray[np.int64]
+    """The number of the example that it was when it was kept."""
+    rows: NDArray[np.int64]
+    """Of each entry: the kept example."""
+    into: NDArray[np.int64]
+    """… and the column of weights."""
+    amounts: NDArray[np.float64]
+    moments: NDArray[np.float64]
+    """Σ a·t, where t is when a was added."""
+    born: NDArray[np.int64]
+    since: NDArray[np.int64]
+    """Of each column: after how many examples it began."""
+    errors: NDArray[np.int64]
+    """… and the mistakes that it has made."""
+    fresh: NDArray[np.int64]
+    """Kept examples that are new since the last block of values."""
+
+
+class Ways(NamedTuple):
+    """The settings."""
+
+    margin: float
+    tie: float
+    vote: bool
+    budget: int
+    """The most kept examples; 0 for any number."""
+    memory: float
+    """The most bytes."""
+    per_row: int
+    per_term: int
+    per_entry: int
+
+
+@compiled
+def scores_of(dual: Dual, K: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
+    """The score of each column, given K of an example with all that are kept."""
+    for c in range(len(scores)):
+        scores[c] = 0.0
+    for e in range(dual.counts[ENTRIES]):
+        scores[dual.into[e]] += dual.amounts[e] * K[dual.rows[e]]
+
+
+@compiled
+def means_of(dual: Dual, t: int, K: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
+    """That of the mean of all hypotheses of the first t examples."""
+    for c in range(len(scores)):
+        scores[c] = 0.0
+    for e in range(dual.counts[ENTRIES]):
+        scores[dual.into[e]] += (dual.amounts[e] * (t + 1.0) - dual.moments[e]) * K[dual.rows[e]]
+    for c in range(len(scores)):
+        scores[c] /= max(t - dual.since[c], 1)
+
+
+@compiled
+def votes_of(
+    dual: Dual,
+    t: int,
+    tie: float,
+    K: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    until: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> None:
+    """The votes of all hypotheses, those for less those against, as a share of all; sums and until are scratch."""
+    for c in range(len(scores)):
+        scores[c], sums[c], until[c] = 0.0, 0.0, dual.since[c] + 1.0
+    for e in range(dual.counts[ENTRIES]):
+        c = dual.into[e]
+        scores[c] += (dual.born[e] - until[c]) * (np.sign(sums[c]) if sums[c] != 0.0 else tie)
+        until[c] = dual.born[e]
+        sums[c] += dual.amounts[e] * K[dual.rows[e]]
+    for c in range(len(scores)):
+        scores[c] += (t + 1.0 - until[c]) * (np.sign(sums[c]) if sums[c] != 0.0 else tie)
+        scores[c] /= max(t - dual.since[c], 1)
+
+
+@compiled_reader
+def weigh(
+    dual: Dual,
+    how: int,
+    t: int,
+    tie: float,
+    K: NDArray[np.float64],
+    scratch: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Scores of each row of K: of the last hypothesis (0), the mean (1) or by votes (2)."""
+    for i in range(len(K)):
+        if how == 0:
+            scores_of(dual, K[i], out[i])
+        elif how == 1:
+            means_of(dual, t, K[i], out[i])
+        else:
+            votes_of(dual, t, tie, K[i], scratch[0], scratch[1], out[i])

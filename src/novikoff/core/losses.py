@@ -1,0 +1,104 @@
+"""Losses: when an example changes the weights, and by how much.
+
+A loss turns the score s = w·x, the label y ∈ {−1, +1} and ‖w‖ into a signal g; the geometry then moves the weights
+along g·x. For a loss ℓ that can be differentiated g = −∂ℓ/∂s. Conventions exactly at the kink, as the sources have
+them: y·s equal to the margin does not update a thick separator, y·s = 1 does update under the hinge.
+
+All losses of the package are one type with a `kind`, so that the loop is compiled once for all of them. A loss of your
+own is a NamedTuple for which `signal`, and where it has a value `loss`, are defined: see docs/own-loss.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from novikoff._compiled.jit import generic
+
+MISTAKE, ANGLE, MISSED, DISAGREEMENT, TOLD, HINGE, SHORTFALL, LOGISTIC, SQUARED = range(9)
+
+
+class Loss(NamedTuple):
+    """
+    MISTAKE        update on a mistake, and also where y·s < margin (the thick separator)
+    ANGLE          … where y·s/‖w‖ < margin, and always from w = 0
+    MISSED         update on a positive example that was predicted negative, and on nothing else
+    DISAGREEMENT   update where not all vote for the label: the score is the share of votes for + less that for −
+    TOLD           every example is shown to the geometry, which knows itself what to make of it
+    HINGE          ℓ = max(0, 1 − y·s), the loss of the support vector machine
+    SHORTFALL      update where y·s < 1, in proportion to 1 − y·s: the slope of half the squared hinge loss
+    LOGISTIC       ℓ = ln(1 + exp(−y·s)), the loss of logistic regression
+    SQUARED        ℓ = ½(y − s)², the loss of LMS, Adaline and ridge regression
+    """
+
+    kind: int
+    margin: float = 0.0
+
+
+@generic
+def signal(rule: Any, score: float, y: float, wrong: bool, norm: float) -> float:
+    """How hard this example pulls, and to which side; 0 leaves the weights alone."""
+    return 0.0
+
+
+@generic
+def loss(rule: Any, score: float, y: float) -> float:
+    """The value of the loss; the mistake-driven ones have none."""
+    return 0.0
+
+
+@generic
+def asked(rule: Any) -> float:
+    """The score from which on the loss is content; infinity where it never is."""
+    return math.inf
+
+
+@generic
+def mistake_margin(rule: Any) -> float:
+    """Return the margin of the loss that updates on mistakes only; NaN for other losses."""
+    return math.nan
+
+
+@mistake_margin.of(Loss)
+def _(rule: Loss) -> float:
+    return rule.margin if rule.kind == MISTAKE else math.nan
+
+
+@signal.of(Loss)
+def _(rule: Loss, score: float, y: float, wrong: bool, norm: float) -> float:  # noqa: PLR0911 - one for each kind
+    if rule.kind == MISTAKE:
+        return y if wrong or y * score < rule.margin else 0.0
+    if rule.kind == TOLD:
+        return y
+    if rule.kind == HINGE:
+        return y if y * score <= 1.0 else 0.0
+    if rule.kind == SHORTFALL:
+        return y * max(0.0, 1.0 - y * score)
+    if rule.kind == LOGISTIC:
+        e = math.exp(-abs(score))  # of a negative number only: it cannot overflow
+        return y * (e / (1.0 + e) if y * score > 0.0 else 1.0 / (1.0 + e))
+    if rule.kind == SQUARED:
+        return y - score
+    if rule.kind == ANGLE:
+        return y if wrong or norm == 0.0 or y * score < rule.margin * norm else 0.0
+    if rule.kind == MISSED:
+        return y if wrong and y > 0.0 else 0.0
+    return y if y * score < 1.0 else 0.0  # DISAGREEMENT
+
+
+@loss.of(Loss)
+def _(rule: Loss, score: float, y: float) -> float:
+    if rule.kind == HINGE or rule.kind == SHORTFALL:  # noqa: PLR1714 - compiled as it stands
+        return max(0.0, 1.0 - y * score)
+    if rule.kind == LOGISTIC:
+        return math.log1p(math.exp(-abs(score))) + max(0.0, -y * score)
+    if rule.kind == SQUARED:
+        return 0.5 * (y - score) * (y - score)
+    return 0.0
+
+
+@asked.of(Loss)
+def _(rule: Loss) -> float:
+    if rule.kind == MISTAKE:
+        return rule.margin
+    return 1.0 if rule.kind == HINGE or rule.kind == SHORTFALL else math.inf  # noqa: PLR1714

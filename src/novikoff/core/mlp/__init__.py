@@ -1,0 +1,1 @@
+"""Multilayer networks: forward pass, back-propagation, initial weights."""

@@ -1,0 +1,199 @@
+"""The multiclass support vector machine of Crammer and Singer, solved by the sequential dual method.
+
+    Problem    least P(w) = ½ Σ_c ‖w_c‖² + Σ_i C_i·max(0, max_{c≠yᵢ} 1 − (w_{yᵢ} − w_c)·xᵢ)
+    Dual       largest D(α) = Σ_i αᵢ_{yᵢ} − ½ Σ_c ‖w_c‖²  where  w_c = Σ_i αᵢ_c·xᵢ,  Σ_c αᵢ_c = 0,
+               αᵢ_{yᵢ} ≤ C_i  and  αᵢ_c ≤ 0 for c ≠ yᵢ
+    Gap        P(w) − D(α) ≥ 0 for any such w and α, and 0 at the optimum: no w is better by more than the gap
+    Pass       each example once, in random order: D is made as large as the multipliers of this one example can make it
+    Resting    an example whose step was nothing k times in a row sits out k passes, but not more than 32; all come back
+               when those that did not sit out had nothing to do either
+    Source     Crammer, Singer: On the algorithmic implementation of multiclass kernel-based vector machines, 2001.
+               Keerthi, Sundararajan, Chang, Hsieh, Lin: A sequential dual method for large scale multi-class linear
+               SVMs, 2008: Algorithm 1, with the step of its section 3.1 (see `dual_step.py`)
+
+The bias is one more feature, of the value `bias` in each example; 0 means that there is none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import compiled
+from novikoff.core.multiclass.class_scores import (add, dots, measure_sizes, room)
+from novikoff.core.dual_coordinate_step import step
+from novikoff.data.rows import Rows
+
+LONGEST_REST = 32  # passes
+SELDOM = 0.1  # the gap is measured whenever the search has become longer by this share, and once for each full pass
+
+
+class Problem(NamedTuple):
+    """Examples, and what their losses cost. Rows have passed the door, no column comes twice, all have slots."""
+
+    rows: Rows
+    labels: NDArray[np.int64]
+    """Class numbers from 0 on."""
+    limits: NDArray[np.float64]
+    """C_i."""
+    sizes: NDArray[np.float64]
+    """‖xᵢ‖² with the bias."""
+    bias: float
+    classes: int
+
+
+class Point(NamedTuple):
+    """Where a search is. Both arrays have `room(classes)` columns, and w_c = Σ_i αᵢ_c·xᵢ."""
+
+    duals: NDArray[np.float64]
+    """α, [example][class]."""
+    weights: NDArray[np.float64]
+    """w, [slot][class]."""
+
+
+class Reached(NamedTuple):
+    """The optimum lies between dual and primal."""
+
+    primal: float
+    dual: float
+    passes: int = 0
+    visits: int = 0
+    """Examples that were looked at to get there."""
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+    def within(self, tolerance: float) -> bool:
+        return self.gap <= tolerance * self.primal
+
+
+def posed(
+    rows: Rows, labels: NDArray[np.int64], limits: NDArray[np.float64] | float, classes: int, bias: float
+) -> Problem:
+    """The problem; `limits` is C, or one for each example."""
+    sizes = np.empty(len(labels))
+    measure_sizes(rows, bias, sizes)
+    return Problem(rows, labels, np.full(len(labels), limits, np.float64), sizes, bias, classes)
+
+
+def origin(problem: Problem, features: int) -> Point:
+    """α = 0, w = 0."""
+    lanes = room(problem.classes)
+    return Point(np.zeros((len(problem.labels), lanes)), np.zeros((features + 1, lanes)))
+
+
+def solve(problem: Problem, point: Point, passes: int, *, tolerance: float = 0.0, seed: int = 0) -> Reached:
+    """Moves the point until gap ≤ tolerance·P, or for so many passes. Any point of a problem with the same rows will do
+    to begin with, such as the solution for other limits. What is told was measured with weights made anew from α."""
+    fit_limits(problem, point)
+    examples, random = len(problem.labels), np.random.default_rng(seed)
+    idle, due, scratch = np.zeros(examples, np.int64), np.zeros(examples, np.int64), _scratch(point)
+    visits = measured_at = 0
+    for now in range(passes):
+        order = random.permutation(np.flatnonzero(due <= now))
+        moved = sweep(problem, point, order, now, idle, due, scratch)
+        visits += len(order)
+        if not moved:
+            due[:] = 0
+        if visits - measured_at >= max(examples, SELDOM * visits):
+            measured_at = visits
+            if measured(problem, point).within(tolerance) and rebuilt(problem, point).within(tolerance):
+                return measured(problem, point)._replace(passes=now + 1, visits=visits)
+    return rebuilt(problem, point)._replace(passes=passes, visits=visits)
+
+
+def fit_limits(problem: Problem, point: Point) -> None:
+    """Where limits are lower than those that the point was found with, all multipliers shrink alike: w stays theirs."""
+    own = point.duals[np.arange(len(problem.labels)), problem.labels]
+    over = own > problem.limits
+    if over.any():
+        share = float((problem.limits[over] / own[over]).min())
+        point.duals[:] *= share
+        point.weights[:] *= share
+
+
+def measured(problem: Problem, point: Point) -> Reached:
+    """Both objectives at this point."""
+    scratch = _scratch(point)
+    squares = half_squares(point.weights, scratch[0])
+    loss = total_loss(problem, point.weights, scratch[0])
+    linear = float(point.duals[np.arange(len(problem.labels)), problem.labels].sum())
+    return Reached(squares + loss, linear - squares)
+
+
+def rebuilt(problem: Problem, point: Point) -> Reached:
+    """The same with weights that are made anew from α: they have lost nothing to rounding on the way."""
+    point.weights[:] = 0.0
+    add_all(problem, point)
+    return measured(problem, point)
+
+
+def _scratch(point: Point) -> NDArray[np.float64]:
+    return np.zeros((2, point.weights.shape[1]))
+
+
+@compiled
+def sweep(
+    problem: Problem,
+    point: Point,
+    order: NDArray[np.int64],
+    now: int,
+    idle: NDArray[np.int64],
+    due: NDArray[np.int64],
+    scratch: NDArray[np.float64],
+) -> int:
+    """A step for each example of `order`; returns how many were not nothing. `idle` counts how often in a row an
+    example's step was nothing, `due` is the pass in which it comes next."""
+    moved = 0
+    scores, sums = scratch[0], scratch[1]
+    for at in range(len(order)):
+        i = order[at]
+        dots(problem.rows, i, point.weights, problem.bias, scores)
+        limit, size = problem.limits[i], problem.sizes[i]
+        if step(problem.classes, problem.labels[i], limit, size, point.duals[i], scores, sums):
+            add(problem.rows, i, scores, problem.bias, point.weights)
+            idle[i] = 0
+            moved += 1
+        else:
+            idle[i] += 1
+        due[i] = now + 1 + min(idle[i], LONGEST_REST)
+    return moved
+
+
+@compiled
+def total_loss(problem: Problem, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
+    """Σ_i C_i·max(0, max_{c≠yᵢ} 1 − (w_{yᵢ} − w_c)·xᵢ)."""
+    total = 0.0
+    for i in range(len(problem.labels)):
+        dots(problem.rows, i, weights, problem.bias, scores)
+        y = problem.labels[i]
+        own, most = scores[y], 0.0
+        scores[y] -= 1.0
+        for c in range(problem.classes):
+            most = max(most, scores[c] - own + 1.0)
+        total += problem.limits[i] * most
+    return total
+
+
+@compiled
+def half_squares(weights: NDArray[np.float64], sums: NDArray[np.float64]) -> float:
+    """½ Σ_c ‖w_c‖²."""
+    for c in range(len(sums)):
+        sums[c] = 0.0
+    for slot in range(len(weights)):
+        for c in range(len(sums)):
+            sums[c] += weights[slot, c] * weights[slot, c]
+    total = 0.0
+    for c in range(len(sums)):
+        total += sums[c]
+    return 0.5 * total
+
+
+@compiled
+def add_all(problem: Problem, point: Point) -> None:
+    """w_c += Σ_i αᵢ_c·xᵢ."""
+    for i in range(len(problem.labels)):
+        add(problem.rows, i, point.duals[i], problem.bias, point.weights)

@@ -1,0 +1,171 @@
+"""How a prediction of many outcomes is made of columns of weights, and what an example asks of each column.
+
+Reductions make one binary problem of each column: `aim` says which side of it an example is on, 0 for neither, and the
+learner's rule does the rest.
+
+    Each      column c tells class c from all others; the highest score wins
+    Pairs     column c tells two classes apart; the class that wins most pairs, or a tournament, wins
+    Code      column c tells the classes with +1 in a code from those with −1; the nearest code word wins
+    Relevant  column c tells the examples that have label c from those that have not; every label with a positive score
+              is predicted
+
+Preferences see all columns together (parts/blame.py):
+
+    Rivals    one column a class; the class of the example is preferred to all others
+    Chosen    column 0 is a threshold, column c + 1 label c; labels of the example ≻ threshold ≻ all others
+    Ranked    one column a label; the example says which labels are preferred to which
+    Tree      one column a node; a class's score is the sum along its path from the root
+
+Ensembles that learn online (parts/resampled.py), `Bagged` and `Boosted`, have members of one column a class.
+
+Every scheme says how many columns so many known classes take, what it predicts (`deciding.py`), and what moves
+(`moving.py`). All schemes are one type with a `kind`, so that the loop is compiled once for all of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import generic
+from novikoff.schema import CLASSES, COLUMNS, MAX_COUNT, Array, Between, Entries, Schema
+
+EACH, PAIRS, CODE, RELEVANT, RIVALS, CHOSEN, RANKED, TREE, BAGGED, BOOSTED = range(10)
+REDUCTIONS = (EACH, PAIRS, CODE)
+
+NONE = np.zeros(0, np.int64)
+NO_WORDS, NO_TABLE = np.zeros((0, 0), np.int8), np.zeros((0, 0))
+
+
+class Wants(NamedTuple):
+    """What the examples are labelled with: a class each, or labels each, or preferences."""
+
+    classes: NDArray[np.int64]
+    """The class of each example, by its number; new classes have the next number that there was none of before."""
+    starts: NDArray[np.int64] = NONE
+    members: NDArray[np.int64] = NONE
+    """members[starts[i] : starts[i + 1]] are the labels of example i; or pairs of labels, each preferred to the next:
+    members[2k] ≻ members[2k + 1]."""
+
+
+class Room(NamedTuple):
+    """Room to work on one example: a score and a signal for each column, and what a scheme needs beside them."""
+
+    scores: NDArray[np.float64]
+    signals: NDArray[np.float64]
+    spare: NDArray[np.float64]
+
+
+class Tally(NamedTuple):
+    """What is counted beside the ledger."""
+
+    counts: NDArray[np.int64]
+    """Classes known; examples with a class that was not known before; binary problems that were got wrong."""
+    times: NDArray[np.int64]
+    """Of each column: the examples that it has learned from."""
+    mistakes: NDArray[np.int64]
+    """Of each column of a reduction: its own mistakes."""
+
+
+TALLY_SCHEMA = Schema(
+    {
+        "counts": Array("int64", 3, checks=[Entries(known=(0, CLASSES), new=(0, MAX_COUNT), unmet=(0, MAX_COUNT))]),
+        "times": Array("int64", COLUMNS, checks=[Between(0, MAX_COUNT)]),
+        "mistakes": Array("int64", COLUMNS, checks=[Between(0, MAX_COUNT)]),
+    }
+)
+"""What a model file may hold of a tally."""
+
+
+class Scheme(NamedTuple):
+    kind: int
+    tie: float = 0.0
+    """Reductions and ensembles: the side of a score of 0."""
+    tournament: float = 0.0
+    """Pairs: 1 for a tournament, 0 for the majority."""
+    by_loss: float = 0.0
+    """Code: 1 where the distance to a code word is the sum of the losses, 0 where it is the number of wrong bits."""
+    update: int = 0
+    """Preferences: which of them count (parts/blame.py)."""
+    words: NDArray[np.int8] = NO_WORDS
+    """Code: a row for each class."""
+    columns: NDArray[np.int64] = NONE
+    """Code, Tree: how many bits, or nodes, there are for so many known classes."""
+    starts: NDArray[np.int64] = NONE
+    nodes: NDArray[np.int64] = NONE
+    """Tree: nodes[starts[c] : starts[c + 1]] is the path of class c, from the root down."""
+    deepest: NDArray[np.int64] = NONE
+    """Tree: how many nodes the longest path has, for so many known classes."""
+    members: int = 0
+    """Ensembles: how many there are."""
+    luck: NDArray[np.float64] = NO_TABLE
+    """Ensembles: [example][member], what the draws are made from."""
+    sums: NDArray[np.float64] = NO_TABLE
+    """Boosted: [member][right or wrong], the weight of the examples that it got right, and wrong."""
+
+
+# --- What an example asks for ---
+
+
+@generic
+def highest(wants: Wants, i: int) -> int:
+    """The largest class number that example i speaks of; −1 for none."""
+    if len(wants.classes) > 0:
+        return wants.classes[i]
+    largest = -1
+    for k in range(wants.starts[i], wants.starts[i + 1]):
+        largest = max(largest, wants.members[k])
+    return largest
+
+
+# --- Columns ---
+
+
+@generic
+def columns_for(scheme: Scheme, known: int) -> int:
+    """How many columns so many known classes take."""
+    if scheme.kind == PAIRS:
+        return known * (known - 1) // 2
+    if scheme.kind == CODE or scheme.kind == TREE:  # noqa: PLR1714 - compiled as it stands
+        return scheme.columns[known]
+    if scheme.kind == CHOSEN:
+        return known + 1
+    if scheme.kind == BAGGED or scheme.kind == BOOSTED:  # noqa: PLR1714
+        return known * scheme.members
+    return known
+
+
+@generic
+def together(scheme: Scheme) -> bool:
+    """Whether all columns are one long vector, and what an example asks of them one example of the learner's; in
+    reductions each column is a learner of its own."""
+    return RIVALS <= scheme.kind <= TREE
+
+
+# --- Reductions: which side of a column's problem a class is on ---
+
+
+@generic
+def aim(scheme: Scheme, y: int, c: int) -> float:
+    """+1 or −1, 0 where column c has nothing to learn from class y."""
+    if scheme.kind == PAIRS:
+        # Column j(j−1)/2 + i tells j, +, from i, −, for i < j: pairs with a new class come after all others.
+        high = int((1.0 + np.sqrt(1.0 + 8.0 * c)) / 2.0)
+        low = c - high * (high - 1) // 2
+        return 1.0 if y == high else -1.0 if y == low else 0.0
+    if scheme.kind == CODE:
+        return np.float64(scheme.words[y, c])
+    return 1.0 if c == y else -1.0
+
+
+# --- How long the vectors of the space are that the learner works in ---
+
+
+@generic
+def stretch(scheme: Scheme, known: int) -> float:
+    """‖x'‖² ≤ stretch·‖x‖² for every x' that the learner sees."""
+    if scheme.kind == TREE:
+        return 2.0 * scheme.deepest[known]
+    return 2.0 if together(scheme) else 1.0

@@ -1,0 +1,176 @@
+"""Decision trees as plain arrays, many of them one after another, and the votes that they cast.
+
+Node n asks whether feature[n] of an example is at most threshold[n]: if so it goes on at left[n], otherwise at
+right[n]; where left[n] is negative, n is a leaf. Values are compared as float32, as scikit-learn does, whose trees
+these are: so they say to the last bit what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import compiled, compiled_reader
+from novikoff.schema import CLASSES, Array, Between, Free, NotNaN, Offsets, Rule, Schema, Size
+from novikoff.data.rows import (Rows, how_many, wipe, write_out)
+from novikoff.data.canonical_rows import each
+
+
+class Trees(NamedTuple):
+    """Tree t has the nodes starts[t] to starts[t + 1], its root first; nodes are numbered through all trees."""
+
+    starts: NDArray[np.int64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    """Of each class among the examples that came to a node: a row for each node, or none where trees only vote."""
+    codes: NDArray[np.int32]
+    """The class with the largest share, the first of equals."""
+
+    @property
+    def many(self) -> int:
+        return len(self.starts) - 1
+
+
+def trees_schema(*, soft: bool) -> Schema:
+    """Return what a model file may hold of trees; `soft` says that they vote in shares. Every way through a tree ends
+    in a leaf of it, for children come after their node."""
+    return Schema(
+        {
+            "left": Array("int32", Free("nodes")),
+            "right": Array("int32", Size("nodes")),
+            "feature": Array("int32", Size("nodes")),
+            "threshold": Array("float64", Size("nodes"), checks=[NotNaN()]),
+            "shares": Array("float64", Size("nodes") if soft else Free("shares"), CLASSES, checks=[NotNaN()]),
+            "codes": Array("int32", Size("nodes"), checks=[Between(0, CLASSES + -1)]),
+            "starts": Array("int64", Size("members") + 1, checks=[Offsets(Size("nodes"))]),
+        },
+        [
+            Rule(
+                "there are shares for all nodes, or for none",
+                lambda arrays, sizes: len(arrays["shares"]) in (0, sizes["nodes"]),
+            ),
+            Rule(
+                "no tree is empty, children come after their node in the same tree, and splits ask for features",
+                lambda arrays, sizes: are_linked(arrays, sizes["features"]),
+            ),
+        ],
+    )
+
+
+def are_linked(arrays: Mapping[str, NDArray[Any]], features: int) -> bool:
+    """Return whether every way through the trees ends in a leaf."""
+    starts, (left, right, feature) = arrays["starts"], (arrays[name].astype(np.int64) for name in LINKS)
+    nodes, ends, splits = np.arange(len(left)), np.repeat(starts[1:], np.diff(starts)), left >= 0
+    return bool(
+        (np.diff(starts) > 0).all()
+        and ((feature[splits] >= 0) & (feature[splits] < features)).all()
+        and ((left > nodes) & (right > nodes) & (left < ends) & (right < ends))[splits].all()
+    )
+
+
+LINKS = ("left", "right", "feature")
+
+
+def joined(trees: Sequence[Trees]) -> Trees:
+    """All of these, in their order."""
+    sizes = np.array([tree.starts[-1] for tree in trees], np.int64)
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    starts = [tree.starts[:-1] + begin for tree, begin in zip(trees, begins[:-1], strict=True)]
+
+    def moved(name: str) -> NDArray[np.int32]:
+        parts = [getattr(tree, name) for tree in trees]
+        return np.concatenate(
+            [np.where(part >= 0, part + begin, -1) for part, begin in zip(parts, begins[:-1], strict=True)]
+        ).astype(np.int32)
+
+    return Trees(
+        starts=np.concatenate([*starts, begins[-1:]]).astype(np.int64),
+        left=moved("left"),
+        right=moved("right"),
+        feature=np.concatenate([tree.feature for tree in trees]),
+        threshold=np.concatenate([tree.threshold for tree in trees]),
+        shares=np.concatenate([tree.shares for tree in trees]),
+        codes=np.concatenate([tree.codes for tree in trees]),
+    )
+
+
+@compiled
+def leaf(trees: Trees, tree: int, example: NDArray[np.float64]) -> int:
+    """Where an example, laid out in slots, ends."""
+    node = trees.starts[tree]
+    while trees.left[node] >= 0:
+        value = np.float64(np.float32(example[trees.feature[node] + 1]))
+        node = np.int64(trees.left[node] if value <= trees.threshold[node] else trees.right[node])
+    return node
+
+
+@compiled_reader
+def add_votes(
+    trees: Trees,
+    weights: NDArray[np.float64],
+    rows: Rows,
+    count: int,
+    soft: bool,
+    example: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Adds each tree's weight to the class that it says, or in shares where that is `soft`; a row of `out` for each
+    example. `example` is scratch of zeros, one for each slot."""
+    classes = out.shape[1]
+    for i in range(count):
+        write_out(rows, i, example)
+        for t in range(len(trees.starts) - 1):
+            node = leaf(trees, t, example)
+            if soft:
+                for c in range(classes):
+                    out[i, c] += weights[t] * trees.shares[node, c]
+            else:
+                out[i, trees.codes[node]] += weights[t]
+        wipe(rows, i, example)
+
+
+@compiled_reader
+def each_vote(trees: Trees, rows: Rows, count: int, example: NDArray[np.float64], out: NDArray[np.int32]) -> None:
+    """Write the class that each tree says of each example: a row for each example."""
+    for i in range(count):
+        write_out(rows, i, example)
+        for t in range(len(trees.starts) - 1):
+            out[i, t] = trees.codes[leaf(trees, t, example)]
+        wipe(rows, i, example)
+
+
+def votes_of(
+    trees: Trees, weights: NDArray[np.float64], rows: Rows, features: int, *, soft: bool = False
+) -> NDArray[np.float64]:
+    """What speaks for each class: a row for each example."""
+    out = np.zeros((how_many(rows), trees.shares.shape[1]))
+
+    def take(part: Rows, start: int, tidy: bool) -> int:
+        count = how_many(part)
+        add_votes(trees, weights, part, count, soft, example, out[start : start + count])
+        return count
+
+    example = np.zeros(features + 1)
+    each(rows, features, take, known=True, sparse_only=True)
+    return out
+
+
+def codes_of(trees: Trees, rows: Rows, features: int) -> NDArray[np.int32]:
+    """What each tree says of each example: a row for each tree."""
+    out = np.zeros((trees.many, how_many(rows)), np.int32)
+
+    def take(part: Rows, start: int, tidy: bool) -> int:
+        count = how_many(part)
+        each_vote(trees, part, count, example, said[:count])
+        out[:, start : start + count] = said[:count].T
+        return count
+
+    example, said = np.zeros(features + 1), np.zeros((out.shape[1], trees.many), np.int32)
+    each(rows, features, take, known=True, sparse_only=True)
+    return out

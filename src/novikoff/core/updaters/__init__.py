@@ -1,0 +1,1 @@
+"""Updaters: how a scaled gradient changes the weights, one per file."""

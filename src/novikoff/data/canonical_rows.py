@@ -1,0 +1,217 @@
+"""The terms of a row: what of it counts. A value of 0 is no term, and a feature that comes twice is one.
+
+Dense rows without zeros, and sparse rows whose columns grow and whose values are not 0, are tidy: the loop takes them
+as they lie. It refuses others as it measures them, so that looking for them costs no pass over the data; some loops
+take dense rows with zeros by themselves, as long as there are few. The others are brought into order here, one block
+after another: a row in which a feature comes twice is sorted and the values of each feature are added up; then zeros
+are left out. Otherwise terms stay in the order in which they came, which is the order of summation. So a table gives
+the same bytes dense or sparse, with its zeros stored or left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import compiled
+from novikoff._compiled.simd.dot import element
+from novikoff.data.rows import (Dense, Rows, Sparse, cut, first, how_many, inside, last, proper, slot)
+
+BLOCK = 2**18  # terms, or rows, that are brought into order at once at most: few enough to stay in the cache
+SMALLEST = 16  # rows of a first block: a table may have one zero among millions of numbers
+LONG = 16  # blocks
+
+Take = Callable[[Rows, int, bool], int]
+"""take(rows, start, tidy) → how many of these rows it took, fewer than there are where it refused one. `start` is the
+number of their first in the batch; `tidy` says that they need no look at their columns."""
+
+
+def each(rows: Rows, features: int, take: Take, *, known: bool = False, sparse_only: bool = False) -> int:
+    """Has all rows taken, the untidy ones brought into order; returns how many were: fewer where one was refused.
+
+    `known` says that no column comes twice and all have slots: a reader has seen to that. With `sparse_only`, `take` is
+    called with sparse rows alone: dense rows are converted block by block. Kernels that are seldom used are compiled
+    for sparse rows only.
+    """
+    if sparse_only and isinstance(rows, Dense):
+        return _each_block(rows, features, take)
+    done, count = 0, how_many(rows)
+    block = SMALLEST  # rows: more and more, as long as there is no long stretch of tidy rows in between
+    while done < count:
+        if is_tidy(rows, done, known):
+            taken = take(cut(rows, done, count), done, known)
+            done += taken
+            if done == count or is_tidy(rows, done, known):
+                return done
+            block = SMALLEST if taken > LONG * block else block
+        stop = block_end(rows, done, block)
+        done += take(tidied(rows, done, stop, features), done, True)
+        if done < stop:
+            return done
+        block = min(BLOCK, 4 * block)
+    return done
+
+
+def _each_block(rows: Dense, features: int, take: Take) -> int:
+    """Convert dense rows to sparse ones, a block at a time, and have them taken; return how many were.
+
+    Values of a block without zeros are not copied, and all such blocks share their indices.
+    """
+    done, count, width = 0, how_many(rows), rows.width
+    full = _full_rows(0, width)
+    while done < count:
+        stop = block_end(rows, done, BLOCK)
+        values = rows.values[done * width : stop * width]
+        if (values != 0.0).all():
+            if len(full.indices) < len(values):
+                full = _full_rows(stop - done, width)
+            block = Sparse(full.starts[: stop - done + 1], full.indices[: len(values)], values)
+        else:
+            block = tidied(rows, done, stop, features)
+        done += take(block, done, True)
+        if done < stop:
+            return done
+    return done
+
+
+def _full_rows(count: int, width: int) -> Sparse:
+    """Return the starts and indices of rows that have a value in every column."""
+    indices = np.tile(np.arange(width, dtype=np.uint32), count)
+    return Sparse(np.arange(0, count * width + 1, width), indices, np.zeros(0))
+
+
+def sparse_parts(rows: Rows, features: int) -> list[tuple[Rows, int]]:
+    """Return all rows in order, as sparse rows, in parts, each with the number of its first row."""
+    found: list[tuple[Rows, int]] = []
+
+    def take(part: Rows, start: int, tidy: bool) -> int:
+        count = how_many(part) if tidy else first_that_falls(part, how_many(part), features + 1)
+        found.append((cut(part, 0, count), start))
+        return count
+
+    each(rows, features, take, sparse_only=True)
+    return found
+
+
+def is_tidy(rows: Rows, i: int, known: bool) -> bool:
+    """Whether the loop takes row i as it lies, if its numbers are good."""
+    if isinstance(rows, Dense):
+        return bool(rows.values[i * rows.width : (i + 1) * rows.width].all())
+    terms = slice(rows.starts[i], rows.starts[i + 1])
+    columns = rows.indices[terms]
+    return bool(rows.values[terms].all() and (known or (columns[:-1] < columns[1:]).all()))
+
+
+def block_end(rows: Rows, start: int, block: int) -> int:
+    """Where a block from row `start` on ends: after so many rows, or BLOCK terms, but not before it has one row."""
+    stop = min(how_many(rows), start + block)
+    if isinstance(rows, Dense):
+        return min(stop, start + max(1, BLOCK // rows.width))
+    full = np.searchsorted(rows.starts[start : stop + 1], rows.starts[start] + BLOCK, side="right")
+    return start + max(1, int(full) - 1)
+
+
+def tidied(rows: Rows, start: int, stop: int, features: int) -> Sparse:
+    """These rows in order; only those before the first that names a column past the features."""
+    part = cut(rows, start, stop)
+    if isinstance(part, Sparse):
+        count, slots = stop - start, features + 1
+        if first_that_falls(part, count, slots) < count:
+            twice = np.zeros(count, np.bool_)
+            count = find_twice(part, slots, np.zeros(slots, np.int64), twice)
+            part = summed(part._replace(starts=part.starts[: count + 1]), twice[:count])
+    return without_zeros(part)
+
+
+def packed(rows: Rows, features: int) -> Rows:
+    """Return rows for repeated use: no feature twice, and no more zeros than other terms. Only those before the first
+    that names a column past the features."""
+    if isinstance(rows, Dense):
+        return rows if 2 * np.count_nonzero(rows.values) >= rows.values.size else without_zeros(rows)
+    count = how_many(rows)
+    return rows if first_that_falls(rows, count, features + 1) == count else tidied(rows, 0, count, features)
+
+
+def as_sparse(rows: Rows) -> Sparse:
+    """Return sparse rows as they are, dense ones converted."""
+    return rows if isinstance(rows, Sparse) else without_zeros(rows)
+
+
+def without_zeros(rows: Rows) -> Sparse:
+    count = how_many(rows)
+    terms = int(last(rows, count - 1) - first(rows, 0))
+    kind = rows.values.dtype
+    tidy = Sparse(np.zeros(count + 1, np.int64), np.empty(terms, np.uint32), np.empty(terms, kind))
+    drop_zeros(rows, count, tidy)
+    return tidy
+
+
+@compiled
+def drop_zeros(rows: Rows, count: int, out: Sparse) -> None:
+    """Writes the terms of these rows that are not 0. Where `rows` is one sparse row, `out` may be the same arrays."""
+    end = np.uint64(0)  # unsigned, so that no look at its sign is compiled in
+    for i in range(count):
+        for k in range(first(rows, i), last(rows, i)):
+            # Written in any case, and written over by the next term if it was 0: a jump could not be foreseen. In these
+            # words, which keep NaN, the question is one operation.
+            value = element(rows.values, k)
+            out.indices[end] = slot(rows, i, k) - 1
+            out.values[end] = value
+            end += np.uint64(not abs(value) <= 0.0)
+        out.starts[i + 1] = end
+
+
+@compiled
+def first_that_falls(rows: Rows, count: int, slots: int) -> int:
+    """The first row whose columns don't grow, or have no slots; the number of rows where all do."""
+    for i in range(count):
+        if not proper(rows, i, slots):
+            return i
+    return count
+
+
+@compiled
+def find_twice(rows: Sparse, slots: int, stamps: NDArray[np.int64], twice: NDArray[np.bool_]) -> int:
+    """Marks the rows in which a feature comes twice; returns how many rows there are before one that has a term without
+    a slot. `stamps`, a 0 for each slot, keeps the row that a feature was in."""
+    for i in range(len(twice)):
+        if not inside(rows, i, slots):
+            return i
+        for k in range(first(rows, i), last(rows, i)):
+            j = slot(rows, i, k)
+            twice[i] |= stamps[j] == i + 1
+            stamps[j] = i + 1
+    return len(twice)
+
+
+def summed(rows: Sparse, twice: NDArray[np.bool_]) -> Sparse:
+    """The same rows, those that are marked sorted and with the values of each feature added up."""
+    if not twice.any():
+        return rows
+    terms, counts = slice(rows.starts[0], rows.starts[-1]), np.diff(rows.starts)
+    indices, values, marked = rows.indices[terms], rows.values[terms], np.repeat(twice, counts)
+    better = in_order(Sparse(_starts(counts[twice]), indices[marked], values[marked]))
+    counts[twice] = np.diff(better.starts)
+    marked_now = np.repeat(twice, counts)
+    out = Sparse(_starts(counts), np.empty(marked_now.size, np.uint32), np.empty(marked_now.size, values.dtype))
+    out.indices[marked_now], out.indices[~marked_now] = better.indices, indices[~marked]
+    out.values[marked_now], out.values[~marked_now] = better.values, values[~marked]
+    return out
+
+
+def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def in_order(rows: Sparse) -> Sparse:
+    """The same rows with their columns growing and values of the same column added up."""
+    end, count = int(rows.starts[-1]), how_many(rows)
+    row = np.repeat(np.arange(count), np.diff(rows.starts))
+    # Stable: terms of one column are added in the order they came in.
+    order = np.lexsort((rows.indices[:end], row))
+    row, columns, values = row[order], rows.indices[order], rows.values[order]
+    is_first = np.ones(end, bool)
+    is_first[1:] = (row[1:] != row[:-1]) | (columns[1:] != columns[:-1])
+    total, group = values[is_first], np.cumsum(is_first) - 1
+    np.add.at(total, group[~is_first], values[~is_first])
+    return Sparse(_starts(np.bincount(row[is_first], minlength=count)), columns[is_first], total)

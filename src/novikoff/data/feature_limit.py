@@ -1,0 +1,68 @@
+"""Messages that name the row, the table or the option that would make a model too large."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any
+
+from novikoff._compiled.lazy_numpy import np
+from novikoff.errors import ModelTooLarge
+from novikoff.memory_limit import OPTION, model_limit, too_large
+from novikoff.data.reader import Batch, Reading
+from novikoff.data.rows import Sparse, how_many
+
+
+def name_row_too_wide(
+    rows: Sparse,
+    features: int,
+    where: Callable[[int], str],
+    needed: Callable[[int], int],
+    limit: int,
+    columns: Mapping[str, Any] | None = None,
+) -> ModelTooLarge:
+    """Return the error that names the first of these rows with a feature for which there is no memory.
+
+    `needed` returns the bytes of the model by its number of features; `columns` has the names of features, in order.
+    """
+    first = max(bisect_right(range(features), limit, key=needed) - 1, 0)
+    beyond = rows.indices[: int(rows.starts[how_many(rows)])] >= first
+    if not beyond.any():  # such a feature came before: these rows brought new labels
+        advice = f"Renumber the features, or raise {OPTION}."
+        return too_large(f"{where(0)}: {features:,} features with new labels", needed(features), limit, advice)
+    at = int(np.argmax(beyond))
+    row, column = int(np.searchsorted(rows.starts, at, side="right")) - 1, int(rows.indices[at])
+    if columns is None:
+        feature, advice = f"feature index {column}", "Renumber the features"
+    else:
+        name = next(islice(columns, column, None), "")
+        feature, advice = f"feature {name!r}, the {column + 1:,}th,", "Use --bits to hash features"
+    return too_large(f"{where(row)}: {feature}", needed(column + 1), limit, f"{advice}, or raise {OPTION}.")
+
+
+def name_batch_too_wide(
+    batch: Batch, reading: Reading, needed: Callable[[int], int], limit: int, columns: Mapping[str, Any] | None
+) -> ModelTooLarge:
+    """Return the error that says what of this batch makes the model too large: a row, the width of the table, or the
+    option that sets the number of features where these are hashed or mapped."""
+    rows, options = batch.rows, reading.options
+    if options.map is not None:
+        what = f"{batch.title}: {batch.features:,} columns of --map {options.map}"
+        advice = "Use fewer --map-bits" if options.map_bits else "Use --map-bits to hash them"
+    elif reading.format is not None and reading.format.bits_used:
+        what, advice = batch.title, "Use fewer --bits"
+    elif isinstance(rows, Sparse):
+        return name_row_too_wide(rows, batch.features, batch.where, needed, limit, columns)
+    else:
+        what, advice = f"{batch.title}: {batch.features:,} columns", "Leave out columns with --ignore"
+    return too_large(what, needed(batch.features), limit, f"{advice}, or raise {OPTION}.")
+
+
+def check_width(batch: Batch, reading: Reading, needed: Callable[[int], int]) -> None:
+    """Raise ModelTooLarge where what is made of this batch would need more memory than the limit. `needed` returns the
+    bytes by the number of features."""
+    limit = model_limit()
+    if needed(batch.features) > limit:
+        columns = None if reading.names is None else reading.names.columns
+        raise name_batch_too_wide(batch.settled(), reading, needed, limit, columns)

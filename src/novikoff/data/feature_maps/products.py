@@ -1,0 +1,182 @@
+"""All products of a row's features, one after another, in compiled code.
+
+Products of k features are counted up like the digits of a number: the first k − 1 positions stand still while the last
+one runs through the row. What they contribute to the column's number, to the hash, to the value and to the coefficient
+is kept for each position, so that a product costs a few operations whatever its degree.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import DISABLED, compiled
+from novikoff.data.names.hashing import both, slot_of
+from novikoff.data.rows import Sparse
+
+EXACT = -1
+
+
+class How(NamedTuple):
+    """Which products, and where they go."""
+
+    degree: int
+    repeated: bool
+    """Whether a feature may come several times in a product."""
+    weighted: bool
+    """Whether a product has the root of its multinomial coefficient, as in the kernel (1 + x·z)^degree."""
+    mask: int
+    """Of hashed slots; EXACT for columns of their own."""
+
+
+class Room(NamedTuple):
+    """For one row in work: what each position of a product contributes."""
+
+    order: NDArray[np.int64]
+    """The row's terms by their column."""
+    ahead: NDArray[np.int64]
+    """How many products are ahead of term p's feature in place k, at [k · terms + p]: see `numbering.py`."""
+    at: NDArray[np.int64]
+    column: NDArray[np.int64]
+    hash: NDArray[np.uint64]
+    value: NDArray[np.float64]
+    share: NDArray[np.float64]
+    """The square of the coefficient so far."""
+    run: NDArray[np.int64]
+    """How many of the last positions are the same."""
+
+
+def room_for(terms: int, degree: int) -> Room:
+    def whole(count: int) -> NDArray[np.int64]:
+        return np.zeros(count, np.int64)
+
+    places = degree + 1
+    hashes, values = np.zeros(places, np.uint64), np.zeros(places)
+    return Room(
+        whole(terms), whole(places * terms), whole(places), whole(places), hashes, values, values.copy(), whole(places)
+    )
+
+
+def _plain_widened(number: Any) -> Any:
+    return int(number)
+
+
+def _widened(number: Any) -> Any:
+    return np.uint64(number)
+
+
+unsigned = compiled(_plain_widened if DISABLED else _widened)
+"""A column number as hashes are computed with it."""
+
+
+@compiled
+def sort_terms(rows: Sparse, start: int, stop: int, order: NDArray[np.int64]) -> None:
+    """By insertion: rows come nearly sorted, or are short, and their products are as many as its steps."""
+    for k in range(start, stop):
+        at = k - start
+        while at > 0 and rows.indices[order[at - 1]] > rows.indices[k]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+
+
+@compiled
+def write_products(rows: Sparse, first: int, stop: int, how: How, room: Room, out: Sparse) -> None:
+    """The products of rows `first` to `stop`, which have no zeros and no column twice; `out.starts` says where each
+    row's go."""
+    for i in range(first, stop):
+        start = rows.starts[i]
+        terms = rows.starts[i + 1] - start
+        sort_terms(rows, start, rows.starts[i + 1], room.order)
+        for p in range(terms):
+            column = np.int64(rows.indices[room.order[p]])
+            ahead, some = np.int64(1), np.int64(1)
+            for k in range(1, how.degree + 1):
+                some = some * (column + k if how.repeated else column - k + 1) // k
+                ahead = some if how.repeated else ahead + some
+                room.ahead[k * terms + p] = ahead
+        end = out.starts[i - first]
+        for k in range(1, how.degree + 1):
+            end = products_of(k, terms, rows, how, room, out, end)
+
+
+@compiled
+def products_of(k: int, terms: int, rows: Sparse, how: How, room: Room, out: Sparse, end: int) -> int:
+    """Writes all products of k features; returns where they end."""
+    apart = 0 if how.repeated else 1
+    if terms == 0 or (not how.repeated and k > terms):
+        return end
+    at, place = room.at, how.degree - k
+    share = 1.0
+    for j in range(k if how.weighted else 0):
+        share *= how.degree - j
+    room.column[0], room.value[0], room.share[0], room.run[0] = -1, 1.0, share, 0
+    depth = 1
+    at[1] = 0
+    while depth > 0:
+        p = at[depth]
+        if p + apart * (k - depth) >= terms:  # nothing is left for this place and those after it
+            depth -= 1
+            at[depth] += 1
+            continue
+        term = room.order[p]
+        same = depth > 1 and p == at[depth - 1]
+        run = room.run[depth - 1] + 1 if same else 1
+        value = room.value[depth - 1] * np.float64(rows.values[term])
+        smaller = room.share[depth - 1] / np.float64(run) if how.weighted else 1.0
+        column = room.column[depth - 1] + room.ahead[(place + depth) * terms + p]
+        name = unsigned(rows.indices[term])
+        if depth > 1:
+            name = both(room.hash[depth - 1], name)
+        if depth == k:
+            out.indices[end] = column if how.mask == EXACT else slot_of(name, how.mask)
+            out.values[end] = value * math.sqrt(smaller)
+            end += 1
+            at[depth] = p + 1
+        else:
+            room.column[depth], room.value[depth], room.share[depth] = column, value, smaller
+            room.hash[depth], room.run[depth] = name, run
+            depth += 1
+            at[depth] = p + apart
+    return end
+
+
+@compiled
+def merge(rows: Sparse, stamps: NDArray[np.int64], before: int) -> int:
+    """Adds up, in their place, the terms of each row that share a slot, and moves the others up; returns how many terms
+    are left. `stamps` keeps for each slot where it was last seen, counting all terms that ever came, `before` of them
+    already."""
+    end = 0
+    for i in range(len(rows.starts) - 1):
+        begin, start = end, rows.starts[i]
+        rows.starts[i] = begin
+        for k in range(start, rows.starts[i + 1]):
+            j = rows.indices[k]
+            at = stamps[j] - before - 1
+            if at >= begin:
+                rows.values[at] += rows.values[k]
+            else:
+                stamps[j] = before + end + 1
+                rows.indices[end], rows.values[end] = j, rows.values[k]
+                end += 1
+    rows.starts[len(rows.starts) - 1] = end
+    return end
+
+
+@compiled
+def write_powers(rows: Sparse, first: int, stop: int, how: How, out: Sparse) -> None:
+    """x, x², …, x^degree of each feature, one after another."""
+    for i in range(first, stop):
+        end = out.starts[i - first]
+        for k in range(rows.starts[i], rows.starts[i + 1]):
+            value = 1.0
+            for power in range(1, how.degree + 1):
+                value *= np.float64(rows.values[k])
+                name = unsigned(rows.indices[k])
+                if power > 1:
+                    name = both(name, unsigned(power))
+                column = np.int64(rows.indices[k]) * how.degree + power - 1
+                out.indices[end] = column if how.mask == EXACT else slot_of(name, how.mask)
+                out.values[end] = value
+                end += 1

@@ -1,0 +1,252 @@
+"""A first look at the columns of a table: how many values each has, and what is doubtful about them.
+
+It is made of up to LOOKED_AT records from the beginning of the file, and says so. Warnings are for what is likely to be
+a mistake: columns that identify rows, dates and decimal commas, which become one category for each value; codes that
+are read as numbers; columns that say nothing, and columns that say too much.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+
+from novikoff.data.names.column_names import listed
+from novikoff.data.formats.class_count import doubt_about_classes
+from novikoff.data.formats.csv_sniffer import MISSING, NUMBER, NUMERIC
+
+LOOKED_AT, LEAST_LOOKED_AT = 1000, 100  # records
+MOST_CELLS = 8_000
+ENOUGH = 20  # records, below which nothing is said about columns that are unique or constant
+NEAR_UNIQUE = 0.5  # different values, as a share of all
+MOST_CODES = 10  # different whole numbers that may be codes
+WORDS_OF_TEXT = 3.0  # on average
+SHOWN_VALUES = 3
+SHOWN_COLUMNS = 4
+_OPTION = re.compile(r"--(\w+) \{names\}")
+_DATE = re.compile(rb"\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ][\d:.+Z-]*)?\s*")
+_COMMA = re.compile(rb"\s*[+-]?\d+,\d+\s*")
+_WHOLE = re.compile(rb"\s*[+-]?\d{1,15}\s*")
+NO_IDENTIFIERS = (
+    "paid", "bid", "grid", "valid", "fluid", "humid", "solid", "acid", "void", "covid", "mid", "rapid", "roid",
+)  # fmt: skip
+"""Endings of words that are not names of identifiers."""
+
+
+class Column:
+    """What the first records have in one column."""
+
+    def __init__(self, name: str, values: tuple[bytes, ...]) -> None:
+        self.name, self.values = name, values
+        """The values are those of each record."""
+
+    @cached_property
+    def present(self) -> list[bytes]:
+        return [value for value in self.values if value[:1].isdigit() or not MISSING.fullmatch(value)]
+
+    @cached_property
+    def distinct(self) -> list[bytes]:
+        """The different values that are not missing, in the order in which they come."""
+        return list(dict.fromkeys(self.present))
+
+    @cached_property
+    def is_numeric(self) -> bool:
+        """Whether all are numbers or missing."""
+        return all(map(NUMERIC.fullmatch, self.values))
+
+    @property
+    def is_near_unique(self) -> bool:
+        return len(self.present) >= ENOUGH and len(self.distinct) > NEAR_UNIQUE * len(self.present)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values look like sentences: several words, and most of them different."""
+        words = sum(len(value.split()) for value in self.present)
+        return self.is_near_unique and words >= WORDS_OF_TEXT * len(self.present)
+
+    def _all(self, pattern: re.Pattern[bytes]) -> bool:
+        return bool(self.present) and all(map(pattern.fullmatch, self.present))
+
+    @property
+    def is_date(self) -> bool:
+        return self._all(_DATE)
+
+    @property
+    def has_decimal_commas(self) -> bool:
+        return self._all(_COMMA)
+
+    @property
+    def may_be_codes(self) -> bool:
+        """Whether it is a few whole numbers, other than 0 and 1, that repeat."""
+        distinct = {int(value) for value in self.distinct} if self._all(_WHOLE) else set[int]()
+        return len(self.present) >= ENOUGH and 2 < len(distinct) <= MOST_CODES
+
+    @property
+    def is_named_identifier(self) -> bool:
+        """Whether most of its whole numbers are different, and its name ends in id."""
+        name = self.name.strip().lower()
+        named = name.endswith("id") and not name.endswith(NO_IDENTIFIERS)
+        return named and self.is_near_unique and self._all(_WHOLE)
+
+    @property
+    def is_constant(self) -> bool:
+        return len(self.values) >= ENOUGH and len(self.distinct) <= 1
+
+    def shown(self) -> str:
+        """Its first different values."""
+        values = [spelled(value) for value in self.distinct]
+        return ", ".join(values[:SHOWN_VALUES]) + (", …" if len(values) > SHOWN_VALUES else "")
+
+
+def spelled(value: bytes) -> str:
+    text = value.decode("utf-8", "backslashreplace").strip()
+    return text if len(text) <= 24 else text[:23] + "…"
+
+
+def columns_of(names: Sequence[str], rows: Sequence[Sequence[bytes]]) -> list[Column]:
+    """The columns of up to LOOKED_AT records, fewer where they are wide, evenly spread over those that are given."""
+    most = max(LEAST_LOOKED_AT, min(LOOKED_AT, MOST_CELLS // len(names)))
+    some = rows[:: max(1, len(rows) // most)][:most]
+    return [Column(name, tuple(row[k] for row in some)) for k, name in enumerate(names)]
+
+
+DOUBTS = {
+    "codes": "{columns} {are} read as numbers, but may be codes: --categorical {names} if so.",
+    "identifier": "{columns} {count} the rows: --ignore {names} if {it} an identifier.",
+    "named": "{columns} {have} different whole numbers in most rows, read as numbers: --ignore {names} if {it} an"
+    " identifier.",
+    "commas": "{columns} {have} numbers with a decimal comma, read as categories: write points.",
+    "date": "{columns} {have} dates, read as categories: --ignore {names}, or make numbers of them, such as the month.",
+    "text": "{columns} {look} like text, read as categories: --text {names} makes features of the words.",
+    "unique": "{columns} {have} a value of its own in most rows, read as categories: --ignore {names} if {it} an"
+    " identifier.",
+}
+"""What may be doubtful about columns of features."""
+
+
+def doubt_about(column: Column, kind: str) -> str | None:
+    """Which of DOUBTS there is about a column that is read as `kind`: numeric, categorical or text."""
+    if column.is_constant or kind == "text":
+        return None
+    if kind == "numeric":
+        whole = len(column.present) >= ENOUGH and column._all(_WHOLE)
+        if whole and len(column.distinct) == len(column.present) and _counts_up(column.present):
+            return "identifier"
+        if column.is_named_identifier:
+            return "named"
+        return "codes" if column.may_be_codes else None
+    for key, doubtful in (
+        ("commas", column.has_decimal_commas),
+        ("date", column.is_date and len(column.distinct) > 2),
+        ("text", column.is_text),
+        ("unique", column.is_near_unique),
+    ):
+        if doubtful:
+            return key
+    return None
+
+
+def doubts_about_features(columns: Sequence[tuple[Column, str]], *, in_python: bool = False) -> list[str]:
+    """Sentences on columns and what they are read as, one for each kind of doubt, with advice for the command line or
+    for Python."""
+    found: dict[str, list[Column]] = {}
+    for column, kind in columns:
+        key = doubt_about(column, kind)
+        if key is not None:
+            found.setdefault(key, []).append(column)
+    sentences = []
+    for key, some in found.items():
+        one, shown = len(some) == 1, [f"{column.name!r} ({column.shown()})" for column in some[:SHOWN_COLUMNS]]
+        more = f" and {len(some) - SHOWN_COLUMNS:,} more" if len(some) > SHOWN_COLUMNS else ""
+        words = {"are": "is", "have": "has", "look": "looks", "count": "counts", "it": "it is"}
+        forms = words if one else {**{word: word for word in words}, "it": "they are"}
+        sentences.append(
+            (_OPTION.sub(r"with_columns(X, \1={names})", DOUBTS[key]) if in_python else DOUBTS[key]).format(
+                columns=f"column{'' if one else 's'} {', '.join(shown)}{more}",
+                names=_listed_names([column.name for column in some], in_python=in_python),
+                **forms,
+            )
+        )
+    return sentences
+
+
+def _listed_names(names: list[str], *, in_python: bool) -> str:
+    """Names as an option takes them."""
+    if in_python:
+        return repr(names[0] if len(names) == 1 else names)
+    import shlex
+
+    return shlex.quote(",".join(names))
+
+
+def _counts_up(values: Sequence[bytes]) -> bool:
+    """Whether whole numbers rise by the same step, as those of rows do of which some are looked at."""
+    numbers = [int(value) for value in values]
+    return numbers[1] > numbers[0] and len({b - a for a, b in pairwise(numbers)}) == 1
+
+
+def doubts_about_label(column: Column) -> list[str]:
+    """What is doubtful about the column of the label."""
+    many = doubt_about_classes([spelled(value) for value in column.distinct], len(column.present), column.name)
+    found = [] if many is None else [many]
+    numbers = sum(1 for value in column.present if NUMBER.fullmatch(value))
+    if 0 < numbers < len(column.present):
+        odd = next(value for value in column.present if not NUMBER.fullmatch(value))
+        found.append(f"the label {column.name!r} has numbers and texts, such as {spelled(odd)}: all are read as texts.")
+    return found
+
+
+def notes_about_features(columns: Sequence[Column], gaps: Sequence[str], rows: int, missing: str) -> list[str]:
+    """Return notes on constant columns, and on columns with missing values (`gaps`)."""
+    same = [column.name for column in columns if column.is_constant]
+    found = [f"one value in all of {rows:,} rows that were looked at: {listed(same)}"] if same else []
+    if gaps and missing == "absent":
+        found.append(
+            f"missing values ({listed(gaps)}) are no features: --missing indicator gives them features of their own"
+        )
+    return found
+
+
+def suggested_label(columns: Sequence[Column]) -> str:
+    """Suggest the last column as the label, or else the first, where it has few values; or else all that have few."""
+    few = [column for column in columns if 2 <= len(column.distinct) <= max(2, len(column.present) // 10)]
+    outer = [column for column in (columns[-1], columns[0]) if column in few] if columns else []
+    classes = outer[:1] or [column for column in few if len(column.distinct) <= MOST_CODES]
+    if len(classes) == 1:
+        return f"Perhaps --label {classes[0].name}, with the values {classes[0].shown()}. "
+    return f"Perhaps one of {listed([column.name for column in classes])}, which have few values. " if classes else ""
+
+
+def with_values(column: Column) -> str:
+    """Return the name of a column with its first values."""
+    return f"{column.name} ({', '.join(spelled(value) for value in column.distinct[:2])}, …)"
+
+
+def predicts_alone(column: Column, label: Column) -> bool:
+    """Whether the values of a column tell the label of every one of the first records: each of a few values always
+    comes with the same label, or two labels are on two sides of a number."""
+    some = slice(0, ENOUGH)
+    return _tells(column, label, some) and _tells(column, label, slice(None), strict=True)
+
+
+def _tells(column: Column, label: Column, some: slice, *, strict: bool = False) -> bool:
+    """… of some records; `strict` asks for enough of them, and for some of each label."""
+    pairs = [
+        (value, wanted)
+        for value, wanted in zip(column.values[some], label.values[some], strict=True)
+        if not MISSING.fullmatch(value) and not MISSING.fullmatch(wanted)
+    ]
+    labels = {wanted for _, wanted in pairs}
+    if strict:
+        enough = len(pairs) >= max(ENOUGH, len(column.values) // 2) and len(labels) >= 2
+        if not enough or min(sum(wanted == one for _, wanted in pairs) for one in labels) < 3:
+            return False
+    of_value = dict(pairs)
+    few = not strict or len(of_value) <= max(2, len(pairs) // 10)
+    if few and all(of_value[value] == wanted for value, wanted in pairs):
+        return True
+    if len(labels) != 2 or not all(NUMBER.fullmatch(value) for value, _ in pairs):
+        return len(labels) < 2 and not strict
+    one, other = ([float(value) for value, wanted in pairs if wanted == side] for side in labels)
+    return max(one) < min(other) or max(other) < min(one)

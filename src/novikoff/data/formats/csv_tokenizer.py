@@ -1,0 +1,212 @@
+"""Records of a table and their cells, by position: what RFC 4180 says of delimiters, newlines and quotes.
+
+A cell that begins with a quote (none does where `quote` is NO_QUOTE) ends at the next single quote; two in a row stand
+for one, and delimiters and newlines inside are text. A quote anywhere else is stray: it opens nothing, so that it can
+spoil no more than its own record. The text begins where a record does. 64 bytes are looked at together; only where
+there are quotes are they looked at one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from novikoff._compiled.simd.byte_scan import (equal, lowest, ones, spread)
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import DISABLED, compiled, compiled_apart
+
+QUOTE, NEWLINE, RETURN = 34, 10, 13
+NO_QUOTE = 1
+"""In place of the quote where quotes are text: a byte that no text has."""
+_ZERO: Any = uint64(0)
+_ONE: Any = uint64(1)
+_TWO: Any = uint64(2)
+_ALL: Any = uint64(2**64 - 1)
+NOWHERE: NDArray[np.int64] = buffers.zeros(0, "int64")
+
+
+@compiled_apart
+def closes(text: NDArray[np.uint8], k: int, delimiter: int) -> bool:
+    """Whether a cell may end before place k."""
+    byte = int(text[k])
+    return byte in (delimiter, NEWLINE) or (byte == RETURN and text[k + 1] == NEWLINE)
+
+
+@compiled_apart
+def _hidden(
+    text: NDArray[np.uint8],
+    start: int,
+    base: int,
+    quotes: Any,
+    inside: bool,
+    after: int,
+    delimiter: int,
+    quote: int,
+    strays: NDArray[np.int64],
+    odd: int,
+) -> tuple[Any, bool, int, int]:
+    """Of 64 bytes those that are inside quotes, given where quotes are: (mask, whether the next byte is inside, up to
+    where quotes are dealt with, how many strays there are)."""
+    hidden = _ZERO
+    begin = 0
+    while quotes != _ZERO:
+        bit = lowest(quotes)
+        quotes &= quotes - _ONE
+        k = base + bit
+        if k < after:
+            continue
+        if inside:
+            if np.int64(text[k + 1]) == quote:
+                after = k + 2
+            else:
+                inside = False
+                hidden |= (_ALL << np.uint64(begin)) & (_ALL >> np.uint64(63 - bit))
+                if not closes(text, k + 1, delimiter) and odd < len(strays):
+                    strays[odd] = k
+                    odd += 1
+        elif k == start or text[k - 1] == NEWLINE or np.int64(text[k - 1]) == delimiter:
+            inside = True
+            begin = bit
+        elif odd < len(strays):
+            strays[odd] = k
+            odd += 1
+    if inside:
+        hidden |= _ALL << np.uint64(begin)
+    return hidden, inside, after, odd
+
+
+def _cells(
+    text: NDArray[np.uint8],
+    start: int,
+    stop: int,
+    delimiter: int,
+    quote: int,
+    marks: NDArray[np.uint32],
+    ends: NDArray[np.int64],
+    lines: NDArray[np.int64],
+    strays: NDArray[np.int64],
+) -> tuple[int, int, bool, int]:
+    at = count = seen = odd = 0
+    inside = False
+    after = start
+    lines[0] = 0
+    for base in range(start, stop, 64):
+        quotes: Any = equal(text, base, quote)
+        newlines: Any = equal(text, base, NEWLINE)
+        found: Any = equal(text, base, delimiter) | newlines
+        if base + 64 > stop:
+            within = (_ONE << np.uint64(stop - base)) - _ONE
+            quotes &= within
+            newlines &= within
+            found &= within
+        ended = newlines
+        if inside or quotes != _ZERO:
+            hidden, inside, after, odd = _hidden(
+                text, start, base, quotes, inside, after, delimiter, quote, strays, odd
+            )
+            found &= ~hidden
+            ended &= ~hidden
+        while ended != _ZERO:
+            upto = (_TWO << np.uint64(lowest(ended))) - _ONE
+            ends[count] = at + ones(found & upto)
+            count += 1
+            lines[count] = seen + ones(newlines & upto)
+            ended &= ended - _ONE
+        seen += ones(newlines)
+        at = spread(marks, at, base, found)
+    if inside:
+        marks[at] = stop - 1
+        at += 1
+        ends[count] = at
+        count += 1
+    for k in range(8):
+        marks[at + k] = stop
+    return count, odd, inside, seen
+
+
+def _plain_cells(
+    text: Any, start: int, stop: int, delimiter: int, quote: int, marks: Any, ends: Any, lines: Any, strays: Any
+) -> tuple[int, int, bool, int]:
+    """What `find_cells` means."""
+    at = count = seen = odd = 0
+    inside, after = False, start
+    lines[0] = 0
+    for k in range(start, stop):
+        byte = int(text[k])
+        if byte == quote and k >= after:
+            if inside and text[k + 1] == quote:
+                after = k + 2
+            elif inside or (k > start and text[k - 1] not in (NEWLINE, delimiter)):
+                if not inside or not closes(text, k + 1, delimiter):
+                    strays[odd] = k
+                    odd += 1
+                inside = False
+            else:
+                inside = True
+        seen += byte == NEWLINE
+        if byte in (NEWLINE, delimiter) and not inside:
+            marks[at] = k
+            at += 1
+            if byte == NEWLINE:
+                ends[count] = at
+                count += 1
+                lines[count] = seen
+    if inside:
+        marks[at] = stop - 1
+        at += 1
+        ends[count] = at
+        count += 1
+    marks[at : at + 8] = stop
+    return count, odd, inside, seen
+
+
+find_cells = compiled(_plain_cells if DISABLED else _cells)
+"""Marks every delimiter and newline that ends a cell, with eight marks more at the end of the text; for each record how
+many marks there are up to its end, and on which line it begins; and the places of stray quotes. Returns how many
+records, strays (as many as there is room for), whether the last record ends inside quotes, and how many newlines. A
+text ends with a newline."""
+
+
+def _last_end(
+    text: NDArray[np.uint8], start: int, stop: int, delimiter: int, quote: int, strays: NDArray[np.int64]
+) -> int:
+    inside = False
+    after = place = start
+    latest = _ZERO
+    for base in range(start, stop, 64):
+        quotes: Any = equal(text, base, quote)
+        newlines: Any = equal(text, base, NEWLINE)
+        if base + 64 > stop:
+            within = (_ONE << np.uint64(stop - base)) - _ONE
+            quotes &= within
+            newlines &= within
+        if inside or quotes != _ZERO:
+            hidden, inside, after, _ = _hidden(text, start, base, quotes, inside, after, delimiter, quote, strays, 0)
+            newlines &= ~hidden
+        if newlines != _ZERO:
+            place = base
+            latest = newlines
+    end = place
+    while latest != _ZERO:
+        end = place + lowest(latest) + 1
+        latest &= latest - _ONE
+    return end
+
+
+def _plain_last_end(text: Any, start: int, stop: int, delimiter: int, quote: int, strays: Any) -> int:
+    end, inside, after = start, False, start
+    for k in range(start, stop):
+        byte = int(text[k])
+        if byte == quote and k >= after:
+            if inside and text[k + 1] == quote:
+                after = k + 2
+            else:
+                inside = not inside and (k == start or text[k - 1] in (NEWLINE, delimiter))
+        if byte == NEWLINE and not inside:
+            end = k + 1
+    return end
+
+
+last_record_end = compiled(_plain_last_end if DISABLED else _last_end)
+"""Where the last whole record ends; `start` where there is none. The last argument is NOWHERE."""

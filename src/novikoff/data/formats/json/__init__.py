@@ -1,0 +1,1 @@
+"""The parser for JSON lines."""

@@ -1,0 +1,129 @@
+"""Values of the fields in `json_fields.py`.
+
+Strings are read as the cells of a table are (`cells.py`): by --numeric as numbers; where --missing is given, the empty
+string, NA, N/A, NaN, null and ? are missing values, and so is null itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import compiled, compiled_apart
+from novikoff.data.formats.csv_rows import (ABSENT, INDICATE, LEAVE_OUT, REFUSE, is_missing, one_number)
+from novikoff.data.formats.csv_rows import RANGE as CELL_RANGE
+from novikoff.data.formats.base import INDICATOR
+from novikoff.data.formats.json.fields import (IS_WEIGHT, NO_TERM, ORDINARY, TERM, is_category, is_left_out, is_weight, missing_value, needs_weight, string_value)
+from novikoff.data.formats.json.tokens import (MISSING, NUMERIC, RANGE, WEIGHT)
+from novikoff.data.formats.csv_tokenizer import NO_QUOTE
+from novikoff.data.names.hashing import hash_of, hashed
+from novikoff.data.options import MISSING_VALUES
+
+
+class Fields(NamedTuple):
+    """Which fields have a meaning of their own, by the hashes of their paths."""
+
+    ignored: NDArray[np.uint64]
+    only: NDArray[np.uint64]
+    """By name: those that are left out, and those that alone are read, if there are any."""
+    categorical: NDArray[np.uint64]
+    """Those whose numbers are categories."""
+    has_weight: bool
+    weight: Any
+    weighs: bool
+    """Whether weights are wanted; otherwise the field is skipped."""
+    numeric: NDArray[np.uint64]
+    missing: int
+    """LEAVE_OUT, INDICATE or REFUSE."""
+    indicator: NDArray[np.uint8]
+    """The name of the feature for a missing value, below that of its field."""
+    indicator_size: int
+
+
+def make_fields(settled: Any, *, weighs: bool) -> Fields:
+    """Return the fields that a format has options for."""
+
+    def hashes(paths: tuple[str, ...]) -> NDArray[np.uint64]:
+        return np.array([hashed(path.encode()) for path in paths], np.uint64)
+
+    indicator = np.zeros(len(INDICATOR) + PADDING, np.uint8)
+    indicator[: len(INDICATOR)] = np.frombuffer(INDICATOR, np.uint8)
+    return Fields(
+        ignored=hashes(settled.ignore),
+        only=hashes(settled.fields_read),
+        categorical=hashes(settled.categorical),
+        has_weight=settled.weight is not None,
+        weight=np.uint64(hashed((settled.weight or "").encode())),
+        weighs=weighs,
+        numeric=hashes(settled.numeric),
+        missing=MISSING_VALUES.index(settled.missing),
+        indicator=indicator,
+        indicator_size=len(INDICATOR),
+    )
+
+
+@is_left_out.of(Fields)
+def _(fields: Fields, path: Any) -> bool:
+    return is_among(fields.ignored, path) or (len(fields.only) > 0 and not is_among(fields.only, path))
+
+
+@is_category.of(Fields)
+def _(fields: Fields, path: Any) -> bool:
+    return is_among(fields.categorical, path)
+
+
+@is_weight.of(Fields)
+def _(fields: Fields, path: Any) -> bool:
+    return bool(fields.has_weight and path == fields.weight)
+
+
+@needs_weight.of(Fields)
+def _(fields: Fields) -> bool:
+    return fields.weighs
+
+
+@missing_value.of(Fields)
+def _(fields: Fields, path: Any) -> tuple[int, Any, float]:
+    return missing_in(fields, path)
+
+
+@string_value.of(Fields)
+def _(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
+    return string_in(fields, text, start, stop, path)
+
+
+@compiled
+def is_among(hashes: NDArray[np.uint64], path: Any) -> bool:
+    for j in range(len(hashes)):
+        if hashes[j] == path:
+            return True
+    return False
+
+
+@compiled_apart
+def missing_in(fields: Fields, path: Any) -> tuple[int, Any, float]:
+    if fields.has_weight and path == fields.weight:
+        return (WEIGHT if fields.weighs else NO_TERM), path, 0.0
+    if fields.missing == INDICATE:
+        return TERM, hash_of(fields.indicator, 0, fields.indicator_size, path), 1.0
+    return (MISSING if fields.missing == REFUSE else NO_TERM), path, 0.0
+
+
+@compiled_apart
+def string_in(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
+    weight, numeric = fields.has_weight and path == fields.weight, is_among(fields.numeric, path)
+    if not weight and not numeric:
+        if fields.missing != LEAVE_OUT and is_missing(text, start, stop):
+            return missing_in(fields, path)
+        return ORDINARY, path, 0.0
+    if weight and not fields.weighs:
+        return NO_TERM, path, 0.0
+    reason, value = one_number(text, start, stop, NO_QUOTE)
+    if reason == ABSENT:
+        return missing_in(fields, path)
+    if weight:
+        return (IS_WEIGHT if reason == 0 and value >= 0.0 else WEIGHT), path, value
+    if reason != 0:
+        return (RANGE if reason == CELL_RANGE else NUMERIC), path, 0.0
+    return TERM, path, value

@@ -1,0 +1,97 @@
+"""The names of the terms of a JSON line, in the order in which `json_lines.py` puts them: spelled when they are new."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from novikoff.data.formats.csv_sniffer import MISSING
+from novikoff.data.formats.ngram_names import collapsed, lowered, spelled
+from novikoff.data.formats.ngrams import MOST_WORDS, WORD
+
+
+class Pairs(list[tuple[str, Any]]):
+    """An object: names may come twice."""
+
+
+class Number(bytes):
+    """A number as it is spelled."""
+
+    def __new__(cls, text: str) -> Number:
+        return super().__new__(cls, text.encode())
+
+    def __str__(self) -> str:
+        return self.decode()
+
+
+@functools.lru_cache(maxsize=4)
+def names_of(
+    line: bytes,
+    label: str,
+    texts: tuple[str, ...],
+    words: int,
+    letters: int,
+    lower: bool,
+    ignored: tuple[str, ...] = (),
+    only: tuple[str, ...] = (),
+    categorical: tuple[str, ...] = (),
+    numeric: tuple[str, ...] = (),
+    weight: str | None = None,
+    missing: str = "absent",
+) -> list[str]:
+    """All names of a line that was read before."""
+
+    def is_missing(value: Any, own: str) -> bool:
+        """Strings are missing values where something is made of these, or where numbers are to come."""
+        if isinstance(value, str) and (missing != "absent" or own in numeric):
+            return MISSING.fullmatch(value.encode()) is not None
+        return value is None
+
+    def walk(value: Any, path: str, own: str) -> Iterator[str]:
+        """`own` is the path of the list in which the value is, or its own."""
+        if isinstance(value, Pairs):
+            for name, inner in value:
+                if value is whole and (name in ignored or (only and name not in only)):
+                    continue
+                below = f"{path}.{name}" if value is not whole else name
+                yield from walk(inner, below, below)
+        elif isinstance(value, list) and path != label:
+            for k, inner in enumerate(value):
+                yield from walk(inner, f"{path}.{k}", path)
+        elif (path if value is True or isinstance(value, Number) else own) == weight:
+            return
+        elif is_missing(value, own) and own != label:
+            yield from [f"{own} is missing"] if missing == "indicator" else []
+        elif isinstance(value, str):
+            if own in numeric:
+                yield own
+            elif own in texts and own != label:
+                yield from (f"{own}={name}" for name in text_names(value.encode(), words, letters, lower))
+            elif own != label:
+                yield f"{own}={value}"
+        elif isinstance(value, Number) and path in categorical:
+            yield f"{path}={value}"
+        elif isinstance(value, Number):
+            if path != label:
+                yield path
+        elif value is True and path != label:
+            yield path
+
+    whole = json.loads(line, object_pairs_hook=Pairs, parse_int=Number, parse_float=Number)
+    return list(walk(whole, "", ""))
+
+
+def text_names(text: bytes, words: int, letters: int, lower: bool) -> list[str]:
+    """The names in a text, each once, in the order of `words.words_of`."""
+    text = lowered(text) if lower else text
+    found: list[bytes] = WORD.findall(text)
+    runs: list[bytes] = []
+    for k in range(len(found)):
+        runs += [b" ".join(found[k - n : k + 1]) for n in range(min(words, k + 1, MOST_WORDS))]
+    names = [spelled(run) for run in dict.fromkeys(runs)]
+    if letters:
+        flat = collapsed(text).strip(b" ").decode()
+        names += [f'"{run}"' for run in dict.fromkeys(flat[k : k + letters] for k in range(len(flat) - letters + 1))]
+    return names

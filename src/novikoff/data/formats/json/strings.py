@@ -1,0 +1,157 @@
+"""The strings of JSON: where they end, what they mean, and whether they are what RFC 8259 calls a string."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from novikoff._compiled.simd.byte_scan import (PADDING, equal, lowest, signed, upto)
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import DISABLED, compiled, compiled_apart
+
+QUOTE, BACKSLASH = 34, 92
+OPEN, CONTROL, ESCAPE, SURROGATE = 1, 2, 3, 4
+"""What may be wrong: it does not end, it has a control character, an escape that is none, half a surrogate pair."""
+_ZERO, _ONE = uint64(0), uint64(1)
+
+
+def _end(text: NDArray[np.uint8], k: int) -> tuple[int, bool]:
+    wide = False
+    while True:
+        high = ~upto(text, k, 127)
+        found = equal(text, k, QUOTE) | equal(text, k, BACKSLASH) | upto(text, k, 31)
+        if found != _ZERO:
+            place = lowest(found)
+            return k + place, wide or high & ((_ONE << np.uint64(place)) - _ONE) != _ZERO
+        wide |= high != _ZERO
+        k += 64
+
+
+def _plain_end(text: Any, k: int) -> tuple[int, bool]:
+    wide = False
+    while text[k] > 31 and text[k] != QUOTE and text[k] != BACKSLASH:
+        wide |= bool(text[k] >= 128)
+        k += 1
+    return k, wide
+
+
+plain_end = compiled(_plain_end if DISABLED else _end)
+"""Where the next quote, backslash or control character is (every line ends with one), and whether a byte before it is
+not ASCII."""
+
+
+@compiled
+def digit_of(byte: int) -> int:
+    """What a hexadecimal digit says; a large number for what is none, so that a sum of four tells."""
+    if 48 <= byte <= 57:
+        return byte - 48
+    small = byte | 32
+    return small - 87 if 97 <= small <= 102 else 1 << 20
+
+
+@compiled_apart
+def four_digits(text: NDArray[np.uint8], k: int) -> int:
+    """What follows \\u; -1 where that is not four hexadecimal digits."""
+    total = 0
+    for j in range(k, k + 4):
+        digit = digit_of(signed(text[j]))
+        if digit > 15:
+            return -1
+        total = total * 16 + digit
+    return total
+
+
+@compiled_apart
+def put_character(out: NDArray[np.uint8], end: int, character: int) -> int:
+    """A character in UTF-8; returns where the next one goes."""
+    if character < 0x80:
+        out[end] = character
+        return end + 1
+    count = 1 if character < 0x800 else 2 if character < 0x10000 else 3
+    out[end] = (0xFF00 >> (count + 1) & 0xFF) | character >> 6 * count
+    for j in range(1, count + 1):
+        out[end + j] = 0x80 | character >> 6 * (count - j) & 63
+    return end + count + 1
+
+
+@compiled
+def simple_escape(byte: int) -> int:
+    """What stands for a backslash and this letter; -1 where nothing does."""
+    if byte in (QUOTE, BACKSLASH, 47):
+        return byte
+    if byte == 110:
+        return 10
+    if byte == 116:
+        return 9
+    if byte == 114:
+        return 13
+    if byte == 98:
+        return 8
+    return 12 if byte == 102 else -1
+
+
+@compiled_apart
+def unescaped(text: NDArray[np.uint8], k: int, stop: int, out: NDArray[np.uint8]) -> tuple[int, int, int, bool]:
+    """The string that begins at k, in a line that ends at stop, written to `out` from PADDING on:
+    (what is wrong or 0, where it ends or that stands, where it ends in `out`, whether it has bytes that are not ASCII).
+    """
+    end = PADDING
+    wide = False
+    while True:
+        special, high = plain_end(text, k)
+        wide |= high
+        for j in range(special - k):
+            out[end + j] = text[k + j]
+        end += special - k
+        k = special
+        byte = signed(text[k])
+        if byte == QUOTE:
+            return 0, k, end, wide
+        if byte < 32:
+            return (OPEN if k >= stop else CONTROL), k, end, wide
+        after = signed(text[k + 1])
+        if after != 117:
+            meant = simple_escape(after)
+            if meant < 0:
+                return ESCAPE, k, end, wide
+            out[end] = meant
+            end += 1
+            k += 2
+            continue
+        character = four_digits(text, k + 2)
+        if character < 0:
+            return ESCAPE, k, end, wide
+        if 0xD800 <= character <= 0xDFFF:
+            low = four_digits(text, k + 8) if text[k + 6] == BACKSLASH and text[k + 7] == 117 else -1
+            if character >= 0xDC00 or not 0xDC00 <= low <= 0xDFFF:
+                return SURROGATE, k, end, wide
+            character = 0x10000 + ((character - 0xD800) << 10) + (low - 0xDC00)
+            k += 6
+        end = put_character(out, end, character)
+        k += 6
+
+
+@compiled_apart
+def utf8_ends(text: NDArray[np.uint8], k: int, stop: int) -> int:
+    """Where text[k:stop] is not UTF-8 any more; stop where all of it is."""
+    while k < stop:
+        lead = signed(text[k])
+        if lead < 0x80:
+            k += 1
+            continue
+        if lead < 0xC2 or lead > 0xF4:
+            return k
+        more = 1 if lead < 0xE0 else 2 if lead < 0xF0 else 3
+        if k + more >= stop:
+            return k
+        # No longer than need be, no surrogates, nothing past U+10FFFF: all that is seen from the second byte.
+        least = 0xA0 if lead == 0xE0 else 0x90 if lead == 0xF0 else 0x80
+        most = 0x9F if lead == 0xED else 0x8F if lead == 0xF4 else 0xBF
+        second = signed(text[k + 1])
+        if second < least or second > most:
+            return k
+        for j in range(2, more + 1):
+            if text[k + j] & 0xC0 != 0x80:
+                return k
+        k += more + 1
+    return stop

@@ -1,0 +1,194 @@
+"""A first look at JSON lines: the fields of the first objects, what is in them, and how many features they make.
+
+Up to LOOKED_AT lines are looked at, evenly spread over the first MiB. Fields at the top that have numbers, strings,
+truth values or null are columns, as those of a table; lists and objects are described by what is in them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from novikoff.errors import InputError
+from novikoff.data.names.column_names import listed
+from novikoff.data.formats.column_survey import (LEAST_LOOKED_AT, LOOKED_AT, Column, spelled, suggested_label, with_values)
+from novikoff.data.formats.csv_sniffer import is_label_name
+
+MOST_VALUES = 3_000
+"""Of all fields at the top together, in the lines that are looked at."""
+MOST_NAMES_IN_DICTIONARY = 500
+"""Different features in the lines that are looked at, besides those of the first, up to which they get a dictionary."""
+FIELDS_LISTED = 30
+PATHS_LISTED = 6
+
+
+class Field(Column):
+    """What the first objects have in one field at the top; null is the empty value."""
+
+    def __init__(self, name: str, values: list[Any]) -> None:
+        super().__init__(name, tuple(_cell(value) for value in values))
+        self.has_strings = any(isinstance(value, str) for value in values)
+        self.has_nulls = any(value is None for value in values)
+
+
+@dataclass
+class JsonSurvey:
+    """What was found in the first objects."""
+
+    objects: list[dict[str, Any]] = field(default_factory=list)
+    """The objects that were looked at."""
+    fields: list[Field] = field(default_factory=list)
+    """Fields at the top, in the order in which they came; nested values are left out."""
+    nested: dict[str, str] = field(default_factory=dict)
+    """Fields at the top with lists or objects: how they are read."""
+
+    @property
+    def names(self) -> list[str]:
+        """All fields at the top, in the order in which they came."""
+        return list(dict.fromkeys(name for one in self.objects for name in one))
+
+    def is_everywhere(self, column: Column) -> bool:
+        """Whether all objects have this field."""
+        return len(column.values) == len(self.objects)
+
+    def values_at(self, path: str) -> list[Any]:
+        """The values of a field by its path; None for objects that don't have it."""
+        return [_value_at(one, path) for one in self.objects]
+
+
+class LabelField:
+    """What the first objects have as labels. Labels may be lists of them."""
+
+    def __init__(self, path: str, values: list[Any]) -> None:
+        self.path = path
+        sets = [value if isinstance(value, list) else [value] for value in values]
+        self.members = [label for labels in sets for label in labels if isinstance(label, str | int | float)]
+        self.column = Column(path, tuple(b"" if isinstance(value, list) else _cell(value) for value in values))
+        """The labels as those of a table."""
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some labels are strings and some are not."""
+        return len({isinstance(label, str) for label in self.members}) > 1
+
+    def doubts(self) -> list[str]:
+        """Return what is doubtful about the labels; `Reading.describe` counts them."""
+        if not self.is_mixed:
+            return []
+        odd = next(label for label in self.members if isinstance(label, str))
+        return [f"the label {self.path!r} has numbers and texts, such as {spelled(_cell(odd))}: all are read as texts."]
+
+
+def survey_of(head: bytes) -> JsonSurvey:
+    """Look at the first lines; those that are not objects are left out, and reported when they are read."""
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    first = next((one for one in map(_object, lines) if one is not None), {})
+    most = max(LEAST_LOOKED_AT, min(LOOKED_AT, MOST_VALUES // max(1, len(first))))
+    some = [_object(line) for line in lines[:: max(1, len(lines) // most)][:most]]
+    found = JsonSurvey([one for one in some if one is not None] or [first])
+    values: dict[str, list[Any]] = {}
+    nested: dict[str, list[Any]] = {}
+    for one in found.objects:
+        for name, value in one.items():
+            (nested if isinstance(value, list | dict) else values).setdefault(name, []).append(value)
+    found.fields += [Field(name, some) for name, some in values.items()]
+    found.nested |= {name: _how_read(name, some) for name, some in nested.items()}
+    return found
+
+
+def usual_label(survey: JsonSurvey, title: str) -> str:
+    """Return the field that is named as labels are; InputError where there is none, or more than one."""
+    if not survey.names:
+        raise InputError(f"{title}: has no JSON object in its first lines: is it JSON, with one object a line?")
+    named = [name for name in survey.names if is_label_name(name.encode("utf-8", "replace"))]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        several = ", ".join(map(repr, named))
+        raise InputError(f"{title}: the fields {several} are all named as labels are: say which by --label.")
+    scalars = {column.name: with_values(column) for column in survey.fields}
+    shown = [scalars.get(name, f"{name} (nested)") for name in survey.names]
+    raise InputError(
+        f"{title}: which field is the label? None is named label, class, target or y: say --label FIELD."
+        f" {suggested_label(survey.fields)}The fields are {listed(shown, FIELDS_LISTED)}."
+    )
+
+
+def has_few_names(survey: JsonSurvey, is_left_out: Callable[[str], bool], categorical: tuple[str, ...]) -> bool:
+    """Whether the first objects make few features besides those of the first one, and no field has sentences."""
+    first = survey.objects[0]
+    columns = [column for column in survey.fields if not is_left_out(column.name)]
+    if any(column.has_strings and column.is_text for column in columns):
+        return False
+    categories = [column for column in columns if column.has_strings or column.name in categorical]
+    count = sum(len(column.distinct) for column in categories) + sum(column.name not in first for column in columns)
+    nested = [name for name in survey.nested if not is_left_out(name)]
+    known: set[str] = set()
+    for one in survey.objects:
+        for name in nested:
+            if name in one:
+                known.update(_names(one[name], name, name, categorical))
+        if one is first:
+            count -= len(known)
+        if count + len(known) > MOST_NAMES_IN_DICTIONARY:
+            return False
+    return True
+
+
+def _names(value: Any, path: str, own: str, categorical: tuple[str, ...]) -> Iterator[str]:
+    """The names of the features in a value; `own` is the path of the list in which it is, or its own."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _names(inner, f"{path}.{name}", f"{path}.{name}", categorical)
+    elif isinstance(value, list):
+        for k, inner in enumerate(value):
+            yield from _names(inner, f"{path}.{k}", path, categorical)
+    elif isinstance(value, str):
+        yield f"{own}={value}"
+    elif value is not None and value is not False:
+        yield f"{path}={value}" if path in categorical else path
+
+
+def _how_read(name: str, values: list[Any]) -> str:
+    """Say how the lists and objects in a field are read."""
+    items = [item for value in values if isinstance(value, list) for item in value]
+    found = []
+    if any(isinstance(item, str) for item in items):
+        found.append(f"list: {name}=string for each string")
+    if any(not isinstance(item, str) for item in items):
+        found.append(f"list: {name}.0, {name}.1, … by position")
+    if not items and any(isinstance(value, list) for value in values):
+        found.append("empty list")
+    paths = list(dict.fromkeys(f"{name}.{inner}" for value in values if isinstance(value, dict) for inner in value))
+    if any(isinstance(value, dict) for value in values):
+        found.append(f"object: {listed(paths, PATHS_LISTED) or 'empty'}")
+    return "; ".join(found)
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        one = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return one if isinstance(one, dict) else None
+
+
+def _value_at(value: Any, path: str) -> Any:
+    """The value at a path. The name of a field may have points in it."""
+    while isinstance(value, dict):
+        if path in value:
+            return value[path]
+        name = next((name for name in value if path.startswith(f"{name}.")), None)
+        if name is None:
+            return None
+        value, path = value[name], path[len(name) + 1 :]
+    return None
+
+
+def _cell(value: Any) -> bytes:
+    """A value as a cell of a table has it."""
+    if isinstance(value, bool):
+        return b"1" if value else b"0"
+    return b"" if value is None or isinstance(value, list | dict) else str(value).encode("utf-8", "replace")

@@ -1,0 +1,335 @@
+"""JSON lines: one object a line, flattened to features as the head of `json_lines.py` tells.
+
+The label is the field that --label names, by a path with points for one within another (`user.kind`); without it the
+one that is named label, class, target or y, as in tables. It is a number, a string, true or false, or a list of these
+for learners of several labels; where the first lines have strings and others, all labels are texts. A line without a
+label, or with null, is no example but a problem, unless examples may be without a label. --text declares fields, with
+commas between them, whose strings are texts: their words are the features, as with labelled text (see `words.py`);
+--scale looks at each text by itself. --numeric reads the strings of fields as numbers, --weight names the field with
+the example's weight. null is no feature; with --missing indicator or error, null and the strings that are missing
+values in tables are missing. A field that an object lacks never is: objects have no fixed set of fields.
+
+Features have names in a dictionary where the first lines of a file make few of them, as in tables; otherwise they are
+hashed. Streams that can be read once only are hashed, too: what they bring later is not known.
+
+Lines are held to RFC 8259, strings to UTF-8. Beyond that: no half surrogate pairs (\\ud800), objects and lists up to 64
+deep, paths of up to 1000 bytes, numbers of size up to 1e15, one label. What comes twice is added up, and so is what has
+the same path ({"a.b": 1} and {"a": {"b": 1}}). Empty lines are no examples.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uint64
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.errors import InputError
+from novikoff.data.merge_terms import slots
+from novikoff.data.text_source import Block
+from novikoff.data.formats.column_survey import doubts_about_features, notes_about_features, predicts_alone
+from novikoff.data.formats.base import (Format, Parsed, Parser, Problem, shown)
+from novikoff.data.formats.json.fields import NoFields
+from novikoff.data.formats.json.parser import (IS_ABSENT, IS_FALSE, IS_LIST, IS_NUMBER, IS_STRING, IS_TRUE, Machine, Out, parse)
+from novikoff.data.formats.json.names import names_of
+from novikoff.data.formats.json_survey import (Field, JsonSurvey, LabelField, has_few_names, survey_of, usual_label)
+from novikoff.data.formats.json.tokens import (DEEPEST, LONGEST_PATH, NO_LABEL, NO_WEIGHT, REASONS)
+from novikoff.data.formats.ngrams import (DEFAULT_SCALE, NoWords, Words, check, letters_seed, refuse, room_for, terms_in)
+from novikoff.data.names.hashing import DEFAULT_BITS, hashed
+from novikoff.data.labels.binary_labels import plain
+from novikoff.data.options import check_roles
+from novikoff.data.rows import Sparse
+
+CAME = 24  # bytes shown from where a line is wrong
+OTHERS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
+
+
+class JsonParser(Parser):
+    def __init__(self, settled: JsonLines, named: bool, unlabelled: bool) -> None:
+        self.settled, self.unlabelled = settled, unlabelled
+        self.named = named or settled.bits == 0
+        self.used = slots(0, bits=settled.bits, signed=settled.signed, named=False).used
+        self.size = 0
+        self.room: NoWords | Words
+
+    def _make_room(self, size: int) -> None:
+        """For a block of so many bytes: a value and what separates it have two bytes or more."""
+        self.size = size
+        fmt = self.settled
+        lines, terms = size // 2 + 2, terms_in(size, fmt.words + 1, fmt.letters)
+        texts = [hashed(path.encode()) for path in fmt.texts]
+        self.to = slots(terms, bits=fmt.bits, signed=fmt.signed, named=self.named, largest=fmt.largest)._replace(
+            used=self.used
+        )
+        self.room = NoWords(0)
+        if texts:
+            self.room = room_for(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
+        self.machine = Machine(
+            label=uint64(hashed(fmt.label.encode())),
+            texts=buffers.array(texts, "uint64"),
+            letters=buffers.array([letters_seed(h) for h in texts], "uint64"),
+            fields=self._fields(),
+            plain=buffers.zeros(size + 2 * PADDING, "uint8"),
+            path=buffers.zeros(LONGEST_PATH + PADDING, "uint8"),
+            kinds=buffers.zeros(DEEPEST + 1, "int64"),
+            lengths=buffers.zeros(DEEPEST + 1, "int64"),
+            counts=buffers.zeros(DEEPEST + 1, "int64"),
+            hashes=buffers.zeros(DEEPEST + 1, "uint64"),
+        )
+        keys = buffers.zeros(lines, "uint64")
+        self.out = Out(
+            starts=buffers.zeros(lines + 1, "int64"),
+            keys=keys,
+            numbers=keys.view("float64"),
+            labels=buffers.zeros((lines, 3), "int64"),
+            line_of=buffers.zeros(lines, "int64"),
+            weights=buffers.zeros(lines if self.weighs else 0),
+            problems=buffers.zeros((lines, 5), "int64"),
+        )
+
+    @property
+    def weighs(self) -> bool:
+        """Whether examples have weights, which only learners need."""
+        return self.settled.weight is not None and not self.unlabelled
+
+    def _fields(self) -> Any:
+        fmt = self.settled
+        chosen = fmt.ignore or fmt.only or fmt.categorical or fmt.numeric
+        if not chosen and fmt.weight is None and fmt.missing == "absent":
+            return NoFields(0)
+        from novikoff.data.formats.json.field_values import make_fields
+
+        return make_fields(fmt, weighs=self.weighs)
+
+    def parse(self, block: Block) -> Parsed:
+        if block.size > self.size:
+            self._make_room(block.size)
+        out, to, bits = self.out, self.to, self.settled.bits
+        rows, lines, wrong = parse(block.text, block.stop, self.machine, self.room, self.unlabelled, to, out)
+        keys, label = out.keys[:rows], json_label(block, out)
+        if self.settled.label_texts:
+            keys, label = as_texts(keys, label)
+        return Parsed(
+            rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
+            keys=keys,
+            label=label,
+            weights=out.weights[:rows],
+            line_of=out.line_of[:rows],
+            lines=lines,
+            features=1 << bits if bits else 0,
+            problems=[self._problem(block, *problem) for problem in out.problems[:wrong].tolist()],
+            hashes=to.hashes if self.named else to.hashes[:0],
+            spans=to.spans,
+        )
+
+    def _problem(self, block: Block, line: int, reason: int, where: int, stop: int, start: int) -> Problem:
+        kind, rule = REASONS[reason]
+        if reason == NO_LABEL:
+            return Problem(line, kind, f"has no field {self.settled.label!r} with a label, or it is null.")
+        if reason == NO_WEIGHT:
+            return Problem(line, kind, f"has no field {self.settled.weight!r} with a weight, or it is null.")
+        while stop > where and block.text[stop - 1] <= 32:
+            stop -= 1
+        came = shown(block, where, min(stop, where + CAME)) if stop > where else "the end of the line"
+        return Problem(line, kind, f"{rule}, but {came} came at byte {where - start + 1} of the line.")
+
+
+def json_label(block: Block, out: Out) -> Callable[[int], Any]:
+    """Labels by their kind: numbers are their own keys, strings are read again."""
+
+    def label(i: int) -> Any:
+        kind, start, stop = out.labels[i].tolist()
+        if kind in (IS_STRING, IS_LIST):
+            told = json.loads(block.text[start:stop].tobytes())
+            return [plain(one) for one in told] if kind == IS_LIST else told
+        return plain(float(out.numbers[i])) if kind == IS_NUMBER else OTHERS[kind]
+
+    return label
+
+
+def as_texts(keys: NDArray[np.uint64], label: Callable[[int], Any]) -> tuple[NDArray[np.uint64], Callable[[int], Any]]:
+    """Return keys and labels where all labels are texts: numbers and truth values as JSON spells them."""
+
+    def text(i: int) -> Any:
+        told = label(i)
+        return [_spelled(one) for one in told] if isinstance(told, list) else _spelled(told)
+
+    found = [text(i) for i in range(len(keys))]
+    own = [hashed(label.encode()) if isinstance(label, str) else int(keys[i]) for i, label in enumerate(found)]
+    return buffers.array(own, "uint64"), found.__getitem__
+
+
+def _spelled(label: Any) -> Any:
+    return label if label is None or isinstance(label, str) else json.dumps(label)
+
+
+@dataclass(frozen=True)
+class JsonLines(Format):
+    label: str
+    text: str | None = None
+    words: int = 1
+    letters: int = 0
+    lower: bool = True
+    scale: str = DEFAULT_SCALE
+    bits: int = DEFAULT_BITS
+    signed: bool = False
+    largest: bool = False
+    ignore: tuple[str, ...] = ()
+    """Fields that are no features."""
+    only: tuple[str, ...] = ()
+    """The only fields that are features, where any are named."""
+    categorical: tuple[str, ...] = ()
+    """Fields, by their paths, whose numbers are categories."""
+    numeric: tuple[str, ...] = ()
+    """Fields, by their paths, whose strings are numbers."""
+    weight: str | None = None
+    """The field, by its path, with the weights of the examples."""
+    missing: str = "absent"
+    label_texts: bool = False
+    """Whether labels that are not strings are read as texts, too."""
+
+    name: ClassVar[str] = "jsonl"
+    options: ClassVar[tuple[str, ...]] = (
+        "label", "text", "signed", "largest", "words", "letters", "scale", "ignore", "columns", "categorical",
+        "numeric", "weight", "missing",
+    )  # fmt: skip
+
+    @classmethod
+    def settled(cls, options: Any, head: bytes, title: str) -> JsonLines:
+        refuse(options, "jsonl", ("delimiter", "header", "several_labels", "interactions"))
+        if options.text is None:
+            refuse(options, "jsonl without --text", ("words", "letters", "scale"))
+        survey = survey_of(head)
+        label = options.label if options.label is not None else usual_label(survey, title)
+        how: dict[str, Any] = {"signed": bool(options.signed), "largest": bool(options.largest)}
+        chosen = {"ignore": options.ignore, "only": options.columns, "categorical": options.categorical}
+        said = {"numeric": options.numeric, "weight": options.weight, "missing": options.missing}
+        deep = next((name for name in (*options.ignore, *options.columns) if "." in name), None)
+        if deep is not None:
+            raise InputError(f"{title}: --ignore and --columns are for fields at the top, not for a path as {deep!r}.")
+        texts = () if options.text is None else tuple(options.text.split(","))
+        roles: dict[str, tuple[str, ...]] = {
+            "the label": (label,),
+            "--weight": () if options.weight is None else (options.weight,),
+            "--text": texts,
+            "--categorical": options.categorical,
+            "--numeric": options.numeric,
+        }
+        check_roles(roles, title, "field")
+        for option, paths in roles.items():
+            check_roles({option: [path.split(".")[0] for path in paths], "--ignore": options.ignore}, title, "field")
+        how["label_texts"] = LabelField(label, survey.values_at(label)).is_mixed
+        made = cls(label, options.text, **how, **check(options), **chosen, **said)
+        made = replace(made, bits=made._bits(options, survey, title))
+        made.__dict__["survey"] = survey
+        return made
+
+    def _bits(self, options: Any, survey: JsonSurvey, title: str) -> int:
+        """Of hashed features; 0 where a dictionary will do."""
+        if options.bits is not None:
+            return int(options.bits)
+        hashes = self.texts or options.hashes_names or options.signed or options.map is not None
+        if hashes or not os.path.isfile(title):
+            return DEFAULT_BITS
+        return 0 if has_few_names(survey, self._is_left_out, self.categorical) else DEFAULT_BITS
+
+    def settings(self) -> dict[str, Any]:
+        """For the model file. What most files don't have is left out."""
+        usual: dict[str, Any] = {"ignore": (), "only": (), "categorical": (), "numeric": ()}
+        usual |= {"weight": None, "missing": "absent", "label_texts": False}
+        own = super().settings()
+        return {name: value for name, value in own.items() if name not in usual or value != usual[name]}
+
+    @cached_property
+    def survey(self) -> JsonSurvey:
+        """A first look at the first file."""
+        return JsonSurvey()
+
+    @property
+    def fields_read(self) -> tuple[str, ...]:
+        """The only fields at the top that are read, where any are named."""
+        if not self.only:
+            return ()
+        weight = () if self.weight is None else (self.weight,)
+        return tuple(dict.fromkeys(path.split(".")[0] for path in (*self.only, *self.texts, self.label, *weight)))
+
+    def _is_left_out(self, name: str) -> bool:
+        """Whether a field at the top is no feature."""
+        return name in (self.label, self.weight, *self.ignore) or bool(self.only and name not in self.fields_read)
+
+    def _kind(self, column: Field) -> str | None:
+        """What a field is read as; None where it is no feature."""
+        name = column.name
+        if self._is_left_out(name):
+            return None
+        if name in self.texts:
+            return "text"
+        if name in self.numeric:
+            return "numeric"
+        return "categorical" if column.has_strings or name in self.categorical else "numeric"
+
+    @property
+    def _features(self) -> list[tuple[Field, str]]:
+        """The fields of the first look that are features, and what they are read as."""
+        read = [(column, self._kind(column)) for column in self.survey.fields]
+        return [(column, kind) for column, kind in read if kind is not None]
+
+    def describe(self) -> dict[str, Any]:
+        found: dict[str, list[str]] = {"numeric": [], "categorical": [], "text": []}
+        for column, kind in self._features:
+            found[kind].append(column.name)
+        counts = {column.name: len(column.distinct) for column, kind in self._features if kind == "categorical"}
+        deep = [path for path in self.texts if path.split(".")[0] in self.survey.nested]
+        found["text"] += [path for path in deep if path not in found["text"]]
+        nested = {
+            name: how
+            for name, how in self.survey.nested.items()
+            if not self._is_left_out(name) and name not in self.texts
+        }
+        others: dict[str, Any] = {"categories": counts, "nested": nested, "weight": self.weight}
+        about = {**super().describe(), **found, **others, "ignored": list(self.ignore)}
+        return {title: value for title, value in about.items() if value not in (None, [], {})}
+
+    @property
+    def notes(self) -> list[str]:
+        seen = [column for column, _ in self._features if self.survey.is_everywhere(column)]
+        gaps = [column.name for column, _ in self._features if column.has_nulls]
+        return notes_about_features(seen, gaps, len(self.survey.objects), self.missing)
+
+    def doubts(self) -> list[str]:
+        label = LabelField(self.label, self.survey.values_at(self.label))
+        found = label.doubts() + doubts_about_features(self._features)
+        lines = len(self.survey.objects)
+        found += [
+            f"field {column.name!r} alone tells the label of all {lines:,} lines that were looked at:"
+            " --ignore it if it is known only after the label is."
+            for column, _ in self._features
+            if self.survey.is_everywhere(column) and predicts_alone(column, label.column)
+        ]
+        chosen = (*self.ignore, *self.only, *self.texts, *self.categorical, *self.numeric)
+        said = dict.fromkeys(path.split(".")[0] for path in chosen)
+        known = self.survey.names
+        return found + [f"no line that was looked at has the field {name!r}." for name in said if name not in known]
+
+    def parser(self, *, named: bool, unlabelled: bool = False) -> JsonParser:
+        return JsonParser(self, named, unlabelled)
+
+    def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
+        start, stop, number, _ = (int(n) for n in span)
+        line = block.text[start:stop].tobytes()
+        chosen = self.ignore, self.fields_read, self.categorical, self.numeric, self.weight, self.missing
+        return names_of(line, self.label, self.texts, self.words, self.letters, self.lower, *chosen)[number]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return () if self.text is None else tuple(self.text.split(","))
+
+    @property
+    def bits_used(self) -> int:
+        return self.bits

@@ -1,0 +1,471 @@
+"""Vowpal Wabbit text, one example a line: `label importance base tag|namespace:scale feature:value feature … |…`.
+
+Before the first bar: a label, then maybe an importance (which becomes the example's weight) and a base (which is read
+over), then maybe a tag: the last word if it touches the bar or begins with '. After each bar that is followed by a
+letter a namespace begins, whose scale multiplies its values. A feature without a value is worth 1; `name:text`, with a
+text that does not look like a number, is the feature `name=text` worth 1. What VW would guess at is refused here:
+numbers with something behind them, nan and infinity, more than three numbers before the bar. There are no comments.
+
+A feature is hashed under its namespace. An interaction `ab` (two letters or three) makes a feature of each combination
+of one feature from a namespace that begins with a, one from b, …; from one namespace with itself, each combination
+once, whatever its order, and no feature with itself. Its value is the product of theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from novikoff._compiled.simd.byte_scan import PADDING, signed
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uint64, uninitialised
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import compiled, compiled_apart
+from novikoff._compiled.simd.dot import element
+from novikoff.errors import InputError
+from novikoff.data.names import hashing
+from novikoff.data.merge_terms import (Slots, finished_row, put, slots)
+from novikoff.data.parse_float import decimal
+from novikoff.data.text_source import Block, last_line_end
+from novikoff.data.formats.base import (LARGEST_LABEL, LARGEST_VALUE, Format, Parsed, Parser, Problem, number_label, shown)
+from novikoff.data.formats.control_bytes import SENTENCE, find_control, has_controls
+from novikoff.data.formats.svmlight_parser import (not_finite, number, skip_blanks, token_end)
+from novikoff.data.names.hashing import both, hash_of
+from novikoff.data.rows import Sparse
+from novikoff.data.delimiters import find_terms
+
+REASONS = {
+    1: ("label", "the label must be a number, but {} came."),
+    2: ("importance", "the importance must be a number of at least 0, but {} came."),
+    3: ("before the bar", "before the first | there may be a label, an importance, a base and a tag, but {} came."),
+    4: ("no bar", "expected `label | features`, but there is no | in {}."),
+    5: ("value", "expected feature:value with a number as value, but {} came."),
+    6: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
+    7: ("namespace", "expected |namespace:scale with a number as scale, but {} came."),
+    8: ("interactions", "the interactions make more than {} features of this line: leave some out."),
+    9: ("control byte", SENTENCE),
+    10: ("label", "labels must be numbers of size up to 2^53 - 1 = 9007199254740991, but {} came."),
+}
+LABEL, IMPORTANCE, BEFORE, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY, CONTROL, LARGE_LABEL = REASONS
+BAR, COLON, QUOTE = 124, 58, 39
+NO_SEED: Any = uint64(0)
+MOST_INTERACTIONS = 1 << 18  # features of one line
+SMALL_BLOCK = 1 << 14  # of text, where interactions make many features of it
+
+
+class Out(NamedTuple):
+    starts: NDArray[np.int64]
+    labels: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    line_of: NDArray[np.int64]
+    problems: NDArray[np.int64]
+
+
+class Row(NamedTuple):
+    """The features of the current line, for interactions; empty where there are none."""
+
+    hashes: NDArray[np.uint64]
+    values: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    spaces: NDArray[np.uint8]
+    """First letters of the namespaces."""
+
+
+@compiled_apart
+def heading(text: NDArray[np.uint8], start: int, bar: int, out: Out, row: int) -> tuple[int, int, int]:
+    """What stands before the first bar: (reason or 0, and what came: from, to)."""
+    out.labels[row] = np.nan
+    out.weights[row] = 1.0
+    position = 0
+    k = skip_blanks(text, start, bar)
+    while k < bar:
+        end = token_end(text, k, bar)
+        if end == bar or text[k] == QUOTE:
+            return (0, 0, 0) if skip_blanks(text, end, bar) == bar else (BEFORE, k, bar)
+        value, good = number(text, k, end)
+        if position == 0:
+            if not good:
+                return LABEL, k, end
+            if not abs(value) <= LARGEST_LABEL:
+                return LARGE_LABEL, k, end
+            out.labels[row] = value
+        elif position == 1:
+            if not good or not 0.0 <= value <= LARGEST_VALUE:
+                return IMPORTANCE, k, end
+            out.weights[row] = value
+        elif position > 2 or not good:
+            return BEFORE, k, end
+        position += 1
+        k = skip_blanks(text, end, bar)
+    return 0, 0, 0
+
+
+@compiled_apart
+def valued(text: NDArray[np.uint8], start: int, stop: int, h: Any) -> tuple[int, float, Any]:
+    """What stands behind a feature's colon: (reason or 0, its value, its hash)."""
+    value, good = decimal(text, start, stop)
+    if good:
+        return (0 if abs(value) <= LARGEST_VALUE else RANGE), value, h
+    if start < stop and not_finite(text, start, stop) and stop - start <= 9 and text[stop - 1] != 48:
+        spelled = text[stop - 1] | 32
+        if spelled == 110 or spelled == 102 or spelled == 121:  # nan, inf, infinity
+            return RANGE, 0.0, h
+    first = text[start]
+    if start == stop or 48 <= first <= 57 or first == 43 or first == 45 or first == 46:
+        return VALUE, 0.0, h
+    return 0, 1.0, hash_of(text, start, stop, h)
+
+
+@compiled_apart
+def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], at: int, limit: int) -> int:
+    """All combinations for each interaction; returns how far the row has got, -1 where that is too far, or -2 where a
+    value is too large.
+
+    `letters` holds interactions one after another, each ended by a 0. The positions of the parts are counted up like
+    the digits of a number; the same namespace twice takes its features in order, so that each combination comes once.
+    """
+    at_most = at + limit
+    chosen = features.starts[len(features.starts) - 8 :]
+    begin = 0
+    for end in range(len(letters)):
+        if letters[end] != 0:
+            continue
+        parts = end - begin
+        depth = 0
+        chosen[0] = -1
+        while depth >= 0:
+            k = chosen[depth] + 1
+            while k < count and features.spaces[k] != letters[begin + depth]:
+                k += 1
+            chosen[depth] = k
+            if k >= count:
+                depth -= 1
+                continue
+            if depth + 1 < parts:
+                depth += 1
+                same = letters[begin + depth] == letters[begin + depth - 1]
+                chosen[depth] = chosen[depth - 1] if same else -1
+                continue
+            h = features.hashes[chosen[0]]
+            value = features.values[chosen[0]]
+            for d in range(1, parts):
+                h = both(h, features.hashes[chosen[d]])
+                value *= features.values[chosen[d]]
+            if at >= at_most:
+                return -1
+            if not abs(value) <= LARGEST_VALUE:
+                return -2
+            third = features.starts[chosen[2]] if parts > 2 else -1
+            at = put(to, at, h, value, features.starts[chosen[0]], features.starts[chosen[1]], third)
+        begin = end + 1
+    return at
+
+
+@compiled
+def plain_features(
+    text: NDArray[np.uint8], marks: NDArray[np.uint32], k: int, last: int, to: Slots, seed: Any, value: float, at: int
+) -> tuple[int, int, Any, float]:
+    """Features without values, each between two blanks, from the blank at marks[k] on, also in further namespaces that
+    have a name and no scale: (the mark behind the last of them, how far the row has got, and the seed and the scale
+    from there on). For lines of which neither names nor interactions are wanted."""
+    here = signed(element(marks, k))
+    while k + 1 < last:
+        stop = signed(element(marks, k + 1))
+        if element(text, stop) <= 32 and element(text, here + 1) > 32:
+            to.hashes[np.uint64(at)] = hash_of(text, here + 1, stop, seed)
+            to.values[np.uint64(at)] = value
+            at += 1
+            k += 1
+            here = stop
+        elif element(text, stop) == BAR and stop == here + 1 and k + 2 < last:
+            here = signed(element(marks, k + 2))
+            if element(text, stop + 1) <= 32 or element(text, here) > 32:
+                break
+            seed = hash_of(text, stop + 1, here, NO_SEED)
+            value = 1.0
+            k += 2
+        else:
+            break
+    return k, at, seed, value
+
+
+@compiled
+def features_of(
+    text: NDArray[np.uint8],
+    marks: NDArray[np.uint32],
+    k: int,
+    last: int,
+    to: Slots,
+    row: Row,
+    letters: NDArray[np.uint8],
+    first: int,
+) -> tuple[int, int, int, int]:
+    """All that comes from the bar at marks[k] on: (reason or 0, how far the row has got, and what came: from, to)."""
+    at = first
+    count = 0
+    seed: Any = NO_SEED
+    scale = 1.0
+    letter = np.uint8(32)
+    usual = len(letters) == 0 and len(to.spans) == 0
+    here = bar = signed(element(marks, k))
+    while k < last:
+        if element(text, here) == BAR:
+            k += 1
+            seed = NO_SEED
+            scale = 1.0
+            letter = np.uint8(32)
+            start = here + 1
+            here = signed(element(marks, k)) if k < last else start
+            if element(text, start) == COLON:
+                return NAMESPACE, at, here - 1, token_end(text, here, here + 40)
+            if element(text, start) > 32 and start < here:
+                letter = element(text, start)
+                seed = hash_of(text, start, here, seed)
+                if element(text, here) == COLON:
+                    k += 1
+                    stop = signed(element(marks, k)) if k < last else here
+                    reason, scale, _ = valued(text, here + 1, stop, seed)
+                    if reason != 0 or element(text, stop) == COLON or not looks_like_number(text, here + 1, stop):
+                        return NAMESPACE, at, start, stop
+                    here = stop
+            continue
+        if usual and scale != 0.0 and element(text, here) <= 32:
+            k, at, seed, scale = plain_features(text, marks, k, last, to, seed, scale, at)
+            here = signed(element(marks, k))
+        start = here + 1
+        k += 1
+        if k >= last:
+            break
+        here = signed(element(marks, k))
+        while element(text, start) <= 32 and start < here:
+            start += 1
+        if start == here and element(text, here) != COLON:
+            continue
+        h = hash_of(text, start, here, seed)
+        value = scale
+        if element(text, here) == COLON:
+            k += 1
+            stop = signed(element(marks, k)) if k < last else here
+            reason, value, h = valued(text, here + 1, stop, h)
+            if reason != 0 or element(text, stop) == COLON:
+                return (reason if reason != 0 else VALUE), at, start, token_end(text, start, stop + 1)
+            value *= scale
+            if not abs(value) <= LARGEST_VALUE:
+                return RANGE, at, start, stop
+            here = stop
+        if value == 0.0:
+            continue
+        if len(letters) > 0:
+            row.hashes[count] = h
+            row.values[count] = value
+            row.starts[count] = start
+            row.spaces[count] = letter
+            count += 1
+        at = put(to, at, h, value, start, -1, -1)
+    if len(letters) > 0:
+        at = combine(to, row, count, letters, at, MOST_INTERACTIONS)
+        if at < 0:
+            return (TOO_MANY if at == -1 else RANGE), first, bar, signed(element(marks, last - 1))
+    return 0, at, 0, 0
+
+
+@compiled
+def usual_heading(
+    text: NDArray[np.uint8], start: int, marks: NDArray[np.uint32], first: int, bar: int, out: Out, row: int
+) -> bool:
+    """Whether nothing but a label of one digit, with or without a sign, stands before the bar: it is then noted. As
+    labels come in no order, a jump that depends on them could not be foreseen."""
+    end = signed(element(marks, first))
+    sign = element(text, start)
+    digit = signed(element(text, end - 1)) - 48
+    minus = sign == 45
+    shaped = (end - start == 1) | ((end - start == 2) & (minus | (sign == 43)))
+    if not (shaped & (digit >= 0) & (digit <= 9) & (bar == first + 1) & (element(text, end) <= 32)):
+        return False
+    out.labels[row] = (1.0 - 2.0 * np.float64(minus)) * np.float64(digit)
+    out.weights[row] = 1.0
+    return True
+
+
+@compiled
+def looks_like_number(text: NDArray[np.uint8], start: int, stop: int) -> bool:
+    first = text[start]
+    return start < stop and (48 <= first <= 57 or first == 43 or first == 45 or first == 46)
+
+
+@compiled
+def parse(
+    text: NDArray[np.uint8],
+    marks: NDArray[np.uint32],
+    ends: NDArray[np.int64],
+    lines: NDArray[np.int64],
+    count: int,
+    to: Slots,
+    each: Row,
+    letters: NDArray[np.uint8],
+    out: Out,
+) -> tuple[int, int, int, int]:
+    """All lines of a block: (rows, problems, whether any weight is not 1, lines done: fewer where room is short)."""
+    row = at = wrong = weighted = 0
+    most = MOST_INTERACTIONS if len(letters) > 0 else 0
+    first = 1
+    start = PADDING
+    out.starts[0] = 0
+    controls = count > 0 and has_controls(text, PADDING, lines[count - 1] + 1)
+    for line in range(count):
+        last = ends[line]
+        stop = lines[line]
+        if at + ((stop - start) >> 1) + 1 + most > len(to.values):
+            return row, wrong, weighted, line
+        bad = find_control(text, start, stop) if controls else -1
+        if last > first or bad >= 0:
+            bar = first
+            while bar < last and text[marks[bar]] != BAR:
+                bar += 1
+            reason, came, until = NO_BAR, start, stop
+            end = at
+            if bad >= 0:
+                reason, came, until = CONTROL, bad, bad + 1
+            elif bar < last and usual_heading(text, start, marks, first, bar, out, row):
+                reason = 0
+            elif bar < last:
+                reason, came, until = heading(text, start, signed(marks[bar]), out, row)
+            if reason == 0:
+                reason, end, came, until = features_of(text, marks, bar, last, to, each, letters, at)
+            if reason != 0:
+                out.problems[wrong, 0] = line
+                out.problems[wrong, 1] = reason
+                out.problems[wrong, 2] = came
+                out.problems[wrong, 3] = until
+                wrong += 1
+            else:
+                weighted |= signed(out.weights[row] != 1.0)
+                out.line_of[row] = line
+                row += 1
+                at = finished_row(to, at, end)
+                out.starts[row] = at
+        first = last
+        start = stop + 1
+    return row, wrong, weighted, count
+
+
+class VWParser(Parser):
+    def __init__(self, bits: int, interactions: tuple[str, ...], **how: bool) -> None:
+        self.how: dict[str, Any] = {"bits": bits, **how}
+        self.letters = buffers.frombuffer("".join(f"{i}\0" for i in interactions).encode(), "uint8").copy()
+        self.bits, self.size = bits, 0
+
+    def _make_room(self, size: int) -> None:
+        """For a block of so many bytes: a line and a feature have at least two each."""
+        self.size = size
+        many = size // 2 + 2
+        self.marks = uninitialised(size + 64, "uint32")
+        self.ends, self.lines = uninitialised(size + 1, "int64"), uninitialised(size + 1, "int64")
+        self._make_slots(many + (2 * MOST_INTERACTIONS if len(self.letters) else 0))
+        self.row = Row(
+            uninitialised(many, "uint64"),
+            uninitialised(many),
+            uninitialised(many + 8, "int64"),
+            uninitialised(many, "uint8"),
+        )
+        self.out = Out(
+            starts=uninitialised(many + 1, "int64"),
+            labels=uninitialised(many),
+            weights=uninitialised(many),
+            line_of=uninitialised(many, "int64"),
+            problems=uninitialised((many, 4), "int64"),
+        )
+
+    def _make_slots(self, terms: int) -> None:
+        old = self.used
+        self.to = slots(terms, **self.how)
+        self.used = self.to.used
+        if len(old):
+            self.used[: len(old)] |= old
+
+    def parse(self, block: Block) -> Parsed:
+        if block.size > self.size:
+            self._make_room(block.size)
+        out, text = self.out, block.text
+        count = find_terms(text, block.stop, BAR, self.marks, self.ends, self.lines)
+        done = -1
+        while done < count:
+            if done >= 0:
+                self._make_slots(2 * len(self.to.values))
+            to = self.to
+            rows, wrong, weighted, done = parse(
+                text, self.marks, self.ends, self.lines, count, to, self.row, self.letters, out
+            )
+        keys = out.labels[:rows].view("uint64")
+        return Parsed(
+            rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
+            keys=keys,
+            label=number_label(keys),
+            numbers=out.labels[:rows],
+            weights=out.weights[:rows] if weighted else buffers.zeros(0),
+            line_of=out.line_of[:rows],
+            lines=count,
+            features=1 << self.bits if self.bits else 0,
+            problems=[
+                Problem(line, REASONS[reason][0], REASONS[reason][1].format(_came(block, reason, start, stop)))
+                for line, reason, start, stop in out.problems[:wrong].tolist()
+            ],
+            hashes=to.hashes[: len(to.spans)],
+            spans=to.spans,
+        )
+
+
+def _came(block: Block, reason: int, start: int, stop: int) -> str:
+    return f"{MOST_INTERACTIONS:,}" if reason == TOO_MANY else shown(block, start, stop)
+
+
+@dataclass(frozen=True)
+class VowpalWabbit(Format):
+    bits: int = hashing.DEFAULT_BITS
+    signed: bool = False
+    interactions: tuple[str, ...] = ()
+    largest: bool = False
+
+    name: ClassVar[str] = "vw"
+    options: ClassVar[tuple[str, ...]] = ("signed", "largest", "interactions")
+
+    @classmethod
+    def settled(cls, options: Any, head: bytes, title: str) -> VowpalWabbit:
+        for interaction in options.interactions:
+            if not 2 <= len(interaction) <= 3 or not interaction.isascii():
+                raise InputError(
+                    f"--interactions wants two or three letters, those that namespaces begin with, not {interaction!r}."
+                )
+        bits = hashing.DEFAULT_BITS if options.bits is None else options.bits
+        # The same letters side by side, so that each combination from one namespace comes once.
+        interactions = tuple("".join(sorted(i)) for i in options.interactions)
+        return cls(bits, options.signed, interactions, options.largest)
+
+    @property
+    def bits_used(self) -> int:
+        return self.bits
+
+    @property
+    def largest_block(self) -> int | None:
+        return SMALL_BLOCK if self.interactions else None
+
+    def parser(self, *, named: bool, unlabelled: bool = False) -> VWParser:
+        return VWParser(self.bits, self.interactions, signed=self.signed, named=named, largest=self.largest)
+
+    def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
+        """`namespace^feature`, the parts of an interaction joined by `*`; a span is where the parts begin."""
+        return "*".join(_spelled(block, int(start)) for start in span[:3] if start >= 0)
+
+
+def _spelled(block: Block, start: int) -> str:
+    text, stop = block.text, start
+    line = text[last_line_end(text, PADDING, start) : start].tobytes()
+    space = line[line.rfind(b"|") + 1 :]
+    while text[stop] > 32 and text[stop] != BAR:
+        stop += 1
+    name, _, value = text[start:stop].tobytes().partition(b":")
+    if value and value[:1] not in b"+-.0123456789":
+        name += b"=" + value
+    feature, named = name.decode("utf-8", "backslashreplace"), re.split(rb"[\x00-\x20:]", space, maxsplit=1)[0]
+    return f"{named.decode('utf-8', 'replace')}^{feature}" if space[:1] > b" " else feature

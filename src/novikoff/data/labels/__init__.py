@@ -1,0 +1,1 @@
+"""Labels: from the users' values to codes and back."""

@@ -1,0 +1,268 @@
+"""Labels: any two values outside, −1 and +1 inside.
+
+Where all labels are known beforehand (fit, or partial_fit with `classes`), they are sorted and the larger one is +1.
+In a stream the learner must take a side when it has seen one label only: a positive number or True is +1, any other
+label −1, and the next label to come is the other one. For −1/+1, 0/1 and False/True both rules agree.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import compiled_reader
+from novikoff.errors import InputError, LabelError, TooManyLabels
+
+NEAR = 1 << 16  # labels
+ALL_EQUAL, THIRD_LABEL = -1, -2
+UNSEEN, ONE, SEVERAL = "unseen", "one", "several"
+
+
+class Labels:
+    """The two labels of a binary learner, as they become known: `negative` or `positive` may still be missing."""
+
+    def __init__(self, negative: Any = None, positive: Any = None, *, rest: str = "") -> None:
+        self.negative = negative
+        self.positive = positive
+        self.rest = rest
+        """Set if the negative label stands for all labels other than the positive one: how many of these have been
+        seen, as "unseen", "one" or "several"."""
+        self.sides: dict[Any, float] = {}
+        """−1 or +1 for each label known so far, in the order in which they came."""
+        for label, sign in ((negative, -1.0), (positive, 1.0)):
+            if label is not None:
+                self.sides[label] = sign
+
+    @classmethod
+    def sorted(cls, known: Any) -> Labels:
+        values = distinct(np.asarray(known))
+        if len(values) < 2:
+            raise LabelError(
+                f"There must be two classes, but all labels are {', '.join(map(repr, values)) or 'missing'}: with one"
+                " class there is nothing to tell apart. In a stream, name both with partial_fit(..., classes=[...])."
+            )
+        if len(values) > 2:
+            raise too_many(values)
+        return cls(*values)
+
+    @classmethod
+    def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int8], Labels]:
+        """−1 or +1 for each label of y, and the labels: there are no others."""
+        split = split_in_two(y)
+        if split is None:
+            return cls.sorted(y).signs(y)
+        negative, positive, signs = split
+        return signs, cls(negative, positive)
+
+    def named(self, classes: Any) -> Labels:
+        """These labels after being told that there are just these two classes."""
+        told = Labels.sorted(classes)
+        if set(self.sides) - set(told.sides):
+            raise LabelError(f"classes must hold the labels of before, {self.known()}, but {told.known()} came.")
+        return self if len(self) == 2 else told if not self.sides else self
+
+    def signs(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], Labels]:
+        """−1 or +1 for each label, and the labels that are known then: self is left as it is."""
+        if len(self) == 2 and y.dtype.kind in "biuf" and isinstance(self.positive, int):  # the usual case, quickly
+            positive = y == self.positive
+            if np.count_nonzero(positive) + np.count_nonzero(y == self.negative) == len(y):
+                return _signs(positive), Labels(self.negative, self.positive)
+        values = distinct(y)
+        if len(values) > 2:
+            raise too_many(values)
+        known = Labels(self.negative, self.positive, rest=self.rest)
+        low, high = values[0], values[-1]
+        for label in (plain(y[0]), low, high):  # in the order of arrival
+            known.sign(label)
+        upper, lower = int(known.sign(high)), int(known.sign(low))
+        return np.asarray(y == high).view("int8") * np.int8(upper - lower) + np.int8(lower), known
+
+    def sign(self, label: Any) -> float:
+        """−1 or +1 for one label, which becomes known if it was not."""
+        try:
+            sign = self.sides.get(label)
+        except TypeError:
+            raise LabelError(f"A label must be a whole number, a text or a truth value, not {label!r}.") from None
+        return self._learn(plain(label)) if sign is None else sign
+
+    def _learn(self, label: Any) -> float:
+        if label in self.sides:
+            return self.sides[label]
+        if len(self.sides) == 2:
+            raise too_many([self.negative, self.positive, label])
+        if self.sides:
+            sign = 1.0 if self.positive is None else -1.0
+        else:
+            sign = 1.0 if not isinstance(label, str) and label > 0 else -1.0
+        if sign > 0:
+            self.positive = label
+        else:
+            self.negative = label
+        self.sides[label] = sign
+        return sign
+
+    def note_other(self, label: Any) -> None:
+        """Take note of a label that is learned in one against the rest.
+
+        The only other label names the negative side. From the second one on the negative side is "not …". The result
+        depends on the set of labels alone, so resuming a run gives the same model as one run.
+        """
+        name = str(label)
+        if name == self.positive or self.rest in ("", SEVERAL):
+            return
+        if self.rest == UNSEEN:
+            self._name_rest(ONE, name)
+        elif name != self.negative:
+            self._name_rest(SEVERAL, f"not {self.positive}")
+
+    def add_others(self, rest: str, negative: str) -> None:
+        """Take note of the other labels that another run of one against the rest has seen."""
+        if rest == ONE:
+            self.note_other(negative)
+        elif rest == SEVERAL:
+            self._name_rest(SEVERAL, negative)
+
+    def _name_rest(self, rest: str, negative: str) -> None:
+        self.rest, self.negative = rest, negative
+        self.sides.clear()  # in place: the fast path for single examples refers to this dict
+        self.sides.update({self.negative: -1.0, self.positive: 1.0})
+
+    def forget(self, count: int) -> None:
+        """Back to the first `count` labels."""
+        for label in list(self.sides)[count:]:
+            del self.sides[label]
+            self.negative = None if self.negative == label else self.negative
+            self.positive = None if self.positive == label else self.positive
+
+    def __len__(self) -> int:
+        return len(self.sides)
+
+    def listed(self) -> list[Any]:
+        """For a file: negative and positive, None for one that has not come."""
+        return [self.negative, self.positive]
+
+    def known(self) -> list[Any]:
+        """Negative first; one only, where the other has not come yet."""
+        return [v for v in (self.negative, self.positive) if v is not None]
+
+    def name(self, positive: bool) -> Any:
+        """The label to predict; where only one is known, that one."""
+        chosen = self.positive if positive else self.negative
+        return self.known()[0] if chosen is None else chosen
+
+
+def one_against_the_rest(positive: str) -> Labels:
+    """Return the labels of a run that learns one label against all others."""
+    return Labels(f"not {positive}", positive, rest=UNSEEN)
+
+
+def merge_others(y: NDArray[Any], positive: str) -> NDArray[Any]:
+    """Replace all labels but one by the name of the rest: the other label if there is only one, else "not …"."""
+    is_positive = buffers.array([str(label) == positive for label in y.tolist()], "bool")
+    if not is_positive.any():
+        raise InputError(f"--positive {positive}: no example has that label; there are others only.")
+    labels = one_against_the_rest(positive)
+    for label in distinct(y[~is_positive]):
+        labels.note_other(label)
+    return np.where(is_positive, positive, labels.negative)
+
+
+def merged_label(label: Any, labels: Labels) -> Any:
+    """A label in the words of `one_against_the_rest`, where `labels` are of that kind; as it is otherwise."""
+    if not labels.rest:
+        return label
+    return labels.positive if str(label) == labels.positive else labels.negative
+
+
+def distinct(y: NDArray[Any]) -> list[Any]:
+    """The different labels, sorted."""
+    split = split_in_two(y)
+    return [plain(v) for v in arranged(y)[0]] if split is None else list(split[:2])
+
+
+@compiled_reader
+def write_signs(y: NDArray[Any], signs: NDArray[np.int8]) -> int:
+    """Write −1 for the smaller and +1 for the larger label; return the index of the first label that differs from y[0].
+
+    Returns ALL_EQUAL where no label differs, and THIRD_LABEL where there are more than two.
+    """
+    first, k = y[0], 1
+    while k < len(y) and y[k] == first:
+        k += 1
+    if k == len(y):
+        return ALL_EQUAL
+    other = y[k]
+    sign, has_third = 1 if other > first else -1, False
+    for i in range(len(y)):  # the compiler vectorises this loop
+        signs[i] = -sign if y[i] == first else sign
+        has_third |= (y[i] != first) & (y[i] != other)
+    return THIRD_LABEL if has_third else k
+
+
+def split_in_two(y: NDArray[Any]) -> tuple[Any, Any, NDArray[np.int8]] | None:
+    """Return the smaller label, the larger one, and −1 or +1 for each label of y; None unless y has two numbers.
+
+    This is the usual case, found without sorting.
+    """
+    if y.dtype.kind not in "biuf" or y.dtype == np.uint64 or y.dtype.itemsize > 8 or not y.size:
+        return None
+    codes = np.ascontiguousarray(y, dtype=np.float64 if y.dtype.kind == "f" else np.int64)
+    signs = np.empty(y.size, np.int8)
+    k = write_signs(codes, signs)
+    return None if k < 0 else (*sorted((plain(y[0]), plain(y[k]))), signs)
+
+
+def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
+    return positive.view("int8") * np.int8(2) - np.int8(1)
+
+
+def arranged(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """The different labels in their order, where each came first, and the place among them of each label of y: as
+    `np.unique` finds them, but whole numbers that lie near each other without sorting."""
+    if y.dtype.kind in "iu" and y.size:
+        low, high = int(y.min()), int(y.max())
+        if high - low < NEAR and low >= -(2**62) and high < 2**62:
+            places = np.subtract(y, low, dtype=np.int64, casting="unsafe")
+            first = buffers.full(high - low + 1, y.size, "int64")
+            first[places[::-1]] = np.arange(y.size - 1, -1, -1)  # of several, the last one that is written stays
+            found = np.flatnonzero(first < y.size)
+            numbers = buffers.zeros(len(first), "int64")
+            numbers[found] = np.arange(len(found))
+            return (found + low).astype(y.dtype), first[found], numbers[places]
+    if y.dtype.kind == "c":
+        raise LabelError("Unknown label type: complex. Labels must be classes.")
+    try:
+        values, first, inverse = np.unique(y, return_index=True, return_inverse=True)
+    except TypeError:
+        raise LabelError("Labels must be of one type: all texts or all numbers.") from None
+    return values, first, inverse
+
+
+def plain(label: Any) -> Any:
+    """NumPy's scalars as Python's; whole floats as integers, so that 1 and 1.0 are one label."""
+    value = label.item() if buffers.is_numpy_number(label) else label
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise LabelError("Input y contains NaN or infinity: every row needs a label.")
+        if not value.is_integer():
+            raise LabelError(
+                f"Unknown label type: continuous. Labels must be classes, but {value!r} came; these learners classify."
+            )
+        return int(value)
+    if not isinstance(value, (bool, int, str)):
+        raise LabelError(f"Unknown label type: a label must be a whole number, a text or a truth value, not {value!r}.")
+    return value
+
+
+def missing_label(where: str) -> LabelError:
+    return LabelError(f"{where}: there is no label: every example to learn from needs one.")
+
+
+def too_many(values: list[Any]) -> TooManyLabels:
+    shown = ", ".join(repr(v) for v in values[:5]) + (", …" if len(values) > 5 else "")
+    return TooManyLabels(
+        f"Only binary classification is supported: two labels can be told apart, but {len(values)} came ({shown})."
+        " For more use Kesler or OneVsAll (--scheme kesler), or choose one label against the rest."
+    )

@@ -1,0 +1,139 @@
+"""Classes: any values outside, numbers from 0 inside, as many as come.
+
+Where all classes are known beforehand (fit, or partial_fit with `classes`), they are sorted. In a stream a new class
+gets the next number. Sets of labels are numbered likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.errors import LabelError
+from novikoff.data.labels.binary_labels import arranged, plain
+
+K = TypeVar("K", bound=Any)
+
+
+class Classes:
+    """The classes known so far, in the order of their numbers."""
+
+    def __init__(self, known: Iterable[Any] = ()) -> None:
+        self.numbers: dict[Any, int] = {}
+        for label in known:
+            self.number(label)
+        self.told = len(self.numbers)
+        """How many were known before the first example of theirs came."""
+
+    @classmethod
+    def sorted(cls, y: Iterable[Any]) -> Classes:
+        labels = {plain(label) for label in y}
+        if not labels:
+            raise LabelError("There are no labels: every row needs one.")
+        return cls(ordered(labels))
+
+    @classmethod
+    def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int64], Classes]:
+        """The classes of y, sorted, and the number of each label."""
+        values, _, inverse = arranged(y)
+        return inverse, cls(values)
+
+    def named(self, classes: Any) -> Classes:
+        """These classes after being told of others; what is known keeps its number."""
+        told = Classes.sorted(np.asarray(classes).tolist() if isinstance(classes, np.ndarray) else classes)
+        return Classes([*self.numbers, *told.numbers])
+
+    def number(self, label: Any) -> int:
+        """The number of a class, which becomes known if it was not."""
+        try:
+            found = self.numbers.get(label)
+        except TypeError:
+            raise LabelError(f"A label must be a whole number, a text or a truth value, not {label!r}.") from None
+        if found is not None:
+            return found
+        label = plain(label)
+        same_kind(self.numbers, label)
+        return self.numbers.setdefault(label, len(self.numbers))
+
+    def coded(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], Classes]:
+        """The number of each label, and the classes that are known then: self is left as it is."""
+        return coded(y, self.copy())
+
+    def coded_sets(self, sets: Sequence[Iterable[Any]]) -> tuple[LabelSets, Classes]:
+        """The numbers of the labels of each example, likewise."""
+        known, starts, members = self.copy(), [0], list[int]()
+        for labels in sets:
+            if isinstance(labels, str):
+                raise LabelError(f"A set of labels is a list or a set of them, but the text {labels!r} came.")
+            members += dict.fromkeys(known.number(label) for label in labels)
+            starts.append(len(members))
+        return LabelSets(np.array(starts, np.int64), np.array(members, np.int64)), known
+
+    def copy(self) -> Classes:
+        twin = Classes()
+        twin.numbers, twin.told = dict(self.numbers), self.told
+        return twin
+
+    def forget(self, count: int) -> None:
+        """Back to the first `count` classes."""
+        while len(self.numbers) > count:
+            self.numbers.popitem()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def known(self) -> list[Any]:
+        return list(self.numbers)
+
+    def listed(self) -> list[Any]:
+        """For a file."""
+        return self.known()
+
+
+class LabelSets:
+    """Which labels each example has, by their numbers; can be cut like an array."""
+
+    def __init__(
+        self, starts: NDArray[np.int64], members: NDArray[np.int64], absent: NDArray[np.bool_] | None = None
+    ) -> None:
+        self.starts, self.members, self.absent = starts, members, absent
+        """`absent` are examples that are to be left out, where there may be any."""
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, part: slice) -> LabelSets:
+        start, stop, _ = part.indices(len(self))
+        return LabelSets(
+            self.starts[start : stop + 1], self.members, None if self.absent is None else self.absent[start:stop]
+        )
+
+    def gather(self, chosen: NDArray[np.int64]) -> LabelSets:
+        """Return a copy with the chosen examples, in this order."""
+        lengths = np.diff(self.starts)[chosen]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], lengths)
+        return LabelSets(starts, self.members[places], None if self.absent is None else self.absent[chosen])
+
+
+def coded(y: NDArray[Any], known: K) -> tuple[NDArray[np.int64], K]:
+    """The number of each label, new ones being added to those that are known, in the order of arrival."""
+    values, first, inverse = arranged(y)
+    numbers: NDArray[np.int64] = np.zeros(len(values), np.int64)
+    for k in np.argsort(first):
+        numbers[k] = known.number(values[k])
+    return numbers[inverse], known
+
+
+def same_kind(known: Iterable[Any], label: Any) -> None:
+    first = next(iter(known), label)
+    if isinstance(first, str) != isinstance(label, str):
+        raise LabelError(f"Labels must be of one type, all texts or all numbers, but {first!r} and {label!r} came.")
+
+
+def ordered(labels: Iterable[Any]) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError:
+        raise LabelError("Labels must be of one type: all texts or all numbers.") from None

@@ -1,0 +1,151 @@
+"""From the keys of labels, as parsers give them, to what the learner knows: −1 and +1, numbers of classes, or sets of
+them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from typing import Any, Generic, TypeVar
+
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import compiled_brief
+from novikoff.errors import LabelError
+from novikoff.data.labels.class_labels import Classes, LabelSets
+from novikoff.data.names.dictionary import NameTable
+from novikoff.data.labels.binary_labels import (Labels, merged_label, missing_label, plain)
+from novikoff.data.reader import Batch
+
+SEVERAL = "there must be one label: sets of labels are for MultiLabel (--scheme multi-label)."
+
+L = TypeVar("L", Labels, Classes)
+
+
+@compiled_brief
+def look_up_codes(numbers: NDArray[np.uint32], codes: NDArray[Any], nothing: int, out: NDArray[Any]) -> int:
+    """The code of each number; returns how many of them are `nothing`."""
+    count = 0
+    for i in range(len(numbers)):
+        out[i] = codes[numbers[i]]
+        count += int(out[i] == nothing)
+    return count
+
+
+class _Told(ABC, Generic[L]):
+    """Labels become known in the order in which they come; several keys may spell one label.
+
+    `leave_out` counts examples whose label can't be a class, which are left out then; without it, an error.
+    """
+
+    nothing: int
+    """What stands for an example to be left out."""
+
+    def __init__(self, labels: L, *, leave_out: Counter[str] | None = None) -> None:
+        self.labels: L = labels
+        self.leave_out = leave_out
+        self.table = NameTable()
+        self.codes: NDArray[Any] = buffers.zeros(0, "int64")
+        self.absent = 0
+        """How many examples of the last batch are to be left out."""
+
+    def of(self, batch: Batch) -> Any:
+        """The code of each example."""
+        if batch.parsed.sets is not None:
+            several = np.flatnonzero(np.diff(batch.parsed.sets[0]) != 1)
+            if len(several):
+                raise LabelError(f"{batch.where(int(several[0]))}: {SEVERAL}")
+        new: list[int] = []
+
+        def number(at: int) -> int:
+            new.append(self._code(batch, at))
+            return len(self.codes) + len(new) - 1
+
+        numbers = self.table.numbers_of(batch.parsed.keys, number)
+        if new:
+            self.codes = buffers.concatenate([self.codes, buffers.array(new, self.codes.dtype)])
+        out: NDArray[Any] = buffers.empty(len(numbers), self.codes.dtype)
+        self.absent = look_up_codes(numbers, self.codes, self.nothing, out)
+        if self.absent and self.leave_out is not None:
+            self.leave_out["label"] += self.absent
+        return out
+
+    def left_out(self, codes: Any) -> NDArray[np.bool_] | None:
+        """Which examples of the last batch are to be left out; None where all are learned."""
+        return np.asarray(codes == self.nothing) if self.absent else None
+
+    def _code(self, batch: Batch, i: int) -> int:
+        label: Any = False
+        try:
+            label = batch.parsed.label(i)
+            if label is None:
+                raise missing_label(batch.where(i))
+        except LabelError as problem:
+            if self.leave_out is not None:
+                return self.nothing
+            raise (problem if label is None else LabelError(f"{batch.where(i)}: {problem}")) from None
+        try:
+            return self._number(label)
+        except LabelError as problem:
+            raise type(problem)(f"{batch.where(i)}: {problem}") from None
+
+    @abstractmethod
+    def _number(self, label: Any) -> int:
+        """The code of a label."""
+
+
+class Sides(_Told[Labels]):
+    """−1 or +1 for each example, 0 for one to be left out."""
+
+    nothing = 0
+
+    def __init__(self, labels: Labels, *, leave_out: Counter[str] | None = None) -> None:
+        super().__init__(labels, leave_out=leave_out)
+        self.codes = buffers.zeros(0, "int8")
+
+    def _number(self, label: Any) -> int:
+        if self.labels.rest:
+            self.labels.note_other(label)
+        return int(self.labels.sign(merged_label(label, self.labels)))
+
+
+class Numbers(_Told[Classes]):
+    """The number of its class for each example, −1 for one to be left out."""
+
+    nothing = -1
+
+    def _number(self, label: Any) -> int:
+        return self.labels.number(label)
+
+
+class SetsOfNumbers(_Told[Classes]):
+    """The numbers of its labels for each example. Where a format has one label for each example, that is a set of one;
+    a list of labels is a set, too."""
+
+    nothing = -1
+
+    def __init__(self, labels: Classes, *, leave_out: Counter[str] | None = None) -> None:
+        super().__init__(labels, leave_out=leave_out)
+        self.sets: list[list[int]] = []
+
+    def of(self, batch: Batch) -> LabelSets:
+        told = batch.parsed.sets
+        if told is not None:
+            starts, values = told[0], told[1][: told[0][-1]]
+            distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+            numbers = buffers.zeros(len(distinct), "int64")
+            for k in np.argsort(first):  # in the order of arrival
+                numbers[k] = self.labels.number(plain(distinct[k]))
+            return LabelSets(starts.copy(), numbers[inverse])
+        codes = super().of(batch)
+        members = [self.sets[code] if code >= 0 else [] for code in codes.tolist()]
+        lengths = buffers.array([len(m) for m in members], "int64")
+        together = buffers.array([c for m in members for c in m], "int64")
+        return LabelSets(buffers.concatenate([[0], np.cumsum(lengths)]), together, absent=codes < 0)
+
+    def left_out(self, codes: LabelSets) -> NDArray[np.bool_] | None:
+        return codes.absent if codes.absent is not None and codes.absent.any() else None
+
+    def _number(self, label: Any) -> int:
+        labels = label if isinstance(label, list) else [label]
+        self.sets.append(list(dict.fromkeys(self.labels.number(one) for one in labels)))
+        return len(self.sets) - 1

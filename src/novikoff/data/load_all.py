@@ -1,0 +1,75 @@
+"""All examples of some files at once, for models that need them all: as one matrix in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.errors import InputError
+from novikoff.data.read import Gathered
+from novikoff.data.feature_limit import check_width
+from novikoff.data.labels.binary_labels import merge_others
+from novikoff.data.names.feature_names import Names
+from novikoff.data.reader import Batch, Reading
+
+
+class Whole(NamedTuple):
+    """All of it."""
+
+    X: Any
+    y: NDArray[Any]
+    names: Names | None
+    weights: NDArray[np.float64] | None
+    """Of the examples, where not all are 1."""
+    reading: dict[str, Any] | None
+    """How it was read."""
+    slot_names: dict[int, str] | None
+    positive: str | None
+    """The label that is told from all others, where that was asked for."""
+
+
+def _lists(batch: Batch) -> bool:
+    """Whether some label is a list of labels."""
+    _, first = np.unique(batch.parsed.keys, return_index=True)
+    return batch.parsed.numbers is None and any(isinstance(batch.parsed.label(int(i)), list) for i in first)
+
+
+def gathered(reading: Reading, *, needed: Callable[[int, int], int], positive: str | None = None) -> Whole:
+    """Read all examples. Raise InputError where examples have several labels, or belong to queries.
+
+    `needed` returns the bytes of the model by its numbers of classes and of features. They are checked after each
+    batch, so that a row with a feature that is too many is named, and nothing is fitted to it.
+    """
+    parts = Gathered(sum(os.path.getsize(title) for title in reading.titles if Path(title).is_file()))
+    weights, title, known = list[NDArray[np.float64]](), reading.titles[0], set[Any]()
+    for batch in reading.batches():
+        title = batch.title
+        parsed = batch.parsed
+        if reading.description is None:
+            reading.describe(batch)
+        if parsed.sets is not None or (parsed.groups is not None and (parsed.groups >= 0).any()) or _lists(batch):
+            raise InputError(f"{title}: there must be one label an example, but here are sets of them, or queries.")
+        parts.add(batch)
+        known.update(parts.labels[-1].tolist())
+        classes = len(known) if positive is None else min(len(known), 2)
+        check_width(batch, reading, partial(needed, classes))
+        given = batch.parsed.weights
+        weights.append(given.copy() if len(given) else np.ones(len(batch)))
+    y, weight = np.concatenate(parts.labels), np.concatenate(weights)
+    if positive is not None:
+        y = merge_others(y, positive)
+    columns = reading.columns(title)
+    names = reading.names if reading.names is not None else None if columns is None else Names(columns)
+    return Whole(
+        X=parts.matrix(parts.features),
+        y=y,
+        names=names,
+        weights=None if (weight == 1.0).all() else weight,
+        reading=reading.settings(),
+        slot_names=dict(reading.kept) if reading.kept else None,
+        positive=positive,
+    )

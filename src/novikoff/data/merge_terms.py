@@ -1,0 +1,164 @@
+"""The terms of a row put together: what comes several times is added up, in the order in which each came first; or only
+the largest of it is kept, for learners that take features up to 1.
+
+Terms are found again by a table of four times their number, so that a row of a million terms takes no longer for each
+than a row of ten. Where a filter tells that no two terms of a row share a slot, as with most short rows, there is
+nothing to be put together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from novikoff._compiled.simd.byte_scan import signed
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import uint64, uninitialised
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import compiled, compiled_apart
+from novikoff._compiled.simd.dot import element
+from novikoff.data.names.hashing import is_negative, slot_of
+
+FILTER_BITS = 16
+_ZERO, _ONE = uint64(0), uint64(1)
+
+
+class Slots(NamedTuple):
+    """Where a parser puts features that are known by their hash, row after row."""
+
+    indices: NDArray[np.uint32]
+    values: NDArray[np.float32]
+    hashes: NDArray[np.uint64]
+    spans: NDArray[np.int64]
+    """Four numbers for each term that tell the format where its name stands; none at all where names are not wanted."""
+    table: NDArray[np.uint32]
+    """Room to find terms of a row again."""
+    filter: NDArray[np.uint64]
+    """A bit for each slot (modulo 2^16) that the current row has; all zeros between rows."""
+    used: NDArray[np.uint64]
+    """A bit for each slot that was ever used."""
+    mask: int
+    """The slot is hash & mask; -1 where names have no slots but a dictionary."""
+    signed: int
+    largest: int
+    """1 where the largest of what shares a slot is kept, instead of the sum."""
+
+
+def slots(terms: int, *, bits: int, signed: bool, named: bool, largest: bool = False) -> Slots:
+    """Room for so many terms; `named` where names are wanted for them. Memory that is never written costs nothing."""
+    return Slots(
+        indices=uninitialised(terms, "uint32"),
+        values=uninitialised(terms, "float32"),
+        hashes=uninitialised(terms, "uint64"),
+        spans=uninitialised((terms if named or bits == 0 else 0, 4), "int64"),
+        table=uninitialised(1 << max(4, (4 * terms - 1).bit_length()), "uint32"),
+        filter=buffers.zeros(1 << (FILTER_BITS - 6), "uint64"),
+        used=buffers.zeros(max(1, (1 << bits) >> 6) if bits else 0, "uint64"),
+        mask=(1 << bits) - 1 if bits else -1,
+        signed=int(signed),
+        largest=int(largest),
+    )
+
+
+@compiled
+def put(to: Slots, at: int, h: Any, value: float, where: int, start: int, stop: int) -> int:
+    """One more term, and three numbers for the place of its name; returns where the next one goes."""
+    to.hashes[at] = h
+    to.values[at] = value
+    if len(to.spans) > 0:
+        to.spans[at, 0] = where
+        to.spans[at, 1] = start
+        to.spans[at, 2] = stop
+    return at + 1
+
+
+@compiled
+def move(to: Slots, k: int, end: int) -> None:
+    """Term k becomes term `end`, all but its value."""
+    to.hashes[end] = to.hashes[k]
+    to.indices[end] = to.indices[k]
+    if len(to.spans) > 0:
+        for j in range(4):
+            to.spans[end, j] = to.spans[k, j]
+
+
+@compiled_apart
+def merged(keys: NDArray[Any], to: Slots, first: int, last: int) -> int:
+    """Adds up the values of terms that have the same key, `to.hashes` or `to.indices`; returns where they end then.
+
+    The keys are hashed already: their lowest bits say where in the table to look. An entry is the number of a term
+    within the row, from 1.
+    """
+    table = to.table
+    size = 16
+    while size < 4 * (last - first):
+        size *= 2
+    for p in range(size):
+        table[p] = 0
+    low = np.uint64(size - 1)
+    end = first
+    for k in range(first, last):
+        key = element(keys, k)
+        p = signed(np.uint64(key) & low)
+        entry = signed(element(table, p))
+        while entry != 0 and element(keys, first + entry - 1) != key:
+            p = (p + 1) & (size - 1)
+            entry = signed(element(table, p))
+        if entry == 0:
+            table[p] = end - first + 1
+            if end != k:
+                move(to, k, end)
+                to.values[end] = to.values[k]
+            end += 1
+        else:
+            there, more = to.values[first + entry - 1], to.values[k]
+            if to.largest != 0:
+                to.values[first + entry - 1] = more if abs(more) > abs(there) else there
+            else:
+                to.values[first + entry - 1] = there + more
+    return end
+
+
+@compiled
+def to_slots(to: Slots, first: int, last: int) -> bool:
+    """Finds the slots of hashes; whether two of them may be the same, or a value is 0."""
+    low = (1 << FILTER_BITS) - 1
+    odd = _ZERO
+    for k in range(first, last):
+        at = np.uint64(k)  # unsigned, so that no look at its sign is compiled in
+        h = to.hashes[at]
+        index = slot_of(h, to.mask)
+        to.indices[at] = index
+        word, bit = np.uint64(index >> 6), _ONE << np.uint64(index & 63)
+        to.used[word] |= bit
+        value = to.values[at]
+        if to.signed != 0 and is_negative(h):
+            to.values[at] = -value
+        word = np.uint64((index & low) >> 6)
+        odd |= (to.filter[word] & bit) | np.uint64(value == 0.0)
+        to.filter[word] |= bit
+    for k in range(first, last):
+        index = signed(element(to.indices, k))
+        to.filter[np.uint64((index & low) >> 6)] = _ZERO
+    return bool(odd != _ZERO)
+
+
+@compiled
+def finished_row(to: Slots, first: int, last: int) -> int:
+    """Ends a row of hashes and values: finds their slots, adds up what shares one, drops what is 0; returns its end.
+
+    Without slots (for a dictionary) names take their place.
+    """
+    if to.mask < 0:
+        last = merged(to.hashes, to, first, last)
+    elif to_slots(to, first, last):
+        last = merged(to.indices, to, first, last)
+    else:
+        return last
+    end = first
+    for k in range(first, last):
+        if to.values[k] != 0.0:
+            if end != k:
+                move(to, k, end)
+                to.values[end] = to.values[k]
+            end += 1
+    return end

@@ -1,0 +1,1 @@
+"""Feature names: hashing, dictionaries, and the names that a model shows."""

@@ -1,0 +1,117 @@
+"""How to read, as far as the user has said it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from novikoff.errors import InputError
+from novikoff.data.formats.base import Format
+from novikoff.data.names.hashing import MOST_BITS
+
+MISSING_VALUES = ("absent", "indicator", "error")
+"""What a missing value can be: no feature; a feature of its own; a mistake."""
+
+
+@dataclass
+class Options:
+    format: str | None = None
+    label: str | None = None
+    text: str | None = None
+    ignore: tuple[str, ...] = ()
+    """Columns of a table that are no features, by name or by number from 1; likewise below."""
+    columns: tuple[str, ...] = ()
+    """The only columns of a table that are features, where any are named."""
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    weight: str | None = None
+    """The column of a table with the weights of its rows."""
+    missing: str = "absent"
+    delimiter: str | None = None
+    quote: str | None = None
+    header: bool | None = None
+    encoding: str | None = None
+    """Of text that is not UTF-8."""
+    bits: int | None = None
+    signed: bool = False
+    largest: bool = False
+    several_labels: bool = False
+    interactions: tuple[str, ...] = ()
+    words: int | None = None
+    letters: int | None = None
+    lower: bool = True
+    scale: str | None = None
+    bad_lines: str = "error"
+    threads: int | None = None
+    block: int | None = None
+    """How much text is parsed at once; None for what the format thinks best."""
+    unlabelled: bool = False
+    """Whether examples may be without a label."""
+    cache: bool = False
+    prefer_largest: bool = False
+    """`largest`, where the format knows of it."""
+    keep_names: int = 0
+    """Up to how many MB of names of hashed features are kept."""
+    hashes_names: bool = False
+    """Whether names are hashed also where a dictionary would do: shards must agree on columns."""
+    map: str | None = None
+    """What is made of the features, such as poly:2: see `stream/maps`."""
+    map_bits: int | None = None
+    """Into how many bits their products are hashed; None for as many as the features, or for columns of their own."""
+
+
+def checked(options: Options) -> Options:
+    """The options, where their numbers make sense."""
+    if options.bits is not None and not 0 <= options.bits <= MOST_BITS:
+        raise InputError(f"bits must be from 0 to {MOST_BITS}, but is {options.bits}.")
+    for name, least in (("threads", 1), ("words", 1), ("letters", 1), ("block", 1), ("keep_names", 0)):
+        number = getattr(options, name)
+        if number is not None and number < least:
+            raise InputError(f"{name} must be at least {least}, but is {number}.")
+    if options.map is not None:
+        from novikoff.data.feature_maps import Map
+
+        Map.spelled(options.map, options.map_bits)
+    elif options.map_bits is not None:
+        raise InputError("--map-bits is for the products of a --map: leave it out.")
+    if options.missing not in MISSING_VALUES:
+        raise InputError(f"missing must be one of {', '.join(MISSING_VALUES)}, but is {options.missing!r}.")
+    if options.quote not in (None, '"', "none"):
+        raise InputError(f'quote must be " or none, but is {options.quote!r}.')
+    if options.bad_lines not in ("error", "skip"):
+        raise InputError(f"bad_lines must be error or skip, but is {options.bad_lines!r}.")
+    return options
+
+
+def check_roles(roles: Mapping[str, Iterable[str]], title: str, what: str = "column") -> None:
+    """Raise InputError where a column is named by two options; `roles` are the names by option."""
+    found: dict[str, str] = {}
+    for option, names in roles.items():
+        for name in names:
+            if found.setdefault(name, option) != option:
+                raise InputError(f"{title}: {what} {name!r} can't be {found[name]} and {option}: choose one of them.")
+
+
+def only_known(options: Options, kind: type[Format], name: str) -> None:
+    """Options that say nothing about a format are mistakes, not to be passed over."""
+    for option in (
+        "label",
+        "text",
+        "ignore",
+        "columns",
+        "categorical",
+        "numeric",
+        "weight",
+        "missing",
+        "delimiter",
+        "quote",
+        "signed",
+        "largest",
+        "several_labels",
+        "interactions",
+        "words",
+        "letters",
+        "scale",
+    ):
+        if getattr(options, option) not in (None, False, (), "absent") and option not in kind.options:
+            raise InputError(f"--{option.replace('_', '-')} has no meaning for {name}: leave it out.")

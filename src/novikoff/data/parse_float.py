@@ -1,0 +1,368 @@
+"""Numbers from decimal text, each the double nearest to what is written, the even one of two that are as near.
+
+A number is an optional sign, digits with an optional point among them or at an end (at least one digit), and an
+optional exponent: e or E, an optional sign, at least one digit. So 1., .5, +3 and -0.0 are numbers; blanks,
+underscores, hexadecimal digits, inf and nan are not. Too large for a double gives inf, too small ±0. Texts may be of
+any length.
+
+Three ways to the double, each for what the one before can't decide:
+
+1. Up to 2⁵³ for the digits and 10²² for the power of ten both are doubles, and one multiplication or division rounds
+   once (Clinger, 1990).
+2. The first 18 significant digits times 5^q to 126 bits give bounds for the number that differ by 2⁻¹²⁴ of it, and by
+   10⁻¹⁷ where digits were cut off. If both bounds are nearest to the same double, it is that one (after Eisel and
+   Lemire, "Number parsing at a gigabyte per second", 2021).
+3. Else exactly one midpoint of two neighbouring doubles lies between the bounds, or on one. It is compared with the
+   number in whole numbers of some 2600 bits. No midpoint has more than 767 significant digits, so what comes after
+   these counts only as zero or not.
+
+Whole numbers here are below 2⁶³ and never negative, so that compiled 64-bit arithmetic and Python's are the same.
+Nothing is shared between calls: threads may parse at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import compiled, compiled_apart, primitive
+from novikoff._compiled.simd.dot import element
+
+Bytes: TypeAlias = "NDArray[np.uint8]"
+
+DIGITS = 18  # all numbers of so many digits are below 2⁶³
+FULL = 10 ** (DIGITS - 1)  # the least number of so many digits
+LEAST = -341  # below it even 10¹⁸·10^q is nearest to zero
+MOST = 308  # above it 10^q alone is infinite
+FAR = 10**17  # an exponent, before its last digit, past which no text that fits in memory can lead back
+WHOLE = (1 << 63) - 1
+FRACTION_BITS = 52
+INFINITE = 0x7FF << FRACTION_BITS
+ALL_DIGITS = 770
+LIMB_BITS = 32
+LIMB = (1 << LIMB_BITS) - 1
+LIMBS = 90  # the larger side of a comparison: 5¹⁰⁹⁴·2⁵⁴ < 2²⁵⁹⁵, or 770 digits < 2²⁵⁵⁹
+MINUS, PLUS, POINT, ZERO, SMALL_E, CASE = 45, 43, 46, 48, 101, 32
+
+
+def _fives() -> NDArray[np.int64]:
+    """⌊5^q·2^t⌋ for all q from LEAST to MOST, with t such that it has 126 bits: the upper 63, the lower 63."""
+    words = []
+    for q in range(LEAST, MOST + 1):
+        power: int = 5 ** abs(q)
+        bits = power.bit_length()
+        scaled = (power << 126 >> bits) if q >= 0 else (1 << 125 + bits) // power
+        words += [scaled >> 63, scaled & WHOLE]
+    return buffers.array(words, "int64")
+
+
+TENS = buffers.array([10.0**k for k in range(23)])
+FIVES = _fives()
+
+
+def _product(a: int, b: int) -> tuple[int, int]:
+    product = int(a) * int(b)
+    return product >> 63, product & WHOLE
+
+
+def _product_code(numba: Any, a: Any, b: Any) -> Any:
+    whole = numba.types.int64
+
+    def multiply(context: Any, a: Any, b: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            narrow = args[0].type
+            wide = type(narrow)(128)
+            full = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+            upper = builder.trunc(builder.lshr(full, wide(63)), narrow)
+            lower = builder.and_(builder.trunc(full, narrow), narrow(WHOLE))
+            return target.make_tuple(builder, signature.return_type, [upper, lower])
+
+        return numba.types.UniTuple(whole, 2)(whole, whole), code
+
+    made = numba.extending.intrinsic(multiply)
+    return lambda a, b: made(a, b)  # noqa: PLW0108 - Numba wants a function here
+
+
+product = primitive(_product, _product_code)
+"""The product of two numbers below 2⁶³: its upper 63 bits and its lower 63 bits."""
+
+
+@compiled
+def _digit(buffer: Bytes, k: int) -> int:
+    """What the byte says as a digit, which it is if this is one of 0 to 9."""
+    return int(element(buffer, k)) - ZERO
+
+
+@compiled
+def _read(buffer: Bytes, k: int, stop: int, number: int) -> tuple[int, int]:
+    """The number with the digits from k on behind its own, and where they end."""
+    while k < stop:
+        digit = _digit(buffer, k)
+        if digit < 0 or digit > 9:
+            break
+        number = number * 10 + digit
+        k += 1
+    return number, k
+
+
+@compiled
+def _past(buffer: Bytes, k: int, stop: int) -> int:
+    """Where the digits from k on end."""
+    while k < stop and 0 <= _digit(buffer, k) <= 9:
+        k += 1
+    return k
+
+
+@compiled
+def _first_digits(buffer: Bytes, start: int, last: int) -> tuple[int, int]:
+    """The first 18 significant digits among the digits and the point in buffer[start:last], and how many follow."""
+    number, dropped = 0, 0
+    for k in range(start, last):
+        digit = _digit(buffer, k)
+        if digit >= 0:
+            if number < FULL:
+                number = number * 10 + digit
+            else:
+                dropped += 1
+    return number, dropped
+
+
+@compiled
+def _exponent(buffer: Bytes, k: int, stop: int) -> tuple[int, bool]:
+    """What follows the e, and whether it is an exponent and nothing else."""
+    down = k < stop and element(buffer, k) == MINUS
+    if k < stop and (down or element(buffer, k) == PLUS):
+        k += 1
+    first = k
+    exponent = 0
+    while k < stop and 0 <= _digit(buffer, k) <= 9:
+        if exponent < FAR:
+            exponent = exponent * 10 + _digit(buffer, k)
+        k += 1
+    return -exponent if down else exponent, k == stop and k > first
+
+
+@compiled
+def _double(bits: int) -> float:
+    return np.int64(bits).view(np.float64)
+
+
+@compiled
+def _leading_bit(number: int) -> int:
+    """⌊log₂ number⌋. Without the bits that have a set bit above them a double's exponent tells, however it rounds."""
+    return int(np.float64(number & ~(number >> 1)).view(np.int64) >> FRACTION_BITS) - 1023
+
+
+@compiled
+def _nearest(number: int, q: int) -> tuple[int, bool]:
+    """The bits of the double nearest to number·10^q, and True; or, where 126 bits of 5^q don't tell, the bits of the
+    lower of the two doubles that it may be, and False.
+
+    Number and power are shifted to 63 and 126 bits. Of the product p, which has 188 or 189 bits, `upper` and `lower`
+    are the upper 126: the number lies from (upper, lower) to less than (upper, lower + 2), one for the bits of p that
+    are left out, one for those of 5^q. A double takes the upper 53 bits, or fewer below the smallest normal one.
+    """
+    up = 62 - _leading_bit(number)
+    k = 2 * (q - LEAST)
+    number <<= up
+    upper, lower = product(number, int(element(FIVES, k)))
+    more, _ = product(number, int(element(FIVES, k + 1)))
+    if lower > WHOLE - more:
+        upper += 1
+        lower -= WHOLE - more + 1
+    else:
+        lower += more
+    # 217706/2¹⁶ is log₂ 10 well enough for ⌊log₂ 10^q⌋ at every q of the table.
+    drop = 9 + (upper >> 62)
+    exponent = (217706 * q >> 16) + 1 - up + drop + 1075
+    if exponent >= 0x7FF:
+        return INFINITE, True
+    if exponent <= 0:
+        drop += 1 - exponent
+        exponent = 1
+        if drop > 63:
+            return 0, drop > 64
+    kept = upper >> drop
+    rest = upper - (kept << drop)
+    half = 1 << (drop - 1)
+    bits = kept + ((exponent - 1) << FRACTION_BITS)
+    if (rest == half and lower == 0) or (rest == half - 1 and lower == WHOLE):
+        return bits, False
+    return bits + (1 if rest >= half else 0), True
+
+
+@compiled
+def _times(limbs: Any, base: int, count: int, factor: int, addend: int) -> int:
+    """Multiplies the number in limbs[base:base + count], lowest first, and adds; both below 2³¹. The new count."""
+    for k in range(base, base + count):
+        addend += int(limbs[k]) * factor
+        limbs[k] = addend & LIMB
+        addend >>= LIMB_BITS
+    if addend > 0:
+        limbs[base + count] = addend
+        count += 1
+    return count
+
+
+@compiled
+def _times_powers(limbs: Any, base: int, count: int, fives: int, twos: int) -> int:
+    """Multiplies by 5^fives·2^twos, where a power below zero counts as zero. The new count."""
+    while fives > 0 or twos > 0:
+        factor = 1
+        while fives > 0 and factor < 1 << 28:
+            factor *= 5
+            fives -= 1
+        while twos > 0 and factor < 1 << 28:
+            factor *= 2
+            twos -= 1
+        count = _times(limbs, base, count, factor, 0)
+    return count
+
+
+@compiled
+def _compare(limbs: Any, count: int, base: int, other: int) -> int:
+    """−1, 0 or 1 as the number in limbs[0:count] is less than, equal to or greater than limbs[base:base + other]."""
+    if count != other:
+        return -1 if count < other else 1
+    for k in range(count - 1, -1, -1):
+        if limbs[k] != limbs[base + k]:
+            return -1 if limbs[k] < limbs[base + k] else 1
+    return 0
+
+
+@compiled
+def _all_digits(buffer: Bytes, start: int, last: int, limbs: Any) -> tuple[int, int, bool]:
+    """Up to ALL_DIGITS significant digits of buffer[start:last] as one number: how many limbs it has, how many digits
+    follow, and whether one of these is not zero."""
+    count, digits, dropped, part, scale = 0, 0, 0, 0, 1
+    rest = False
+    for k in range(start, last):
+        digit = _digit(buffer, k)
+        if digit >= 0 and digits == ALL_DIGITS:
+            dropped += 1
+            rest = rest or digit > 0
+        elif digit > 0 or (digit == 0 and digits > 0):
+            part = part * 10 + digit
+            scale *= 10
+            digits += 1
+        if scale == 10**9 or k == last - 1:
+            count = _times(limbs, 0, count, scale, part)
+            part, scale = 0, 1
+    return count, dropped, rest
+
+
+@compiled_apart
+def _settle(buffer: Bytes, start: int, last: int, q: int, bits: int, limbs: Any) -> int:
+    """The bits of the nearer to digits·10^q, where these are all digits of buffer[start:last], of two neighbouring
+    doubles: the one with the bits given, and the next.
+
+    Their midpoint is odd·2^power. Both sides of the comparison are brought to whole numbers by powers of 5 and 2.
+    """
+    count, dropped, rest = _all_digits(buffer, start, last, limbs)
+    q += dropped
+    exponent = bits >> FRACTION_BITS
+    odd = (bits - (exponent << FRACTION_BITS)) * 2 + 1
+    if exponent > 0:
+        odd += 2 << FRACTION_BITS
+        exponent -= 1
+    power = exponent - 1075
+    limbs[LIMBS] = odd & LIMB
+    limbs[LIMBS + 1] = odd >> LIMB_BITS
+    other = 2 if odd > LIMB else 1
+    count = _times_powers(limbs, 0, count, q, q - power)
+    other = _times_powers(limbs, LIMBS, other, -q, power - q)
+    side = _compare(limbs, count, LIMBS, other)
+    if side > 0 or (side == 0 and (rest or bits & 1 == 1)):
+        return bits + 1
+    return bits
+
+
+def _settled(buffer: Bytes, start: int, last: int, q: int, bits: int) -> int:
+    return _settle(buffer, start, last, q, bits, buffers.zeros(2 * LIMBS, "int64"))
+
+
+def _settled_code(numba: Any, *types: Any) -> Any:
+    """The limbs lie on the stack, in the frame of the function returned here, and are of use only inside its call."""
+
+    def on_stack(context: Any) -> Any:
+        kind = numba.types.Array(numba.types.int64, 1, "C")
+
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            array = target.make_array(kind)(target, builder)
+            size = target.get_constant(numba.types.intp, 8)
+            length = target.get_constant(numba.types.intp, 2 * LIMBS)
+            pack = numba.core.cgutils.pack_array
+            numba.np.arrayobj.populate_array(
+                array,
+                data=numba.core.cgutils.alloca_once(builder, array.data.type.pointee, size=length),
+                shape=pack(builder, [length]),
+                strides=pack(builder, [size]),
+                itemsize=size,
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return kind(), code
+
+    limbs = numba.extending.intrinsic(on_stack)
+    return lambda buffer, start, last, q, bits: _settle(buffer, start, last, q, bits, limbs())
+
+
+settled = primitive(_settled, _settled_code)
+"""`_settle` with room for its numbers, which compiled code can't allocate."""
+
+
+@compiled
+def _size(buffer: Bytes, start: int, last: int, number: int, q: int, dropped: int) -> float:
+    """The double nearest to digits·10^q, where these are all digits of buffer[start:last]: `number`, then those
+    dropped."""
+    if number <= 1 << 53 and -22 <= q <= 22 and dropped == 0:
+        return float(number / element(TENS, -q) if q < 0 else number * element(TENS, q))
+    near = q + dropped
+    if number == 0 or near < LEAST:
+        return 0.0
+    if near > MOST:
+        return np.inf
+    bits, sure = _nearest(number, near)
+    if dropped > 0:
+        above, also = _nearest(number + 1, near)
+        sure = sure and also and above == bits
+    if not sure:
+        bits = settled(buffer, start, last, q, bits)
+    return _double(bits)
+
+
+@compiled_apart
+def decimal(buffer: Bytes, start: int, stop: int) -> tuple[float, bool]:
+    """The number that buffer[start:stop] spells, all of it, and whether it spells one."""
+    negative = start < stop and element(buffer, start) == MINUS
+    if start < stop and (negative or element(buffer, start) == PLUS):
+        start += 1
+    # Leading zeros are read as digits: to look for them would cost the short numbers, which are the most, more.
+    number, read = _read(buffer, start, min(stop, start + DIGITS), 0)
+    last = _past(buffer, read, stop)
+    digits = last - start
+    more = last > read
+    q = 0
+    if last < stop and element(buffer, last) == POINT:
+        point = last + 1
+        number, read = _read(buffer, point, min(stop, start + DIGITS + 1), number)
+        last = _past(buffer, read, stop)
+        q = point - last
+        digits -= q
+        more = more or last > read
+    if digits == 0:
+        return 0.0, False
+    if last < stop:
+        if int(element(buffer, last)) | CASE != SMALL_E:
+            return 0.0, False
+        exponent, valid = _exponent(buffer, last + 1, stop)
+        if not valid:
+            return 0.0, False
+        q += exponent
+    dropped = digits - DIGITS if more else 0
+    if more and number < FULL:
+        number, dropped = _first_digits(buffer, start, last)
+    size = _size(buffer, start, last, number, q, dropped)
+    return -size if negative else size, True

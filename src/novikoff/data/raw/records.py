@@ -1,0 +1,384 @@
+"""Raw rows written as records of a format, which its parser reads. There is a writer for each kind of format.
+
+The label column is ignored. Columns that are absent, None and NaN are missing values. A category that is given as a
+whole float, such as 3.0, is spelled as the integer 3. The name of a feature, such as {"job=nurse": 1}, is that feature.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from novikoff._compiled.lazy_numpy import np
+from novikoff.errors import InputError
+from novikoff.data import formats
+from novikoff.data.raw import frames
+from novikoff.data.names.column_names import listed
+from novikoff.data.formats.base import Format
+from novikoff.data.formats.ngrams import MOST_LETTERS, MOST_WORDS, SCALES
+from novikoff.data.raw.frames import (column_of, columns_of, first_value, is_frame, is_list, length_of, rows_of, values_of)
+from novikoff.data.names.hashing import MOST_BITS
+from novikoff.data.feature_maps import Map
+from novikoff.data.options import MISSING_VALUES
+from novikoff.data.raw.values import (category, code, is_missing, json_text, number_cell, quoted, unquoted, utf8)
+
+NOT_OF_THE_FORMAT = ("map", "map_bits", "encoding")
+
+
+class RecordWriter(ABC):
+    """Writes raw rows as records of a format."""
+
+    takes_dicts = False
+    format: Format
+    """What parses the records."""
+
+    @abstractmethod
+    def record(self, x: Any) -> Any:
+        """One raw row, ready for `line`; None where x is not a raw row."""
+
+    @abstractmethod
+    def line(self, record: Any) -> bytes:
+        """The record as text."""
+
+    def takes(self, X: Any) -> bool:
+        return is_list(X) and len(X) > 0 and self.record(first_value(X)) is not None
+
+    def records(self, X: Any) -> Iterator[Any]:
+        for k, x in enumerate(values_of(X)):
+            record = self.record(x)
+            if record is None:
+                raise InputError(f"Row {k}: rows must all be of one kind, but this one is a {type(x).__name__}.")
+            yield record
+
+    def check(self, features: int, chosen: Map | None) -> None:
+        """Raise InputError where settings don't fit together, or not to a model with so many features."""
+        settled: Any = self.format
+        bits = settled.bits_used
+        for name, least, most in (("bits", 0, MOST_BITS), ("words", 1, MOST_WORDS), ("letters", 0, MOST_LETTERS)):
+            value = getattr(settled, name, None)
+            if value is not None and not (type(value) is int and least <= value <= most):
+                raise InputError(f"The {name} of the encoding must be from {least} to {most}, but are {value!r}.")
+            if value is None and name != "bits" and hasattr(settled, name):
+                raise InputError(f"The {name} of the encoding must be a number.")
+        for name, allowed in (("scale", SCALES), ("missing", MISSING_VALUES)):
+            if getattr(settled, name, allowed[0]) not in allowed:
+                raise InputError(f"The {name} of the encoding must be one of {', '.join(allowed)}.")
+        if not all(2 <= len(letters) <= 3 and letters.isascii() for letters in getattr(settled, "interactions", ())):
+            raise InputError("The interactions of the encoding must be two or three letters each.")
+        if bits and chosen is None and features != 1 << bits:
+            raise InputError(f"An encoding with {bits} bits is for {1 << bits:,} features, but there are {features:,}.")
+        if bits and chosen is not None and features > chosen.columns(1 << bits):
+            raise InputError(f"The map of the encoding has fewer columns than there are features ({features:,}).")
+        if chosen is not None and chosen.bits is not None and features != 1 << chosen.bits:
+            raise InputError(f"A map with {chosen.bits} bits is for {1 << chosen.bits:,} features, not {features:,}.")
+
+    def record_batches(self, X: Any) -> Iterator[Any] | None:
+        """Record batches with the columns of the table, where X can be read so."""
+        return None
+
+    def arrow_format(self) -> Format:
+        raise AssertionError("only tables are read from record batches")
+
+
+class LineWriter(RecordWriter):
+    """Of formats without columns: vw and svmlight."""
+
+    def __init__(self, settled: Format) -> None:
+        self.format = settled
+
+    def record(self, x: Any) -> Any:
+        return x if isinstance(x, str) else None
+
+    def line(self, record: str) -> bytes:
+        return utf8(record.replace("\n", " ")) + b"\n"
+
+
+class TextWriter(RecordWriter):
+    """Of labelled text. Each gets a label, which nothing looks at: then it is parsed as it would be in a file."""
+
+    def __init__(self, settled: Any) -> None:
+        self.format: Any = settled
+        self.label = "x\t" if settled.separator == "tab" else "x "
+
+    def record(self, x: Any) -> Any:
+        return x if isinstance(x, str) else None
+
+    def line(self, record: str) -> bytes:
+        # An empty line is no record: see `_checked`.
+        return utf8(self.label + record.replace("\n", " ")) + b"\n" if record.strip(_BLANKS) else b"\n"
+
+    def check(self, features: int, chosen: Map | None) -> None:
+        super().check(features, chosen)
+        if self.format.separator not in ("tab", "blank"):
+            raise InputError(f"The separator of the encoding must be tab or blank, but is {self.format.separator!r}.")
+
+    def takes(self, X: Any) -> bool:
+        return super().takes(X) or (is_frame(X) and len(columns_of(X)) == 1)
+
+    def records(self, X: Any) -> Iterator[Any]:
+        if not is_frame(X):
+            yield from super().records(["" if is_missing(text) else text for text in values_of(X)])
+            return
+        for row in rows_of(X):
+            (text,) = row.values()
+            yield "" if is_missing(text) else str(text)
+
+
+_BLANKS = "".join(map(chr, range(33)))
+
+
+class ObjectWriter(RecordWriter):
+    """Of JSON lines."""
+
+    takes_dicts = True
+
+    def __init__(self, settled: Format) -> None:
+        self.format = settled
+
+    def record(self, x: Any) -> Any:
+        return x if isinstance(x, str) else mapping_of(x)
+
+    def line(self, record: Any) -> bytes:
+        if isinstance(record, str):
+            return utf8(record.replace("\n", " ")) + b"\n"
+        codes: Any = getattr(self.format, "categorical", ())
+        if codes:
+            record = {name: code(value) if name in codes else value for name, value in record.items()}
+        try:
+            text = json.dumps(record, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError):
+            text = json_text(record)
+        return utf8(text) + b"\n"
+
+    def takes(self, X: Any) -> bool:
+        return super().takes(X) or is_frame(X)
+
+    def records(self, X: Any) -> Iterator[Any]:
+        return rows_of(X) if is_frame(X) else super().records(X)
+
+
+class TableWriter(RecordWriter):
+    """Of CSV, TSV and Parquet: cells in the order of the columns, with commas between them."""
+
+    takes_dicts = True
+
+    def __init__(self, settled: Any, unknown: Callable[[Any], None]) -> None:
+        csv: Any = formats.format_class("csv")
+        fields = asdict(settled) | {"delimiter": ","}
+        # Cells are written here as most files have them, whatever the files of the model were like.
+        fields |= {name: usual for name, usual in (("quote", '"'), ("encoding", None)) if name in fields}
+        self.format: Any = replace(settled, **fields) if isinstance(settled, csv) else csv(**fields)
+        self.unknown = unknown
+        self.places = {name: column for column, name in enumerate(settled.names)}
+        self.numeric, self.target = settled.numeric, settled.target
+        self.texts, self.weight = getattr(settled, "texts", ()), getattr(settled, "weight", None)
+        ignored = {self.target, self.weight, *getattr(settled, "ignored", ())}
+        self.features = frozenset(column for column in self.places.values() if column not in ignored)
+        self.empty = ["1" if column == self.weight else "" for column in range(len(settled.names))]
+
+    def record(self, x: Any) -> Any:
+        return mapping_of(x)
+
+    def line(self, record: Mapping[str, Any]) -> bytes:
+        cells, places, features = self.empty.copy(), self.places, self.features
+        others = []
+        for name, value in record.items():
+            column = places.get(name)
+            if column is None:
+                others.append((name, value))
+            elif column in features:
+                cells[column] = self.cell(column, value)
+        for name, value in others:
+            self._put_feature(cells, name, value)
+        return utf8(",".join(cells)) + b"\n"
+
+    def cell(self, column: int, value: Any) -> str:
+        kind = type(value)
+        if kind is str:
+            return quoted(value)
+        if self.numeric[column]:
+            if kind is float or kind is int:
+                return repr(value) if value == value else ""  # noqa: PLR0124 - NaN
+            return number_cell(value)
+        return quoted(category(value))
+
+    def _put_feature(self, cells: list[str], name: Any, value: Any) -> None:
+        """A key that is no column: the name of a feature, such as job=nurse, or unknown."""
+        column, text = self._feature(name)
+        if column < 0:
+            self.unknown(name)
+        elif not is_missing(value) and value != 0:
+            spelled = quoted(text)
+            if isinstance(value, str) or value != 1:
+                raise InputError(f"{name!r} is a category, which is there (1) or not (0), but its value is {value!r}.")
+            if column in self.texts:
+                spelled = quoted(f"{unquoted(cells[column])} {text}")
+            elif cells[column] not in ("", spelled):
+                raise InputError(
+                    f"Column {self.format.names[column]!r} has one category in each row, but {name!r} is a second one."
+                )
+            cells[column] = spelled
+
+    def _feature(self, name: Any) -> tuple[int, str]:
+        """The column of a category, and the category; −1 where there is none of that name."""
+        at = name.find("=") if isinstance(name, str) else -1
+        while at >= 0:
+            column = self.places.get(name[:at], -1)
+            if column in self.features and not self.numeric[column]:
+                return column, name[at + 1 :]
+            at = name.find("=", at + 1)
+        return -1, ""
+
+    def check(self, features: int, chosen: Map | None) -> None:
+        super().check(features, chosen)
+        names, numeric, target = self.format.names, self.numeric, self.target
+        fits = len(names) == len(numeric) == len(self.places) >= 2 and type(target) is int and 0 <= target < len(names)
+        if not fits or not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+            raise InputError("The columns of the encoding don't fit together.")
+        chosen_columns = [*self.texts, *self.format.ignored, *([] if self.weight is None else [self.weight])]
+        if not all(type(column) is int and 0 <= column < len(names) for column in chosen_columns):
+            raise InputError("The columns of the encoding don't fit together.")
+        if self.format.missing not in MISSING_VALUES or not (self.format.bits is None or type(self.format.bits) is int):
+            raise InputError("The settings of the encoding are not those of a table.")
+        count = len(self.features)
+        if self.format.bits is None and chosen is None and features != count:
+            raise InputError(f"The encoding has {count:,} columns of features, but there are {features:,}.")
+
+    # --- Data frames and Arrow tables ---
+
+    def takes(self, X: Any) -> bool:
+        return super().takes(X) or (is_frame(X) and self._named(columns_of(X)) is not None)
+
+    def _named(self, columns: list[Any]) -> list[Any] | None:
+        """The names of a frame's columns. Where none of them is known and all are numbers, they stand for the columns
+        of the file in order; None where that can't be."""
+        named = [name if isinstance(name, str) else str(name) for name in columns]
+        known = self.format.header and any(name in self.places for name in named)
+        if known or any(isinstance(name, str) for name in columns):
+            return named
+        places = [self.format.names, self.format.feature_columns]
+        return next((list(some) for some in places if len(some) == len(columns)), None)
+
+    def _must_be_named(self, columns: list[Any]) -> list[Any]:
+        """Return the names of a frame's columns; InputError where the model knows none of them."""
+        named = self._named(columns)
+        if named is None or not any(self._is_known(name) for name in named):
+            wanted = listed(self.format.feature_columns)
+            raise InputError(
+                f"The model has the columns {wanted}, but the table has none of them:"
+                f" {listed([str(name) for name in columns])}."
+            )
+        return named
+
+    def _is_known(self, name: str) -> bool:
+        """Whether this is a column of features, or the name of a feature."""
+        return self.places.get(name, -1) in self.features or self._feature(name)[0] >= 0
+
+    def records(self, X: Any) -> Iterator[Any]:
+        if not is_frame(X):
+            return super().records(X)
+        columns = self._must_be_named(columns_of(X))
+        return (dict(zip(columns, row.values(), strict=True)) for row in rows_of(X))
+
+    def arrow_format(self) -> Any:
+        kind: Any = formats.format_class("parquet")
+        return kind(**{name: value for name, value in asdict(self.format).items() if name in _fields(kind)})
+
+    def record_batches(self, X: Any) -> Iterator[Any] | None:
+        if not is_frame(X) or find_spec("pyarrow") is None:
+            return None
+        columns = self._must_be_named(columns_of(X))
+        arrow = import_module("pyarrow")
+        rows = max(1, frames.CELLS_AT_ONCE // len(self.places))
+        arrays = {}
+        for k, name in enumerate(columns):
+            column = self.places.get(name)
+            if column is None:
+                if self._feature(name)[0] >= 0:
+                    return None
+                self.unknown(name)
+            elif column in self.features:
+                found = self._array(arrow, column, column_of(X, k))
+                if found is None:
+                    return None
+                arrays[column] = found
+        return self._batches(arrow, arrays, length_of(X), rows)
+
+    def _batches(self, arrow: Any, arrays: dict[int, Any], count: int, rows: int) -> Iterator[Any]:
+        for start in range(0, count, rows):
+            size = min(rows, count - start)
+            parts = []
+            for column in range(len(self.places)):
+                part = arrays[column].slice(start, size) if column in arrays else None
+                if column == self.weight:
+                    part = arrow.array(np.ones(size))
+                elif part is None:
+                    part = arrow.nulls(size, arrow.float64() if self.numeric[column] else arrow.large_string())
+                elif isinstance(part, arrow.ChunkedArray):
+                    part = part.combine_chunks()
+                    part = part.chunk(0) if isinstance(part, arrow.ChunkedArray) else part
+                parts.append(part)
+            yield arrow.RecordBatch.from_arrays(parts, list(self.places))
+
+    def _array(self, arrow: Any, column: int, values: Any) -> Any:
+        """A column for the parser of Parquet; None where it must be read as text."""
+        try:
+            array = values if hasattr(values, "type") else arrow.array(values, from_pandas=True)
+        except (arrow.ArrowException, TypeError, ValueError, OverflowError):  # of several kinds
+            return None
+        types = arrow.types
+        kind = array.type.value_type if types.is_dictionary(array.type) else array.type
+        is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+        is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)
+        if self.numeric[column]:
+            return array if is_number else None
+        return array if is_text else _as_categories(arrow, array)
+
+
+def _as_categories(arrow: Any, array: Any) -> Any:
+    """Numbers and other values as texts, each spelled once."""
+    if isinstance(array, arrow.ChunkedArray):
+        array = array.combine_chunks()
+        array = array.chunk(0) if isinstance(array, arrow.ChunkedArray) else array
+    coded = array if arrow.types.is_dictionary(array.type) else array.dictionary_encode()
+    texts = arrow.array([category(value) for value in coded.dictionary.to_pylist()], arrow.string())
+    return arrow.DictionaryArray.from_arrays(coded.indices, texts)
+
+
+def writer_for(settings: dict[str, Any], unknown: Callable[[Any], None]) -> Any:
+    """What writes raw rows for the format with these settings."""
+    before = {name: value for name, value in settings.items() if name not in NOT_OF_THE_FORMAT}
+    name = before.pop("format")
+    settled = formats.format_class(name).restored(before)
+    if name in ("csv", "tsv", "parquet"):
+        return TableWriter(settled, unknown)
+    return {"jsonl": ObjectWriter, "text": TextWriter}.get(name, LineWriter)(settled)
+
+
+def _fields(kind: Any) -> set[str]:
+    """The names of a record's fields."""
+    return {name for base in kind.__mro__ for name in vars(base).get("__annotations__", {})}
+
+
+def mapping_of(x: Any) -> Mapping[str, Any] | None:
+    """A raw row as a mapping: a dict with names, a list of names, a row of a pandas frame. None for anything else."""
+    if isinstance(x, Mapping):
+        return x if not x or isinstance(next(iter(x)), str) else None
+    if isinstance(x, list | tuple):
+        return counted(x) if x and isinstance(x[0], str) else None
+    if hasattr(x, "to_dict") and hasattr(x, "index") and not hasattr(x, "columns"):
+        return mapping_of(x.to_dict())
+    return None
+
+
+def counted(names: Sequence[Any]) -> dict[str, int]:
+    """A list of names: each is worth 1 as often as it is there."""
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = found.get(name, 0) + 1
+    return found

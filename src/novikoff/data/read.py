@@ -1,0 +1,266 @@
+"""`novikoff.read`: files from Python, as batches for partial_fit or as one matrix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.errors import SPARSE, InputError, needed
+from novikoff.data.labels.binary_labels import missing_label
+from novikoff.data.options import Options, checked
+from novikoff.data.reader import (Batch, Reading, check_names, is_builtin)
+from novikoff.data.rows import Dense, Sparse
+
+
+class Examples(NamedTuple):
+    """Some rows: a SciPy CSR matrix, or an array where the data is a table of numbers, with their labels."""
+
+    X: Any
+    y: NDArray[Any]
+    names: list[str] | None
+    """Of the columns, where they have names."""
+    weights: NDArray[np.float64] | None
+    """The importance of each row, where the data has any."""
+    groups: NDArray[np.int64] | None
+    """The `qid` of each row, -1 for none, where the format has them."""
+    labels: list[list[Any]] | None
+    """All labels of each row, where rows may have several."""
+
+
+class Files:
+    """What `read` returns: an iterable of `Examples`, from the beginning each time."""
+
+    def __init__(self, titles: list[str], options: Options, features: int | None) -> None:
+        self.titles, self.options, self.features = titles, options, features
+        self.left_out: dict[str, int] = {}
+        """How many lines were left out, by reason, the last time the files were read to their end."""
+        self.names: list[str] | None = None
+        """Of the columns, where names are kept in a dictionary, after the files have been read."""
+
+    def __iter__(self) -> Iterator[Examples]:
+        features = self.features
+        reading = Reading(self.titles, self.options)
+        for batch in reading.batches():
+            if features is None:
+                features = self._width(reading, batch)
+            columns = self.names if reading.names is not None else reading.columns(batch.title)
+            _fits(batch, features)
+            yield _examples(batch, features, columns)
+        self.left_out = dict(reading.bad)
+
+    def _width(self, reading: Reading, batch: Batch) -> int:
+        """The number of columns: that of the table or of the slots, or else found by reading the files once before."""
+        settled = reading.format
+        if batch.table or self.options.map_bits or (settled is not None and settled.bits_used):
+            return batch.features
+        if any(not is_builtin(t) and not Path(t).is_file() for t in self.titles):
+            raise InputError("features must be given where the data comes from a pipe: it can't be read twice.")
+        before = Reading(self.titles, self.options)
+        width = max(b.features for b in before.batches())
+        if before.names is not None:
+            self.names = list(before.names.columns)
+        return width
+
+    def whole(self) -> tuple[Any, NDArray[Any]]:
+        """All rows as one matrix, and their labels."""
+        parts = Gathered(sum(os.path.getsize(t) for t in self.titles if Path(t).is_file()))
+        reading = Reading(self.titles, self.options)
+        for batch in reading.batches():
+            parts.add(batch)
+        self.left_out = dict(reading.bad)
+        if reading.names is not None:
+            self.names = list(reading.names.columns)
+        width = parts.features if self.features is None else self.features
+        if parts.features > width:
+            raise InputError(f"features is {width}, but the data has {parts.features} columns.")
+        return parts.matrix(width), np.concatenate(parts.labels)
+
+
+def read(
+    *paths: str | os.PathLike[str],
+    format: str | None = None,
+    features: int | None = None,
+    label: str | int | None = None,
+    text: str | None = None,
+    ignore: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    numeric: Sequence[str] = (),
+    weight: str | None = None,
+    missing: str = "absent",
+    delimiter: str | None = None,
+    quote: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    bits: int | None = None,
+    signed: bool = False,
+    largest: bool = False,
+    several_labels: bool = False,
+    interactions: tuple[str, ...] = (),
+    words: int | None = None,
+    letters: int | None = None,
+    lower: bool = True,
+    scale: str | None = None,
+    map: str | None = None,
+    map_bits: int | None = None,
+    bad_lines: str = "error",
+    threads: int | None = None,
+    block: int | None = None,
+) -> Files:
+    """The examples in these files (or built-in streams), read as the command line reads them.
+
+    Iterate for batches to give to partial_fit, or call `whole()` for one matrix and its labels. `features` is the
+    number of columns where the format does not tell (svmlight, names without hashing): without it the files are read
+    once more.
+
+    >>> import tempfile, pathlib, novikoff
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.svm"
+    >>> _ = path.write_text("+1 1:0.5 3:2\\n-1 2:1\\n")
+    >>> X, y = novikoff.read(path).whole()
+    >>> X.toarray().tolist(), y.tolist()
+    ([[0.0, 0.5, 0.0, 2.0], [0.0, 0.0, 1.0, 0.0]], [1, -1])
+    >>> model = novikoff.Perceptron()
+    >>> for batch in novikoff.read(path):
+    ...     _ = model.partial_fit(batch.X, batch.y, classes=[-1, 1])
+    >>> model.ledger_.mistakes
+    1
+    """
+    titles = [os.fspath(p) for p in paths]
+    if not titles:
+        raise InputError("read needs the name of at least one file.")
+    check_names(titles)
+    options = Options(
+        format=format,
+        label=None if label is None else str(label),
+        text=text,
+        ignore=tuple(ignore),
+        columns=tuple(columns),
+        categorical=tuple(categorical),
+        numeric=tuple(numeric),
+        weight=weight,
+        missing=missing,
+        delimiter=delimiter,
+        quote=quote,
+        encoding=encoding,
+        header=header,
+        bits=bits,
+        signed=signed,
+        largest=largest,
+        several_labels=several_labels,
+        interactions=interactions,
+        words=words,
+        letters=letters,
+        lower=lower,
+        scale=scale,
+        map=map,
+        map_bits=map_bits,
+        bad_lines=bad_lines,
+        threads=threads,
+        block=block,
+    )
+    return Files(titles, checked(options), features)
+
+
+class Gathered:
+    """Batches put one after another into arrays that are large enough from the start, if all of the file is like its
+    beginning: memory that is asked for once costs half of what it costs to ask for it again and again."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.features, self.rows, self.terms = size, 0, 0, 0
+        self.starts = [np.zeros(1, np.int64)]
+        self.indices = np.zeros(0, np.int32)
+        self.values = np.zeros(0, np.float32)
+        self.dense = False
+        self.labels: list[NDArray[Any]] = []
+
+    def add(self, batch: Batch) -> None:
+        rows = batch.rows
+        self.dense = isinstance(rows, Dense)
+        count = len(batch) * rows.width if isinstance(rows, Dense) else int(rows.starts[-1])
+        if self.terms + count > len(self.values):
+            self._grow(count, batch.size)
+        end = self.terms + count
+        self.values[self.terms : end] = rows.values[:count]
+        if isinstance(rows, Sparse):
+            self.indices[self.terms : end] = rows.indices[:count].view(np.int32)
+            self.starts.append(rows.starts[1:] + self.terms)
+        self.features = max(self.features, batch.features)
+        self.terms, self.rows = end, self.rows + len(batch)
+        self.labels.append(_labels(batch))
+
+    def _grow(self, count: int, size: int) -> None:
+        expected = int(1.02 * count / max(size, 1) * self.size) + 1024 if self.terms == 0 else 0
+        room = max(self.terms + count, expected, len(self.values) * 3 // 2)
+        values, indices = np.empty(room, np.float32), np.empty(0 if self.dense else room, np.int32)
+        values[: self.terms] = self.values[: self.terms]
+        if not self.dense:
+            indices[: self.terms] = self.indices[: self.terms]
+        self.values, self.indices = values, indices
+
+    def matrix(self, width: int) -> Any:
+        if self.dense:
+            return self.values[: self.terms].reshape(self.rows, self.features)
+        return _csr(self.values[: self.terms], self.indices[: self.terms], np.concatenate(self.starts), width)
+
+
+def _csr(values: NDArray[Any], indices: NDArray[np.int32], starts: NDArray[np.int64], width: int) -> Any:
+    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
+    starts = starts.astype(np.int32) if starts[-1] < 2**31 else starts
+    matrix = csr_matrix((len(starts) - 1, width), dtype=values.dtype)
+    # Given as they are: the constructor would look through all indices, which the parser has done already.
+    matrix.data, matrix.indices, matrix.indptr = (
+        values,
+        indices if starts.dtype == np.int32 else indices.astype(np.int64),
+        starts,
+    )
+    return matrix
+
+
+def _labels(batch: Batch) -> NDArray[Any]:
+    """The labels themselves; whole numbers where all of them are."""
+    keys = batch.parsed.keys
+    numbers = batch.parsed.numbers
+    if numbers is not None:
+        whole = np.abs(numbers) < 2**53
+        if whole.all() and (numbers == np.floor(numbers)).all():
+            return numbers.astype(np.int64)
+        return numbers.copy()
+    known: dict[int, Any] = {}
+    told = []
+    for i, key in enumerate(keys.tolist()):
+        if key not in known:
+            known[key] = batch.parsed.label(i)
+            if known[key] is None:
+                raise missing_label(batch.where(i))
+        told.append(known[key])
+    return np.array(told)
+
+
+def _fits(batch: Batch, features: int) -> None:
+    if batch.features > features:
+        raise InputError(f"{batch.title}: features is {features}, but {batch.features} columns came.")
+
+
+def _examples(batch: Batch, features: int, columns: list[str] | None) -> Examples:
+    rows, parsed = batch.rows, batch.parsed
+    X: Any
+    if isinstance(rows, Dense):
+        X = rows.values[: len(batch) * rows.width].reshape(len(batch), rows.width).copy()
+    else:
+        end = int(rows.starts[-1])
+        X = _csr(rows.values[:end].copy(), rows.indices[:end].copy().view(np.int32), rows.starts.copy(), features)
+    several = None
+    if parsed.sets is not None:
+        starts, values = parsed.sets
+        several = [values[a:b].tolist() for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
+    return Examples(
+        X=X,
+        y=_labels(batch),
+        names=columns,
+        weights=parsed.weights.copy() if len(parsed.weights) else None,
+        groups=None if parsed.groups is None else parsed.groups.copy(),
+        labels=several,
+    )

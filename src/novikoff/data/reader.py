@@ -1,0 +1,497 @@
+"""Reading: from the names that a user gives to batches of examples in their order, with the place of each at hand.
+
+names → feeds of blocks, or spans → parsers in threads → batches in order
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from novikoff._compiled import buffers
+from novikoff._compiled.buffers import Buffer, as_numpy, without_numpy
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.errors import InputError, LabelError, TooManyNames
+from novikoff.data import datasets, formats
+from novikoff.data.text_source import (BLOCK, Block, Feed, opened)
+from novikoff.data.formats.class_count import doubt_about_classes
+from novikoff.data.formats.base import (Format, Parsed, Parser, Problem)
+from novikoff.data.names.hashing import DEFAULT_BITS
+from novikoff.data.names.feature_names import Names
+from novikoff.data.names.name_collection import Columns, SlotNames
+from novikoff.data.options import Options, only_known
+from novikoff.data.parallel import in_order
+from novikoff.data.rows import (Dense, Rows, Sparse, cut)
+
+if TYPE_CHECKING:
+    from novikoff.data import cache
+    from novikoff.data.shuffle.external import Shuffler
+    from novikoff.data.feature_maps import Map, Mapper
+
+MOST_THREADS = 8
+LABELS_COUNTED = 1000
+MOST_NAMES = 1 << 16
+"""Of a dictionary that was not asked for by --bits 0."""
+SPARE = 2  # places to parse in, beside one for each thread
+
+
+@dataclass
+class Batch:
+    """Some examples, in order. Rows and keys may be overwritten when the next batch is asked for."""
+
+    rows: Rows
+    parsed: Parsed
+    title: str
+    lines_before: int
+    features: int
+    size: int = 0
+    """Of the text, in bytes."""
+    table: bool = False
+    """Whether every row has the same columns, and these are all."""
+
+    def __len__(self) -> int:
+        return len(self.parsed.keys)
+
+    def part(self, start: int, stop: int, rows: Rows | None = None) -> Batch:
+        """Some of the examples, with their rows or with others in place of them."""
+        if (start, stop, rows) == (0, len(self), None):
+            return self
+        parsed, some = self.parsed, slice(start, stop)
+        rows = cut(self.rows, start, stop) if rows is None else rows
+        of_some = parsed._replace(
+            rows=rows,
+            keys=parsed.keys[some],
+            label=lambda i: parsed.label(i + start),
+            weights=parsed.weights[some],
+            line_of=parsed.line_of[some],
+            sets=None if parsed.sets is None else (parsed.sets[0][start : stop + 1], parsed.sets[1]),
+            numbers=None if parsed.numbers is None else parsed.numbers[some],
+            groups=None if parsed.groups is None else parsed.groups[some],
+        )
+        return replace(self, rows=rows, parsed=of_some)
+
+    def settled(self) -> Batch:
+        """The same with NumPy's arrays, where that is there (see `_compiled/buffers.py`)."""
+        keys: Any = self.parsed.keys
+        if type(keys) is not Buffer or without_numpy():
+            return self
+        return replace(self, rows=as_numpy(self.rows), parsed=as_numpy(self.parsed))
+
+    def where(self, i: int) -> str:
+        """file:line of example i."""
+        return f"{self.title}:{self.lines_before + int(self.parsed.line_of[i]) + 1}"
+
+
+class Place:
+    """Where a thread works: a block, and a parser for it."""
+
+    def __init__(self, parser: Parser, size: int) -> None:
+        self.block = Block(size)
+        self.parser = parser
+
+
+@dataclass
+class Reading:
+    """The examples of some files, one after another. The format is settled by the first file, or by a model."""
+
+    titles: list[str]
+    options: Options
+    format: Format | None = None
+    names: Names | None = None
+    """The columns of a dictionary, in the order in which they came."""
+    bad: Counter[str] = field(default_factory=Counter)
+    """How many lines could not be read, by reason."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """How many examples could be read but not learned, by reason."""
+    notes: list[str] = field(default_factory=list)
+    """What is worth knowing of the files that were opened, such as columns that are ignored."""
+    description: dict[str, Any] | None = None
+    """What `describe` has found."""
+    doubts: list[str] = field(default_factory=list)
+    """What is doubtful about the first file."""
+    shuffler: Shuffler | None = None
+    """Puts the examples in a random order, another one each time; None: they keep theirs."""
+    _made: list[Place] = field(default_factory=list)
+    _used: list[NDArray[np.uint64]] = field(default_factory=list)
+    _columns: Columns | None = None
+    _cached_in: list[cache.Place] = field(default_factory=list)
+    _mapper: Mapper | None = None
+    settled_in_run: bool = False
+    """Whether the format was settled by a file that is learned in this run, and not by a model."""
+    _looked_through: set[tuple[int, ...]] = field(default_factory=set)
+    """The caches whose checksums are known to be right."""
+
+    def __post_init__(self) -> None:
+        self.keep({})
+
+    def batches(self) -> Iterator[Batch]:
+        """All examples, from the beginning; what is counted, is counted anew."""
+        self.bad.clear()
+        self.left_out.clear()
+        batches = self._unmapped()
+        if self.shuffler is not None:  # before the map, which makes rows many times as long
+            batches = self.shuffler.reorder(self, batches)
+        for batch in batches if self.options.map is None else self._through_map(batches):
+            yield batch.settled()
+
+    def _unmapped(self) -> Iterator[Batch]:
+        """All examples with their own features, in the order of the files."""
+        for title in self.titles:
+            yield from [_builtin(title)] if is_builtin(title) else self._file(title)
+
+    def columns(self, title: str) -> list[str] | None:
+        """The names of a table's columns, where it has any."""
+        settled = self.format.columns if self.format is not None else None
+        names = datasets.STREAMS[title].names if is_builtin(title) else settled
+        chosen = self.map()
+        if chosen is None or names is None:
+            return names
+        return None if chosen.bits else [chosen.name(j, names) for j in range(chosen.columns(len(names)))]
+
+    def shuffle_record(self) -> dict[str, Any] | None:
+        """Return the permutation of the examples for the model file, once a pass has begun."""
+        return None if self.shuffler is None else self.shuffler.record()
+
+    def settings(self) -> dict[str, Any] | None:
+        """For the model file: how other data is to be read, once that is settled."""
+        settled = {} if self.format is None else self.format.settings()
+        if self.options.map is not None:
+            settled |= {"map": self.options.map, "map_bits": self.options.map_bits}
+        if self._other_encoding() is not None and settled:
+            settled |= {"encoding": self._other_encoding()}
+        return settled or None
+
+    def _other_encoding(self) -> str | None:
+        """The encoding of the text, where that is not UTF-8."""
+        return None if self.options.encoding in ("utf-8", "ascii") else self.options.encoding
+
+    def map(self) -> Map | None:
+        """What is made of the features, once the format is settled."""
+        if self.options.map is None:
+            return None
+        bits = self.format.bits_used if self.format is not None else None
+        if bits == 0 or self.options.keep_names:
+            raise InputError("--map has no names for its products: leave out --bits 0 and --keep-names.")
+        from novikoff.data.feature_maps import Map
+
+        return Map.spelled(self.options.map, self.options.map_bits or bits)
+
+    def _through_map(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        from novikoff.data.feature_maps import Mapper
+
+        for batch in batches:
+            if self._mapper is None:
+                chosen = self.map()
+                assert chosen is not None  # noqa: S101 - asked for only where there is one
+                self._mapper = Mapper(chosen)
+            yield from self._mapper.batches(batch, self.bad if self.options.bad_lines == "skip" else None)
+
+    def keep(self, names: dict[int, str]) -> None:
+        """Names of slots that are kept already."""
+        self._slot_names = SlotNames(dict(names), self.options.keep_names << 20)
+
+    @property
+    def kept(self) -> dict[int, str]:
+        """Names of hashed slots, the first that came for each."""
+        return self._slot_names.kept
+
+    def describe(self, first: Batch) -> None:
+        """Note what was read in `description`: the format, kinds of columns, and the labels of the first examples; and
+        in `doubts` that there are many classes, where no survey of columns has said so."""
+        about: dict[str, Any] = {"files": list(self.titles)}
+        about |= self.format.describe() if self.format is not None else {"format": "built-in"}
+        labels = first_labels(first)
+        about["label"] = label_counts(labels)
+        named = getattr(self.format, "label", None)
+        if named is not None:
+            about["label_column"] = named
+        counted = self.format is not None and self.format.counts_classes
+        if not counted and not _has_queries(first):  # their labels are grades, not classes
+            many = doubt_about_classes(list(class_counts(labels)), len(labels), named)
+            self.doubts += [] if many is None else [many]
+        self.description = about
+
+    def report(self) -> dict[str, Any]:
+        """What is worth knowing of how the data was read: lines left out by reason, slots that names share."""
+        bad = self.bad + self.left_out
+        about: dict[str, Any] = {"bad_lines": dict(bad)} if bad else {}
+        bits = self.format.bits_used if self.format is not None else None
+        if bits:
+            slots = 1 << bits
+            used = int.from_bytes(self._used_slots().tobytes(), "little").bit_count()
+            counted = self.options.keep_names > 0
+            # Where every slot is used there are at least so many names as would have left half a slot free.
+            expected = slots * math.log(slots / max(slots - used, 0.5)) - used
+            about |= {"slots": slots, "slots_used": used, "collisions_counted": counted}
+            about["collisions"] = self._slot_names.collisions if counted else round(expected)
+        return about
+
+    def _file(self, title: str) -> Iterator[Batch]:
+        with opened(title, self._other_encoding()) as feed:
+            before = self._open(feed)
+            settled = self.format
+            assert settled is not None  # noqa: S101 - _open has settled it
+            examples = 0
+            for batch in (
+                self._cached(feed, settled, before) if self.options.cache else self._text(feed, settled, before)
+            ):
+                examples += len(batch)
+                yield batch
+        if examples == 0:
+            raise InputError(f"{feed.title}: is empty, or has comments only: there are no examples in it.")
+
+    def _text(self, feed: Feed, settled: Format, lines: int) -> Iterator[Batch]:
+        """Batches of the text, `lines` being those that were left out already."""
+        pieces = settled.pieces(feed, self.options.block)
+
+        def take(place: Place) -> bool:
+            place.parser.piece = None if pieces is None else next(pieces, None)
+            return feed.fill(place.block, settled.last_end) if pieces is None else place.parser.piece is not None
+
+        def do(place: Place) -> tuple[Block, Parsed]:
+            return place.block, place.parser.parse(place.block)
+
+        for block, parsed in in_order(self._places(settled), take, do, spare=SPARE, patient=feed.status is None):
+            self._judge(parsed.problems, feed.title, lines)
+            if len(parsed.keys):
+                yield self._batch(settled, block, parsed, feed.title, lines)
+            lines += parsed.lines
+
+    def _cached(self, feed: Feed, settled: Format, lines: int) -> Iterator[Batch]:
+        """The same from the cache, or from the text with a cache made of it."""
+        from novikoff.data import cache
+
+        if settled.bits_used == 0 and self.options.bits is None:
+            note = "--cache is not used: the features of this file have names, not slots; --bits 18 hashes them"
+            self.notes += [] if note in self.notes else [note]
+            yield from self._text(feed, settled, lines)
+            return
+        named = settled.bits_used == 0 or self.options.keep_names > 0
+        if named or self.options.several_labels or feed.status is None:
+            raise InputError(
+                "--cache is for files whose features are hashed or have numbers: leave it out for standard input, with"
+                " --bits 0 or --keep-names, and for several labels."
+            )
+        if getattr(settled, "several", False):  # found, not asked for: a cache has one label for each example
+            yield from self._text(feed, settled, lines)
+            return
+        how = {**settled.settings(), "unlabelled": self.options.unlabelled}
+        how |= {} if self._other_encoding() is None else {"encoding": self._other_encoding()}
+        stamp = cache.Stamp.of(feed.status, how)
+        already = 0
+        with cache.opened(feed.title, stamp, lenient=self.options.bad_lines == "skip") as found:
+            try:
+                for batch in self._from_cache(found, feed.title, lines) if found is not None else ():
+                    yield batch
+                    already += len(batch)
+                if found is not None:
+                    return
+            except cache.Damaged:
+                pass
+        yield from self._making_cache(feed, settled, lines, stamp, already)
+
+    def _from_cache(self, found: cache.Cache, title: str, lines: int) -> Iterator[Batch]:
+        known = found.state in self._looked_through
+
+        def do(place: cache.Place) -> Parsed:
+            return found.parsed(place, known=known)
+
+        for parsed in in_order(self._cache_places(), found.take, do):
+            table = isinstance(parsed.rows, Dense)
+            yield Batch(parsed.rows, parsed, title, lines, parsed.features, table=table)
+            lines += parsed.lines
+        self._looked_through.add(found.state)
+        self.bad.update(found.bad)
+        self._used.append(found.used)
+
+    def _cache_places(self) -> list[cache.Place]:
+        """Made once. More than one thread to read would be of no use: memory is what it waits for."""
+        from novikoff.data import cache
+
+        if not self._cached_in:
+            self._cached_in = [cache.Place() for _ in range(3 if self._threads() > 1 else 1)]
+        return self._cached_in
+
+    def _making_cache(
+        self, feed: Feed, settled: Format, lines: int, stamp: cache.Stamp, already: int
+    ) -> Iterator[Batch]:
+        """`already` examples came from a cache that turned out to be damaged: they are not given once more."""
+        from novikoff.data import cache
+
+        bad = self.bad.copy()
+        self._used.append(self._used_slots())
+        for place in self._places(settled):
+            place.parser.used[:] = 0  # from here on those of this file
+        writer = cache.Writer(feed.title, stamp)
+        complete = False
+        try:
+            for batch in self._text(feed, settled, lines):
+                # Lines of blocks without examples, which have no record, are counted with the next one that has some.
+                parsed, skipped = batch.parsed, batch.lines_before - lines
+                late = parsed._replace(line_of=parsed.line_of + skipped, lines=parsed.lines + skipped)
+                writer.add(batch.rows, late, batch.features)
+                lines += late.lines
+                if already < len(batch):
+                    yield batch.part(already, len(batch))
+                already = max(0, already - len(batch))
+            complete = True
+        finally:
+            if complete:
+                writer.close(dict(self.bad - bad), _joined(place.parser.used for place in self._made))
+            else:
+                writer.drop()
+
+    def _places(self, settled: Format) -> list[Place]:
+        """Made once, used for all files."""
+        if not self._made:
+            size = self.options.block or settled.usual_block
+            size = min(size, settled.largest_block or size)
+            named, unlabelled = self.options.keep_names > 0, self.options.unlabelled
+            threads = self._threads()
+            for _ in range(threads + SPARE if threads > 1 else 1):
+                self._made.append(Place(settled.parser(named=named, unlabelled=unlabelled), size))
+        return self._made
+
+    def _threads(self) -> int:
+        return self.options.threads or min(len(os.sched_getaffinity(0)), MOST_THREADS)
+
+    def _used_slots(self) -> NDArray[np.uint64]:
+        return _joined([*(place.parser.used for place in self._made), *self._used])
+
+    def _open(self, feed: Feed) -> int:
+        """Settles the format with the first file; returns how many lines were left out at the beginning."""
+        head = feed.head()
+        if self.format is None:
+            name = self.options.format or formats.found(feed.title, _more(feed, head, Format))
+            kind: type[Format] = formats.format_class(name)
+            head = _more(feed, head, kind)
+            only_known(self.options, kind, name)
+            largest = self.options.largest or (self.options.prefer_largest and "largest" in kind.options)
+            self.format = kind.settled(replace(self.options, largest=largest), head, feed.title)
+            self.settled_in_run = not self.options.unlabelled
+            self.doubts += [*formats.doubts(feed.title, name, self.options.format), *self.format.doubts()]
+        else:
+            head = _more(feed, head, type(self.format))
+        doubt = f"{feed.title} is not UTF-8 text: --encoding latin-1 reads it as what it may be."
+        if self.format.is_text and not formats.is_utf8(head) and doubt not in self.doubts:
+            self.doubts.append(doubt)
+        size, lines = self.format.opening(head, feed.title, header=self.options.header, same_run=self.settled_in_run)
+        self.notes += [note for note in self.format.notes if note not in self.notes]
+        feed.skip(size)
+        return lines
+
+    def _judge(self, problems: list[Problem], title: str, lines: int) -> None:
+        if problems and self.options.bad_lines != "skip":
+            first = problems[0]
+            raise InputError(f"{title}:{lines + first.line + 1}: {first.sentence}")
+        self.bad.update(p.reason for p in problems)
+
+    def _batch(self, settled: Format, block: Block, parsed: Parsed, title: str, lines: int) -> Batch:
+        rows, features = parsed.rows, parsed.features
+        if len(parsed.hashes) and isinstance(rows, Sparse):
+            used = parsed.hashes[: int(rows.starts[-1])]
+
+            def name_of(at: int) -> str:
+                return settled.feature_name(block, parsed.spans[at])
+
+            if settled.bits_used != 0:
+                self._slot_names.note(rows, used, name_of)
+            else:
+                if self._columns is None:
+                    self.names = Names() if self.names is None else self.names
+                    self._columns = Columns(self.names)
+                rows = self._columns.of(rows, used, name_of)
+                features = len(self._columns.names)
+                if features > MOST_NAMES and self.options.bits is None and self.settled_in_run:
+                    raise TooManyNames(
+                        f"{title}: has more than {MOST_NAMES:,} different categories: --bits {DEFAULT_BITS} hashes them"
+                        " into a model of fixed size, --bits 0 keeps all of their names."
+                    )
+        return Batch(rows, parsed, title, lines, features, block.come, isinstance(rows, Dense))
+
+
+def _more(feed: Feed, head: bytes, kind: Any) -> bytes:
+    """What comes first, for a look: of a file as much as there may be, of a pipe what is there without a long pause. It
+    is whole lines, or all there is."""
+    if feed.size is not None:  # which has shown it already
+        return head
+    while len(head) < BLOCK:
+        if feed.waits is not None and kind.enough(head) and not select.select([feed.waits], [], [], kind.patience)[0]:
+            break
+        longer = feed.head()
+        if len(longer) == len(head):
+            return head
+        head = longer
+    return head[: head.rfind(b"\n") + 1] or head
+
+
+def _joined(used: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """The bits that are set in any of these; some may have none at all."""
+    together, size = 0, 0
+    for words in used:
+        together |= int.from_bytes(words.tobytes(), "little")
+        size = max(size, words.nbytes)
+    return buffers.frombuffer(together.to_bytes(size, "little"), "uint64")
+
+
+def is_builtin(title: str) -> bool:
+    return title in datasets.STREAMS and not os.path.exists(title)
+
+
+def check_names(titles: list[str]) -> None:
+    """Raises InputError for a name that is neither a file nor a built-in stream."""
+    for title in titles:
+        if title != "-" and not is_builtin(title) and not os.path.exists(title):
+            known = ", ".join(datasets.STREAMS)
+            raise InputError(f"{title}: no such file, and no built-in stream of that name (there are {known}).")
+
+
+def _builtin(title: str) -> Batch:
+    rows, labels, width = datasets.read(title)
+    codes = {label: k for k, label in enumerate(dict.fromkeys(labels.tolist()))}
+    parsed = Parsed(
+        rows=rows,
+        keys=buffers.array([codes[label] for label in labels.tolist()], "uint64"),
+        label=lambda i: labels[i].item(),
+        weights=buffers.zeros(0),
+        line_of=np.arange(len(labels)),
+        lines=len(labels),
+        features=width,
+        problems=[],
+        hashes=buffers.zeros(0, "uint64"),
+        spans=buffers.zeros((0, 4), "int64"),
+    )
+    return Batch(rows, parsed, title, 0, width, table=True)
+
+
+def _has_queries(batch: Batch) -> bool:
+    return batch.parsed.groups is not None and bool(batch.parsed.groups.max() >= 0)
+
+
+def first_labels(batch: Batch) -> list[Any]:
+    """Return the labels of the first examples that have one; those of several labels are lists, or left out."""
+    found: list[Any] = []
+    for i in range(min(len(batch), LABELS_COUNTED)):
+        try:
+            label = batch.parsed.label(i)
+        except LabelError:
+            continue
+        if label is not None and batch.parsed.sets is None:
+            found.append(label)
+    return found
+
+
+def label_counts(labels: Iterable[Any]) -> dict[str, int]:
+    """Return how many examples have each label, or each list of labels."""
+    spelled = (", ".join(map(str, label)) if isinstance(label, list) else str(label) for label in labels)
+    return dict(Counter(spelled).most_common())
+
+
+def class_counts(labels: Iterable[Any]) -> dict[str, int]:
+    """Return how many examples have each class, also as one of several."""
+    return label_counts(label for some in labels for label in (some if isinstance(some, list) else [some]))

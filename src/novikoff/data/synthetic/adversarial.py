@@ -1,0 +1,142 @@
+"""Worst sequences: adversaries that answer a learner, and (from `worst.py`) sequences that need not listen to one.
+
+Whatever a deterministic learner predicts, the adversary says the opposite, as long as some concept of the class agrees
+with all that was said. Points that the class shatters allow that to the end: as many mistakes as points, though one
+concept was right all the time (THEORY: every learner makes at least VCdim mistakes on some sequence).
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
+from novikoff.errors import InputError
+from novikoff.data.synthetic.checks import whole
+from novikoff.data.synthetic.worst_case import (WORST, drifting_disjunction, irrelevant, orthonormal)
+
+__all__ = [
+    "SHATTERED",
+    "WORST",
+    "FiniteClass",
+    "conjunctions",
+    "disjunctions",
+    "drifting_disjunction",
+    "half_spaces",
+    "halving_worst_case",
+    "intervals",
+    "irrelevant",
+    "orthonormal",
+    "rectangles",
+    "vc_adversary",
+]
+
+
+def vc_adversary(learner: Any, points: ArrayLike, hypotheses: ArrayLike | None = None) -> NDArray[np.int8]:
+    """Teaches the learner these points, each with the label that it does not expect; returns the labels.
+
+    What it expects is what its ledger would call no mistake, found by trying on a copy: some learners (averaged ones)
+    predict otherwise than they learn. A learner without a ledger is asked by `predict`, and taken to expect +1 as long
+    as it can't answer. `hypotheses` is a finite class, the labels of each of its members in a row: a label that none of
+    them has left is not given. Without it, all labels are possible, as they are where `points` are shattered.
+
+    >>> from novikoff import Perceptron
+    >>> learner = Perceptron()
+    >>> labels = vc_adversary(learner, half_spaces(3))
+    >>> learner.ledger_.mistakes, labels.tolist()
+    (4, [-1, 1, -1, 1])
+    """
+    points = np.asarray(points, np.float64)
+    left = None if hypotheses is None else np.asarray(hypotheses, np.int8)
+    if points.ndim != 2 or (left is not None and (left.ndim != 2 or left.shape[1] != len(points) or not len(left))):
+        raise InputError("points must be a table, and hypotheses one with a column for each point and at least a row.")
+    labels = np.empty(len(points), np.int8)
+    for t in range(len(points)):
+        labels[t] = _unexpected(learner, points[t : t + 1])
+        if left is not None:
+            if not (left[:, t] == labels[t]).any():
+                labels[t] = -labels[t]
+            left = left[left[:, t] == labels[t]]
+        _teach(learner, points[t : t + 1], labels[t : t + 1])
+    return labels
+
+
+def _teach(learner: Any, point: NDArray[np.float64], label: NDArray[np.int8]) -> None:
+    learner.partial_fit(point, label, classes=[-1, 1])
+
+
+def _unexpected(learner: Any, point: NDArray[np.float64]) -> int:
+    known = hasattr(learner, "ledger_")
+    if known or hasattr(type(learner), "ledger_"):
+        trial = copy.deepcopy(learner)
+        _teach(trial, point, np.array([-1], np.int8))
+        return -1 if trial.ledger_.mistakes > (learner.ledger_.mistakes if known else 0) else 1
+    try:
+        return -int(learner.predict(point)[0])
+    except (ValueError, AttributeError):  # scikit-learn's NotFittedError is both
+        return -1
+
+
+# --- Shattered sets: points on which a class has every labelling ---
+
+
+def half_spaces(d: int) -> NDArray[np.float64]:
+    """The origin and e_1 … e_d: d + 1 points, for half-spaces in R^d with a bias."""
+    whole("d, the dimension,", d, 1)
+    return np.vstack([np.zeros(d), np.eye(d)])
+
+
+def disjunctions(n: int) -> NDArray[np.float64]:
+    """e_1 … e_n, for monotone disjunctions: take the attributes of the positive points."""
+    whole("n, the number of attributes,", n, 1)
+    return np.eye(n)
+
+
+def conjunctions(n: int) -> NDArray[np.float64]:
+    """All ones but for one 0, for monotone conjunctions: take the attributes that are 0 in the negative points."""
+    whole("n, the number of attributes,", n, 1)
+    return 1.0 - np.eye(n)
+
+
+def intervals() -> NDArray[np.float64]:
+    """Two points of the line."""
+    return np.array([[0.0], [1.0]])
+
+
+def rectangles(d: int) -> NDArray[np.float64]:
+    """±e_1 … ±e_d: 2d points, for axis-parallel rectangles: the least one around the positive points and the origin."""
+    whole("d, the dimension,", d, 1)
+    return np.vstack([np.eye(d), -np.eye(d)])
+
+
+SHATTERED: dict[str, Any] = {
+    "half-spaces": half_spaces,
+    "disjunctions": disjunctions,
+    "conjunctions": conjunctions,
+    "intervals": intervals,
+    "rectangles": rectangles,
+}
+
+
+class FiniteClass(NamedTuple):
+    """Points, and the labels that each hypothesis gives them."""
+
+    points: NDArray[np.float64]
+    """The unit vectors, one a row."""
+    hypotheses: NDArray[np.int8]
+    """Row i is a monotone disjunction: of those attributes that are +1 in it."""
+
+
+def halving_worst_case(size: int) -> FiniteClass:
+    """A class of `size` hypotheses on which the majority errs ⌊log₂ size⌋ times, against `vc_adversary`.
+
+    Hypothesis i says + of point j if bit j of i is set. Among 0 … h−1 the odd numbers are the minority, ⌊h/2⌋ of them,
+    and without their last bit they are 0 … ⌊h/2⌋−1 again: each mistake halves the class and leaves one like it.
+
+    >>> halving_worst_case(3).hypotheses.tolist()
+    [[-1, -1], [1, -1], [-1, 1]]
+    """
+    whole("size, the number of hypotheses,", size, 1, 2**24)
+    count = (size - 1).bit_length()
+    bits = np.arange(size)[:, None] >> np.arange(count) & 1
+    return FiniteClass(np.eye(count), np.where(bits == 1, 1, -1).astype(np.int8))

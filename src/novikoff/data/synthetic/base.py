@@ -1,0 +1,179 @@
+"""Generated streams: batches of any size, the same examples whatever the size, in memory that stays the same.
+
+Examples are made block by block, and a block's random numbers depend on the seed and the block's number only.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.random import Generator, SeedSequence, default_rng
+from numpy.typing import NDArray
+
+from novikoff.errors import SPARSE, InputError, needed
+from novikoff.data.synthetic.ground_truth import Truth
+from novikoff.data.rows import (Dense, Rows, Sparse, cut, how_many)
+
+Block = tuple[Rows, NDArray[np.int8]]
+CONCEPT, EXAMPLES, NOISE = range(3)
+"""What random numbers are for: each has its own, so that noise leaves the examples as they are."""
+
+
+def random_numbers(seed: int, purpose: int, number: int = 0) -> Generator:
+    return default_rng(SeedSequence(seed, spawn_key=(purpose, number)))
+
+
+class Generated(ABC):
+    """A stream that knows its truth. Abstract: `Drawn` and `Listed`."""
+
+    n: int
+    """Attributes."""
+    examples: int
+
+    @property
+    @abstractmethod
+    def truth(self) -> Truth:
+        """What is known of it."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """The rows and their labels, −1 and +1, from the beginning, as they are made."""
+
+    def batches(self, size: int | None = None) -> Iterator[tuple[Any, NDArray[np.int8]]]:
+        """(X, y) again and again, `size` rows at a time (the last may be fewer), or as many as are made together.
+
+        X is a SciPy CSR matrix of float32 for Boolean attributes and an array of float64 for real ones, y is −1 and +1.
+        """
+        if size is not None and size < 1:
+            raise InputError(f"size must be at least 1, but is {size}.")
+        blocks = self.blocks() if size is None else _regrouped(self.blocks(), size)
+        return ((self._matrix(rows), y) for rows, y in blocks)
+
+    def whole(self) -> tuple[Any, NDArray[np.int8]]:
+        """All of the stream as one matrix, and its labels."""
+        rows, y = _joined(list(self.blocks()))
+        return self._matrix(rows), y
+
+    def radius(self, bias: bool = True) -> float:
+        """The longest ‖x‖, or ‖(1, x)‖, that comes: found by going through the stream."""
+        return math.sqrt(max(_longest(rows) for rows, _ in self.blocks()) + bias)
+
+    def _matrix(self, rows: Rows) -> Any:
+        if isinstance(rows, Dense):
+            return rows.values.reshape(-1, rows.width)
+        csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
+        shape = (how_many(rows), self.n)
+        return csr_matrix((rows.values, rows.indices.view(np.int32), rows.starts), shape=shape)
+
+
+class Listed(Generated):
+    """A stream that was worked out in full."""
+
+    def __init__(self, rows: Sparse, y: NDArray[np.int8], truth: Truth) -> None:
+        self._rows, self._y, self._truth = rows, y, truth
+        self.n, self.examples = truth.n, truth.examples
+
+    @property
+    def truth(self) -> Truth:
+        return self._truth
+
+    def blocks(self) -> Iterator[Block]:
+        starts, indices, values = self._rows
+        yield Sparse(starts.copy(), indices.copy(), values.copy()), self._y.copy()  # whoever has them may change them
+
+
+class Source(Protocol):
+    """Where the examples of a `Drawn` stream come from."""
+
+    rows_at_a_time: int
+
+    def draw(self, rng: Generator, count: int, phase: int) -> Block:
+        """So many rows and their true labels."""
+
+
+class Drawn(Generated):
+    """A stream of random examples; each label is flipped with probability `noise`."""
+
+    def __init__(self, source: Source, truth: Truth, *, noise: float, seed: int) -> None:
+        self._source, self._noise, self._seed = source, noise, seed
+        self._without_noise = truth
+        self.n, self.examples = truth.n, truth.examples
+
+    @cached_property
+    def truth(self) -> Truth:
+        """Made when it is asked for: the wrong labels of a long stream have to be counted."""
+        return replace(self._without_noise, flipped=self.flipped())
+
+    def blocks(self) -> Iterator[Block]:
+        for number, (phase, count) in enumerate(self._plan()):
+            rows, y = self._source.draw(random_numbers(self._seed, EXAMPLES, number), count, phase)
+            y[self._flips(number, count)] *= -1
+            yield rows, y
+
+    def flipped(self, examples: int | None = None) -> int:
+        """How many of the first so many labels are wrong; without a number, of all."""
+        left = self.examples if examples is None else examples
+        found = 0
+        for number, (_, count) in enumerate(self._plan()):
+            if left <= 0 or self._noise == 0.0:
+                break
+            found += int(self._flips(number, count)[:left].sum())
+            left -= count
+        return found
+
+    def _flips(self, number: int, count: int) -> NDArray[np.bool_]:
+        return random_numbers(self._seed, NOISE, number).random(count) < self._noise
+
+    def _plan(self) -> Iterator[tuple[int, int]]:
+        """The phase and the number of rows of each block."""
+        starts = [*(phase.start for phase in self._without_noise.phases), self.examples]
+        for phase, (start, stop) in enumerate(pairwise(starts)):
+            for first in range(start, stop, self._source.rows_at_a_time):
+                yield phase, min(self._source.rows_at_a_time, stop - first)
+
+
+def _regrouped(blocks: Iterator[Block], size: int) -> Iterator[Block]:
+    held: list[Block] = []
+    room = size
+    for rows, y in blocks:
+        start = 0
+        while start < len(y):
+            stop = min(start + room, len(y))
+            held.append((cut(rows, start, stop), y[start:stop]))
+            room -= stop - start
+            start = stop
+            if room == 0:
+                yield _joined(held)
+                held, room = [], size
+    if held:
+        yield _joined(held)
+
+
+def _joined(blocks: list[Block]) -> Block:
+    y = np.concatenate([y for _, y in blocks])
+    first = blocks[0][0]
+    if isinstance(first, Dense):
+        return Dense(np.concatenate([rows.values for rows, _ in blocks]), first.width), y
+    parts = [rows for rows, _ in blocks if isinstance(rows, Sparse)]
+    lengths = np.concatenate([np.diff(part.starts) for part in parts])
+    used = [slice(part.starts[0], part.starts[-1]) for part in parts]
+    return Sparse(
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.concatenate([part.indices[s] for part, s in zip(parts, used, strict=True)]),
+        np.concatenate([part.values[s] for part, s in zip(parts, used, strict=True)]),
+    ), y
+
+
+def _longest(rows: Rows) -> float:
+    """The largest ‖x‖² among these rows."""
+    if isinstance(rows, Dense):
+        table = rows.values.reshape(-1, rows.width)
+        return float((table * table).sum(axis=1).max())
+    return float(np.diff(rows.starts).max())  # every value is 1

@@ -1,0 +1,463 @@
+"""From a file, a pipe or a packed file to blocks of text that end where a record ends; or to spans of a file, which
+whoever parses them reads.
+
+A block is a buffer that is filled again and again: memory stays the same however long the file is. What comes after the
+last whole record of a block is carried over to the next one.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import select
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
+
+from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.errors import InputError, needed
+
+BLOCK = 1 << 20
+NEWLINE = 10
+PACKED_PIECE = 1 << 17
+LONGEST_RECORD = 1 << 24
+"""16 MiB: a line longer than that is refused."""
+SMALL_SPAN = 1 << 20
+SPANS_LEFT = 4  # into which the rest of a file could be cut
+PROBE = 1 << 12  # bytes: a line is mostly at its end by then
+SHOWN = 40
+MARK = b"\xef\xbb\xbf"  # which some programs write before UTF-8 text
+PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
+SUFFIXES = (".gz", ".zst", ".zstd", ".xz", ".bz2")
+
+
+class Block:
+    """Some records: text[PADDING:stop], with PADDING bytes of room on both sides."""
+
+    def __init__(self, size: int = BLOCK) -> None:
+        self.text: NDArray[np.uint8] = buffers.zeros(PADDING + size + 1 + PADDING, "uint8")
+        self.stop = PADDING
+        self.come = 0
+        """How many bytes of text it was."""
+        self.title = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.text) - 2 * PADDING - 1
+
+    def grow(self) -> None:
+        larger = buffers.zeros(PADDING + 2 * self.size + 1 + PADDING, "uint8")
+        larger[: len(self.text)] = self.text
+        self.text = larger
+
+    def end_at(self, end: int, title: str) -> None:
+        """The text is read up to there."""
+        self.text[end : end + PADDING] = 0
+        self.stop, self.come, self.title = end, end - PADDING, title
+
+    def spelled(self, start: int, stop: int) -> str:
+        return spelled(self.text[start:stop].tobytes())
+
+
+def spelled(text: bytes) -> str:
+    """Text as it can be shown; bytes that are not UTF-8 by their numbers, so that different ones stay different."""
+    return text.decode("utf-8", "backslashreplace")
+
+
+class Span(NamedTuple):
+    """Whole lines of a regular file, from where to where."""
+
+    feed: Feed
+    number: int
+    """What the system knows the file by."""
+    start: int
+    stop: int
+    most: int
+    """Bytes that spans of this file usually have at most."""
+
+    def fill(self, block: Block) -> None:
+        """Reads them into a block."""
+        size = self.stop - self.start
+        while block.size < size:
+            block.grow()
+        come = 0
+        while come < size:
+            room = block.text.data[PADDING + come : PADDING + size]
+            come += self.feed.read_at(self.start + come, room)
+        end = PADDING + size
+        if block.text[end - 1] != NEWLINE:  # the end of the file is the end of a record
+            block.text[end] = NEWLINE
+            end += 1
+        block.end_at(end, self.feed.title)
+
+    def spelled(self, start: int, stop: int) -> str:
+        return spelled(self.feed._piece(start, stop - start))
+
+
+class Feed:
+    """The records of one file, block after block."""
+
+    def __init__(
+        self, title: str, file: Any, *, size: int | None, waits: int | None, status: os.stat_result | None = None
+    ) -> None:
+        self.title, self.file = title, file
+        self.status = status
+        """Of a regular file."""
+        self.tail: Any = buffers.zeros(0, "uint8")
+        self.size, self.waits = size, waits
+        """How many bytes there must be, where that is known; the number of a pipe, to see whether more is there."""
+        self.taken = 0
+
+    def head(self, size: int = BLOCK) -> bytes:
+        """The first bytes, whole lines if there are any, for a look at what is in the file; they are still to come."""
+        if self.size is not None:
+            return self._ahead(size)
+        content = self.tail.tobytes()
+        while len(content) < size:
+            piece = bytearray(size - len(content))
+            count = self._read(piece)
+            content += memoryview(piece)[:count]
+            if count == 0 or b"\n" in content:
+                break
+        self.tail = buffers.frombuffer(content, "uint8")
+        return content
+
+    def _ahead(self, size: int) -> bytes:
+        """… of a file that gives each byte as often as it is asked for: all of them, or whole lines."""
+        content = b""
+        try:
+            while piece := os.pread(self.file.fileno(), size - len(content), self.file.tell() + len(content)):
+                content = content + piece if content else piece
+        except OSError as problem:
+            self._unreadable(problem)
+        return content if len(content) < size else content[: content.rfind(b"\n") + 1] or content
+
+    def skip(self, count: int) -> None:
+        """Leaves out the first bytes of `head`."""
+        if self.size is not None:
+            self.taken += count
+            self.file.seek(count, os.SEEK_CUR)
+        self.tail = self.tail[count:]
+
+    def fill(self, block: Block, last_end: Callable[[NDArray[np.uint8], int, int], int]) -> bool:
+        """The next records; False where there are none left. `last_end` finds where the last record ends."""
+        at = PADDING
+        while True:
+            at, ended = self._more(block, at)
+            if ended:  # the end of the file is the end of a record
+                if at > PADDING and block.text[at - 1] != NEWLINE:
+                    block.text[at] = NEWLINE
+                    at += 1
+                end = at
+                break
+            end = last_end(block.text, PADDING, at)
+            if end > PADDING:
+                break
+            if at == PADDING + block.size:
+                self._make_longer(block)
+        self.tail = buffers.concatenate([block.text[end:at], self.tail])
+        block.end_at(end, self.title)
+        return end > PADDING
+
+    def spans(self, size: int) -> Iterator[Span]:
+        """The records of a regular file, where these are lines, in spans of up to about so many bytes: whoever gets one
+        reads it, while others are given theirs. Short ones come first, so that learning begins soon, and last, so that
+        all threads end at about the same time."""
+        assert self.status is not None  # noqa: S101 - which a regular file has
+        number, start, whole = self.file.fileno(), self.file.tell(), self.status.st_size
+        least = step = min(size, SMALL_SPAN)
+        while True:
+            stop = start + max(least, min(step, (whole - start) // SPANS_LEFT))
+            step = min(2 * step, size)
+            if stop >= whole:
+                whole = max(whole, os.fstat(number).st_size)  # by now it may be longer
+            stop = whole if stop >= whole else self._line_end(start, stop, whole)
+            if start >= stop:
+                return
+            ended = stop >= whole and self._piece(stop - 1, 1) != b"\n"  # what comes later is no line of its own
+            yield Span(self, number, start, stop, size)
+            if ended:
+                return
+            start = stop
+
+    def _line_end(self, start: int, stop: int, whole: int) -> int:
+        """The first end of a line after `start` that is not before `stop`."""
+        place, end = stop - 1, 0
+        while not end and place - stop < LONGEST_RECORD:
+            if place >= whole:
+                whole = end = max(whole, os.fstat(self.file.fileno()).st_size)
+                if place >= end:
+                    break
+            piece = self._piece(place, PROBE)
+            end = place + piece.find(b"\n") + 1 if b"\n" in piece else 0
+            place += len(piece)
+        if not end or end - start > LONGEST_RECORD:
+            begin = start + self._piece(start, stop - start).rfind(b"\n", 0, -1) + 1
+            if not end or end - begin > LONGEST_RECORD:
+                self._too_long(spelled(self._piece(begin, SHOWN)))
+        return end
+
+    def _piece(self, start: int, size: int) -> bytes:
+        """So many bytes of a regular file, or as many as come at once."""
+        room = bytearray(size)
+        return bytes(room[: self.read_at(start, room)])
+
+    def read_at(self, start: int, room: Any) -> int:
+        """Bytes of a regular file that must be there; how many came."""
+        try:
+            count = os.preadv(self.file.fileno(), [room], start)
+        except OSError as problem:
+            self._unreadable(problem)
+        if count == 0:
+            self._became_shorter()
+        return count
+
+    def _more(self, block: Block, at: int) -> tuple[int, bool]:
+        """Fills the block from `at` on, as far as it goes without waiting for more than something to come; returns how
+        far that is, and whether the file has ended there."""
+        room = PADDING + block.size
+        left = min(len(self.tail), room - at)
+        block.text[at : at + left] = self.tail[:left]
+        self.tail = self.tail[left:]
+        some = left > 0
+        at += left
+        while at < room and (not some or self._more_at_once()):
+            count = self._read(block.text.data[at:room])
+            if count == 0:
+                return at, True
+            some = True
+            at += count
+        return at, False
+
+    def _make_longer(self, block: Block) -> None:
+        if block.size >= LONGEST_RECORD:
+            self._too_long(block.spelled(PADDING, PADDING + SHOWN))
+        block.grow()
+
+    def _too_long(self, begin: str) -> NoReturn:
+        raise InputError(
+            f"{self.title}: has a line longer than {LONGEST_RECORD >> 20} MiB, beginning with {begin!r}: is it the"
+            " right file, with an example a line?"
+        )
+
+    def _more_at_once(self) -> bool:
+        """Whether there is more to be had without waiting: a file always has more, a packed pipe never tells."""
+        if self.status is not None:
+            return True
+        return self.waits is not None and bool(select.select([self.waits], [], [], 0)[0])
+
+    def _read(self, room: Any) -> int:
+        try:
+            count = self.file.readinto(room)
+        except (EOFError, OSError) as problem:
+            self._unreadable(problem)
+        except Exception as problem:
+            if not is_of_packing(problem):
+                raise
+            self._unreadable(problem)
+        self.taken += count
+        if count == 0 and self.size is not None and self.taken < self.size:
+            self._became_shorter()
+        return count
+
+    def _became_shorter(self) -> NoReturn:
+        raise InputError(f"{self.title}: became shorter while it was read; nothing more can be read from it.")
+
+    def _unreadable(self, problem: Exception) -> NoReturn:
+        reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+        raise InputError(f"{self.title}: can't be read to its end: {reason}.") from None
+
+
+def is_of_packing(problem: Exception) -> bool:
+    """Whether it comes from one of the libraries that unpack, which are imported only where they are needed."""
+    kind = type(problem)
+    return kind.__name__ in ("ZstdError", "LZMAError") or (kind.__module__, kind.__name__) == ("zlib", "error")
+
+
+@contextlib.contextmanager
+def opened(title: str, encoding: str | None = None) -> Iterator[Feed]:
+    """The bytes of a file, or of standard input for `-`, unpacked where they are packed: seen by their content. Text
+    in another encoding is given in UTF-8."""
+    with contextlib.ExitStack() as stack:
+        shown = "standard input" if title == "-" else title
+        raw: Any = _standard_input() if title == "-" else stack.enter_context(open(title, "rb", buffering=0))
+        number = _number(raw)
+        if number is not None:
+            os.set_blocking(number, True)
+        status = None if number is None else os.fstat(number)
+        regular = status if status is not None and stat.S_ISREG(status.st_mode) and title != "-" else None
+        kind, first, skipped = _kind(raw, shown)
+        file: Any = _Again(first, raw)
+        if kind is not None or encoding is not None:
+            if kind is not None:
+                file = stack.enter_context(contextlib.closing(_unpacked(kind, file)))
+            if encoding is not None:
+                file = _Recoded(file, encoding, shown)
+            yield Feed(shown, file, size=None, waits=None, status=regular)
+            return
+        if regular is not None:
+            raw.seek(skipped)
+            yield Feed(shown, raw, size=regular.st_size - skipped, waits=None, status=regular)
+            return
+        waits = number if not (status is not None and stat.S_ISREG(status.st_mode)) else None
+        yield Feed(shown, file, size=None, waits=waits)
+
+
+def _number(file: Any) -> int | None:
+    """What the system knows an open file by."""
+    try:
+        return int(file.fileno())
+    except (OSError, AttributeError, ValueError):
+        return None
+
+
+def _standard_input() -> Any:
+    if sys.stdin is None:
+        raise InputError("standard input is closed: there is nothing to read.")
+    return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+
+
+class _Again:
+    """A file whose first bytes were read already, to see what it is."""
+
+    def __init__(self, first: bytes, file: Any) -> None:
+        self.first, self.file = first, file
+
+    def readinto(self, room: Any) -> int:
+        if self.first:
+            count = min(len(self.first), len(room))
+            room[:count] = self.first[:count]
+            self.first = self.first[count:]
+            return count
+        return int(self.file.readinto(room))
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            first, self.first = self.first, b""
+            return first + bytes(self.file.read() or b"")
+        room = bytearray(size)
+        return bytes(room[: self.readinto(room)])
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    @property
+    def closed(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        """The file itself is closed by whoever opened it."""
+
+
+def _kind(file: Any, title: str) -> tuple[str | None, bytes, int]:
+    """How a file is packed, None for not at all, its first bytes, and how many were left out before them."""
+    first = b""
+    try:
+        while len(first) < 6:
+            piece = file.read(6 - len(first))
+            if not piece:
+                break
+            first += piece
+            if not any(magic.startswith(first[: len(magic)]) for magic in (*PACKED, MARK)):
+                break
+    except OSError as problem:
+        raise InputError(f"{title}: can't be read: {problem.strerror}.") from None
+    for magic, kind in PACKED.items():
+        if first.startswith(magic):
+            return kind, first, 0
+    plain = first.removeprefix(MARK)
+    return None, plain, len(first) - len(plain)
+
+
+def _unpacked(kind: str, file: Any) -> Any:
+    if kind == "gzip":
+        import gzip
+
+        return gzip.GzipFile(fileobj=file)
+    if kind == "xz":
+        import lzma
+
+        return lzma.LZMAFile(file)
+    if kind == "bzip2":
+        import bz2
+
+        return bz2.BZ2File(file)
+    return _Zstandard(file)
+
+
+class _Recoded:
+    """Text in UTF-8 from a file in another encoding."""
+
+    def __init__(self, file: Any, encoding: str, title: str) -> None:
+        self.file, self.encoding, self.title = file, encoding, title
+        self.decoder = codecs.getincrementaldecoder(encoding)()
+        self.ready, self.ended = memoryview(b""), False
+
+    def readinto(self, room: Any) -> int:
+        while not self.ready and not self.ended:
+            piece = bytearray(PACKED_PIECE)
+            count = int(self.file.readinto(piece))
+            self.ended = count == 0
+            try:
+                text = self.decoder.decode(bytes(piece[:count]), self.ended)
+            except UnicodeDecodeError as problem:
+                raise InputError(f"{self.title}: is not {self.encoding} text: {problem.reason}.") from None
+            self.ready = memoryview(text.encode())
+        count = min(len(self.ready), len(room))
+        room[:count] = self.ready[:count]
+        self.ready = self.ready[count:]
+        return count
+
+
+class _Zstandard:
+    """Frames one after another. The library's own reader takes an archive that was cut off for a complete one."""
+
+    def __init__(self, file: Any) -> None:
+        zstandard = needed("zstandard", "zstd", "A file compressed by zstd")
+        self.file, self.tool = file, zstandard.ZstdDecompressor()
+        self.frame: Any = None
+        self.packed, self.ready = b"", memoryview(b"")
+
+    def readinto(self, room: Any) -> int:
+        while not len(self.ready):
+            self.packed = self.packed or self.file.read(PACKED_PIECE)
+            if not self.packed:
+                if self.frame is not None:
+                    raise EOFError("the archive ends before its end was marked")
+                return 0
+            self.frame = self.frame or self.tool.decompressobj()
+            self.ready = memoryview(self.frame.decompress(self.packed))
+            self.packed = self.frame.unused_data
+            if self.frame.eof:
+                self.frame = None
+        count = min(len(room), len(self.ready))
+        room[:count] = self.ready[:count]
+        self.ready = self.ready[count:]
+        return count
+
+    def close(self) -> None:
+        """The file itself is closed by whoever opened it."""
+
+
+def plain_suffix(title: str) -> str:
+    """The ending of a file's name, that of packing left out."""
+    name, suffix = os.path.splitext(title)
+    return (os.path.splitext(name)[1] if suffix.lower() in SUFFIXES else suffix).lower()
+
+
+def last_line_end(text: NDArray[np.uint8], start: int, stop: int) -> int:
+    """One more than the place of the last newline; `start` where there is none."""
+    while stop > start:
+        low = max(start, stop - 4096)
+        found = text[low:stop].tobytes().rfind(b"\n")
+        if found >= 0:
+            return low + found + 1
+        stop = low
+    return start

@@ -1,0 +1,284 @@
+"""The door: the only validation of what users bring. What has passed it is right, and nothing after it checks again.
+
+Accepted are NumPy arrays, nested lists, data frames and SciPy sparse matrices for X, and anything one-dimensional for y
+and for sample weights. Values keep the caller's precision (float32 or float64; everything else becomes float64). That
+numbers are finite is seen by the loop itself as it measures each row (see `parts/loop.py`): a pass of its own over the
+data would cost as much as learning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
+from novikoff.errors import InputError, levels_to_user, of_sklearn
+from novikoff.data.rows import Dense, Rows, Sparse
+
+LARGEST_INDEX = 2**31 - 1
+
+
+class Batch(NamedTuple):
+    rows: Rows
+    examples: int
+    features: int
+    names: list[str] | None
+    reading: dict[str, Any] | None = None
+    """How the rows were encoded, where they were raw."""
+
+
+def batch(X: Any, *, kind: Any = None) -> Batch:
+    """The rows of X; `kind` is the precision to bring them to, by default their own."""
+    names = column_names(X)
+    if hasattr(X, "tocsr"):
+        return _sparse(X, kind)
+    return _dense(X, kind, names)
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a data frame's columns where all are strings."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not hasattr(X, "to_numpy"):
+        return None
+    names = list(columns)
+    texts = [isinstance(n, str) for n in names]
+    if any(texts) and not all(texts):
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but X has columns of types"
+            f" {sorted({type(n).__name__ for n in names})}: rename the columns."
+        )
+    if len(set(names)) < len(names):
+        twice = next(n for k, n in enumerate(names) if n in names[:k])
+        raise InputError(f"Columns must have different names, but {twice!r} is there twice: rename one.")
+    return names if texts and all(texts) else None
+
+
+def numeric(X: Any, kind: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(X)
+    except ValueError as problem:
+        raise InputError(f"X must be a table of numbers, all rows of one length: {problem}.") from None
+    if np.iscomplexobj(array):
+        raise InputError("Complex data not supported: X must hold real numbers.")
+    if array.dtype.kind in "USMm" or (array.dtype == object and any(isinstance(v, str | bytes) for v in array.flat)):
+        raise InputError(
+            "X must hold numbers only, but there are texts or dates in it: could not convert string to float. Encode"
+            " them first, or use learn_one with names."
+        )
+    wanted = kind or (array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
+    try:
+        with np.errstate(over="ignore"):  # what is too large for the model's precision becomes inf, and is refused
+            return np.asarray(array, wanted)
+    except (TypeError, ValueError) as problem:
+        reason = f"X must hold numbers only: {problem}. Encode texts and categories first, or use learn_one with names."
+        if isinstance(problem, TypeError):
+            raise TypeError(reason) from None
+        raise InputError(reason) from None
+
+
+def _dense(X: Any, kind: Any, names: list[str] | None) -> Batch:
+    array = numeric(X, kind)
+    if array.ndim != 2:
+        raise InputError(
+            f"Expected 2D array, got {f'{array.ndim}D' if array.ndim else 'scalar'} array instead: X must have"
+            " rows and columns. Reshape your data with X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1) if it"
+            " is one example."
+        )
+    count, features = array.shape
+    _not_empty(count, features)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return Batch(Dense(writable(flat), features), count, features, names)
+
+
+def _sparse(X: Any, kind: Any) -> Batch:
+    if np.iscomplexobj(X):
+        raise InputError("Complex data not supported: X must hold real numbers.")
+    if X.ndim != 2:
+        raise InputError(f"Expected 2D array, got {X.ndim}D sparse array instead. Reshape your data.")
+    matrix = X.tocsr()
+    count, features = matrix.shape
+    _not_empty(count, features)
+    if features > LARGEST_INDEX:
+        raise InputError(f"X must have fewer than 2^31 columns, but has {features}: hash the features.")
+    starts = np.asarray(matrix.indptr, np.int64)
+    indices = np.ascontiguousarray(matrix.indices)
+    if indices.dtype == np.int64 and indices.size and (indices.min() < 0 or indices.max() >= features):
+        raise InputError(f"X must have column numbers from 0 to {features - 1}; it has others: rebuild the matrix.")
+    indices = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
+    values = np.ascontiguousarray(numeric(matrix.data, kind))
+    if starts[0] != 0 or starts[-1] > min(indices.size, values.size) or (starts[1:] < starts[:-1]).any():
+        raise InputError("X must be a well-formed CSR matrix, but its arrays don't fit together: rebuild the matrix.")
+    return Batch(Sparse(starts, writable(indices), writable(values)), count, features, None)
+
+
+def _not_empty(count: int, features: int) -> None:
+    if count == 0:
+        raise InputError(
+            f"Found array with 0 sample(s) (shape=({count}, {features})) while a minimum of 1 is required."
+        )
+    if features == 0:
+        raise InputError(f"Found array with 0 feature(s) (shape=({count}, 0)) while a minimum of 1 is required.")
+
+
+class _Face:
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+
+
+def writable(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only array seen as a writable one, without a copy: nothing writes to it, but the compiled code has one
+    version for both and so needs them to be of one type."""
+    if array.flags.writeable and array.flags.aligned:
+        return array
+    return np.asarray(_Face(array)) if array.flags.aligned else array.copy()
+
+
+def label_array(y: Any, count: int | None = None) -> NDArray[Any]:
+    """y as a one-dimensional array; `count` is how many labels there must be."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Change its shape to (n_samples,), for example"
+            " with y.ravel().",
+            of_sklearn("DataConversionWarning", UserWarning),
+            stacklevel=levels_to_user(),
+        )
+        array = array.ravel()
+    if array.ndim != 1:
+        raise InputError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+    if count is not None:
+        same_length(count, len(array))
+    return array
+
+
+def same_length(rows: int, labels: int) -> None:
+    if rows != labels:
+        raise InputError(f"Found input variables with inconsistent numbers of samples: {[rows, labels]}.")
+
+
+def weight_array(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:
+    """One weight per row, or none at all (all 1)."""
+    if weights is None:
+        return np.zeros(0)
+    array = np.asarray(weights, np.float64)
+    if array.ndim == 0:
+        array = np.full(count, float(array))
+    if array.ndim != 1:
+        raise InputError(f"Sample weights must be 1D array or scalar, got an array of shape {array.shape}.")
+    if len(array) != count:
+        raise InputError(f"sample_weight must have one number per row: {count} rows, but {len(array)} weights.")
+    if not (np.isfinite(array).all() and (array >= 0.0).all()):
+        raise InputError("sample_weight must be finite and not negative: replace the weights that are not.")
+    if not array.any():
+        raise InputError("sample_weight must not be zero for every row: there would be nothing to learn.")
+    return np.ascontiguousarray(array)
+
+
+def why_refused(rows: Rows, i: int, features: int) -> str:
+    """What is wrong with row i, in words."""
+    if isinstance(rows, Sparse):
+        terms = slice(int(rows.starts[i]), int(rows.starts[i + 1]))
+        columns, values = rows.indices[terms], rows.values[terms]
+    else:
+        values = rows.values[i * rows.width : (i + 1) * rows.width]
+        columns = np.arange(rows.width, dtype=np.uint32)
+    outside, bad = columns[columns >= features], columns[~np.isfinite(values)]
+    if outside.size:
+        return f"X must name columns from 0 to {features - 1}, but row {i} names {outside[0]}: rebuild X."
+    where = f"row {i}, column {bad[0]}" if bad.size else f"row {i}"
+    return (
+        f"Input X contains NaN, infinity or a value too large to square ({where}): remove or replace it."
+        " Nothing was done with this batch."
+    )
+
+
+def outside(rows: Rows, i: int, least: float, most: float) -> tuple[int, float]:
+    """The first term of row i that is not from least to most: its column and its value; zeros are no terms."""
+    if isinstance(rows, Sparse):
+        terms = slice(int(rows.starts[i]), int(rows.starts[i + 1]))
+        columns, values = rows.indices[terms], rows.values[terms]
+    else:
+        values = rows.values[i * rows.width : (i + 1) * rows.width]
+        columns = np.arange(rows.width, dtype=np.uint32)
+    bad = (values != 0.0) & ((values < least) | (values > most))
+    return int(columns[bad][0]), float(values[bad][0])
+
+
+def same_features(mine: str, features: int, before: list[str] | None, batch: Batch) -> None:
+    """InputError where the columns are not those that `mine` has learned with, which had these names."""
+    if before is not None and batch.names is not None and before != batch.names:
+        raise InputError(why_names_differ(before, batch.names))
+    if batch.features != features:
+        raise InputError(
+            f"X has {batch.features} features, but {mine} is expecting {features} features as input:"
+            " bring the same columns as before."
+        )
+    if before is None and batch.names is not None:
+        message = f"X has feature names, but {mine} was fitted without feature names"
+        warnings.warn(message, UserWarning, stacklevel=levels_to_user())
+    if before is not None and batch.names is None:
+        message = f"X does not have valid feature names, but {mine} was fitted with feature names"
+        warnings.warn(message, UserWarning, stacklevel=levels_to_user())
+
+
+def why_names_differ(before: list[str], now: list[str]) -> str:
+    lines = ["The feature names should match those that were passed during fit."]
+    unseen, missing = sorted(set(now) - set(before)), sorted(set(before) - set(now))
+    for title, names in (
+        ("Feature names unseen at fit time:", unseen),
+        ("Feature names seen at fit time, yet now missing:", missing),
+    ):
+        if names:
+            lines += [title, *(f"- {n}" for n in names[:5])]
+    if not unseen and not missing:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    return "\n".join(lines) + "\n"
+
+
+class One(NamedTuple):
+    """One example as it came: names or column numbers, and values."""
+
+    keys: Sequence[Any]
+    values: NDArray[np.float64]
+
+
+def one(x: Any) -> One:
+    """A dict of name → number, or a sequence of names, each worth 1 as often as it is there."""
+    if isinstance(x, Mapping):
+        try:
+            if any(isinstance(v, str | bytes) for v in x.values()):
+                raise TypeError
+            return One(list(x), np.fromiter(x.values(), np.float64, len(x)))
+        except OverflowError:
+            name = next(k for k, v in x.items() if not _is_number(v))
+            raise InputError(f"x must map features to finite numbers, but that of {name!r} is too large.") from None
+        except (TypeError, ValueError):
+            name, value = next((k, v) for k, v in x.items() if not _is_number(v))
+            raise InputError(
+                f"x must map features to numbers, but {name!r} has {value!r}: give a number, or make it a feature of"
+                f" its own such as {f'{name}={value}'!r}: 1."
+            ) from None
+    if isinstance(x, str) or not isinstance(x, Iterable):
+        raise InputError(
+            f"x must be a dict of feature → number, a sequence of names, or a 1-D array, not {type(x).__name__}."
+        )
+    keys = list(x)
+    try:
+        counts = dict.fromkeys(keys, 0.0)
+    except TypeError:
+        raise InputError("A sequence of features must hold names or column numbers; this one holds lists.") from None
+    for key in keys:
+        counts[key] += 1.0
+    return One(list(counts), np.array(list(counts.values())))
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return not isinstance(value, str)

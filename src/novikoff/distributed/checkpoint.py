@@ -1,0 +1,99 @@
+"""After each round the model and the ledger so far go to one file, local or wherever fsspec reaches: a run that was
+ended goes on from there, to the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from pathlib import Path
+from typing import Any
+
+from novikoff.distributed.ledger import DistributedLedger
+from novikoff.errors import InputError
+from novikoff.model_file import write_atomically
+
+MAGIC = b"novikoff checkpoint 1\n"
+
+
+class Checkpoint:
+    """`run` says what the file is about: only the same run goes on from it."""
+
+    def __init__(self, path: str, run: dict[str, Any]) -> None:
+        self.path, self.run = str(path), json.loads(json.dumps(run))
+
+    def write(self, ledger: DistributedLedger, message: bytes) -> None:
+        head = json.dumps({"run": self.run, "rounds": ledger.as_list()}).encode()
+        content = len(head).to_bytes(8, "little") + head + message
+        content = MAGIC + hashlib.sha256(content).digest() + content
+        if "://" not in self.path:
+            write_atomically(Path(self.path), content)
+            return
+        system, path = self._remote()
+        temporary = f"{path}.{secrets.token_hex(6)}.part"
+        with self._told("written"):
+            system.pipe_file(temporary, content)
+            system.mv(temporary, path)
+
+    def read(self, rounds: int) -> tuple[DistributedLedger, bytes] | None:
+        """What was done, and the model after it; None where there is no file yet."""
+        content = self._content()
+        if content is None:
+            return None
+        body = content[len(MAGIC) + 32 :]
+        if content[: len(MAGIC)] != MAGIC or content[len(MAGIC) : len(MAGIC) + 32] != hashlib.sha256(body).digest():
+            raise InputError(f"{self.path}: is damaged or no checkpoint: remove it, and the run begins anew.")
+        size = int.from_bytes(body[:8], "little")
+        head = json.loads(body[8 : 8 + size])
+        different = sorted(k for k in {*self.run, *head["run"]} if self.run.get(k) != head["run"].get(k))
+        if different:
+            raise InputError(
+                f"{self.path}: is of another run (other {', '.join(different)}): name another checkpoint, or remove it."
+            )
+        ledger = DistributedLedger.from_list(head["rounds"])
+        if len(ledger.rounds) > rounds:
+            raise InputError(
+                f"{self.path}: is of {len(ledger.rounds)} rounds already, and {rounds} were asked for: ask for as many,"
+                " or name another checkpoint."
+            )
+        return ledger, body[8 + size :]
+
+    def _content(self) -> bytes | None:
+        if "://" not in self.path:
+            try:
+                return Path(self.path).read_bytes()
+            except FileNotFoundError:
+                return None
+        system, path = self._remote()
+        with self._told("read"):
+            return bytes(system.cat_file(path)) if system.exists(path) else None
+
+    def _remote(self) -> tuple[Any, str]:
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError:
+            raise InputError(
+                f"{self.path}: an address needs fsspec: pip install fsspec, or name a local file."
+            ) from None
+        try:
+            system, path = url_to_fs(self.path)
+        except (ImportError, ValueError) as problem:
+            raise InputError(f"{self.path}: {problem}.") from None
+        return system, str(path)
+
+    def _told(self, what: str) -> Any:
+        return _Told(f"{self.path}: the checkpoint can't be {what}")
+
+
+class _Told:
+    """Whatever a file system has to complain of, as a sentence."""
+
+    def __init__(self, sentence: str) -> None:
+        self.sentence = sentence
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
+        if isinstance(problem, Exception):
+            raise InputError(f"{self.sentence}: {problem}.") from None

@@ -1,0 +1,107 @@
+"""What a witness is worth on all shards: each is measured where it lies, by the code that measures streams.
+
+A loss on shard i counts as often as the shard does in the mixtures, c_i = Σ_n μ_{i,n}: L = Σ_i c_i·L_i. Radii and
+margins are those of the worst shard. Rounding goes outward here, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from novikoff.certificates import sampling, multiclass_sample
+from novikoff.certificates.witness_selection import Found
+from novikoff.certificates.measure import UNIT, Measured, measure, power_sums
+from novikoff.certificates.spaces.base import space_of
+from novikoff.certificates.witness_search import Sample, directions
+from novikoff.distributed.shards import Pairs, Shard
+from novikoff.distributed.worker_tasks import received
+from novikoff.data.rows import Rows, cut
+from novikoff.data.canonical_rows import without_zeros
+
+# --- Tasks ---
+
+
+def about(shard: Shard, data: Pairs | None) -> dict[str, Any]:
+    """What identifies a shard's content."""
+    return shard.about(data)
+
+
+def sampled(shard: Shard, data: Pairs | None, message: bytes, room: int) -> Any:
+    """An even share of a shard, all of it where there is room for so many terms."""
+    model = received(message)
+    gatherer = sampling.Gatherer(room=room) if space_of(model) is None else multiclass_sample.Gatherer(room=room)
+    for rows, codes in shard.told(model, data):
+        gatherer.add(rows, codes)
+    return gatherer.sample()
+
+
+def direction(shard: Shard, data: Pairs | None, message: bytes, total: int, budget: int) -> Any:
+    """The direction that suits the hinge bound best if all shards are like this one; None where there is none."""
+    model = received(message)
+    own = sampled(shard, data, message, sampling.ROOM)
+    if own is None:
+        return None
+    found = directions(Sample(own.rows, own.labels, total), model._state.features, bias=bool(model.bias), budget=budget)
+    u = found.get("hinge")
+    return None if u is None else u.astype(np.float32)
+
+
+def measured(shard: Shard, data: Pairs | None, message: bytes, found: Sequence[Found]) -> list[Any]:
+    """Each witness on one shard, in one pass."""
+    model = received(message)
+    space = space_of(model)
+    if space is not None:
+        return list(space.facts(found, lambda: shard.told(model, data), 1)[0])
+    widths = [f.widths for f in found]
+    return measure(shard.told(model, data), [f.witness for f in found], bias=bool(model.bias), widths=widths)
+
+
+def longest(shard: Shard, data: Pairs | None, message: bytes, p: float) -> tuple[Rows, Any] | None:
+    """The row with the largest ‖x‖_p."""
+    model = received(message)
+    best, most = None, -1.0
+    for rows, codes in shard.told(model, data):
+        size = power_sums(rows, codes, p, float(model.bias))
+        if size > most:
+            sizes = [power_sums(cut(rows, i, i + 1), codes[i : i + 1], p, float(model.bias)) for i in range(len(codes))]
+            i = int(np.argmax(sizes))
+            best, most = (without_zeros(cut(rows, i, i + 1)), codes[i : i + 1].copy()), size
+    return best
+
+
+# --- All shards together ---
+
+
+def joined(shards: Sequence[Any], counts: Sequence[Fraction]) -> Any:
+    """One measurement of all; a list of columns column by column."""
+    if isinstance(shards[0], list):
+        return [joined(columns, counts) for columns in zip(*shards, strict=True)]
+    there = [one for one in shards if one.examples]
+    first: Measured = shards[0]
+
+    def total(values: Sequence[float]) -> float:
+        raised = 1.0 + (len(values) + 64.0) * UNIT
+        return math.fsum(upward(c) * value for c, value in zip(counts, values, strict=True)) * raised
+
+    return Measured(
+        witness=first.witness,
+        examples=sum(one.examples for one in shards),
+        squared_radius=max(one.squared_radius for one in shards),
+        largest=max(one.largest for one in shards),
+        margin=min((one.margin for one in there), default=0.0),
+        hinge=total([one.hinge for one in shards]),
+        logistic=total([one.logistic for one in shards]),
+        squared=total([one.squared for one in shards]),
+        slacks={width: total([one.slacks[width] for one in shards]) for width in first.slacks},
+    )
+
+
+def upward(number: Fraction) -> float:
+    """The least number of double precision that is not below."""
+    near = float(number)
+    return near if Fraction(near) >= number else math.nextafter(near, math.inf)

@@ -1,0 +1,324 @@
+"""Shards: the parts that the data is in, each learned in one piece and in its order, on whichever machine.
+
+A shard is told by a small description that travels; what it describes is read, or computed, where it is learned.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import uuid
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, cast
+
+from novikoff.errors import InputError, NovikoffError, TooManyNames
+from novikoff.base.online_classifier import Learner
+from novikoff.data import validation, formats
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.data.labels.binary_labels import distinct
+from novikoff.data.options import Options
+from novikoff.data.reader import Reading, is_builtin
+from novikoff.data.rows import Rows
+
+SAMPLED_BLOCKS, SAMPLED_BYTES = 64, 1 << 12
+"""How many blocks of a file are compared between rounds, and how long each is."""
+END = 1 << 16
+"""Bytes of either end of a file that are looked at to know it again."""
+Pairs = Sequence[tuple[Any, Any]]
+"""Batches (X, y)."""
+
+
+class Look(NamedTuple):
+    """What must be agreed on before anything is learned, as far as a shard tells it."""
+
+    name: str
+    labels: tuple[Any, ...]
+    """In the order in which they came."""
+    features: int
+    """0 where rows are sparse and may grow."""
+    kind: str
+    names: list[str] | None
+    reading: dict[str, Any] | None
+    several: bool
+    """Whether examples have sets of labels, or queries."""
+
+
+class Fingerprint(NamedTuple):
+    """What a file looked like when it was learned, by which a replacement between two rounds is noticed."""
+
+    machine: str
+    """Where it was read (`identify_machine`): device, inode and time can only be compared on one machine."""
+    device: int
+    inode: int
+    modified_ns: int
+    size: int
+    digest: str
+    """Of some blocks, spread evenly."""
+
+    def matches(self, other: Fingerprint) -> bool:
+        """Whether this can be the same content as another time."""
+        return self == other if self.machine == other.machine else self[-2:] == other[-2:]
+
+
+@functools.cache
+def identify_machine() -> str:
+    """Return what tells this machine from all others: its name, the id of its last start, and the id of the mount
+    namespace, which differs between containers. Names alone are not enough: many machines and containers are called
+    localhost. Without /proc the number of the network card stands for the last two."""
+    try:
+        started = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{platform.node()} {started} {os.readlink('/proc/self/ns/mnt')}"
+    except OSError:
+        return f"{platform.node()} {uuid.getnode():012x}"
+
+
+class FirstExamples(NamedTuple):
+    """What was read from the beginning of a file: see `Reading.describe`."""
+
+    description: dict[str, Any]
+    notes: list[str]
+    doubts: list[str]
+
+
+class Shard(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def about(self, data: Pairs | None) -> dict[str, Any]:
+        """What identifies its content."""
+
+    def mark(self, data: Pairs | None) -> dict[str, Any]:
+        """What tells it from other data, at once."""
+
+    def fingerprint(self) -> Fingerprint | None:
+        """What its file looks like now; None where it is not a file."""
+
+    def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look: ...
+
+    def learn(self, model: Learner, data: Pairs | None) -> bool:
+        """Has the model learn it once, going on from before; whether the label to be learned against all others, where
+        there is one, was among its labels."""
+
+    def told(self, model: Learner, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+        """Its rows as they are learned, and what each asks for, as the model takes it."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that every worker finds under the same name, or a built-in stream."""
+
+    title: str
+    options: Options
+    positive: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    def about(self, data: Pairs | None) -> dict[str, Any]:
+        from novikoff.certificates.data_source import Files
+
+        return dict(Files([self.title], self.options).about()["files"][0])
+
+    def mark(self, data: Pairs | None) -> dict[str, Any]:
+        """Its length and both its ends: a pass over all of it would cost as much as a round."""
+        if is_builtin(self.title):
+            return {"stream": self.title}
+        self._must_be_there()
+        with open(self.title, "rb") as file:
+            digest, length = hashlib.sha256(file.read(END)), file.seek(0, 2)
+            file.seek(max(0, length - END))
+            digest.update(file.read())
+        return {"bytes": length, "ends": digest.hexdigest()}
+
+    def fingerprint(self) -> Fingerprint | None:
+        if is_builtin(self.title):
+            return None
+        self._must_be_there()
+        with open(self.title, "rb", buffering=0) as file:
+            about, digest = os.fstat(file.fileno()), hashlib.sha256()
+            last = max(0, about.st_size - SAMPLED_BYTES)
+            for k in range(SAMPLED_BLOCKS):
+                file.seek(last * k // (SAMPLED_BLOCKS - 1))
+                digest.update(file.read(SAMPLED_BYTES))
+                if last == 0:
+                    break
+        place = about.st_dev, about.st_ino, about.st_mtime_ns
+        return Fingerprint(identify_machine(), *place, about.st_size, digest.hexdigest())
+
+    def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
+        """At its first block, or at all of it."""
+        reading = self._reading(model)
+        reader = model.label_reader(model._no_labels(), Counter() if self._skips() else None)
+        with closing(cast(Generator[Any], reading.batches())) as batches:
+            first = next(batches)
+            if self.options.bits == 0 and reading.format is not None and reading.format.bits_used == 0:
+                raise InputError(
+                    f"{self.title}: a dictionary of names (--bits 0) grows on each worker by itself, and the numbers in"
+                    " it would not be the same: hash the names, for example with --bits 22."
+                )
+            parsed = first.parsed
+            several = parsed.sets is not None or (parsed.groups is not None and bool((parsed.groups >= 0).any()))
+            kind, width = first.rows.values.dtype.name, first.features if first.table else 0
+            labels: tuple[Any, ...] = ()
+            if self.positive is None and not several:
+                reader.of(first)
+                for batch in batches if all_labels else ():
+                    reader.of(batch)
+                labels = tuple(getattr(reader.labels, "sides", None) or reader.labels.known())
+            return Look(self.title, labels, width, kind, reading.columns(self.title), reading.settings(), several)
+
+    def describe(self) -> FirstExamples:
+        """Read its first examples as the model will be learned from them."""
+        self._must_be_there()
+        reading = Reading([self.title], replace(self.options, threads=1))
+        with closing(cast(Generator[Any], reading.batches())) as batches:
+            reading.describe(next(batches))
+        return FirstExamples(reading.description or {}, reading.notes, reading.doubts)
+
+    def learn(self, model: Learner, data: Pairs | None) -> bool:
+        following = model.following(self._reading(model), positive=self.positive)
+        following.once()
+        return self.positive is None or bool(following._met_positive())
+
+    def told(self, model: Learner, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+        yield from model.told_files(self._reading(model))
+
+    def _skips(self) -> bool:
+        return self.options.bad_lines == "skip"
+
+    def _reading(self, model: Learner) -> Reading:
+        """One thread for each shard, where it is not said otherwise: there are shards enough for all processors."""
+        self._must_be_there()
+        reading = Reading([self.title], replace(self.options, threads=self.options.threads or 1))
+        if model._state is not None and model._state.reading is not None:
+            before = {k: v for k, v in model._state.reading.items() if k not in ("map", "map_bits", "encoding")}
+            reading.format = formats.format_class(before.pop("format")).restored(before) if before else None
+            reading.settled_in_run = True
+            if model._state.names is not None and reading.format is not None and reading.format.bits_used == 0:
+                reading.names = model._state.names.copy()
+        return reading
+
+    def dictionary_format(self) -> dict[str, Any] | None:
+        """Return how the file is read if its names may have a dictionary; None where they are hashed, or have none."""
+        self._must_be_there()
+        reading = Reading([self.title], replace(self.options, threads=1, hashes_names=False))
+        with closing(cast(Generator[Any], reading.batches())) as batches:
+            next(batches)
+        settled = reading.format
+        return settled.settings() if settled is not None and settled.bits_used == 0 else None
+
+    def names(self, settings: dict[str, Any]) -> list[str] | None:
+        """Return the names of all features, in the order in which they come; None where they are too many for a
+        dictionary."""
+        self._must_be_there()
+        reading = Reading([self.title], replace(self.options, threads=self.options.threads or 1, hashes_names=False))
+        known = dict(settings)
+        reading.format = formats.format_class(known.pop("format")).restored(known)
+        reading.settled_in_run = True
+        try:
+            for _ in reading.batches():
+                pass
+        except TooManyNames:
+            return None
+        return [] if reading.names is None else list(reading.names.columns)
+
+    def _must_be_there(self) -> None:
+        if not is_builtin(self.title) and not Path(self.title).is_file():
+            raise InputError(
+                f"{self.title}: there is no such file on this worker: every worker must find all shards under the same"
+                " names."
+            )
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Batches (X, y) that are computed for it: what `data` is."""
+
+    name: str
+
+    def about(self, data: Pairs | None) -> dict[str, Any]:
+        from novikoff.certificates.data_source import Arrays
+
+        with self._naming():
+            return {"batches": [Arrays(X, y).about()["arrays"] for X, y in self._pairs(data)]}
+
+    def mark(self, data: Pairs | None) -> dict[str, Any]:
+        return self.about(data)
+
+    def fingerprint(self) -> Fingerprint | None:
+        return None
+
+    def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
+        labels: dict[Any, None] = {}
+        found: list[validation.Batch] = []
+        with self._naming():
+            for X, y in self._pairs(data):
+                found.append(validation.batch(X))
+                labels |= dict.fromkeys(distinct(validation.label_array(y, found[-1].examples)))
+        widths = sorted({batch.features for batch in found})
+        if len(widths) > 1:
+            raise InputError(f"{self.name}: its batches have {widths[0]} and {widths[-1]} features: make them alike.")
+        first = found[0]
+        return Look(
+            self.name, tuple(labels), first.features, first.rows.values.dtype.name, first.names, None, several=False
+        )
+
+    def learn(self, model: Learner, data: Pairs | None) -> bool:
+        if model._state is not None:
+            model._state.label_order = LabelOrder(warns=False)  # the caller warns, for all shards
+        with self._naming():
+            for X, y in self._pairs(data):
+                model.partial_fit(X, y)
+        return True
+
+    def told(self, model: Learner, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+        with self._naming():
+            for X, y in self._pairs(data):
+                yield from model.told_arrays(X, y)
+
+    def _pairs(self, data: Pairs | None) -> Pairs:
+        if isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple):
+            data = [data]
+        if (
+            not isinstance(data, tuple | list)
+            or not data
+            or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in data)
+        ):
+            raise InputError(f"must be batches (X, y) of rows and their labels, but is {_kind(data)}.")
+        return data
+
+    def _naming(self) -> Any:
+        return _Naming(self.name)
+
+
+def _kind(data: Any) -> str:
+    name = type(data).__name__
+    return f"a {name} of {type(data[0]).__name__}" if isinstance(data, tuple | list) and len(data) else f"a {name}"
+
+
+class _Naming:
+    """Puts the shard's name before what is said of its batches."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
+        if isinstance(problem, NovikoffError | TypeError):
+            raise InputError(f"{self.name}: {problem}") from None
+
+
+def ways_of(options: Options) -> dict[str, Any]:
+    """How files are read, as far as it is not the usual and changes what is read."""
+    unsaid = asdict(Options())
+    ways = {name: value for name, value in asdict(options).items() if value != unsaid[name]}
+    return {name: value for name, value in ways.items() if name not in ("threads", "block", "cache", "keep_names")}

@@ -1,0 +1,68 @@
+"""A dictionary of feature names that all shards share.
+
+A name must have the same column on every worker. Where the first shard is a table with few categories, every shard is
+read once before the first round, and the names of all of them, in the order of the shards, are the columns of the
+model. Otherwise names are hashed, which needs no agreement: if --bits is given, if there are texts, and if there are
+more than MOST_NAMES names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from novikoff.distributed import worker_tasks
+from novikoff.distributed.executor import Engine
+from novikoff.distributed.coordinator import Plan
+from novikoff.distributed.shards import File, Shard
+from novikoff.data import reader
+from novikoff.data.names.hashing import DEFAULT_BITS
+
+
+class Named(NamedTuple):
+    """Shards and plan, with a dictionary of names where there are few."""
+
+    shards: list[Shard]
+    plan: Plan
+    note: str | None = None
+    """Why names are hashed, where a dictionary was tried."""
+
+
+def share_names(engine: Engine, shards: Sequence[Shard], plan: Plan) -> Named:
+    """Give the shards and the plan a dictionary of names where there are few, and return them as they are otherwise."""
+    files = [shard for shard in shards if isinstance(shard, File)]
+    if len(files) < len(shards) or files[0].options.bits is not None or plan.model._needs_all_features() is not None:
+        return Named(list(shards), plan)
+    settings = _dictionary_format(engine, files[0])
+    if settings is None:
+        return Named(list(shards), plan)
+    names = _names_of_all(engine, files, settings)
+    if names is None:
+        most = f"{reader.MOST_NAMES:,}"
+        note = f"the shards have more than {most} different names, which are hashed as with --bits {DEFAULT_BITS}"
+        return Named(list(shards), plan, note)
+    named: list[Shard] = [replace(file, options=replace(file.options, hashes_names=False)) for file in files]
+    return Named(named, plan._replace(names=names))
+
+
+def _dictionary_format(engine: Engine, first: File) -> dict[str, Any] | None:
+    def ask() -> Any:
+        return engine.results([engine.call(worker_tasks.dictionary_format, first)])[0]
+
+    found: dict[str, Any] | None = engine.surely(ask)
+    return found
+
+
+def _names_of_all(engine: Engine, files: Sequence[File], settings: dict[str, Any]) -> list[str] | None:
+    """The names of all shards, read as `settings` say; None where they are too many."""
+
+    def ask() -> list[Any]:
+        return engine.results([engine.call(worker_tasks.names, file, settings) for file in files])
+
+    together: dict[str, None] = {}
+    for names in engine.surely(ask):
+        if names is None:
+            return None
+        together |= dict.fromkeys(names)
+    return list(together) if len(together) <= reader.MOST_NAMES else None

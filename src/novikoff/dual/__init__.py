@@ -1,0 +1,1 @@
+"""Kernel learners: the dual form of the Perceptron."""

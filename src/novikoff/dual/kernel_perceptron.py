@@ -1,0 +1,189 @@
+"""Kernel Perceptron (Aizerman, Braverman and Rozonoer 1964; Freund and Schapire 1999).
+
+Predict   sign Σ α_i·y_i·K(x_i, x); or with the mean of all hypotheses, or by the votes of all of them
+Update    on a mistake: α_i += 1 for this example, which is kept; with a functional margin g also where y·w·φ(x) < g
+Bound     those of the Perceptron with R² = max K(x, x) and any u = Σ β_i·φ(x_i); for more than two classes their sum
+Source    Freund and Schapire, Large margin classification using the perceptron algorithm, 1999, section 3.2
+
+It is the Perceptron in the space of φ, prediction for prediction, where K(x, z) = φ(x)·φ(z). Only mistakes are kept; an
+example that errs again, in a later pass, is not kept twice. For more than two classes there is a Perceptron for each,
+one against all others; they share the kept examples and the values of K.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.kernels.expression import Kernel
+from novikoff.kernels.parser import kernel_of
+from novikoff.base.estimator import (not_negative, one_of, positive, truth, whole)
+from novikoff.dual.kernel_base import Kernelised
+from novikoff.linear.perceptron import perceptron_bounds
+from novikoff.core.kernel.expansion import (DROPPED, ENTRIES, KEPT, NEW)
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["KernelPerceptron"]
+
+
+@final
+class KernelPerceptron(Kernelised):
+    """The Perceptron in the space of a kernel: w = Σ α_i·y_i·φ(x_i) over its mistakes, which are kept.
+
+    It takes any number of classes: two are told apart by one w, more by one for each (one-vs-all), and the label with
+    the highest score is predicted. A class that comes later begins then.
+
+    A stream without end makes mistakes without end where it is not separable: `memory` is where learning ends with a
+    sentence, `budget` is how many examples are kept at most. Once an example was dropped, no bound is shown to hold.
+
+    Parameters
+    ----------
+    kernel : str
+        Such as linear, poly:4, poly:3:1:0.5 (degree, constant, scale), quadratic, rbf:0.1, conjunctions, or made of
+        these with +, *, ^ and exp(...); in Python also an expression of novikoff.kernels, a function of two tables that
+        gives their Gram block, or "precomputed", where X is the Gram matrix.
+    average : bool
+        Predict with the mean of all hypotheses instead of the last one.
+    vote : bool
+        Predict by the votes of all hypotheses.
+    margin : float
+        Functional margin: update also when y·w·φ(x) is below it.
+    tie : str
+        What a score of exactly 0 predicts: positive or negative.
+    budget : int
+        The most examples that are kept; none for as many as there are.
+    drop : str
+        What goes when one more must be kept: the oldest, the smallest (least α), or the smallest projected onto the
+        others.
+    memory : float
+        The most megabytes that kept examples may take.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import KernelPerceptron
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> model = KernelPerceptron(kernel="quadratic", passes=10).fit(X, y)
+    >>> model.predict(X).tolist(), model.kept_
+    ([0, 1, 1, 0], 4)
+    """
+
+    outcomes = "kernel"
+
+    def __init__(
+        self,
+        *,
+        kernel: str | Kernel | Callable[..., Any] = "quadratic",
+        average: bool = False,
+        vote: bool = False,
+        margin: float = 0.0,
+        tie: Literal["positive", "negative"] = "positive",
+        budget: int | None = None,
+        drop: Literal["oldest", "smallest", "project"] = "oldest",
+        memory: float = 2000.0,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.average = average
+        self.vote = vote
+        self.margin = margin
+        self.tie = tie
+        self.budget = budget
+        self.drop = drop
+        self.memory = memory
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        kernel_of(self.kernel)
+        truth(vote=self.vote)
+        not_negative(margin=self.margin)
+        one_of(("positive", "negative"), tie=self.tie)
+        one_of(("oldest", "smallest", "project"), drop=self.drop)
+        positive(memory=self.memory)
+        if self.budget is not None:
+            whole(budget=self.budget)
+        if self.average and self.vote:
+            raise InputError("average and vote are two ways to predict: choose one of them.")
+        if self.vote and self.drop == "project":
+            raise InputError("Hypotheses that vote can't be projected: choose drop='oldest' or 'smallest', or average.")
+
+    def _votes(self) -> bool:
+        return bool(self.vote)
+
+    def _predicts_by(self) -> str:
+        return "vote" if self.vote else "average" if self.average else "last"
+
+    def theorems_of_a_column(self) -> Sequence[Bound]:
+        return [bound for bound in perceptron_bounds(float(self.margin), math.inf) if bound.any_order]
+
+    def bounds(self) -> Sequence[Bound]:
+        state: Any = self._run_so_far()
+        if state.ledger.weighted or state.dual.counts[DROPPED]:
+            return ()
+        if state.columns == 1:
+            return perceptron_bounds(float(self.margin), state.ledger.energy)
+        inner, new = self.theorems_of_a_column(), int(state.dual.counts[NEW])
+        more = f" + {new}, for the classes that came as new" if new else ""
+
+        def value(e: Evidence) -> float | None:
+            each = [[allowed for bound in inner if (allowed := bound.value(part)) is not None] for part in e.parts]
+            return sum(map(min, each)) + new if e.parts and all(each) else None
+
+        names = " or ".join(bound.name for bound in inner)
+        statement = f"M ≤ Σ_c M_c{more}; a mistake takes one of a column, and each column c is allowed M_c by {names}"
+        return (Bound("sum of columns", "mistakes", statement, value),)
+
+    def observed(self) -> dict[str, Any]:
+        state = self._fitted()
+        many = {"mistakes_of_columns": state.dual.errors.tolist()} if state.columns > 1 else {}
+        return {"kept": self.kept_, "dropped": self.dropped_, **many}
+
+    # --- What was learned ---
+
+    @property
+    def kept_(self) -> int:
+        """How many examples are kept."""
+        return int(self._learned("kept_").dual.counts[KEPT])
+
+    @property
+    def dropped_(self) -> int:
+        """How many were kept once and dropped for the sake of the budget."""
+        return int(self._learned("dropped_").dual.counts[DROPPED])
+
+    @property
+    def memory_(self) -> int:
+        """How many bytes the kept examples and their coefficients take."""
+        return int(self._learned("memory_").bytes_kept())
+
+    @property
+    def dual_coef_(self) -> NDArray[np.float64]:
+        """Σ ±(updates) of each kept example, a row for each column of weights: w = Σ dual_coef_·φ(x)."""
+        state = self._learned("dual_coef_")
+        dual, entries = state.dual, int(state.dual.counts[ENTRIES])
+        shown = np.zeros((state.columns, int(dual.counts[KEPT])))
+        np.add.at(shown, (dual.into[:entries], dual.rows[:entries]), dual.amounts[:entries])
+        return shown
+
+    def about_scheme(self) -> dict[str, Any]:
+        classes = len(self._fitted().labels)
+        return {"scheme": "one-vs-all", "classes": classes} if classes > 2 else {}
+
+    def describe(self) -> str:
+        dropped = f", {self.dropped_:,} dropped" if self.dropped_ else ""
+        return (
+            f"{self.kept_:,} examples are kept{dropped}, {self.memory_ / 1e6:,.2f} MB, kernel {kernel_of(self.kernel)}."
+        )

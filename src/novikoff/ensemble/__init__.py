@@ -1,0 +1,1 @@
+"""Ensembles that are fitted to all data at once: boosting, bagging, forests."""

@@ -1,0 +1,276 @@
+"""AdaBoost (Freund and Schapire 1997), and SAMME for more than two classes (Zhu, Zou, Rosset and Hastie 2009).
+
+Begin     D_1 = 1/m for each example, or in proportion to the sample weights
+Round t   h_t = the weak learner on the weights D_t; ε_t = its weighted error
+          α_t = ½ ln((1−ε_t)/ε_t);  D_{t+1} ∝ D_t·exp(−α_t·y·h_t(x))
+Predict   sign Σ α_t·h_t(x)
+Bound     training error ≤ Π 2√(ε_t(1−ε_t))
+K classes votes a_t = ln((1−ε_t)/ε_t) + ln(K−1) for the class that h_t says (2α_t for K = 2), D_{t+1} ∝ D_t·exp(a_t)
+          where h_t errs; training error ≤ Π K√(ε_t(1−ε_t)/(K−1))
+End       weights differ by more than e^300
+          ε_t = 0: h_t makes no error at all, predicts alone, and the bound is 0
+          ε_t ≥ 1 − 1/K: h_t is no better than chance, and is left out
+Source    Freund, Schapire: A decision-theoretic generalization of on-line learning and an application to boosting, 1997
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from novikoff.errors import InputError
+from novikoff.base.estimator import seeded, truth, whole
+from novikoff.schema import INFINITY, MAX_COUNT, Array, Between, Entries, NotNaN, Schema, Size
+from novikoff.data import validation
+from novikoff.theory import boosting
+from novikoff.ensemble.decision_tree import DecisionTree
+from novikoff.ensemble.members import (Data, Ensemble, MemberMemory, Teacher, pooled, said, votes)
+from novikoff.meta.batch_estimator import Shown
+from novikoff.ensemble.base import Voters, Voting
+
+__all__ = ["AdaBoost"]
+
+FAR = 300.0  # weights that differ by more than e^300 are not told apart any more: all others are exact to a few units
+LIGHT = 1e-100  # the least sample weight there may be, as a share of the largest
+QUANTILES = 101
+
+
+class Rounds(NamedTuple):
+    members: list[Any]
+    errors: list[float]
+    votes: list[float]
+    perfect: bool
+    """Whether the last member makes no error: it is then the only one."""
+
+
+@final
+class AdaBoost(Ensemble, Voting):
+    """Boosting: each round learns what the rounds before it got wrong, and all of them vote.
+
+    `bound_` is what the theorem allows for the training error, rounded up so that it is true of this very model with
+    its rounded numbers; `training_error_` is never above it. With more than two classes the rounds are those of SAMME,
+    and the bound says something only where the weak learner errs on much less than half of the weight.
+
+    The weak learner gets the weights D_t where its `fit` takes sample weights. For an online learner of this package
+    that is one step of as many times the length. Otherwise m examples are drawn by D_t, and the theorem holds as it is:
+    ε_t is measured on all examples.
+
+    Parameters
+    ----------
+    learner : estimator
+        The weak learner, of this package or of scikit-learn; a stump, DecisionTree(depth=1), where none is given.
+    rounds : int
+        The most rounds.
+    resample : bool
+        Draw examples also where the weak learner takes weights.
+    seed : int
+        Of the draws, and of the weak learner where it has a random_state that is None.
+
+    Attributes
+    ----------
+    errors_, alphas_ : arrays
+        ε_t and α_t of each round; for more than two classes a_t.
+    bound_, training_error_ : float
+        What the theorem allows, and what is so.
+    margin_distribution_ : array of 101 numbers
+        From the least to the largest margin of the training examples in steps of 1%: (votes for the label − most votes
+        for another)/all votes, from −1 to 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from novikoff import AdaBoost
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AdaBoost(rounds=20).fit(X, y)
+    >>> model.training_error_ <= model.bound_ < 0.2
+    True
+    """
+
+    def __init__(self, learner: Any = None, *, rounds: int = 50, resample: bool = False, seed: int = 0) -> None:
+        self.learner = learner
+        self.rounds = rounds
+        self.resample = resample
+        self.seed = seed
+
+    # --- Learning ---
+
+    def _check_all(self) -> None:
+        whole(rounds=self.rounds)
+        truth(resample=self.resample)
+        seeded(seed=self.seed)
+
+    def _weak(self) -> Any:
+        return DecisionTree(depth=1) if self.learner is None else self.learner
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Forgets what was learned, then boosts. Sample weights are D_1, and what training errors weigh."""
+        self._check_all()
+        data, codes, state = self._met(X, y)
+        given = validation.weight_array(sample_weight, len(data))
+        first = given / given.max() if given.size else np.ones(len(data))
+        if first[first > 0.0].min() < LIGHT:
+            raise InputError("sample_weight must not differ by more than 10^100: leave out what weighs so little.")
+        found = self._boosted(data, codes, len(state.labels), first)
+        state.members, state.weights = pooled(found.members), np.array(found.votes)
+        counts = votes(state.members, state.weights, data, len(state.labels), soft=False)
+        wrong = counts.argmax(axis=1) != codes
+        state.more = {
+            "errors": np.array(found.errors),
+            "training": np.array([first[wrong].sum() / first.sum(), self._bound(found)]),
+            "counts": np.array([len(data), int(wrong.sum())]),
+            "margins": np.quantile(_margins(counts, codes)[first > 0.0], np.linspace(0.0, 1.0, QUANTILES)),
+        }
+        if given.size:
+            state.more["weighted"] = np.ones(1, np.int8)
+        self._state = state
+        return self
+
+    def _boosted(self, data: Data, codes: NDArray[np.int64], classes: int, first: NDArray[np.float64]) -> Rounds:
+        if classes == 1:
+            return Rounds([], [], [], perfect=True)
+        learner = self._weak()
+        teacher, memory = Teacher(learner, data, codes, classes), MemberMemory()
+        by_weight = teacher.takes_weights and not self.resample
+        found, heavy = Rounds([], [], [], perfect=False), np.zeros(len(data))
+        for t in range(int(self.rounds)):
+            if heavy.max() - heavy.min() > FAR:
+                break
+            weights = first * np.exp(heavy - heavy.max())
+            rng = np.random.default_rng([int(self.seed), t])
+            inner_seed = int(rng.integers(2**31))
+            if by_weight:
+                member = teacher.weighted(weights * (np.count_nonzero(first) / weights.sum()), inner_seed)
+            else:
+                member = teacher.sampled(rng.choice(len(data), len(data), p=weights / weights.sum()), inner_seed)
+            wrong = said(pooled([member]), data)[0] != codes
+            if not (wrong & (first > 0.0)).any():
+                return Rounds([member], [0.0], [1.0], perfect=True)
+            error = float(weights[wrong].sum() / weights.sum())
+            if error >= 1.0 - 1.0 / classes:
+                break
+            vote = math.log1p(-error) - math.log(error) + math.log(classes - 1)
+            if vote <= 0.0:
+                break
+            memory.add(member)
+            found.members.append(member)
+            found.errors.append(error)
+            found.votes.append(vote)
+            heavy[wrong] += vote
+        if not found.members:
+            raise InputError(
+                f"AdaBoost needs a weak learner that is better than chance, but {learner!r} errs on {error:.3g} of the"
+                " weight in the first round: choose a stronger one, such as DecisionTree(depth=2)."
+            )
+        return found
+
+    def _bound(self, found: Rounds) -> float:
+        if found.perfect:
+            return 0.0
+        highs = [
+            boosting.not_below(error, rounds=t, votes=sum(found.votes[:t])) for t, error in enumerate(found.errors)
+        ]
+        return boosting.allowed(errors=highs, votes=found.votes)
+
+    def more_schema(self) -> Schema:
+        return Schema(
+            {
+                "errors": Array("float64", Size("members"), checks=[Between(0.0, 1.0)]),
+                "training": Array("float64", 2, checks=[Between(0.0, INFINITY)]),
+                "counts": Array(
+                    "int64",
+                    2,
+                    checks=[Entries(training_examples=(1, MAX_COUNT), training_errors=(0, Size("training_examples")))],
+                ),
+                "margins": Array("float64", QUANTILES, checks=[NotNaN()]),
+                "weighted": Array("int8", 1, optional=True),
+            }
+        )
+
+    # --- Predicting ---
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Σ α_t·h_t(x) for two classes; for more the votes for each."""
+        counts = self._votes_of(X)
+        return (counts[:, 1] - counts[:, 0]) / 2.0 if counts.shape[1] == 2 else counts
+
+    def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """(Votes for the label − most votes for another)/all votes, of each example: positive where it is predicted."""
+        counts = self._votes_of(X)
+        numbers = {label: k for k, label in enumerate(self._fitted().labels)}
+        told = validation.label_array(y, len(counts))
+        missing = [label for label in told.tolist() if label not in numbers]
+        if missing:
+            raise InputError(f"y must hold labels that were learned, but {missing[0]!r} was not.")
+        return _margins(counts, np.array([numbers[label] for label in told.tolist()]))
+
+    # --- What was learned ---
+
+    @property
+    def errors_(self) -> NDArray[np.float64]:
+        """ε_t of each round."""
+        return self._learned("errors_").more["errors"]
+
+    @property
+    def alphas_(self) -> NDArray[np.float64]:
+        """α_t of each round; for more than two classes a_t."""
+        state = self._learned("alphas_")
+        return state.weights / 2.0 if len(state.labels) == 2 else state.weights
+
+    @property
+    def training_error_(self) -> float:
+        """The share of the training examples, by their weights, that is not predicted."""
+        return float(self._learned("training_error_").more["training"][0])
+
+    @property
+    def bound_(self) -> float:
+        """What the theorem allows for it."""
+        return float(self._learned("bound_").more["training"][1])
+
+    @property
+    def margin_distribution_(self) -> NDArray[np.float64]:
+        """The margins of the training examples, in steps of 1%."""
+        return self._learned("margin_distribution_").more["margins"]
+
+    def shown(self, confidence: float) -> Shown:
+        """The training-error bound. Nothing is shown of new data."""
+        state = self._fitted()
+        examples, wrong = state.more["counts"].tolist()
+        classes, share, bound = len(state.labels), self.training_error_, self.bound_
+        factor = "2√(ε_t(1−ε_t))" if classes == 2 else f"{classes}√(ε_t(1−ε_t)/{classes - 1})"
+        made: float = share * examples if "weighted" in state.more else wrong
+        said = {
+            "name": "boosting",
+            "counts": "training errors",
+            "statement": f"training error ≤ Π {factor}, with α_t and the weights as they were rounded",
+            "made": made,
+            "any_order": True,
+            "allowed": math.nextafter(bound * examples, math.inf) if bound else 0.0,
+            "slack": bound / share if share else None,
+            "verdict": "holds" if share <= bound else "broken",
+            "assumes": "nothing of the data",
+            "numbers": {"rounds": len(state.weights), "product": bound, "median margin": self._quantile(50)},
+        }
+        observed = {"examples": examples, "training_errors": wrong, "training_error": share, "classes": classes}
+        return Shown(observed, [said], None)
+
+    def _quantile(self, percent: int) -> float:
+        return float(self.margin_distribution_[percent])
+
+    def describe(self) -> str:
+        state: Voters = self._fitted()
+        return (
+            f"{len(state.weights):,} rounds; training error {self.training_error_:.4g}, of which the theorem allows"
+            f" {self.bound_:.4g}; half of the margins are above {self._quantile(50):.3g}."
+        )
+
+
+def _margins(counts: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    every = np.arange(len(codes))
+    mine, total = counts[every, codes], counts.sum(axis=1)
+    others = counts.copy()
+    others[every, codes] = -np.inf
+    best = others.max(axis=1) if counts.shape[1] > 1 else np.zeros(len(codes))
+    return (mine - best) / np.where(total > 0.0, total, 1.0)

@@ -1,0 +1,111 @@
+"""A decision tree: grown by scikit-learn, kept as plain arrays.
+
+Predict   from the root down: is this feature at most its threshold? The class with the largest share in the leaf
+Learn     CART (Breiman, Friedman, Olshen and Stone 1984), as scikit-learn has it
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from novikoff.errors import needed
+from novikoff.base.estimator import one_of, seeded, whole
+from novikoff.core.trees import Trees
+from novikoff.data import validation
+from novikoff.ensemble.sklearn_trees import SEEDS, fitted_to, for_growing
+from novikoff.ensemble.base import Voting
+
+__all__ = ["DecisionTree"]
+
+
+@final
+class DecisionTree(Voting):
+    """A decision tree for ensembles: scikit-learn grows it, and its arrays are all that is kept.
+
+    It says to the last bit what scikit-learn's `DecisionTreeClassifier` says, is saved without pickle, and predicts
+    without scikit-learn.
+
+    Parameters
+    ----------
+    depth : int
+        The most questions from the root to a leaf; no limit where none is given. 1 is a stump.
+    leaf : int
+        The fewest examples in a leaf.
+    attributes : str | int
+        How many features are tried at each split: all, sqrt or log2 of them, or a number.
+    criterion : str
+        What makes a split good: gini or entropy.
+    seed : int
+        Of the choice among features, and among equally good splits.
+
+    Examples
+    --------
+    >>> from novikoff import DecisionTree
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["no", "yes", "yes", "no"]
+    >>> DecisionTree(depth=2).fit(X, y).predict(X).tolist()
+    ['no', 'yes', 'yes', 'no']
+    """
+
+    soft = True
+
+    def __init__(
+        self,
+        *,
+        depth: int | None = None,
+        leaf: int = 1,
+        attributes: Literal["all", "sqrt", "log2"] | int = "all",
+        criterion: Literal["gini", "entropy"] = "gini",
+        seed: int = 0,
+    ) -> None:
+        self.depth = depth
+        self.leaf = leaf
+        self.attributes = attributes
+        self.criterion = criterion
+        self.seed = seed
+
+    def _check_all(self) -> None:
+        whole(leaf=self.leaf, **{} if self.depth is None else {"depth": self.depth})
+        if isinstance(self.attributes, str):
+            one_of(("all", "sqrt", "log2"), attributes=self.attributes)
+        else:
+            whole(attributes=self.attributes)
+        one_of(("gini", "entropy"), criterion=self.criterion)
+        seeded(seed=self.seed)
+
+    def template(self) -> Any:
+        """The same for scikit-learn, its seed left open."""
+        self._check_all()
+        return needed("sklearn.tree", "sklearn", "A decision tree").DecisionTreeClassifier(
+            max_depth=self.depth if self.depth is None else int(self.depth),
+            min_samples_leaf=int(self.leaf),
+            max_features=None if self.attributes == "all" else self.attributes,
+            criterion=self.criterion,
+        )
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Forgets what was learned, then grows a tree. An example of weight c is as good as c examples, but counts once
+        where `leaf` counts."""
+        tree = self.template().set_params(random_state=int(self.seed) % SEEDS)
+        data, codes, state = self._met(X, y)
+        weights = validation.weight_array(sample_weight, len(data))
+        table = for_growing(data.matrix)
+        members = fitted_to(tree, table, codes, len(state.labels), weights if weights.size else None)
+        state.members, state.weights = members, np.ones(1)
+        self._state = state
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The shares of the classes among the examples that came to the same leaf."""
+        return self._votes_of(X)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The same; for two classes one number, the share of the second less that of the first."""
+        shares = self._votes_of(X)
+        return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
+
+    def describe(self) -> str:
+        trees: Trees = self._fitted().members
+        return f"A tree with {len(trees.left):,} nodes, {int((trees.left < 0).sum()):,} of them leaves."

@@ -1,0 +1,94 @@
+"""Trees grown by scikit-learn, taken out of it as plain arrays: a model file needs no pickle, and predicting no
+scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError, needed
+from novikoff.core.trees import Trees
+
+GROWN = ("DecisionTreeClassifier", "ExtraTreeClassifier")
+SEEDS = 2**31 - 1
+WIDE_FEATURES = 1 << 20
+"""From this many features on, trees are grown on the columns that have values: scikit-learn looks at every column of a
+table again for each tree."""
+
+
+class Table(NamedTuple):
+    """Examples as scikit-learn's trees take them."""
+
+    values: Any
+    """float32, dense in rows or sparse in columns."""
+    columns: NDArray[np.int64] | None
+    """The feature of each column of `values`; None: column k is feature k."""
+
+
+def is_foreign_tree(learner: Any) -> bool:
+    """Whether this is one of scikit-learn's own trees; asked without importing it."""
+    kind = type(learner)
+    return kind.__module__.startswith("sklearn.tree") and kind.__name__ in GROWN
+
+
+def grown(template: Any, table: Table, codes: NDArray[np.int64], classes: int, weights: Any, seed: int) -> Trees:
+    """Grow a tree like the template, an unfitted one of scikit-learn; codes may leave out classes."""
+    tree = needed("sklearn.base", "sklearn", "A decision tree").clone(template)
+    if tree.random_state is None:
+        tree.random_state = seed % SEEDS
+    return fitted_to(tree, table, codes, classes, weights)
+
+
+def fitted_to(tree: Any, table: Table, codes: NDArray[np.int64], classes: int, weights: Any) -> Trees:
+    """Fit this tree of scikit-learn, and return it as plain arrays."""
+    tree.fit(table.values, codes, sample_weight=weights, check_input=False)
+    trees = arrays_of(tree, classes)
+    if table.columns is None:
+        return trees
+    feature = np.where(trees.feature >= 0, table.columns[np.maximum(trees.feature, 0)], trees.feature)
+    return trees._replace(feature=feature.astype(np.int32))
+
+
+def arrays_of(tree: Any, classes: int) -> Trees:
+    """What a fitted tree of scikit-learn knows, its labels being numbers of classes."""
+    nodes = tree.tree_
+    shares = np.zeros((nodes.node_count, classes))
+    shares[:, np.asarray(tree.classes_, np.int64)] = nodes.value[:, 0, :]
+    return Trees(
+        starts=np.array([0, nodes.node_count], np.int64),
+        left=nodes.children_left.astype(np.int32),
+        right=nodes.children_right.astype(np.int32),
+        feature=nodes.feature.astype(np.int32),
+        threshold=nodes.threshold.astype(np.float64),
+        shares=shares,
+        codes=shares.argmax(axis=1).astype(np.int32),
+    )
+
+
+def for_growing(matrix: Any) -> Table:
+    """Return the table as scikit-learn's trees want it, made once for all of them. Raise InputError where a number is
+    beyond float32."""
+    with np.errstate(over="ignore"):
+        small = matrix.astype(np.float32)
+    if not np.isfinite(small.data if hasattr(small, "tocsc") else small).all():
+        raise InputError("Trees take numbers up to 3e38 (float32), but there are larger ones: scale them.")
+    if not hasattr(small, "tocsc"):
+        return Table(np.ascontiguousarray(small), None)
+    used = None
+    if small.shape[1] >= WIDE_FEATURES:
+        small, used = _without_empty_columns(small)
+    columns = small.tocsc()
+    columns.sort_indices()
+    columns.indices, columns.indptr = columns.indices.astype(np.int32), columns.indptr.astype(np.int32)
+    return Table(columns, used)
+
+
+def _without_empty_columns(matrix: Any) -> tuple[Any, NDArray[np.int64]]:
+    """Return the columns of a CSR matrix that have values, one at least, and their numbers."""
+    used, indices = np.unique(matrix.indices, return_inverse=True)
+    if not len(used):
+        used = np.zeros(1, np.int64)
+    shape = matrix.shape[0], len(used)
+    return type(matrix)((matrix.data, indices, matrix.indptr), shape), used.astype(np.int64)

@@ -1,0 +1,165 @@
+"""Mistakes and final errors on a disjunction whose labels are flipped, as the rate of the flips grows.
+
+The examples are the same at every rate. Mistakes are counted while learning, against the labels as they come; then
+the last hypothesis and the averaged one are tried on fresh examples with true labels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.experiments.result import (Axis, Column, Panel, Result, Value, at_most, made, panel, x)
+from novikoff.experiments.common import BOTH, Tell, nobody
+from novikoff.experiments.theorems import BALANCED, HINGE, WINNOW
+from novikoff.linear.balanced_winnow import BalancedWinnow
+from novikoff.linear.perceptron import Perceptron
+from novikoff.linear.winnow import Winnow
+from novikoff.data.synthetic.concepts import disjunction
+from novikoff.data.synthetic.checks import share, whole
+from novikoff.data.synthetic.base import Drawn
+from novikoff.data.synthetic.ground_truth import Truth
+from novikoff.theory import mistake_bounds, winnow_bounds
+
+POINTS = 9
+FRESH = 0.25
+"""So many more examples, as a share of those that are learned, are kept to try the hypotheses on."""
+AVERAGED = "averaged_"
+LEARNERS = {"perceptron": "Perceptron", "winnow": "Winnow", "balanced_winnow": "Balanced Winnow"}
+
+
+def run(
+    *,
+    attributes: int = 1000,
+    relevant: int = 5,
+    noise: float = 0.3,
+    examples: int = 20_000,
+    seed: int = 0,
+    tell: Tell = nobody,
+) -> Result:
+    """Noise from 0 to `noise`; a disjunction of `relevant` among `attributes` attributes."""
+    share("noise, the largest rate,", noise, inside=True)
+    whole("examples, their number,", examples, 10)
+    points = []
+    for rate in np.linspace(0.0, noise, POINTS).round(6).tolist():
+        stream = disjunction(attributes, relevant, noise=rate, examples=examples + _fresh(examples), seed=seed)
+        points.append({"noise": rate, **_point(stream, examples)})
+        counts = ", ".join(f"{name} {points[-1][key]:,}" for key, name in LEARNERS.items())
+        tell(f"noise {rate:.4g}: {counts}")
+    return Result(
+        "noise",
+        "Labels that are wrong",
+        f"An example is positive if one of k = {relevant} attributes among n = {attributes:,} is active, but some"
+        " labels are flipped. What becomes of the mistakes, and of what was learned?",
+        (_seen(points), EXPLAINED),
+        {"attributes": attributes, "relevant": relevant, "noise": noise, "examples": examples, "seed": seed},
+        (_mistakes(points, examples), _errors(points)),
+    )
+
+
+EXPLAINED = (
+    "Who knew the truth would err on the flipped labels and nowhere else: the grey line. A learner believes them, and"
+    " pays for that later. Its last hypothesis depends on what came last, be it wrong; the average of all its"
+    " hypotheses hardly does. Averaging changes what is predicted afterwards, not what is learned: the mistakes on the"
+    " way are the same, and so the first plot has no averaged learners. Winnow's bound for disjunctions holds without"
+    " noise only, and is shown there only; the other bounds are left out where they allow more mistakes than"
+    " there are examples."
+)
+
+
+def _fresh(examples: int) -> int:
+    return max(round(FRESH * examples), 1)
+
+
+def _margin(k: int) -> float:
+    """γ for ‖u‖₁ = 1: the separator is 2 for each of k literals and −1 for the bias, and its margin is 1."""
+    return 1.0 / (2 * k + 1)
+
+
+def _learners(k: int, average: bool) -> dict[str, Any]:
+    return {
+        "perceptron": Perceptron(average=average),
+        "winnow": Winnow(average=average),
+        "balanced_winnow": BalancedWinnow(alpha=math.exp(_margin(k)), average=average),
+    }
+
+
+def _point(stream: Drawn, examples: int) -> dict[str, Value]:
+    (X, y), truth = stream.whole(), stream.truth
+    scores = X @ _weights(truth)[1:] + _weights(truth)[0]
+    loss = float(np.maximum(0.0, 1.0 - y * scores)[:examples].sum())
+    point: dict[str, Value] = {"flipped": stream.flipped(examples)}
+    for average in (False, True):
+        for key, learner in _learners(truth.k, average).items():
+            learner.partial_fit(X[:examples], y[:examples], classes=BOTH)
+            wrong = learner.predict(X[examples:]) != np.where(scores[examples:] > 0.0, 1, -1)
+            point[f"{AVERAGED if average else ''}{key}_error"] = float(wrong.mean())
+            if not average:
+                point[key] = learner.ledger_.mistakes
+                point[f"{key}_allowed"] = _allowed(key, learner.ledger_.radius, truth, loss, examples)
+    return point
+
+
+def _weights(truth: Truth) -> NDArray[np.float64]:
+    if truth.separator is None:
+        raise AssertionError("a disjunction that does not drift has a separator")
+    return truth.separator
+
+
+def _allowed(key: str, radius: float, truth: Truth, loss: float, examples: int) -> float | None:
+    """The bound where it holds and says anything."""
+    if key == "winnow":
+        if truth.flipped:
+            return None
+        allowed = winnow_bounds.winnow(literals=truth.k, features=truth.n, alpha=2.0, threshold=float(truth.n))
+    elif key == "perceptron":
+        allowed = mistake_bounds.hinge(radius=radius, norm=float(np.linalg.norm(_weights(truth))), loss=loss)
+    else:
+        gamma = _margin(truth.k)
+        allowed = winnow_bounds.balanced_winnow(
+            features=truth.n + 1, rate=gamma, radius_inf=1.0, norm1=1.0 / gamma, margin=1.0, loss=loss
+        )
+    return allowed if allowed <= examples else None
+
+
+def _mistakes(points: list[dict[str, Value]], examples: int) -> Panel:
+    columns = [x("noise", "noise"), Column("flipped", "wrong labels", "reference")]
+    for (key, name), theorem in zip(LEARNERS.items(), (HINGE, WINNOW, BALANCED), strict=True):
+        count = made(key, name)
+        columns += [count, at_most(count, theorem)]
+    return panel(
+        "mistakes",
+        "Mistakes while learning",
+        f"{examples:,} examples; a mistake is a prediction that differs from the label that comes, be the label right"
+        " or wrong.",
+        (Axis("share of labels that are flipped"), Axis("mistakes")),
+        tuple(columns),
+        points,
+    )
+
+
+def _errors(points: list[dict[str, Value]]) -> Panel:
+    columns = [x("noise", "noise")]
+    for key, name in LEARNERS.items():
+        columns += [made(f"{key}_error", name), made(f"{AVERAGED}{key}_error", f"{name}, averaged")]
+    return panel(
+        "error afterwards",
+        "Error of what was learned",
+        "On fresh examples with true labels: of the last hypothesis, and of the average of all of them.",
+        (Axis("share of labels that were flipped"), Axis("error on fresh examples")),
+        tuple(columns),
+        points,
+    )
+
+
+def _seen(points: list[dict[str, Value]]) -> str:
+    last = points[-1]
+    counts = ", ".join(f"{name} {last[key]:,}" for key, name in LEARNERS.items())
+    return (
+        f"With a share of {last['noise']:g} of the labels flipped ({last['flipped']:,} of them), the mistakes are:"
+        f" {counts}. The Perceptron's last hypothesis then errs on {last['perceptron_error']:.1%} of fresh examples,"
+        f" its average on {last['averaged_perceptron_error']:.1%}."
+    )

@@ -1,0 +1,172 @@
+"""What an experiment hands back: panels of numbers, made and allowed side by side. Every bound shown is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from novikoff.experiments.curve_fit import Fit
+from novikoff.experiments.theorems import Theorem
+
+ROUNDING = 1e-9
+"""Bounds are computed in double precision: a relative difference below this is none."""
+
+Value = float | None
+Role = Literal["x", "made", "most", "least", "reference", "other"]
+
+
+class Column(NamedTuple):
+    """One series of numbers. What is `made` is drawn; `most` and `least` are bounds of it, a `reference` is
+    drawn for comparison, `other` is only listed."""
+
+    key: str
+    title: str
+    role: Role
+    learner: str = ""
+    limits: str = ""
+    """Of a bound: the key of the column that it holds for."""
+    theorem: Theorem | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        about = {"key": self.key, "title": self.title, "role": self.role}
+        bound = {"limits": self.limits, "theorem": self.theorem.name} if self.theorem else {}
+        return {**about, **({"learner": self.learner} if self.learner else {}), **bound}
+
+
+def x(key: str, title: str) -> Column:
+    return Column(key, title, "x")
+
+
+def made(key: str, learner: str) -> Column:
+    return Column(key, learner, "made", learner)
+
+
+def at_most(of: Column, theorem: Theorem) -> Column:
+    return Column(f"{of.key}_allowed", "allowed", "most", of.learner, of.key, theorem)
+
+
+def at_least(of: Column, theorem: Theorem) -> Column:
+    return Column(f"{of.key}_promised", "promised", "least", of.learner, of.key, theorem)
+
+
+class Axis(NamedTuple):
+    title: str
+    log: bool = False
+
+
+class Panel(NamedTuple):
+    """One plot and its table."""
+
+    name: str
+    title: str
+    note: str
+    """What is drawn, in a sentence or two."""
+    x: Axis
+    y: Axis
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+    def values(self, key: str) -> list[Value]:
+        place = [column.key for column in self.columns].index(key)
+        return [row[place] for row in self.rows]
+
+    def points(self) -> list[dict[str, Value]]:
+        keys = [column.key for column in self.columns]
+        return [dict(zip(keys, row, strict=True)) for row in self.rows]
+
+
+def panel(
+    name: str,
+    title: str,
+    note: str,
+    axes: tuple[Axis, Axis],
+    columns: tuple[Column, ...],
+    points: Iterable[Mapping[str, Value]],
+) -> Panel:
+    rows = tuple(tuple(point[column.key] for column in columns) for point in points)
+    return Panel(name, title, note, *axes, columns, rows)
+
+
+class Check(NamedTuple):
+    """One number against its bound."""
+
+    panel: str
+    where: str
+    theorem: str
+    learner: str
+    made: float
+    sense: Literal["at most", "at least"]
+    bound: float
+
+    @property
+    def holds(self) -> bool:
+        slack = ROUNDING * abs(self.bound)
+        return self.made <= self.bound + slack if self.sense == "at most" else self.made >= self.bound - slack
+
+    def __str__(self) -> str:
+        return (
+            f"{self.panel}, {self.where}: {self.learner} has {self.made:g},"
+            f" {self.theorem} says {self.sense} {self.bound:g}"
+        )
+
+
+class Result(NamedTuple):
+    """An experiment as it came out: pure numbers and words, the same for the same settings."""
+
+    name: str
+    title: str
+    question: str
+    seen: tuple[str, ...]
+    """What is to be seen, paragraph by paragraph."""
+    settings: dict[str, Any]
+    panels: tuple[Panel, ...]
+    fits: tuple[Fit, ...] = ()
+
+    @property
+    def theorems(self) -> tuple[Theorem, ...]:
+        named = (column.theorem for panel in self.panels for column in panel.columns)
+        return tuple(dict.fromkeys(theorem for theorem in named if theorem is not None))
+
+    @property
+    def checks(self) -> list[Check]:
+        return [check for panel in self.panels for check in _checks(panel)]
+
+    @property
+    def broken(self) -> list[Check]:
+        return [check for check in self.checks if not check.holds]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "lab": self.name,
+            "title": self.title,
+            "settings": self.settings,
+            "panels": [
+                {
+                    "name": panel.name,
+                    "title": panel.title,
+                    "columns": [column.as_dict() for column in panel.columns],
+                    "points": panel.points(),
+                }
+                for panel in self.panels
+            ],
+            "fits": [fit.as_dict() for fit in self.fits],
+            "theorems": [theorem._asdict() for theorem in self.theorems],
+            "bounds_checked": len(self.checks),
+            "bounds_broken": [str(check) for check in self.broken],
+        }
+
+
+def _checks(panel: Panel) -> Iterator[Check]:
+    at = next(column for column in panel.columns if column.role == "x")
+    for point in panel.points():
+        for column in panel.columns:
+            bound = point[column.key]
+            if column.theorem is None or bound is None:
+                continue
+            count = point[column.limits]
+            if count is None:
+                raise AssertionError(f"{panel.name}: {column.key} bounds nothing at {point[at.key]}.")
+            sense: Any = "at most" if column.role == "most" else "at least"
+            where = f"{at.title} = {point[at.key]:g}"
+            yield Check(panel.name, where, column.theorem.name, column.learner, count, sense, bound)

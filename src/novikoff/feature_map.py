@@ -1,0 +1,113 @@
+"""Explicit feature maps for pipelines: the maps of `stream/maps`, as scikit-learn's transformers are used."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import SPARSE, InputError, needed, not_fitted
+from novikoff.base.estimator import Estimator
+from novikoff.data import validation
+from novikoff.data.feature_maps import Map, Mapper, Unsuitable
+from novikoff.data.rows import Sparse
+
+
+class FeatureMap(Estimator):
+    """Makes longer rows of rows, in which more is linear.
+
+    There is nothing to learn: `fit` looks at the number of features only, so that batches of a stream may be
+    transformed as they come.
+
+    Parameters
+    ----------
+    map : what becomes of a row. poly:2 is all products of up to two features, each times the root of its multinomial
+        coefficient, so that with a bias x·z becomes (1 + x·z)²; products:2 is features and products of two different
+        ones; powers:3 is x, x² and x³ of each; conjunctions:2 is products:2 for features that are 0 or 1.
+    map_bits : products are hashed into 2^map_bits slots; None gives each a column of its own.
+
+    >>> from novikoff import FeatureMap, Perceptron
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X, y = [[1, 1], [1, -1], [-1, 1], [-1, -1]], ["same", "other", "other", "same"]
+    >>> model = make_pipeline(FeatureMap("products:2"), Perceptron(passes=5)).fit(X, y)
+    >>> model.predict(X).tolist()
+    ['same', 'other', 'other', 'same']
+    >>> model[0].get_feature_names_out().tolist()
+    ['x0', 'x1', 'x0*x1']
+    """
+
+    def __init__(self, map: str = "poly:2", map_bits: int | None = None) -> None:
+        self.map = map
+        self.map_bits = map_bits
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Takes note of the number of features, and of their names."""
+        chosen, batch = Map.spelled(self.map, self.map_bits), validation.batch(X)
+        _check(batch)
+        chosen.columns(batch.features)
+        self.n_features_in_ = batch.features
+        if batch.names is not None:
+            self.feature_names_in_ = np.array(batch.names, object)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The rows in the larger space, as a SciPy CSR matrix."""
+        if not hasattr(self, "n_features_in_"):
+            raise not_fitted(type(self).__name__)
+        batch = validation.batch(X)
+        names = getattr(self, "feature_names_in_", None)
+        known = None if names is None else names.tolist()
+        validation.same_features(type(self).__name__, self.n_features_in_, known, batch)
+        _check(batch)
+        mapper = Mapper(Map.spelled(self.map, self.map_bits))
+        try:
+            pieces = [rows for rows, _, _ in mapper.pieces(batch.rows, batch.features)]
+        except Unsuitable as problem:
+            raise InputError(f"Row {problem.row}: {problem}") from None
+        return _matrix(pieces, mapper.map.columns(batch.features))
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        return self.fit(X).transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of all columns: x0*x1 or, where features have names, size*age."""
+        chosen = Map.spelled(self.map, self.map_bits)
+        names = getattr(self, "feature_names_in_", input_features)
+        known = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
+        return np.array([chosen.name(j, known) for j in range(chosen.columns(len(known)))], object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(preserves_dtype=["float64", "float32"]),
+            input_tags=InputTags(sparse=True),
+        )
+
+
+def _check(batch: validation.Batch) -> None:
+    """InputError where a number is not finite, or a column is not there."""
+    rows, features = batch.rows, batch.features
+    strange = ~np.isfinite(rows.values)
+    if isinstance(rows, Sparse):
+        strange |= rows.indices >= features
+    if strange.any():
+        at = int(np.flatnonzero(strange)[0])
+        row = int(np.searchsorted(rows.starts, at, side="right")) - 1 if isinstance(rows, Sparse) else at // features
+        raise InputError(validation.why_refused(rows, row, features))
+
+
+def _matrix(pieces: list[Sparse], columns: int) -> Any:
+    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
+    lengths = np.concatenate([np.diff(rows.starts) for rows in pieces])
+    indices = np.concatenate([rows.indices for rows in pieces]).view(np.int32)
+    values = np.concatenate([rows.values for rows in pieces])
+    matrix = csr_matrix((values, indices, np.concatenate([[0], np.cumsum(lengths)])), (len(lengths), columns))
+    matrix.sort_indices()
+    return matrix

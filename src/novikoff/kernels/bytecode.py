@@ -1,0 +1,207 @@
+"""A kernel expression as a small program, so that one compiled loop evaluates them all.
+
+The program is in postfix order: each step takes from the top of a stack of rows and puts its result there. A row holds
+the values of one example with many others. All arithmetic is that of single numbers in a fixed order, so that a value
+does not depend on how many are computed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import compiled, compiled_apart
+from novikoff.kernels import expression as e
+from novikoff.kernels.reproducible_exp import NOTES, exponentials, powers_of_two
+
+DOT, RBF, TWO, AGREE, CONSTANT, TIMES, PLUS, ADD, MULTIPLY, POWER, SERIES, EXP, GIVEN = range(13)
+
+
+class Program(NamedTuple):
+    steps: NDArray[np.int64]
+    """Pairs: what to do, and a whole number."""
+    numbers: NDArray[np.float64]
+    """One for each step, then coefficients of series."""
+    depth: int
+    """Rows that the stack needs, the last of them to write notes on."""
+
+
+class Asked(NamedTuple):
+    """What only Python can compute: a function of two tables (pairs), or of one whose values are multiplied."""
+
+    function: Callable[..., Any]
+    pairs: bool
+
+
+def compiled_from(kernel: e.Kernel) -> tuple[Program, list[Asked]]:
+    """The program, and the functions whose values its steps GIVEN take."""
+    writer = _Writer()
+    depth = writer.write(kernel)
+    return writer.program(depth), writer.asked
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int, float]] = []
+        self.coefficients: list[float] = []
+        self.asked: list[Asked] = []
+
+    def put(self, step: int, whole: int = 0, number: float = 0.0) -> None:
+        self.steps.append((step, whole, float(number)))
+
+    def write(self, k: Any) -> int:
+        """Writes the steps of an expression; returns how deep the stack gets."""
+        if isinstance(k, e.Sum | e.Product):
+            depth = max(self.write(k.left), 1 + self.write(k.right))
+            self.put(ADD if isinstance(k, e.Sum) else MULTIPLY)
+        elif isinstance(k, e.Multiple | e.Power | e.Exp | e.Series | e.Scaled):
+            depth = self.around(k, self.write(k.kernel))
+        else:
+            depth = 1
+            self.leaf(k)
+        return depth
+
+    def around(self, k: Any, depth: int) -> int:
+        if isinstance(k, e.Multiple):
+            self.put(TIMES, 0, k.factor)
+        elif isinstance(k, e.Power):
+            self.put(POWER, k.exponent)
+        elif isinstance(k, e.Exp):
+            self.put(EXP)
+        elif isinstance(k, e.Series):
+            self.put(SERIES, len(self.coefficients), len(k.coefficients))
+            self.coefficients += k.coefficients
+        else:
+            self.given(Asked(k.function, pairs=False))
+            self.put(MULTIPLY)
+            depth = max(depth, 2)
+        return depth
+
+    def leaf(self, k: Any) -> None:
+        if isinstance(k, e.Rbf):
+            self.put(RBF, 0, k.gamma)
+        elif isinstance(k, e.Conjunctions):
+            self.put(AGREE if k.negations else TWO)
+        elif isinstance(k, e.Constant):
+            self.put(CONSTANT, 0, k.value)
+        elif isinstance(k, e.Own):
+            self.given(Asked(k.function, pairs=True))
+        else:
+            self.put(DOT)
+        if isinstance(k, e.Polynomial):
+            if k.scale != 1.0:
+                self.put(TIMES, 0, k.scale)
+            self.put(PLUS, 0, k.constant)
+            self.put(POWER, k.degree)
+
+    def given(self, asked: Asked) -> None:
+        self.put(GIVEN, len(self.asked))
+        self.asked.append(asked)
+
+    def program(self, depth: int) -> Program:
+        count = len(self.steps)  # coefficients follow the steps' own numbers
+        pairs = [(step, whole + count if step == SERIES else whole) for step, whole, _ in self.steps]
+        numbers = [number for _, _, number in self.steps] + self.coefficients
+        return Program(np.array(pairs, np.int64).reshape(-1), np.array(numbers, np.float64), depth + NOTES)
+
+
+@compiled
+def raised(value: float, exponent: int) -> float:
+    """value^exponent by squaring, always in the same order."""
+    result, square = 1.0, value
+    while exponent > 0:
+        if exponent % 2 == 1:
+            result *= square
+        square *= square
+        exponent //= 2
+    return result
+
+
+@compiled_apart
+def evaluate(  # noqa: PLR0912 - a branch for each kind of step
+    program: Program,
+    count: int,
+    dots: NDArray[np.float64],
+    start: int,
+    square: float,
+    squares: NDArray[np.float64],
+    given: NDArray[np.float64],
+    stack: NDArray[np.float64],
+    bits: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """K of one example with those from `start` on, `count` of them: dots are their x·z, `square` is ‖x‖², `squares` are
+    ‖z‖². The stack, and the same as bits, has a row of
+    `count` for each level; `out` may be `dots`. Given values are rows of len(out)."""
+    top = -1
+    for s in range(len(program.steps) // 2):
+        step, whole, number = program.steps[2 * s], program.steps[2 * s + 1], program.numbers[s]
+        if step in (DOT, RBF, TWO, AGREE, CONSTANT, GIVEN):
+            top += 1
+        row = stack[top]
+        if step in (DOT, TWO):
+            for q in range(count):
+                row[q] = dots[start + q]
+        elif step == RBF:
+            for q in range(count):
+                apart = square + squares[start + q] - 2.0 * dots[start + q]
+                row[q] = -number * max(apart, 0.0)
+        elif step == AGREE:
+            for q in range(count):
+                row[q] = 2.0 * dots[start + q] - (square + squares[start + q])
+        elif step == CONSTANT:
+            for q in range(count):
+                row[q] = number
+        elif step == GIVEN:
+            for q in range(count):
+                row[q] = given[whole, start + q]
+        elif step == TIMES:
+            for q in range(count):
+                row[q] *= number
+        elif step == PLUS:
+            for q in range(count):
+                row[q] += number
+        elif step == POWER:
+            for q in range(count):
+                row[q] = raised(row[q], whole)
+        elif step == SERIES:
+            last = whole + int(number) - 1
+            for q in range(count):
+                k, total = row[q], program.numbers[last]
+                for c in range(last - 1, whole - 1, -1):
+                    total = total * k + program.numbers[c]
+                row[q] = total
+        elif step in (ADD, MULTIPLY):
+            below = stack[top - 1]
+            for q in range(count):
+                below[q] = below[q] + row[q] if step == ADD else below[q] * row[q]
+            top -= 1
+        if step in (RBF, EXP):
+            exponentials(row, count, stack[program.depth - NOTES :], bits[program.depth - NOTES :])
+        elif step in (TWO, AGREE):
+            powers_of_two(row, count, stack[program.depth - NOTES :], bits[program.depth - NOTES :])
+    for q in range(count):
+        out[start + q] = stack[0, q]
+
+
+@compiled
+def evaluate_selves(
+    program: Program,
+    squares: NDArray[np.float64],
+    given: NDArray[np.float64],
+    stack: NDArray[np.float64],
+    bits: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """K of examples with themselves; `squares` are their ‖x‖²."""
+    for i in range(len(out)):
+        evaluate(program, 1, squares, i, squares[i], squares, given, stack, bits, out)
+
+
+def stack_for(program: Program, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Room for rows of so many values, and the same room seen as bits."""
+    stack = np.zeros((program.depth, max(count, 1)))
+    return stack, stack.view(np.int64)

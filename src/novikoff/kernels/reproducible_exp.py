@@ -1,0 +1,87 @@
+"""exp and 2^t in plain arithmetic: the same bits on every machine and in every loop, with an error that is known.
+
+x = k·ln 2 + r, k the nearest whole number, so that |r| ≤ ½ln 2 and a little; exp(r) by its series up to r¹³, whose rest
+is below 2⁻⁵⁷; then times 2^k. k·ln 2 is taken off in two pieces, the first of which is exact: r is off by less than
+2⁻⁵³·0.35 + 2⁻⁶², and the last steps of Horner's rule are 1 + r·(…), each off by 2⁻⁵³ of less than 1.42: together less
+than 4 units of 2⁻⁵³ of the result, where it is a normal number. Below that it is off by less than 2⁻¹⁰⁷⁴.
+
+There is no jump and no table in it, so that several are computed side by side. Adding 1½·2⁵² rounds to a whole number,
+which is then in the last bits; 2^k is made by putting k where a number has its exponent, in two halves, for 2^k alone
+may be too small or too large to be a number.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import compiled, compiled_apart
+
+RELATIVE = 4.0 * 2.0**-53
+ABSOLUTE = 2.0**-1074
+NOTES = 2
+"""Rows that are needed to write notes on."""
+ROUND = 1.5 * 2.0**52
+ROUND_BITS = 0x4338000000000000
+LN2, LOG2E = math.log(2.0), 1.0 / math.log(2.0)
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+
+
+@compiled
+def series(r: float) -> float:
+    """exp(r) for small r."""
+    s = 1.0 / 6227020800.0
+    s = s * r + 1.0 / 479001600.0
+    s = s * r + 1.0 / 39916800.0
+    s = s * r + 1.0 / 3628800.0
+    s = s * r + 1.0 / 362880.0
+    s = s * r + 1.0 / 40320.0
+    s = s * r + 1.0 / 5040.0
+    s = s * r + 1.0 / 720.0
+    s = s * r + 1.0 / 120.0
+    s = s * r + 1.0 / 24.0
+    s = s * r + 1.0 / 6.0
+    s = s * r + 0.5
+    s = s * r + 1.0
+    return s * r + 1.0
+
+
+@compiled
+def shift(row: NDArray[np.float64], count: int, notes: NDArray[np.float64], bits: NDArray[np.int64]) -> None:
+    """Each number times 2^k, k + ROUND being in the first row of notes; `bits` are the notes as whole numbers."""
+    for q in range(count):
+        k = bits[0, q] - ROUND_BITS
+        half = k >> 1
+        bits[0, q] = (half + 1023) << 52
+        bits[1, q] = (k - half + 1023) << 52
+    for q in range(count):
+        row[q] = row[q] * notes[0, q] * notes[1, q]
+
+
+@compiled_apart
+def exponentials(row: NDArray[np.float64], count: int, notes: NDArray[np.float64], bits: NDArray[np.int64]) -> None:
+    """exp of each of the first so many numbers."""
+    for q in range(count):
+        x = row[q]
+        x = -746.0 if x < -746.0 else x
+        x = 710.0 if x > 710.0 else x
+        y = x * LOG2E + ROUND
+        k = y - ROUND
+        row[q] = series((x - k * LN2_HIGH) - k * LN2_LOW)
+        notes[0, q] = y
+    shift(row, count, notes, bits)
+
+
+@compiled_apart
+def powers_of_two(row: NDArray[np.float64], count: int, notes: NDArray[np.float64], bits: NDArray[np.int64]) -> None:
+    """2^t of each, exactly where t is a whole number."""
+    for q in range(count):
+        t = row[q]
+        t = -1076.0 if t < -1076.0 else t
+        t = 1025.0 if t > 1025.0 else t
+        y = t + ROUND
+        row[q] = series((t - (y - ROUND)) * LN2)
+        notes[0, q] = y
+    shift(row, count, notes, bits)

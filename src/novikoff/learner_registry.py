@@ -1,0 +1,57 @@
+"""Names of learners on the command line and in model files, and the classes behind them."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from novikoff.errors import InputError
+
+FOLDERS = ("linear", "boolean", "dual", "neural")
+"""Packages with one learner per file."""
+COMMON = ("consistent_base", "kernel_base", "kernel_state", "kernel_training")
+"""Files in them that are not learners."""
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "averaged-perceptron": ("perceptron", {"average": True}),
+    "winnow-r": ("winnow", {"floor": 0.5}),
+}
+"""Learners that are known by another name with certain settings."""
+
+
+def names() -> list[str]:
+    """Return the learners by their command-line names, which are those of their files: a new file is a new learner."""
+    return sorted([*modules(FOLDERS, COMMON), *VARIANTS])
+
+
+@cache
+def modules(folders: tuple[str, ...], others: tuple[str, ...]) -> dict[str, str]:
+    """Return the modules in these packages by their command-line names, without the others."""
+    found = {}
+    for folder in folders:
+        for file in os.listdir(os.path.join(os.path.dirname(__file__), folder)):
+            name = file.removesuffix(".py")
+            if file.endswith(".py") and name not in ("__init__", *others):
+                found[name.replace("_", "-")] = f"novikoff.{folder}.{name}"
+    return found
+
+
+def learner_class(name: str) -> Any:
+    """Return the class of a learner by its command-line name; only its own file is imported."""
+    if name not in names():
+        raise InputError(f"There is no learner {name!r}: there are {', '.join(names())}.")
+    name, _ = VARIANTS.get(name, (name, {}))
+    module = import_module(modules(FOLDERS, COMMON)[name])
+    return getattr(module, module.__all__[0])
+
+
+def variant_settings(name: str) -> dict[str, Any]:
+    """Return the settings that a name stands for, beside its class."""
+    return VARIANTS.get(name, (name, {}))[1]
+
+
+def name_of(learner: type) -> str:
+    """Return the command-line name of a class: that of its file."""
+    return learner.__module__.rpartition(".")[2].replace("_", "-")

@@ -1,0 +1,1 @@
+"""Linear learners, one algorithm per file."""

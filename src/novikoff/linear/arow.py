@@ -1,0 +1,105 @@
+"""AROW, adaptive regularisation of weights (Crammer, Kulesza and Dredze 2009), with a diagonal matrix.
+
+Predict   sign(w·x), from w = 0, Σ = I; by default with the mean of all hypotheses, the one after example t weighed by
+          t^p − (t−1)^p (the paper predicts with the last: average=False)
+Update    where y·w·x < 1, with ℓ = 1 − y·w·x, v = xᵀΣx and β = 1/(v + r):
+          w += β·ℓ·y·Σx,  Σ_jj −= β·(Σ_jj·x_j)²
+Bound     none is claimed: the paper's M ≤ √(r‖u‖² + uᵀXu)·√(ln det(I + X/r)) + Σ ℓ_t(u) − U is for the full matrix Σ,
+          X = Σ x·xᵀ over the updates, U updates without a mistake. With a diagonal Σ, Σ⁻¹ no longer grows by x·xᵀ/r,
+          which the proof needs
+Source    Crammer, Kulesza, Dredze, Adaptive regularization of weight vectors, 2009
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, final
+
+from novikoff.base.estimator import one_of, within
+from novikoff.base.sample_weight import Weighed
+from novikoff.core.averaging import LONGEST
+from novikoff.core.updaters.arow import Confident, confident, confident_schema
+from novikoff.core.losses import SHORTFALL, Loss
+from novikoff.schema import Schema
+from novikoff.theory.bounds import Bound
+
+__all__ = ["AROW"]
+
+
+@final
+class AROW(Weighed):
+    """AROW: each weight has a variance σ; where y·w·x < 1, w += β·(1 − y·w·x)·y·σ·x and σ shrinks, β = 1/(Σ σ·x² + r).
+
+    Rare features take long steps, common ones short steps, and no step overshoots: of all learners here the one to
+    begin with where one pass over the data must do. No mistake bound is claimed for it.
+
+    Parameters
+    ----------
+    r : float
+        r, from 1e-9 to 1e9: how much a single example is distrusted. Larger ones make shorter steps.
+    average : bool
+        Predict with the average of all hypotheses instead of the last one.
+    tail : float
+        p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
+        forget the first steps.
+    tie : str
+        What a score of exactly 0 predicts: positive or negative.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import AROW
+    >>> model = AROW().fit([[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"])
+    >>> model.predict([[5, 1], [1, 5]]).tolist(), model.ledger_.mistakes
+    (['right', 'up'], 2)
+    """
+
+    tabular = "each"
+    learns_columns_sparse_only = True
+
+    def __init__(
+        self,
+        *,
+        r: float = 0.5,
+        average: bool = True,
+        tail: float = 6.0,
+        tie: Literal["positive", "negative"] = "positive",
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.r = r
+        self.average = average
+        self.tail = tail
+        self.tie = tie
+        self.bias = bias
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        within(1e-9, 1e9, r=self.r)
+        within(1.0, LONGEST, tail=self.tail)
+        one_of(("positive", "negative"), tie=self.tie)
+
+    def _rule(self) -> Loss:
+        return Loss(SHORTFALL)
+
+    def _schema(self, features: int) -> Schema:
+        return confident_schema(average=bool(self.average))
+
+    def _geometry(self, slots: int, kind: Any) -> Confident:
+        r, tail = float(self.r), float(self.tail)
+        return confident(slots, kind, bias=self.bias, r=r, average=bool(self.average), tail=tail)
+
+    def bounds(self) -> Sequence[Bound]:
+        self._run_so_far()
+        return ()

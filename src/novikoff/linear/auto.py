@@ -1,0 +1,172 @@
+"""Auto: several learners of different kinds over one stream, followed by weighted majority; nothing need be set.
+
+Predict   the label with the most votes of four members: AROW, AdaGrad on the hinge loss, the two together, and the
+          Perceptron (parts/council.py)
+Update    every member learns as it would alone, from examples in a scale that the stream itself sets. The vote of a
+          member that errs is multiplied by β; where the prediction errs, a share α of all votes is dealt out evenly
+Bound     M ≤ (ln N + M*·ln(1/β)) / (ln(2/(1+β)) − ln(1/(1−α))), N = 4 members, M* the mistakes of the best of them: the
+          right side of a wrong prediction has at most half of the votes, so that each mistake leaves at most (1+β)/2
+          of their sum, and dealing them out leaves each member at least 1 − α of its own
+Source    Littlestone and Warmuth, The weighted majority algorithm, 1994; Herbster and Warmuth, Tracking the best
+          expert, 1998; Crammer, Kulesza and Dredze 2009; Duchi, Hazan and Singer 2011; Ross, Mineiro and Langford,
+          Normalized online learning, 2013 (scales)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.errors import ModelReplaced
+from novikoff.base.estimator import within
+from novikoff.base.state_scoring import Judged
+from novikoff.base.model_state import State
+from novikoff.base.sample_weight import Weighed
+from novikoff.memory_limit import Growth
+from novikoff.core.updaters.weighted_majority import (ERRORS, MEMBERS, SCHEMA, SCORES, STEPS, VOTES, Council, council)
+from novikoff.core.updaters.base import ALL_FEATURES, read_weights
+from novikoff.core.losses import TOLD, Loss
+from novikoff.core.memory_sizes import bytes_per_slot
+from novikoff.schema import Schema
+from novikoff.theory import mistake_bounds
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["BinaryAuto"]
+
+NAMES = ("arow", "adagrad", "arow and adagrad", "perceptron")
+
+
+@final
+class BinaryAuto(Judged, Weighed):
+    """Four learners that vote, each with a weight that shrinks when it errs; of two classes. `novikoff.Auto` is for any
+    number of classes.
+
+    Parameters
+    ----------
+    shrink : float
+        β, from 0.01 to 0.99: what is left of a vote after a mistake.
+    share : float
+        α, from 0 to 0.1: which share of all votes is redistributed evenly after a wrong prediction.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff.linear.auto import BinaryAuto
+    >>> model = BinaryAuto().fit([[0, 1000], [0.1, 0], [0.2, 1000], [0, 3000]], ["up", "right", "right", "up"])
+    >>> model.predict([[0.3, 1000], [0, 2000]]).tolist(), model.ledger_.mistakes
+    (['right', 'up'], 1)
+    >>> [round(vote, 2) for vote in model.votes_.values()]
+    [0.25, 0.25, 0.25, 0.25]
+    """
+
+    shows_weights = True
+    tabular = "rivals"
+    spare_columns = SCORES
+    learns_columns_sparse_only = True
+
+    def __init__(
+        self,
+        *,
+        shrink: float = 0.8,
+        share: float = 0.001,
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.shrink = shrink
+        self.share = share
+        self.bias = bias
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    _replaced = False
+    """Whether an Auto goes on with a model of more classes, made of this one; other threads may still hold this one."""
+
+    def replace(self) -> None:
+        """Learn nothing more; the caller holds the lock."""
+        self._replaced = True
+        self._close_lane()
+
+    def _learn_unusual(self, x: Any, y: Any) -> None:
+        if self._replaced:
+            raise ModelReplaced("This model was replaced by one of more classes.")
+        super()._learn_unusual(x, y)
+
+    def _check_settings(self) -> None:
+        within(0.01, 0.99, shrink=self.shrink)
+        within(0.0, 0.1, share=self.share)
+
+    def _rule(self) -> Loss:
+        return Loss(TOLD)
+
+    def _schema(self, features: int) -> Schema:
+        return SCHEMA
+
+    def _geometry(self, slots: int, kind: Any) -> Council:
+        # Chosen by the share of progressive mistakes over streams of many kinds.
+        settings = {"r": 0.1, "rate": 1.0, "arow_tail": 6.0, "adagrad_tail": 4.0}
+        shrink, share = float(self.shrink), float(self.share)
+        return council(slots, kind, bias=self.bias, shrink=shrink, share=share, **settings)
+
+    def _bytes_needed(self, state: State, growth: Growth) -> int:
+        """A service converts the model to many classes where a third label arrives."""
+        needed, classes = super()._bytes_needed(state, growth), len(state.labels) + len(growth.labels)
+        if classes < 3:
+            return needed
+        from novikoff.core.multiclass.weight_matrix import wide_enough
+
+        across, slots = wide_enough(classes), max(state.features, growth.features) + 1
+        wider = bytes_per_slot(state.geometry, across) - bytes_per_slot(state.geometry)
+        return needed + wider * slots + 16 * across
+
+    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+        weights = np.empty(state.room + 1)
+        read_weights(state.geometry, 1, 1, np.array([state.ledger.examples]), ALL_FEATURES, weights)
+        return weights
+
+    @property
+    def votes_(self) -> dict[str, float]:
+        """The vote of each member."""
+        return self.votes_of(self._learned("votes_"))
+
+    @staticmethod
+    def votes_of(state: State) -> dict[str, float]:
+        """Return the vote of each member in a state of two or more classes."""
+        return dict(zip(NAMES, state.geometry.scalars[VOTES : VOTES + MEMBERS].tolist(), strict=True))
+
+    def observed(self) -> dict[str, Any]:
+        return {"members": errors(self._fitted())}
+
+    def bounds(self) -> Sequence[Bound]:
+        return self.preference_theorems(self._run_so_far(), variables=0, top=True)
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        def majority(_: Evidence) -> float:
+            best = min(errors(state).values())
+            seen = int(state.geometry.scalars[STEPS])
+            allowed = mistake_bounds.weighted_majority(
+                experts=MEMBERS, mistakes=best, shrink=self.shrink, share=self.share, examples=seen
+            )
+            # While there is only one class, there is nothing to vote on.
+            return allowed + (state.ledger.examples - seen)
+
+        statement = "M ≤ (ln N + M*·ln(1/β))/(ln(2/(1+β)) − ln(1/(1−α))), M* the mistakes of the best of N members"
+        return (Bound("weighted majority", "mistakes", statement, majority, any_order=False, by_run=True),)
+
+
+def errors(state: State) -> dict[str, int]:
+    """How often each member erred."""
+    return dict(zip(NAMES, map(int, state.geometry.scalars[ERRORS : ERRORS + MEMBERS]), strict=True))
+
+
+BinaryAuto.__name__ = "Auto"  # what users know it by, in messages and as the learner inside a scheme

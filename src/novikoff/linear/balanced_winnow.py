@@ -1,0 +1,149 @@
+"""Balanced Winnow (Littlestone 1988; Dagan, Karov and Roth 1997).
+
+Predict   + where (w⁺ − w⁻)·x ≥ θ, from w⁺ = w⁻ = 1; x from −1 to 1
+Update    on a mistake: w⁺_j *= α^(y·x_j), w⁻_j *= α^(−y·x_j); with a functional margin g also where y·(w·x − θ) < g
+Bound     M ≤ (ln 2n + ηL)/(ηγ − η²X²/2)   θ = 0, η = ln α, any u with ‖u‖₁ = 1, any γ, L = Σ max(0, γ − y·u·x);
+          with L = 0 and η = γ/X² it is 2·ln(2n)·X²/γ², X = max‖x‖_∞
+Source    Littlestone, Learning quickly when irrelevant attributes abound, 1988
+
+Both weights of a feature are powers of one exponent, so this costs no more than Winnow: see parts/multiplicative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, final
+
+from novikoff.base.estimator import above_one, finite, not_negative
+from novikoff.base.model_state import State
+from novikoff.base.sample_weight import Weighed
+from novikoff.core.updaters.multiplicative import Multiplicative, multiplicative, multiplicative_schema
+from novikoff.core.losses import MISTAKE, Loss
+from novikoff.schema import Schema
+from novikoff.theory import winnow_bounds
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["BalancedWinnow"]
+
+
+@final
+class BalancedWinnow(Weighed):
+    """Balanced Winnow: each feature has a weight for and a weight against, multiplied by opposite powers on a mistake.
+
+    For features from −1 to 1 of which few matter, on either side, and for any number of features, hashed or growing. On
+    a stream that u separates by γ, ‖u‖₁ = 1, it makes at most ln(2n)/(ηγ − η²X²/2) mistakes, η = ln α.
+
+    Parameters
+    ----------
+    alpha : float
+        α, what the weights are multiplied and divided by where x is 1.
+    threshold : float
+        θ; with a bias there is little reason for another than 0.
+    margin : float
+        g, the functional margin: update also where y·(w·x − θ) < g.
+    average : bool
+        Predict with the average of all hypotheses instead of the last one.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import BalancedWinnow
+    >>> model = BalancedWinnow().fit([[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]], [1, 0, 1, 0])
+    >>> model.coef_.tolist(), model.ledger_.mistakes
+    ([[1.5, -1.5, 0.0]], 2)
+    """
+
+    tabular = "each"
+    learns_sparse_only = has_dense_step = True
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 2.0,
+        threshold: float = 0.0,
+        margin: float = 0.0,
+        average: bool = False,
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.threshold = threshold
+        self.margin = margin
+        self.average = average
+        self.bias = bias
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        above_one(alpha=self.alpha)
+        finite(threshold=self.threshold)
+        not_negative(margin=self.margin)
+
+    def _range(self) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def _rule(self) -> Loss:
+        return Loss(MISTAKE, float(self.margin))
+
+    def _schema(self, features: int) -> Schema:
+        return multiplicative_schema(average=bool(self.average))
+
+    def _geometry(self, slots: int, kind: Any) -> Multiplicative:
+        return multiplicative(
+            slots,
+            kind,
+            alpha=float(self.alpha),
+            threshold=float(self.threshold),
+            bias=self.bias,
+            average=self.average,
+            balance=True,
+        )
+
+    def bounds(self) -> Sequence[Bound]:
+        state = self._run_so_far()
+        if state.ledger.weighted:
+            return ()
+        return self.column_theorems(state, variables=state.features + int(self.bias))
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        return self.column_theorems(state, variables=variables)
+
+    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
+        if self.threshold != 0.0 or self.margin > 0.0:
+            return ()  # only the sign of w·x does not change when all weights are divided by their sum
+        eta = math.log(self.alpha)
+
+        def bound(e: Evidence, margin: float, loss: float) -> float | None:
+            norm1, reach = e.norm_q(1.0), e.radius_p(math.inf)
+            if not (margin > 0.0 and norm1 > 0.0):
+                return None
+            allowed = winnow_bounds.balanced_winnow(
+                features=variables, rate=eta, radius_inf=reach, norm1=norm1, margin=margin, loss=loss
+            )
+            return None if allowed == math.inf else allowed
+
+        return (
+            Bound(
+                "balanced winnow",
+                "mistakes",
+                "M ≤ ln 2n/(ηγ − η²X²/2), separable by γ, ‖u‖₁ = 1",
+                lambda e: bound(e, e.margin, 0.0),
+            ),
+            Bound(
+                "balanced winnow, hinge",
+                "mistakes",
+                "M ≤ (ln 2n + ηL)/(ηγ − η²X²/2), any u, γ = 1/‖u‖₁",
+                lambda e: bound(e, 1.0, e.losses["hinge"]),
+            ),
+        )

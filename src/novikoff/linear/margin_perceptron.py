@@ -1,0 +1,159 @@
+"""Margin Perceptron (Balcan's notes, Theorem 2, with any ε).
+
+Predict   sign(w·x)
+Update    from w = y₁x₁: where y·w·x/‖w‖ < (1−ε)·γ, w += y·x
+Bound     data with margin ≥ γ ⇒ updates ≤ 2(R/(εγ))² + 2R/(εγ), for ε = ½ the notes' 8(R/γ)² + 4R/γ;
+          and when a pass makes no update, w has margin ≥ (1−ε)·γ
+Source    Balcan, 10-601 notes on the Perceptron, 2015; Tsampouka and Shawe-Taylor 2005
+
+‖w‖² is kept up to date weight by weight, from the numbers as they are stored. Where large weights have come and gone,
+rounding would be left over: its possible size is kept too, and ‖w‖² is summed anew when it could matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.dot import element, put
+from novikoff.errors import InputError
+from novikoff.base.estimator import positive
+from novikoff.base.online import OneByOne
+from novikoff.base.model_state import State
+from novikoff.core.updaters.base import (move, move_all, norm, update)
+from novikoff.core.losses import ANGLE, Loss
+from novikoff.schema import REAL, SLOTS, Array, NotNaN, Schema
+from novikoff.data.rows import Rows
+from novikoff.theory import mistake_bounds
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["MarginPerceptron"]
+
+
+SQUARE, ROUNDING = 0, 1
+EPSILON = 2.0**-53
+TOLERANCE = 1e-10
+
+
+class Measured(NamedTuple):
+    """Additive; scalars are ‖w‖² and how much of it may be rounding."""
+
+    slots: NDArray[np.floating]
+    scalars: NDArray[np.float64]
+    bias: float
+
+
+SCHEMA = Schema(
+    {
+        "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
+        "scalars": Array("float64", 2, checks=[NotNaN()]),
+    }
+)
+"""What a model file may hold of this state."""
+
+
+@move.of(Measured)
+def _(geometry: Measured, j: int, x: float, pulled: float, t: int) -> None:
+    before = np.float64(element(geometry.slots, j))
+    put(geometry.slots, j, before + pulled * x)
+    after = np.float64(element(geometry.slots, j))
+    if after != before:
+        geometry.scalars[SQUARE] += (after - before) * (after + before)
+        geometry.scalars[ROUNDING] += EPSILON * (after * after + before * before + abs(geometry.scalars[SQUARE]))
+
+
+@update.of(Measured)
+def _(geometry: Measured, rows: Rows, i: int, signal: float, t: int) -> None:
+    move_all(geometry, rows, i, signal, t)
+    if geometry.scalars[ROUNDING] > TOLERANCE * geometry.scalars[SQUARE]:
+        total = 0.0
+        for j in range(len(geometry.slots)):
+            total += np.float64(geometry.slots[j]) * np.float64(geometry.slots[j])
+        geometry.scalars[SQUARE] = total
+        geometry.scalars[ROUNDING] = 0.0
+
+
+@norm.of(Measured)
+def _(geometry: Measured) -> float:
+    return math.sqrt(geometry.scalars[SQUARE])
+
+
+@final
+class MarginPerceptron(OneByOne):
+    """The Perceptron that goes on until its margin is within a factor 1−ε of the one that was promised.
+
+    From w = y₁x₁ on, w += y·x where y·w·x/‖w‖ < (1−ε)·γ. On data with margin γ it makes at most 2(R/(εγ))² + 2R/(εγ)
+    updates, and a pass without an update means a margin of at least (1−ε)·γ.
+
+    Parameters
+    ----------
+    gamma : float
+        γ, the margin that the data is promised to have (bias feature included).
+    epsilon : float
+        ε, how much of it may be given up: smaller is wider and takes more updates. Between 0 and 1.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import MarginPerceptron
+    >>> X, y = [[2, 0], [3, 1], [-2, 0], [-3, 1]], [1, 1, -1, -1]
+    >>> model = MarginPerceptron(gamma=1.0, epsilon=0.5, passes=10).fit(X, y)
+    >>> model.predict(X).tolist(), model.ledger_.updates
+    ([1, 1, -1, -1], 1)
+    """
+
+    tabular = "whole"
+    learns_sparse_only = True
+
+    def __init__(
+        self,
+        *,
+        gamma: float = 0.1,
+        epsilon: float = 0.5,
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.gamma = gamma
+        self.epsilon = epsilon
+        self.bias = bias
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        positive(gamma=self.gamma, epsilon=self.epsilon)
+        if self.epsilon > 1.0:
+            raise InputError(f"epsilon must be at most 1, but is {self.epsilon!r}.")
+
+    def _rule(self) -> Loss:
+        return Loss(ANGLE, (1.0 - self.epsilon) * self.gamma)
+
+    def _schema(self, features: int) -> Schema:
+        return SCHEMA
+
+    def _geometry(self, slots: int, kind: Any) -> Measured:
+        return Measured(buffers.zeros(slots, kind), buffers.zeros(2), float(self.bias))
+
+    def bounds(self) -> Sequence[Bound]:
+        state = self._run_so_far()
+        return () if state.ledger.weighted else self.preference_theorems(state, variables=0, top=True)
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        def updates(e: Evidence) -> float | None:
+            if e.geometric_margin < self.gamma:
+                return None
+            return mistake_bounds.margin_perceptron(radius=e.radius, margin=self.gamma, epsilon=self.epsilon)
+
+        return (Bound("margin perceptron", "updates", "U ≤ 2(R/(εγ))² + 2R/(εγ), data with margin ≥ γ", updates),)

@@ -1,0 +1,165 @@
+"""p-norm Perceptron (Grove, Littlestone and Schuurmans 2001).
+
+Predict   sign(w·x) with w_j = sign(θ_j)·|θ_j|^(p−1)
+Update    on a mistake: θ += y·x, from θ = 0
+Bound     M ≤ (p−1)·(X_p·‖u‖_q/γ)², X_p = max‖x‖_p, 1/p + 1/q = 1
+Source    Grove, Littlestone, Schuurmans, General convergence results for linear discriminant updates, 2001
+
+p = 2 is the Perceptron; p = 2·ln n behaves like Winnow: few relevant features among many cost it only ln n.
+Predictions do not change when all θ are divided by one number. We divide by a power of two, `scalars[0]`, that keeps
+|θ_j| below twice its size: the powers cannot overflow, and dividing by a power of two is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.jit import compiled
+from novikoff.errors import InputError
+from novikoff.base.estimator import positive
+from novikoff.base.online import OneByOne
+from novikoff.base.model_state import State
+from novikoff.core.updaters.base import finished, move, read
+from novikoff.core.losses import MISTAKE, Loss
+from novikoff.schema import SLOTS, Array, Finite, NotNaN, Rule, Schema
+from novikoff.theory import mistake_bounds
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["PNormPerceptron"]
+
+
+MAX_P = 400.0
+
+
+class Power(NamedTuple):
+    """(w, θ) side by side; scalars are the unit of θ, and p."""
+
+    slots: NDArray[np.float64]
+    scalars: NDArray[np.float64]
+    bias: float
+
+
+def power_schema(p: float | None) -> Schema:
+    """Return what a model file may hold of this state. The loop doubles the unit until it is large enough."""
+    return Schema(
+        {
+            "slots": Array("float64", SLOTS, 2, checks=[NotNaN()]),
+            "scalars": Array("float64", 2, checks=[Finite()]),
+        },
+        [
+            Rule("the unit of θ is above 0", lambda arrays, _: bool(arrays["scalars"][0] > 0.0)),
+            Rule(
+                "p is that of the settings",
+                lambda arrays, _: arrays["scalars"][1] == p or (p is None and 2.0 <= arrays["scalars"][1] <= MAX_P),
+            ),
+        ],
+    )
+
+
+@compiled
+def link(geometry: Power, theta: float) -> float:
+    """w = sign(θ)·(|θ|/unit)^(p−1)."""
+    return math.copysign((abs(theta) / geometry.scalars[0]) ** (geometry.scalars[1] - 1.0), theta)
+
+
+@finished.of(Power)
+def _(geometry: Power, dot: float, j: int) -> float:
+    return dot + geometry.bias * np.float64(geometry.slots[j, 0])
+
+
+@move.of(Power)
+def _(geometry: Power, j: int, x: float, pulled: float, t: int) -> None:
+    theta = geometry.slots[j, 1] + pulled * x
+    geometry.slots[j, 1] = theta
+    if abs(theta) > 2.0 * geometry.scalars[0]:
+        while abs(theta) > 2.0 * geometry.scalars[0]:
+            geometry.scalars[0] *= 2.0
+        for k in range(len(geometry.slots)):
+            geometry.slots[k, 0] = link(geometry, geometry.slots[k, 1])
+    else:
+        geometry.slots[j, 0] = link(geometry, theta)
+
+
+@read.of(Power)
+def _(geometry: Power, j: int, t: int) -> float:
+    return geometry.slots[j, 0]
+
+
+@final
+class PNormPerceptron(OneByOne):
+    """The Perceptron in another geometry: between additive (p = 2) and multiplicative (p = 2·ln n).
+
+    On a mistake θ += y·x; the score is w·x with w_j = sign(θ_j)·|θ_j|^(p−1). It makes at most
+    (p−1)·(max‖x‖_p·‖u‖_q/γ)² mistakes on a stream that u separates by γ, 1/p + 1/q = 1.
+
+    Parameters
+    ----------
+    p : float
+        From 2 to 400. Without it, 2·ln n for the n features of the first batch, bias included.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import PNormPerceptron
+    >>> model = PNormPerceptron(p=4).fit([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 1]], [1, 0, 1, 0])
+    >>> model.predict([[1, 0, 1]]).tolist()
+    [1]
+    """
+
+    tabular = "each"
+    learns_sparse_only = True
+
+    def __init__(
+        self, *, p: float | None = None, bias: bool = True, passes: int = 1, shuffle: bool = True, random_state: int = 0
+    ) -> None:
+        self.p = p
+        self.bias = bias
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        if self.p is not None:
+            positive(p=self.p)
+            if not 2.0 <= self.p <= MAX_P:
+                raise InputError(f"p must be from 2 to 400, but is {self.p!r}.")
+
+    def _rule(self) -> Loss:
+        return Loss(MISTAKE)
+
+    def _schema(self, features: int) -> Schema:
+        return power_schema(None if self.p is None else float(self.p))
+
+    def _geometry(self, slots: int, kind: Any) -> Power:
+        if self.p is None and slots < 2:
+            raise InputError("p must be given where the number of features is not known beforehand: say p=10.")
+        features = slots - 1 + int(self.bias)
+        p = max(2.0, 2.0 * math.log(features)) if self.p is None else float(self.p)
+        return Power(np.zeros((slots, 2)), np.array([1.0, p]), float(self.bias))
+
+    def bounds(self) -> Sequence[Bound]:
+        state = self._run_so_far()
+        return () if state.ledger.weighted else self.column_theorems(state, variables=0)
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        return self.column_theorems(state, variables=variables)
+
+    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
+        p = float(state.geometry.scalars[1])
+
+        def bound(e: Evidence) -> float | None:
+            if not e.margin > 0.0:
+                return None
+            return mistake_bounds.p_norm(p=p, radius_p=e.radius_p(p), norm_q=e.norm_q(p / (p - 1.0)), margin=e.margin)
+
+        return (Bound("p-norm", "mistakes", "M ≤ (p−1)·(X_p·‖u‖_q/γ)², separable by γ", bound),)

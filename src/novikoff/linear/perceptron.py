@@ -1,0 +1,164 @@
+"""Perceptron (Rosenblatt 1958).
+
+Predict   sign(w·x), from w = 0; what a score of exactly 0 predicts is the setting `tie`
+Update    on a mistake: w += r·y·x; with a functional margin g also where y·w·x < g (thick separator)
+Average   predict with the mean of all hypotheses, each weighed by the examples it survived (Freund and Schapire 1999);
+          with a tail p the one after example t counts t^p − (t−1)^p
+Bound     M ≤ (R/γ)²                        separable by γ (Novikoff 1962)
+          M ≤ (a + 2L + √(a² + 4aL))/2      any u; a = R²‖u‖², L its hinge loss
+          M ≤ ((R + D₂)/γ)²                 any unit u, any γ (Freund and Schapire 1999)
+          M ≤ L + ‖u‖√S                     this very run
+          With g > 0 the same bound the updates, R² + 2g/r in place of R².
+Source    Novikoff, On convergence proofs for perceptrons, 1962
+
+The rate only scales w, and predictions must not depend on it, not even through rounding: the loop runs with rate 1 and
+the threshold g/r, and the weights are multiplied by r when they are shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, final
+
+from novikoff.base.estimator import (not_negative, one_of, positive, within)
+from novikoff.base.model_state import State
+from novikoff.base.sample_weight import Weighed
+from novikoff.core.updaters.additive import (Additive, Averaged, additive, additive_schema)
+from novikoff.core.averaging import LONGEST
+from novikoff.core.losses import MISTAKE, Loss
+from novikoff.core.schedules import Schedule
+from novikoff.schema import Schema
+from novikoff.theory import mistake_bounds
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["Perceptron"]
+
+
+@final
+class Perceptron(Weighed):
+    """The Perceptron: on a mistake, w += rate·y·x.
+
+    On a stream that some u with ‖u‖ = 1 separates by γ it makes at most (R/γ)² mistakes, R = max‖x‖. For streams that
+    nothing separates there are bounds in terms of the hinge loss and the squared slack of any u: see `bounds`.
+
+    Parameters
+    ----------
+    rate : float
+        r, the length of a step. Scales the weights and changes no prediction (unless there is a margin).
+    margin : float
+        g, the functional margin: update also where y·w·x < g.
+    average : bool
+        Predict with the average of all hypotheses instead of the last one.
+    tail : float
+        p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
+        forget the first steps.
+    tie : str
+        What a score of exactly 0 predicts: positive or negative.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import Perceptron
+    >>> model = Perceptron().fit([[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"])
+    >>> model.predict([[5, 1]]).tolist(), model.ledger_.mistakes
+    (['right'], 2)
+    """
+
+    tabular = "each"
+
+    def __init__(
+        self,
+        *,
+        rate: float = 1.0,
+        margin: float = 0.0,
+        average: bool = False,
+        tail: float = 1.0,
+        tie: Literal["positive", "negative"] = "positive",
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.rate = rate
+        self.margin = margin
+        self.average = average
+        self.tail = tail
+        self.tie = tie
+        self.bias = bias
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        positive(rate=self.rate)
+        not_negative(margin=self.margin)
+        within(1.0, LONGEST, tail=self.tail)
+        one_of(("positive", "negative"), tie=self.tie)
+
+    def _rule(self) -> Loss:
+        return Loss(MISTAKE, self._width())
+
+    def _schema(self, features: int) -> Schema:
+        return additive_schema(average=bool(self.average))
+
+    def _geometry(self, slots: int, kind: Any) -> Additive | Averaged:
+        schedule, tail = Schedule(1.0, 0.0), float(self.tail)
+        return additive(slots, kind, bias=self.bias, schedule=schedule, average=self.average, tail=tail)
+
+    def _scale(self) -> float:
+        return float(self.rate)
+
+    def _width(self) -> float:
+        """g/r: the margin for a learner of rate 1."""
+        return float(self.margin / self.rate)
+
+    def bounds(self) -> Sequence[Bound]:
+        state = self._run_so_far()
+        return () if state.ledger.weighted else perceptron_bounds(self._width(), state.ledger.energy)
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        # The proofs ask for u·x from below, w·x from above and ‖x‖ from above, and a mean has all three of its parts.
+        return perceptron_bounds(self._width(), state.ledger.energy)
+
+    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
+        return [bound for bound in perceptron_bounds(self._width(), math.inf) if bound.any_order]
+
+
+def perceptron_bounds(width: float, energy: float) -> Sequence[Bound]:
+    """The theorems for additive updates of rate 1 on mistakes and on scores below `width`; `energy` is the run's S."""
+    counts = "updates" if width > 0.0 else "mistakes"
+
+    def radius(e: Evidence) -> float:
+        return mistake_bounds.thick_radius(radius=e.radius, width=width)
+
+    def novikoff(e: Evidence) -> float | None:
+        gamma = e.geometric_margin
+        return mistake_bounds.novikoff(radius=radius(e), margin=gamma) if gamma > 0.0 else None
+
+    def hinge(e: Evidence) -> float:
+        return mistake_bounds.hinge(radius=radius(e), norm=e.norm, loss=e.losses["hinge"])
+
+    def slack(e: Evidence) -> float | None:
+        if e.norm == 0.0:
+            return None
+        # Any positive number is valid; the last one belongs to the same u as the hinge form.
+        margins = (*e.gammas, 1.0 / e.norm)
+        return min(mistake_bounds.squared_slack(radius=radius(e), margin=gamma, slack=e.slack(gamma)) for gamma in margins)
+
+    def run(e: Evidence) -> float:
+        return mistake_bounds.this_run(energy=energy, norm=e.norm, loss=e.losses["hinge"])
+
+    return (
+        Bound("novikoff", counts, "M ≤ (R/γ)², separable by γ", novikoff),
+        Bound("hinge", counts, "M ≤ (a + 2L + √(a² + 4aL))/2, a = R²‖u‖², any order", hinge),
+        Bound("squared slack", counts, "M ≤ ((R + D₂)/γ)², any order", slack),
+        *([Bound("this run", counts, "M ≤ L + ‖u‖√S, this order only", run, any_order=False)] if width == 0.0 else []),
+    )

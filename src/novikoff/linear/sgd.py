@@ -1,0 +1,184 @@
+"""Stochastic gradient descent on a convex loss: LMS/Adaline, hinge (SVM), logistic regression; with penalties.
+
+Predict   sign(w·x), from w = 0
+Update    w −= r_t·∇ℓ_t(w):  squared   w += r_t·(y − w·x)·x
+                             hinge     where y·w·x ≤ 1: w += r_t·y·x
+                             logistic  w += r_t·y·x / (1 + exp(y·w·x))
+          r_t = r, r/√t or r/t; or AdaGrad: w_j −= r·g_j/√G_j, G_j = Σ g_j² up to and including t
+Average   predict with the mean of all hypotheses, the one after example t weighed by t^p − (t−1)^p, p = 1 by default
+          (p > 1: compare the polynomial decay of Shamir and Zhang 2013)
+Penalty   each step descends on ℓ_t(w) + l1·‖w‖₁ + (l2/2)·‖w‖², truncating exactly at 0: over m examples this is
+          J(w) = Σ ℓ_t(w) + λ·R(w) with λ = m·l1 or m·l2 (ridge, LASSO, SVM, elastic net). The bias is a feature like
+          any other and pays like any other
+Bound     constant rate: Σ ℓ_t(w_t) − Σ ℓ_t(u) ≤ ‖u‖²/(2r) + (r/2)·Σ‖g_t‖²        (Zinkevich 2003)
+          AdaGrad:       … ≤ (D²/(2r) + r)·Σ_j √G_j, D = max_t ‖w_t − u‖_∞        (Duchi, Hazan and Singer 2011)
+          and so M ≤ (Σ ℓ_t(u) + regret) / (least loss of a mistake)
+Source    Widrow and Hoff 1960; Zinkevich 2003; Duchi, Hazan, Singer 2011; Langford, Li, Zhang 2009 (truncation)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, final
+
+from novikoff._compiled.lazy_numpy import np
+from novikoff.errors import InputError
+from novikoff.base.estimator import (not_negative, one_of, positive, within)
+from novikoff.base.model_state import State
+from novikoff.base.sample_weight import Weighed
+from novikoff.core.updaters.adagrad import REACH, adagrad, adagrad_schema
+from novikoff.core.updaters.additive import additive, additive_schema
+from novikoff.core.averaging import LONGEST
+from novikoff.core.updaters.elastic_net import decayed, decayed_schema
+from novikoff.core.losses import (HINGE, LOGISTIC, SQUARED, Loss)
+from novikoff.core.schedules import POWERS, Schedule
+from novikoff.schema import Schema
+from novikoff.theory import regret
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["SGD"]
+
+LOSSES = {"hinge": HINGE, "logistic": LOGISTIC, "squared": SQUARED}
+
+
+@final
+class SGD(Weighed):
+    """Stochastic gradient descent, one step per example: w −= r_t·∇ℓ_t(w), with s = w·x and the loss ℓ_t
+
+    - hinge: max(0, 1 − y·s), the step where y·s ≤ 1 is w += r_t·y·x;
+    - logistic: ln(1 + exp(−y·s)), w += r_t·y·x/(1 + exp(y·s));
+    - squared: ½(y − s)², w += r_t·(y − s)·x.
+
+    With penalties each step descends on ℓ_t(w) + l1·‖w‖₁ + (l2/2)·‖w‖².
+
+    Parameters
+    ----------
+    loss : str
+        hinge (support vector machine), logistic (logistic regression) or squared (LMS, ridge).
+    schedule : str
+        How the steps shrink: constant (r), sqrt (r/√t), inverse (r/t), or adagrad (r/√G_j for each weight).
+    rate : float
+        r, the length of the first step.
+    l1 : float
+        Strength of the L1 penalty, per example. It shrinks weights towards 0; how many become exactly 0 depends
+        on the stream, and where features are frequent it may be few.
+    l2 : float
+        Strength of the L2 penalty, per example.
+    average : bool
+        Predict with the average of all hypotheses (not together with l1: averages are not sparse).
+    tail : float
+        p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
+        forget the first steps (not together with l2).
+    tie : str
+        What a score of exactly 0 predicts: positive or negative.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import SGD
+    >>> model = SGD(loss="logistic", passes=20).fit([[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"])
+    >>> model.predict([[0.5], [3.5]]).tolist()
+    ['low', 'high']
+    """
+
+    tabular = "each"
+    learns_columns_sparse_only = True
+
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "logistic", "squared"] = "logistic",
+        schedule: Literal["constant", "sqrt", "inverse", "adagrad"] = "adagrad",
+        rate: float = 0.5,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        average: bool = False,
+        tail: float = 1.0,
+        tie: Literal["positive", "negative"] = "positive",
+        bias: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.schedule = schedule
+        self.rate = rate
+        self.l1 = l1
+        self.l2 = l2
+        self.average = average
+        self.tail = tail
+        self.tie = tie
+        self.bias = bias
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        one_of(tuple(LOSSES), loss=self.loss)
+        one_of((*POWERS, "adagrad"), schedule=self.schedule)
+        one_of(("positive", "negative"), tie=self.tie)
+        positive(rate=self.rate)
+        if self.rate > 1e9:
+            raise InputError(f"rate must be at most 1e9, but is {self.rate!r}: the weights could not hold such steps.")
+        not_negative(l1=self.l1, l2=self.l2)
+        if self.average and self.l1 > 0.0:
+            raise InputError("average and l1 exclude each other: an average of sparse weights is not sparse. Drop one.")
+        within(1.0, LONGEST, tail=self.tail)
+        if self.average and self.l2 > 0.0 and self.tail != 1.0:
+            raise InputError(
+                f"tail must be 1 with average and l2, but is {self.tail!r}: decaying weights are averaged evenly."
+                " Drop one."
+            )
+
+    def _rule(self) -> Any:
+        return Loss(LOSSES[self.loss])
+
+    def _schema(self, features: int) -> Schema:
+        average, l1, l2 = bool(self.average), self.l1 > 0.0, self.l2 > 0.0
+        if self.schedule == "adagrad":
+            return adagrad_schema(average=average, lazy=l1 or l2)
+        return decayed_schema(average=average, l1=l1) if l1 or l2 else additive_schema(average=average)
+
+    def _geometry(self, slots: int, kind: Any) -> Any:
+        rate, l1, l2, tail = float(self.rate), float(self.l1), float(self.l2), float(self.tail)
+        if self.schedule == "adagrad":
+            return adagrad(slots, kind, bias=self.bias, rate=rate, average=self.average, l1=l1, l2=l2, tail=tail)
+        schedule = Schedule(rate, POWERS[self.schedule])
+        if l1 == l2 == 0.0:
+            return additive(slots, kind, bias=self.bias, schedule=schedule, average=self.average, tail=tail)
+        return decayed(slots, kind, bias=self.bias, schedule=schedule, average=self.average, l1=l1, l2=l2)
+
+    def bounds(self) -> Sequence[Bound]:
+        state = self._run_so_far()
+        return () if state.ledger.weighted else self.preference_theorems(state, variables=0, top=True)
+
+    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+        # Of several preferences the loss of the run is that of the one it steps along. In a mean of some, one that is
+        # not met may be made up for by others.
+        penalised = self.l1 > 0.0 or self.l2 > 0.0
+        if penalised or not top or self.schedule not in ("constant", "adagrad"):
+            return ()
+
+        def of_constant(e: Evidence) -> float:
+            return regret.constant_step(rate=self.rate, norm=e.norm, energy=state.ledger.energy)
+
+        def of_adagrad(e: Evidence) -> float:
+            diameter = float(state.geometry.scalars[REACH]) + e.norm_q(np.inf)
+            roots = float(np.sqrt(state.geometry.slots[:, 1].astype(np.float64)).sum())
+            return regret.adagrad(rate=self.rate, diameter=diameter, roots=roots)
+
+        of_run = of_adagrad if self.schedule == "adagrad" else of_constant
+
+        def bound(e: Evidence) -> float:
+            return regret.mistakes(loss_name=self.loss, loss=e.losses[self.loss], regret=of_run(e))
+
+        return (
+            Bound(f"{self.schedule} regret", "mistakes", "M ≤ (Σ ℓ_t(u) + regret)/(least loss of a mistake)", bound),
+        )

@@ -1,0 +1,213 @@
+"""Winnow (Littlestone 1988), Winnow-R and the thick separator.
+
+Predict   + where w·x ≥ θ, from w = 1; x from 0 to 1
+Update    a positive example missed: w_j *= α^x_j (promotion)
+          a negative one taken: w_j /= α^x_j (demotion), or w_j = 0 where x_j > 0 (elimination, for disjunctions)
+          Winnow-R: a demotion takes no weight below ½ (the floor), so that none is ever far from coming back
+          with a functional margin g: promotion also where w·x − θ < g, demotion also where w·x − θ > −g
+Bound     M ≤ 2 + 3k(1 + log₂ n)     a disjunction of k of n Boolean features, α = 2, θ = n
+          M ≤ 2k(1 + log₂ n) + 1     the same with elimination
+          M ≤ 2 + 5c(2 + log₂ n)     Winnow-R, where the disjunction gains a literal c times in all
+          M ≤ (8/δ²)(n/θ) + (5/δ + 14 ln θ/δ²)·Σμ   a linear target with separation δ, Boolean x, α = 1 + δ/2
+          For other α, θ, floors and margins: theory/winnow.py.
+Source    Littlestone, Learning quickly when irrelevant attributes abound, 1988
+
+Irrelevant features cost only their logarithm: this is what additive learners can't do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, final
+
+from novikoff.errors import InputError
+from novikoff.base.estimator import (above_one, not_negative, positive, truth)
+from novikoff.base.model_state import State
+from novikoff.base.sample_weight import Weighed
+from novikoff.core.updaters.base import resized
+from novikoff.core.updaters.multiplicative import (HIGHEST, Multiplicative, multiplicative, multiplicative_schema)
+from novikoff.core.losses import MISTAKE, Loss
+from novikoff.schema import Schema
+from novikoff.theory import winnow_bounds
+from novikoff.theory.bounds import Bound, Evidence
+
+__all__ = ["Winnow"]
+
+
+@final
+class Winnow(Weighed):
+    """Winnow: weights start at 1; on a mistake those of the features that are there are doubled or halved.
+
+    For features from 0 to 1 of which few matter. A disjunction of k among n features is learned with at most
+    2 + 3k(1 + log₂ n) mistakes, however many others there are. See `BalancedWinnow` for features that speak for either
+    side and for values below 0.
+
+    Parameters
+    ----------
+    alpha : float
+        α, what a weight is multiplied or divided by.
+    threshold : float | "n"
+        θ. By default n, the number of features; a number where that is not known beforehand or features are hashed.
+    elimination : bool
+        A demotion sets weights to 0, for good: quicker where the target is a disjunction and no label is wrong.
+    floor : float
+        A demotion takes no weight below this; ½ makes it Winnow-R, for targets that change.
+    margin : float
+        g, the functional margin: update also where y·(w·x − θ) < g.
+    average : bool
+        Predict with the average of all hypotheses instead of the last one.
+    negations : bool
+        Give each feature x a companion 1 − x, so that a negated feature can be part of the target.
+    bias : bool
+        Add a feature that is always 1.
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import Winnow
+    >>> model = Winnow().fit([[1, 0, 0, 1], [0, 1, 0, 1], [1, 1, 1, 0], [0, 0, 1, 1]], ["yes", "no", "yes", "no"])
+    >>> model.coef_.tolist(), model.ledger_.mistakes
+    ([[2.0, 1.0, 1.0, 2.0]], 1)
+    """
+
+    tabular = "each"
+    learns_sparse_only = has_dense_step = True
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 2.0,
+        threshold: float | Literal["n"] = "n",
+        elimination: bool = False,
+        floor: float = 0.0,
+        margin: float = 0.0,
+        average: bool = False,
+        negations: bool = False,
+        bias: bool = False,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.threshold = threshold
+        self.elimination = elimination
+        self.floor = floor
+        self.margin = margin
+        self.average = average
+        self.negations = negations
+        self.bias = bias
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        above_one(alpha=self.alpha)
+        if self.threshold != "n":
+            positive(threshold=self.threshold)
+        not_negative(floor=self.floor, margin=self.margin)
+        truth(elimination=self.elimination, negations=self.negations)
+        theta = 0.0 if self.threshold == "n" else self.threshold
+        if theta + self.margin >= HIGHEST:
+            raise InputError(
+                f"threshold and margin must be below 2^100, which weights can't exceed: {theta + self.margin}."
+            )
+        if self.floor > 1.0:
+            raise InputError(f"floor must be from 0 to 1, where weights start, but is {self.floor!r}.")
+        if self.elimination and self.floor > 0.0:
+            raise InputError("elimination and floor exclude each other: a weight that is 0 is below every floor.")
+
+    def _range(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    def _rule(self) -> Loss:
+        return Loss(MISTAKE, float(self.margin))
+
+    def _needs_all_features(self) -> str | None:
+        if self.negations:
+            return "each has a companion, its negation"
+        return "the threshold is n: set it to a number" if self.threshold == "n" else None
+
+    def _schema(self, features: int) -> Schema:
+        return multiplicative_schema(average=bool(self.average), negations=bool(self.negations))
+
+    def _geometry(self, slots: int, kind: Any) -> Multiplicative:
+        why = self._needs_all_features()
+        if why is not None and slots < 2:
+            raise InputError(f"Winnow must know the number of features beforehand ({why}).")
+        return multiplicative(
+            slots,
+            kind,
+            alpha=float(self.alpha),
+            threshold=float(self._variables(slots - 1) if self.threshold == "n" else self.threshold),
+            bias=self.bias,
+            average=self.average,
+            elimination=bool(self.elimination),
+            floor=float(self.floor),
+            negations=bool(self.negations),
+        )
+
+    def _variables(self, features: int) -> int:
+        """How many weights there are: n in the theorems."""
+        return features * (2 if self.negations else 1) + int(self.bias)
+
+    def _unseen_weight(self, state: State) -> float:
+        return 0.0 if self._needs_all_features() else 1.0
+
+    def _compact(self, state: State) -> Multiplicative:
+        geometry: Multiplicative = state.geometry
+        return geometry if self.negations else resized(geometry, state.features + 1)
+
+    def bounds(self) -> Sequence[Bound]:
+        state = self._run_so_far()
+        if state.ledger.weighted:
+            return ()
+        theta, width = state.geometry.threshold, float(self.margin)
+        numbers = {"features": self._variables(state.features), "alpha": float(self.alpha), "threshold": theta}
+        counts = "updates" if width > 0.0 else "mistakes"
+
+        def disjunction(e: Evidence) -> float | None:
+            k = e.target.get("disjunction")
+            if k is None or width >= theta or (self.elimination and width > 0.0):
+                return None
+            if self.elimination:
+                return winnow_bounds.winnow_elimination(literals=k, **numbers)
+            return winnow_bounds.winnow(literals=k, width=width, **numbers)
+
+        def drifting(e: Evidence) -> float | None:
+            c, floor = e.target.get("gained"), float(self.floor)
+            if c is None or theta - width - floor * numbers["features"] <= 0.0:
+                return None
+            return winnow_bounds.winnow_r(gained=c, floor=floor, width=width, **numbers)
+
+        def linear(e: Evidence) -> float | None:
+            delta, weight = e.target.get("separation"), e.target.get("weight")
+            if delta is None or weight is None or self.alpha != 1.0 + delta / 2.0 or theta < 1.0:
+                return None
+            return winnow_bounds.winnow2(separation=delta, weight=weight, features=numbers["features"], threshold=theta)
+
+        general = Bound(
+            "winnow", counts, "M ≤ u + v, u = k(1 + log_α θ), a disjunction of k features", disjunction, by_target=True
+        )
+        if self.floor > 0.0:
+            return (
+                Bound(
+                    "winnow-r", counts, "M ≤ u + v, u = c(1 + log_α(θ/f)), c literals gained", drifting, by_target=True
+                ),
+            )
+        if self.elimination or width > 0.0:
+            return (general,)
+        return (
+            general,
+            Bound(
+                "winnow2",
+                counts,
+                "M ≤ (8/δ²)(n/θ) + (5/δ + 14 ln θ/δ²)·Σμ, Boolean x, α = 1 + δ/2",
+                linear,
+                by_target=True,
+            ),
+        )

@@ -1,0 +1,1 @@
+"""Base classes of estimators that are made of other estimators."""

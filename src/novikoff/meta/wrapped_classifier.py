@@ -1,0 +1,64 @@
+"""A learner around another one, which runs as it does alone: parts and settings are those of the learner inside."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from novikoff.base.online import OneByOne
+from novikoff.base.single_example import learn_as_batch
+from novikoff.meta.base import Stack
+
+
+class Around(Stack, OneByOne):
+    """Abstract."""
+
+    tabular = "no"
+
+    @property
+    def bias(self) -> bool:  # type: ignore[override]
+        return bool(self.inner.bias)
+
+    @property
+    def passes(self) -> int:  # type: ignore[override]
+        return int(self.inner.passes)
+
+    @property
+    def shuffle(self) -> bool:  # type: ignore[override]
+        return bool(self.inner.shuffle)
+
+    @property
+    def random_state(self) -> int:  # type: ignore[override]
+        return int(self.inner.random_state)
+
+    @property
+    def tie(self) -> Any:
+        return self.inner.tie
+
+    def _rule(self) -> Any:
+        return self.inner._rule()
+
+    def _range(self) -> tuple[float, float]:
+        low, high = self.inner._range()
+        return float(low), float(high)
+
+    def _needs_all_features(self) -> str | None:
+        why: str | None = self.inner._needs_all_features()
+        return why
+
+    def _run_settings(self) -> dict[str, Any]:
+        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
+        return {**mine, **self._inner_settings()}
+
+    # --- One example at a time, as a batch of one: its own way of learning sees all of them ---
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learns one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array."""
+        learn_as_batch(self, x, y)
+        return self
+
+    def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
+        return np.array([known.sign(y)], np.int8), known
+
+    _score_terms = OneByOne._score_row

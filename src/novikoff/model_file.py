@@ -1,0 +1,396 @@
+"""The model file: one safetensors file, written whole or not at all, and read only if every bit is right.
+
+The header holds one JSON document (checksum, format number, learner, settings, labels, precision, ledger), the tensors
+are the arrays of the geometry, the ledger and the feature names. The checksum is the SHA-256 of the whole file with the
+64 digits of the checksum itself replaced by zeros. Everything that a run needs to go on is there: learning A, saving,
+loading and learning B gives the same file as learning A and B, byte for byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from novikoff._compiled import buffers
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.errors import InputError, ModelFileError, NovikoffError
+from novikoff.learner_registry import name_of
+from novikoff.base.estimator import Estimator
+from novikoff.base.online_classifier import Learner
+from novikoff.base.model_lock import sharing
+from novikoff.base.model_state import State
+from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
+from novikoff.part_files import lock_file, name_part, remove_stale_parts
+from novikoff.core.feature_sample import FeatureSample
+from novikoff.core.updaters.base import arrays
+from novikoff.schema import SchemaError
+from novikoff.data.names.feature_names import Names
+from novikoff.model_verifier import (MAX_NESTING, SAVED_NUMBERS, Verified, build_model, check_depth, split_members, verify_run, verify_solved)
+from novikoff.meta.batch_estimator import Solved
+
+FORMAT = 1
+NO_CHECKSUM = "0" * 64
+KINDS = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
+"""Of numbers, as NumPy calls them, in the order in which safetensors writes arrays of them."""
+NAMED = {"b1": "BOOL"}
+PIECE = 1 << 12  # names that are written at once
+
+
+def save(model: Learner | Solved, path: str | os.PathLike[str], *, provenance: dict[str, Any] | None = None) -> None:
+    """Write the model to a file; an existing file is replaced only when the new one is safe on the disk.
+
+    Models of novikoff that have learned something can be saved; InputError for anything else, such as a pipeline of
+    scikit-learn. `provenance` is a record of where the model comes from (provenance.py); without one the file depends
+    on the model alone.
+
+    >>> import tempfile, os
+    >>> from novikoff import Perceptron, load, save
+    >>> path = os.path.join(tempfile.mkdtemp(), "fruit.model")
+    >>> save(Perceptron().learn_one({"red": 1.0}, "apple").learn_one({"long": 1.0}, "banana"), path)
+    >>> load(path).predict_one(["long"])
+    'banana'
+    """
+    write_atomically(Path(path), to_bytes(model, provenance))
+
+
+def load_learner(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
+    """Do what `load` does, for commands and servers: an Auto is returned as the learner that does its work."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as problem:
+        raise ModelFileError(f"{path}: {problem.strerror}.") from None
+    model = from_bytes(content, str(path))
+    if kernel is not None:
+        model.with_kernel(kernel)
+    return model
+
+
+def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
+    """Return the model in a file.
+
+    ModelFileError, with the reason, where anything about the file is not right. A kernel with a Python function is not
+    in the file: it is given again as `kernel`.
+    """
+    from novikoff.auto import as_auto
+
+    return as_auto(load_learner(path, kernel=kernel))
+
+
+def to_bytes(model: Learner | Solved, provenance: dict[str, Any] | None = None) -> bytes:
+    check_savable(model)
+    with sharing(model.working_model()):
+        return _content(*described(model), provenance)
+
+
+def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Return the provenance in a model file, None where it has none; ModelFileError where the file is not right."""
+    from novikoff.provenance import check
+
+    try:
+        content = Path(path).read_bytes()
+    except OSError as problem:
+        raise ModelFileError(f"{path}: {problem.strerror}.") from None
+    _checked_header(content, str(path))
+    outer = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    text = outer["__metadata__"].get("provenance")
+    try:
+        return None if text is None else check(json.loads(text))
+    except (ValueError, TypeError, RecursionError, SchemaError) as problem:
+        raise _refusal(str(path), str(problem).rstrip(".")) from None
+
+
+def check_savable(model: Any) -> None:
+    """Raise InputError, with advice, for anything but a model of novikoff that has learned something."""
+    facade = isinstance(model, Estimator) and type(model).working_model is not Estimator.working_model
+    if facade or isinstance(model, Learner | Solved):
+        if not model.__sklearn_is_fitted__():
+            raise InputError(
+                f"This {type(model).__name__} has learned nothing yet, so there is nothing to save: call fit,"
+                " partial_fit or learn_one first."
+            )
+        return
+    found = f"the class {model.__name__}" if isinstance(model, type) else _a(type(model).__name__)
+    raise InputError(f"Only models of novikoff can be saved, but this is {found}. {_advice(model)}")
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def _advice(model: Any) -> str:
+    if isinstance(model, type):
+        return f"Save an object of it that has learned something: save({model.__name__}().fit(X, y), path)."
+    if isinstance(getattr(model, "model_", None), Learner):
+        return "Save its model_ instead."
+    if isinstance(model, str | os.PathLike):
+        return "The model comes first, then the path: save(model, path)."
+    if hasattr(model, "steps"):
+        return (
+            "Save its last step and keep the steps before it yourself, or use Auto, which needs no scaler."
+            " To store the whole pipeline use skops or joblib."
+        )
+    return "To store other objects use skops or joblib."
+
+
+def frozen(model: Learner | Solved) -> Callable[[], bytes]:
+    """What makes the file of the model as it is now, later and in another thread; here it is only copied."""
+    with sharing(model.working_model()):
+        header, tensors = described(model, as_text=_Text)
+        copies = {name: value if isinstance(value, _Text) else value.copy() for name, value in tensors.items()}
+    return lambda: _content(header, {n: v.array() if isinstance(v, _Text) else v for n, v in copies.items()})
+
+
+def _content(
+    header: dict[str, Any], tensors: dict[str, NDArray[Any]], provenance: dict[str, Any] | None = None
+) -> bytes:
+    # The checksum first, so that it is the first place where these digits can stand.
+    header = {"checksum": NO_CHECKSUM, "format": FORMAT, **header}
+    metadata = {"novikoff": json.dumps(header)}
+    if provenance is not None:
+        metadata["provenance"] = json.dumps(provenance)
+    content = _serialised(tensors, metadata)
+    digest = hashlib.sha256(content).hexdigest()
+    return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
+
+
+def _serialised(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> bytes:
+    """As safetensors writes it: the length of the header, the header, and the arrays, those of the largest kind of
+    numbers first, then by name."""
+    order = sorted(tensors, key=lambda name: (KINDS.index(tensors[name].dtype.str[1:]), name))
+    about: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in order:
+        array = tensors[name]
+        start, end = end, end + array.nbytes
+        kind = NAMED.get(array.dtype.str[1:]) or f"{array.dtype.kind.upper()}{8 * array.itemsize}"
+        about[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [start, end]}
+    text = json.dumps(about, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([len(text).to_bytes(8, "little"), text, *(tensors[name].tobytes() for name in order)])
+
+
+def described(
+    model: Learner | Solved, as_text: Callable[[list[Any]], Any] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a file holds of a model, and of all models that it is made of."""
+    model = model.working_model()
+    about = {"learner": name_of(type(model)), "settings": model.plain_settings()}
+    if not isinstance(model, Solved):
+        header, tensors = _parts(model, as_text or _as_text)
+        return {**about, **header}, tensors
+    header, tensors = model.file_parts()
+    inside = [described(member, as_text) for member in model.made_of()]
+    if inside:
+        header["members"] = [one for one, _ in inside]
+    for k, (_, arrays_inside) in enumerate(inside):
+        tensors |= {f"member.{k}.{name}": array for name, array in arrays_inside.items()}
+    return {**about, **header}, tensors
+
+
+def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a file holds of a learner's run."""
+    state = model._run_so_far()
+    book = state.ledger.book
+    tensors = {f"geometry.{name}": _whole(a) for name, a in arrays(model._compact(state)).items()}
+    tensors |= {name: _whole(a) for name, a in (model._more_arrays(state) | state.feature_sample.tensors()).items()}
+    used = LISTED + len(state.ledger.mistake_times)
+    tensors |= {"ledger.counts": _whole(book.counts[:used]), "ledger.sums": book.sums}
+    if state.names is not None:
+        tensors["names"] = as_text(list(state.names.columns))
+    header = {
+        "labels": _checked_labels(state.labels.listed()),
+        "features": state.features,
+        "precision": state.kind.name,
+        "ledger": state.ledger.as_dict(),
+    }
+    if getattr(state.labels, "rest", ""):
+        header["rest"] = state.labels.rest
+    if state.reading is not None:
+        header["reading"] = state.reading
+    if state.shuffle is not None:
+        header["shuffle"] = state.shuffle
+    if state.slot_names:
+        tensors["slot_names"] = as_text(sorted(state.slot_names.items()))
+    return header, tensors
+
+
+def _checked_labels(listed: list[Any]) -> list[Any]:
+    """Return labels that a file can hold; InputError where one is a whole number that does not fit into 64 bits."""
+    for label in listed:
+        if isinstance(label, int) and label not in SAVED_NUMBERS:
+            raise InputError(f"A label that is a number must fit into 64 bits to be saved, got {label}. Use texts.")
+    return listed
+
+
+def from_bytes(content: bytes, origin: str) -> Any:
+    """Return the model in the content of a file; `origin` names it in messages. ModelFileError for any problem."""
+    header = _checked_header(content, origin)
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as deserialise
+
+    try:
+        tensors = deserialise(content)
+    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError, MemoryError) as problem:
+        raise _refusal(origin, f"its arrays can't be read ({problem})") from None
+    return rebuilt(header, tensors, origin)
+
+
+def rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str, *, complete: bool = True) -> Any:
+    """Return the model that `described` has described. ModelFileError where header and arrays make no model.
+
+    A model that is not `complete`, such as that of a shard, may have fewer features than its encoding.
+    """
+    try:
+        check_depth(header)
+        return _rebuilt(header, tensors, 0, complete=complete)
+    except ModelFileError:
+        raise
+    except NovikoffError as problem:
+        raise _refusal(origin, str(problem).rstrip(".")) from None
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        MemoryError,
+    ) as problem:
+        reason = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+        raise _refusal(origin, f"it does not hold what its learner needs ({reason})") from None
+
+
+def _refusal(origin: str, reason: str) -> ModelFileError:
+    return ModelFileError(
+        f"{origin}: is not a model that can be used: {reason}. Restore it from a backup, or save the model again."
+    )
+
+
+def _rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], depth: int, *, complete: bool) -> Any:
+    model = build_model(header)
+    if not isinstance(model, Solved):
+        model._adopt(_state(model, verify_run(model, header, tensors, complete=complete), tensors))
+        return model
+    verify_solved(model, header, tensors)
+    members = split_members(header, tensors)
+    if members and depth == MAX_NESTING:
+        raise SchemaError("ensembles", f"nested at most {MAX_NESTING} deep", "deeper")
+    model.adopt_parts(header, tensors)
+    if members:
+        model.adopt_made_of([_rebuilt(one, own, depth + 1, complete=complete) for one, own in members])
+    return model
+
+
+def _state(model: Learner, verified: Verified, tensors: dict[str, NDArray[Any]]) -> State:
+    """Return the state of a run, from a header and arrays that were verified."""
+    kind, features = buffers.dtype(verified.precision), verified.features
+    fresh = model._geometry(features + 1, kind)
+    counts = buffers.zeros(LISTED + CAPACITY, "int64")
+    counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
+    ledger = Ledger(Book(counts, tensors["ledger.sums"]))
+    state = State(
+        geometry=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in arrays(fresh)}),
+        ledger=ledger,
+        labels=verified.labels,
+        features=features,
+        names=None if verified.names is None else Names(verified.names),
+        kind=kind,
+        settings=model._run_settings(),
+        reading=verified.reading,
+        shuffle=verified.shuffle,
+        slot_names=verified.slot_names,
+        encoding=verified.encoding,
+        feature_sample=FeatureSample.from_tensors(tensors, kind, ledger.examples, features),
+    )
+    return model._completed(state, tensors)
+
+
+def _checked_header(content: bytes, origin: str) -> dict[str, Any]:
+    """The JSON document of a file that is whole, ours, and of a format that we know."""
+    broken = ModelFileError(
+        f"{origin}: is damaged or not a model file: its checksum does not fit its content. Restore it from a backup."
+    )
+    try:
+        size = int.from_bytes(content[:8], "little")
+        outer = json.loads(content[8 : 8 + size])
+        header: dict[str, Any] = json.loads(outer["__metadata__"]["novikoff"])
+        number, checksum = header["format"], header["checksum"].encode("ascii")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise broken from None
+    if isinstance(number, int) and number > FORMAT:
+        raise ModelFileError(
+            f"{origin}: has format {number}, but this novikoff reads up to format {FORMAT}: update novikoff."
+        )
+    blank = content.replace(checksum, NO_CHECKSUM.encode(), 1)
+    if len(checksum) != 64 or hashlib.sha256(blank).hexdigest() != checksum.decode() or number != FORMAT:
+        raise broken
+    return header
+
+
+def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """A whole file at once; at every moment the old one or the new one is there."""
+    with replacing(path, mode) as write:
+        write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], object]]:
+    """A file piece by piece: gives what takes the pieces. Temporary file, fsync, rename, fsync of the folder, so that
+    the file that was there is replaced only when the block has ended well. `mode` is less what the umask forbids."""
+    path = Path(os.path.realpath(path))  # what a link points to is replaced, not the link
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
+    remove_stale_parts(path)
+    temporary = name_part(path)
+    try:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            lock_file(file.fileno())
+            yield file.write
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as problem:
+        _remove(temporary)
+        raise type(problem)(problem.errno, problem.strerror, str(path)) from None
+    except BaseException:
+        _remove(temporary)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _remove(temporary: Path) -> None:
+    with contextlib.suppress(OSError):
+        temporary.unlink()
+
+
+class _Text:
+    """A list that is to become text."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+    def array(self) -> NDArray[np.uint8]:
+        return _as_text(self.values)
+
+
+def _as_text(values: list[Any]) -> NDArray[np.uint8]:
+    """JSON as an array of bytes. A piece at a time: other threads need not wait for the whole of a long list."""
+    pieces = (values[k : k + PIECE] for k in range(0, len(values), PIECE))
+    text = ",".join(json.dumps(piece, separators=(",", ":"))[1:-1] for piece in pieces)
+    found: NDArray[np.uint8] = buffers.frombuffer(f"[{text}]".encode(), "uint8")
+    return found
+
+
+def _whole(array: NDArray[Any]) -> NDArray[Any]:
+    whole: NDArray[Any] = buffers.ascontiguousarray(array)
+    return whole

@@ -1,0 +1,1 @@
+"""Multiclass, multilabel and ranking schemes, one per file."""

@@ -1,0 +1,62 @@
+"""All-vs-all: for each pair of classes a binary learner that tells the two apart.
+
+Predict   majority: the class that wins most pairs, the first of equals; tournament: classes meet one after another, the
+          winner so far against the next
+Update    an example is learned by the k − 1 learners of its class; a pair begins when both classes are known
+Bound     M ≤ Σ M_ij: where the k − 1 learners of the right class are right, it wins more pairs than any other, and
+          every match of a tournament
+"""
+
+from __future__ import annotations
+
+from typing import Literal, final
+
+from novikoff.base.estimator import one_of
+from novikoff.base.online_classifier import TIES, Learner
+from novikoff.core.multiclass.schemes import PAIRS, Scheme
+from novikoff.data.labels.class_labels import Classes
+from novikoff.multiclass.base import takes_columns
+from novikoff.multiclass.reduction import Reduction
+
+__all__ = ["AllVsAll"]
+
+DECISIONS = ("majority", "tournament")
+
+
+@final
+class AllVsAll(Reduction):
+    """For each pair of classes a binary learner that tells the two apart.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
+    decision : str
+        majority (the class that wins most pairs) or tournament (the winner so far meets the next class).
+
+    Examples
+    --------
+    >>> from novikoff import AllVsAll, Perceptron
+    >>> X, y = [[0, 2], [2, 0], [-2, 0], [1, 3], [4, 1], [-3, 1]], ["up", "right", "left", "up", "right", "left"]
+    >>> AllVsAll(Perceptron(passes=20)).fit(X, y).predict([[0, 5], [5, 0], [-5, 0]]).tolist()
+    ['up', 'right', 'left']
+    """
+
+    def __init__(
+        self, learner: Learner | None = None, *, decision: Literal["majority", "tournament"] = "majority"
+    ) -> None:
+        self.learner = learner
+        self.decision = decision
+
+    def _check_settings(self) -> None:
+        one_of(DECISIONS, decision=self.decision)
+
+    def _check_learner(self) -> None:
+        takes_columns(self, own_time=True)
+
+    def _scheme(self, classes: Classes) -> Scheme:
+        return Scheme(PAIRS, TIES[self.inner.tie], tournament=float(self.decision == "tournament"))
+
+    def column_names(self) -> list[str]:
+        known = self._fitted().labels.known()
+        return [f"{known[high]} not {known[low]}" for high in range(len(known)) for low in range(high)]

@@ -1,0 +1,217 @@
+"""The fast lane for single examples where there are many columns of weights: what each example needs, made ready once.
+
+As `learners/lane.py`, with the compiled functions of the batches: only what is around them is left out. Whatever is not
+usual (a new class, a new feature, anything wrong, a setting that has changed) goes the way around, which says so.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import repeat
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.jit import compiled
+from novikoff.errors import InputError
+from novikoff.base.state_scoring import Judged
+from novikoff.base.raw_rows import has_raw_dicts
+from novikoff.ledger import EXAMPLES
+from novikoff.core.multiclass import weight_matrix as table
+from novikoff.core.multiclass.decoding import weigh_all
+from novikoff.core.feature_sample import NEXT, record_row
+from novikoff.core.updaters.base import arrays, limit, read_weights
+from novikoff.core.multiclass.loop import KNOWN, learn_many
+from novikoff.core.multiclass.schemes import Wants
+from novikoff.core.scoring import HUGE
+from novikoff.data.validation import LARGEST_INDEX
+from novikoff.data.rows import Sparse
+
+NEVER_LEARNED = LARGEST_INDEX - 1  # a column that no feature with a name has
+UNUSUAL = (TypeError, ValueError, OverflowError, KeyError)
+ALL_ONES = np.zeros(0)
+
+
+@compiled
+def usual_terms(
+    indices: NDArray[np.uint32],
+    values: NDArray[np.floating],
+    features: int,
+    unseen: bool,
+    least: float,
+    most: float,
+    largest: float,
+) -> int:
+    """Leaves out zeros and, unless they count, features without slots; returns how many terms are left, −1 where the
+    way around must say what is wrong."""
+    kept, square = 0, 0.0
+    for k in range(len(indices)):
+        x, column = np.float64(values[k]), int(indices[k])
+        if not abs(x) < HUGE or column >= LARGEST_INDEX or (x != 0.0 and (x < least or x > most)):
+            return -1
+        square += x * x
+        if x != 0.0 and (unseen or column < features):
+            indices[kept] = indices[k]
+            values[kept] = values[k]
+            kept += 1
+    return kept if square < 0.5 * largest else -1
+
+
+class OneLane:
+    def __init__(self, model: Any, state: Any, old: OneLane | None = None) -> None:
+        self.learner, inner = model.learner, model.inner
+        self.judged = isinstance(inner, Judged)
+        alike = old is not None and type(old.learner) is type(self.learner)
+        self.mine: Any = old.mine if old and alike else attrgetter("learner", *sorted(model.settings()))
+        self.theirs: Any = old.theirs if old and alike else attrgetter("tie", *sorted(inner.settings()))
+        self.settings, self.inside = self.mine(model), self.theirs(inner)
+        as_before = old is not None and old.state is state and old.has_settings_of(model)
+        self.goes_on: bool = old.goes_on if old and as_before else goes_on(model, state)
+        self.scheme, self.rule, self.scale = model._scheme(state.labels), model._rule(), model._scale()
+        self.state: Any = state
+        self.geometry, self.features, self.names = state.geometry, state.features, state.names
+        self.labels, self.known, self.tally = state.labels, len(state.labels), state.tally
+        self.across, self.in_use, self.spare = state.across, model._in_use(state), model._spare(state)
+        self.unseen, self.range = model._unseen_weight(state), model._range()
+        self.largest, self.bias = limit.function(state.geometry.slots), float(state.geometry.bias)
+        self.starts, self.code = np.zeros(2, np.int64), np.zeros(1, np.int64)
+        self.wants = Wants(self.code)
+        self.room, self.book = state.scratch(self.spare), state.ledger.book
+        self.count, self.time = self.book.counts.item, state.feature_sample.moments.clock.item
+        self.find_encoded: Any = None if state.names is None else state.names.columns.get
+        self.find: Any = _find_nothing if has_raw_dicts(state) else self.find_encoded
+        self.of_label = np.array(state.labels.known()).tolist()
+        """Labels as an array of them gives them back."""
+        flags = (a.flags.num for a in arrays(state.geometry).values())
+        self.types = type(self.scheme), type(self.rule), type(self.geometry), state.kind, *flags
+        self.calls: dict[str, Any] = old.calls if old and old.types == self.types else {}
+
+    def fresh(self, model: Any, state: Any) -> bool:
+        """Whether nothing has changed but weights and counts."""
+        if not (
+            state is self.state
+            and state.geometry is self.geometry
+            and state.features == self.features
+            and state.names is self.names
+            and state.labels is self.labels
+            and len(state.labels) == self.known
+            and state.tally is self.tally
+            and state.ledger.book is self.book
+        ):
+            return False
+        return self.has_settings_of(model)
+
+    def has_settings_of(self, model: Any) -> bool:
+        try:
+            same = self.settings == self.mine(model)
+            return bool(same and (self.learner is None or self.inside == self.theirs(self.learner)))
+        except ValueError:  # settings that are arrays, and others than before
+            return False
+
+    def _call(self, name: str, function: Any, *args: Any) -> Any:
+        """A compiled function, whose types of arguments are always the same here."""
+        call = self.calls.get(name)
+        if call is None:
+            call = self.calls[name] = function.bound(*args)
+        return call(*args)
+
+    def _terms(self, x: Any, find: Any, *, seen: bool) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
+        """What counts of one example; None where it is not usual, which it is not to have new features if `seen`."""
+        try:
+            if type(x) is list:
+                count, x = len(x), dict.fromkeys(x, 1.0)
+                if len(x) != count:
+                    return None
+            elif type(x) is np.ndarray:
+                return self._array_terms(x)
+            if type(x) is not dict or not x:
+                return None
+            numbers = array("I", x if find is None else map(find, x, repeat(NEVER_LEARNED)))
+            columns = np.frombuffer(numbers, np.uint32)
+            values = np.frombuffer(array(self.state.kind.char, x.values()), self.state.kind)
+        except UNUSUAL:
+            return None
+        if seen and max(numbers) >= self.features:
+            return None
+        return self._usual(columns, values)
+
+    def _array_terms(self, x: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
+        """The same for the values of all features."""
+        if x.dtype != self.state.kind or x.ndim != 1 or x.size != self.features or self.state.reading is not None:
+            return None
+        columns = x.nonzero()[0].astype(np.uint32)
+        return self._usual(columns, x[columns])
+
+    def _usual(
+        self, columns: NDArray[np.uint32], values: NDArray[Any]
+    ) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
+        """Return the terms that count; None where the way around must say what is wrong. Both arrays are used up."""
+        args = columns, values, self.features, self.unseen != 0.0, *self.range, self.largest
+        kept = self._call("usual_terms", usual_terms, *args)
+        return None if kept < 0 else (columns[:kept], values[:kept])
+
+    def learn(self, x: Any, y: Any) -> bool:
+        """Whether the example was learned; with nothing changed where it was not."""
+        if not self.goes_on or self.in_use > self.across or self.tally.counts[KNOWN] < self.labels.told:
+            return False
+        try:
+            code = self.labels.numbers.get(y)
+        except TypeError:
+            return False
+        terms = None if code is None else self._terms(x, self.find, seen=True)
+        if terms is None:
+            return False
+        for buffer in self.room:
+            buffer.fill(0.0)
+        self.starts[1], self.code[0] = len(terms[0]), code
+        row, wants = Sparse(self.starts, *terms), self.wants
+        slots = self.features + 1
+        args = self.scheme, self.rule, self.geometry, row, wants, 1, ALL_ONES, slots, self.across, self.tally
+        if not self._call("learn_many", learn_many, *args, self.room, self.book, True):
+            return False
+        if self.count(EXAMPLES) == self.time(NEXT):
+            sample = self.state.feature_sample
+            sample.reserve(len(terms[0]), self.features)
+            self._call("record_row", record_row, sample.moments, row, 0, self.count(EXAMPLES))
+        return True
+
+    def columns(self, x: Any, *, encoded: bool = False) -> NDArray[np.float64] | None:
+        """The columns' scores for one example, None where it is not usual; a raw row may be `encoded` already."""
+        terms = None if self.judged else self._terms(x, self.find_encoded if encoded else self.find, seen=False)
+        if terms is None:
+            return None
+        columns, values = terms
+        count, out = len(columns), np.zeros((1, self.across))
+        weights = np.zeros((count + 1) * self.across)
+        times = self.tally.times
+        self._call("read", read_weights, self.geometry, self.across, self.in_use, times, columns, weights)
+        if self.unseen != 0.0:
+            weights.reshape(-1, self.across)[1:][columns >= self.features] = self.unseen
+        row, flat = Sparse(np.array([0, count]), np.arange(count, dtype=np.uint32), values), out.reshape(-1)
+        args = weights, row, self.bias, self.across, self.in_use, count + 1, np.inf, True, flat
+        self._call("judge", table.judge_columns, *args)
+        return out * self.scale
+
+    def weighed(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """As `Many.weighed`."""
+        out, winners = np.zeros((len(scores), self.known)), np.zeros(len(scores), np.int64)
+        given = np.ascontiguousarray(scores / self.scale).reshape(-1)
+        args = self.scheme, self.rule, given, self.across, self.known, np.zeros(self.spare), out.reshape(-1), winners
+        self._call("weigh", weigh_all, *args)
+        return out * self.scale, winners
+
+
+def _find_nothing(name: str, never: int) -> int:
+    """Raw rows are never usual: the way around encodes them."""
+    raise KeyError(name)
+
+
+def goes_on(model: Any, state: Any) -> bool:
+    """Whether the settings are those that the run began with."""
+    try:
+        model._goes_on(state)
+    except InputError:
+        return False
+    return True

@@ -1,0 +1,117 @@
+"""Labels in a tree: every node has weights, and a label's score is the sum along its path from the root.
+
+Predict   the label with the highest sum, the first of equals: always a label of the tree, with all that is above it
+Update    as in Kesler's construction: where label j is not below y, the nodes of y that are not j's move towards x,
+          those of j that are not y's away from it; what both have in common stays
+Bound     the binary learner's own, with ‖x_yj‖² = (nodes that are not common)·‖x‖² ≤ 2·depth·‖x‖²
+Source    Dekel, Keshet and Singer, Large margin hierarchical classification, 2004 (node weights summed along the path)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, final
+
+import numpy as np
+
+from novikoff.errors import LabelError
+from novikoff.base.estimator import one_of
+from novikoff.base.online_classifier import Learner
+from novikoff.core.multiclass.pairwise_gradients import UPDATES
+from novikoff.core.multiclass.schemes import TREE, Scheme
+from novikoff.data import validation
+from novikoff.data.labels.class_labels import Classes
+from novikoff.theory.bounds import Bound
+from novikoff.multiclass.base import Many
+from novikoff.multiclass.pairwise_bounds import preference_bounds
+from novikoff.meta.base import takes_preferences
+
+__all__ = ["Hierarchical"]
+
+BOUNDED = "it bounds labels that were not predicted whole, not the tree loss; ‖x_yj‖² ≤ 2·depth·‖x‖²"
+
+
+@final
+class Hierarchical(Many):
+    """Labels such as animal/dog/poodle or ENTITY:food, each with all that is above it in the tree.
+
+    The tree is what the labels say: a node is a beginning of a label up to a separator. It has no cycles, for a node is
+    named by its whole path.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
+    separator : str
+        What separates the levels of a label.
+    update : str
+        Which of the preferences that are not met are learned from: top, uniform or proportional.
+
+    Examples
+    --------
+    >>> from novikoff import Hierarchical, Perceptron
+    >>> X, y = [[1, 0, 1], [1, 0, 0], [0, 1, 1], [0, 1, 0]], ["pet/dog", "pet/cat", "wild/wolf", "wild/lynx"]
+    >>> model = Hierarchical(Perceptron(passes=20)).fit(X, y)
+    >>> model.predict([[1, 0, 1], [0, 1, 0]]).tolist(), model.tree_loss([[1, 0, 1]], ["wild/wolf"])
+    (['pet/dog', 'wild/lynx'], 4.0)
+    """
+
+    outcomes = "preferences"
+
+    def __init__(
+        self,
+        learner: Learner | None = None,
+        *,
+        separator: str = "/",
+        update: Literal["top", "uniform", "proportional"] = "top",
+    ) -> None:
+        self.learner = learner
+        self.separator = separator
+        self.update = update
+
+    def _check_settings(self) -> None:
+        one_of(UPDATES, update=self.update)
+        if not isinstance(self.separator, str) or not self.separator:
+            raise LabelError(f"separator must be a text, but is {self.separator!r}.")
+
+    def _check_learner(self) -> None:
+        takes_preferences(self, self.update)
+
+    def _scheme(self, classes: Classes) -> Scheme:
+        numbers: dict[tuple[str, ...], int] = {}
+        starts, nodes, columns, deepest = [0], list[int](), [0], [0]
+        for label in classes.known():
+            path = self.path(label)
+            nodes += [numbers.setdefault(node, len(numbers)) for node in path]
+            starts.append(len(nodes))
+            columns.append(len(numbers))
+            deepest.append(max(deepest[-1], len(path)))
+        lists = {"starts": starts, "nodes": nodes, "columns": columns, "deepest": deepest}
+        arrays: dict[str, Any] = {name: np.array(numbers, np.int64) for name, numbers in lists.items()}
+        return Scheme(TREE, update=UPDATES.index(self.update), **arrays)
+
+    def column_names(self) -> list[str]:
+        found = dict.fromkeys(path for label in self._fitted().labels.known() for path in self.path(label))
+        return [self.separator.join(path) for path in found]
+
+    def path(self, label: Any) -> list[tuple[str, ...]]:
+        """The nodes of a label, from the root down; those of each level are told apart by what is above them."""
+        if not isinstance(label, str):
+            label = str(label)
+        parts = tuple(label.split(self.separator))
+        if not all(parts):
+            raise LabelError(f"A label of a tree must have a name on every level, but {label!r} came.")
+        return [parts[: depth + 1] for depth in range(len(parts))]
+
+    def tree_loss(self, X: Any, y: Any) -> float:
+        """The mean number of edges between the label that is predicted and the right one."""
+        predicted = self.predict(X)
+        told = validation.label_array(y, len(predicted))
+        return float(np.mean([self.edges(a, b) for a, b in zip(predicted, told, strict=True)]))
+
+    def edges(self, one: Any, other: Any) -> int:
+        """How many edges of the tree are between two labels."""
+        return len(set(self.path(one)) ^ set(self.path(other)))
+
+    def bounds(self) -> Sequence[Bound]:
+        return preference_bounds(self, BOUNDED)

@@ -1,0 +1,80 @@
+"""Kesler's construction: one weight vector in R^{kn}, learned from preferences between classes.
+
+Predict   the class c with the highest w_c·x, the first of equals
+Update    of the preferences y ≻ j of an example, those that the learner's rule is not content with: x_yj, which has x
+          in block y and −x in block j, is a positive example of the binary learner. `top`: the one with the highest
+          w_j·x; `uniform`: their mean; `proportional`: their mean weighed by how far each is violated
+          (for the Perceptron: w_y += x, and w_j −= τ_j·x with Σ τ_j = 1, the ultraconservative family)
+Bound     the binary learner's own, in R^{kn}, where ‖x_yj‖² = 2‖x‖²: see parts/blame.py
+Source    Nilsson, Learning Machines, 1965; Crammer and Singer, Ultraconservative online algorithms, 2003;
+          Har-Peled, Roth and Zimak, Constraint classification, 2002
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, final
+
+from novikoff.linear.auto import BinaryAuto
+from novikoff.base.estimator import one_of
+from novikoff.base.online_classifier import Learner
+from novikoff.core.multiclass.pairwise_gradients import UPDATES
+from novikoff.core.multiclass.schemes import RIVALS, Scheme
+from novikoff.data.labels.class_labels import Classes
+from novikoff.theory.bounds import Bound
+from novikoff.multiclass.base import Many
+from novikoff.multiclass.pairwise_bounds import preference_bounds
+from novikoff.meta.base import takes_preferences
+
+__all__ = ["Kesler"]
+
+BOUNDED = "every class but the right one is a preference x_yj, ‖x_yj‖² = 2‖x‖²"
+
+
+@final
+class Kesler(Many):
+    """Many classes as one binary problem: the class of an example is preferred to every other class.
+
+    A class that was never seen before is welcome at any time; the example that brings it counts as a mistake.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner. Where none is given, Auto() for `update="top"`, otherwise AROW(). Its settings are those of
+        the whole.
+    update : str
+        Which of the preferences that are not met are learned from: top, uniform or proportional.
+
+    Examples
+    --------
+    >>> from novikoff import Kesler, Perceptron
+    >>> X, y = [[0, 2], [2, 0], [-2, 0], [1, 3], [4, 1], [-3, 1]], ["up", "right", "left", "up", "right", "left"]
+    >>> model = Kesler(Perceptron(passes=20)).fit(X, y)
+    >>> model.predict([[0, 5], [5, 0], [-5, 0]]).tolist()
+    ['up', 'right', 'left']
+    >>> model.learn_one({0: 0.0, 1: -1.0}, "down").classes_.tolist()
+    ['left', 'right', 'up', 'down']
+    """
+
+    outcomes = "preferences"
+
+    def __init__(
+        self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "top"
+    ) -> None:
+        self.learner = learner
+        self.update = update
+
+    def _default_learner(self) -> Learner:
+        return BinaryAuto() if self.update == "top" else super()._default_learner()
+
+    def _check_settings(self) -> None:
+        one_of(UPDATES, update=self.update)
+
+    def _check_learner(self) -> None:
+        takes_preferences(self, self.update, rivals=self.update == "top")
+
+    def _scheme(self, classes: Classes) -> Scheme:
+        return Scheme(RIVALS, update=UPDATES.index(self.update))
+
+    def bounds(self) -> Sequence[Bound]:
+        return preference_bounds(self, BOUNDED)

@@ -1,0 +1,173 @@
+"""Category ranking: which labels are preferred to which, for each example.
+
+Predict   the labels in the order of w_c·x, highest first
+Update    the preferences i ≻ j of an example, learned as in Kesler's construction
+Bound     the binary learner's own, in R^{kn}, for the examples that change the weights; every example with a preference
+          that is not met is one of these. It bounds such examples, not the preferences: one example may have many
+Source    Har-Peled, Roth and Zimak, Constraint classification, 2002
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError, LabelError
+from novikoff.base.estimator import one_of
+from novikoff.base.online_classifier import Learner
+from novikoff.core.multiclass.pairwise_gradients import UPDATES
+from novikoff.core.multiclass.schemes import (NONE, RANKED, Scheme, Wants)
+from novikoff.data import validation
+from novikoff.data.labels.class_labels import Classes, LabelSets, ordered
+from novikoff.data.labels.binary_labels import plain
+from novikoff.theory.bounds import Bound
+from novikoff.multiclass.base import Many
+from novikoff.multiclass.pairwise_bounds import preference_bounds
+from novikoff.meta.base import takes_preferences
+
+__all__ = ["LabelRanking"]
+
+BOUNDED = "it bounds examples with a preference that is not met, not such preferences; ‖x_ij‖² = 2‖x‖²"
+
+Pairs = list[tuple[Any, Any]]
+
+
+@final
+class LabelRanking(Many):
+    """Ranks labels; each example says which are preferred to which.
+
+    What an example says is a list of labels, the best first; a dict of label → grade, higher grades preferred to lower
+    ones; or a set of pairs (i, j), i preferred to j. Labels that it does not speak of are not compared.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
+    update : str
+        Which of the preferences that are not met are learned from: top, uniform or proportional.
+
+    Examples
+    --------
+    >>> from novikoff import LabelRanking, Perceptron
+    >>> X, y = [[1, 0], [0, 1]], [["tea", "milk", "wine"], {"wine": 2, "milk": 1, "tea": 1}]
+    >>> model = LabelRanking(Perceptron(passes=20)).fit(X, y)
+    >>> model.predict([[1, 0]]), model.predict_one({1: 1.0})[0]
+    ([['tea', 'milk', 'wine']], 'wine')
+    """
+
+    outcomes = "preferences"
+
+    predicts_one_label = False
+
+    def __init__(
+        self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
+    ) -> None:
+        self.learner = learner
+        self.update = update
+
+    def _check_settings(self) -> None:
+        one_of(UPDATES, update=self.update)
+
+    def _check_learner(self) -> None:
+        takes_preferences(self, self.update)
+
+    def _scheme(self, classes: Classes) -> Scheme:
+        return Scheme(RANKED, update=UPDATES.index(self.update))
+
+    def _spare(self, state: Any) -> int:
+        return max(super()._spare(state), len(state.labels) ** 2)
+
+    def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[LabelSets, Classes]:
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None: give preferences for each row.")
+        told = [spoken(one) for one in y]
+        validation.same_length(examples, len(told))
+        if known is None:
+            known = Classes(ordered({plain(label) for pairs in told for pair in pairs for label in pair}))
+        return numbered(told, known)
+
+    def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
+        return numbered([spoken(y)], known)
+
+    def _wants(self, codes: Any) -> Wants:
+        return Wants(NONE, codes.starts, codes.members)
+
+    def choose(self, scores: NDArray[np.float64]) -> Any:
+        shown, _ = self.weighed(scores)
+        known = self._fitted().labels.known()
+        return [[known[c] for c in np.argsort(-row, kind="stable")] for row in shown]
+
+    def spelled(self, label: Any) -> str:
+        return " > ".join(map(str, label))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """What speaks for each label, in the order of classes_."""
+        return self.weighed(Learner.decision_function(self, X))[0]
+
+    def predict(self, X: Any) -> Any:
+        """For each row all labels, the highest first."""
+        return self.choose(Learner.decision_function(self, X))
+
+    def predict_one(self, x: Any) -> Any:
+        """Return all labels, the highest first, or None before the first example was learned."""
+        return None if self._state is None else self.choose(self._columns_of_one(x))[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The mean share of preferences that are met, over the rows that have any."""
+        known = self._fitted().labels.known()
+        scores, told, shares = self.decision_function(X), list(y), []
+        validation.same_length(len(scores), len(told))
+        for row, one in zip(scores, told, strict=True):
+            grades, pairs = dict(zip(known, row, strict=True)), spoken(one)
+            met = [grades.get(a, -np.inf) > grades.get(b, -np.inf) for a, b in pairs]
+            shares.append(float(np.mean(met)) if met else np.nan)
+        counts = ~np.isnan(shares)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[counts]
+        return float(np.average(np.array(shares)[counts], weights=weights)) if counts.any() else np.nan
+
+    def bounds(self) -> Sequence[Bound]:
+        return preference_bounds(self, BOUNDED)
+
+
+def spoken(one: Any) -> Pairs:
+    """The preferences of one example, as pairs."""
+    try:
+        return _pairs(one)
+    except TypeError:
+        raise LabelError(
+            f"Preferences are a list of labels, a dict of label → grade or a set of pairs, but {one!r} came."
+        ) from None
+
+
+def _pairs(one: Any) -> Pairs:
+    if isinstance(one, dict):
+        return [(a, b) for a in one for b in one if one[a] > one[b]]
+    if isinstance(one, str | bytes):
+        raise TypeError
+    # A set has no order: sorted, its labels have the same numbers always.
+    told = sorted(one) if isinstance(one, set | frozenset) else list(one)
+    if told and all(isinstance(pair, tuple) and len(pair) == 2 for pair in told):
+        said = set(told)
+        for a, b in told:
+            if (b, a) in said:
+                raise LabelError(f"A label can't be preferred both ways, as in {(a, b)}.")
+        return told
+    if isinstance(one, set | frozenset) and told:
+        raise LabelError(f"A set must be of pairs (i, j), i preferred to j, but {one!r} came: a ranking is a list.")
+    if len(set(told)) < len(told):
+        raise LabelError(f"A label can't be in a ranking twice, but {told!r} came.")
+    return list(combinations(told, 2))
+
+
+def numbered(told: list[Pairs], known: Classes) -> tuple[LabelSets, Classes]:
+    """Pairs as numbers of labels, two for each, and the labels that are known then."""
+    known, starts, members = known.copy(), [0], list[int]()
+    for pairs in told:
+        for pair in pairs:
+            members += [known.number(label) for label in pair]
+        starts.append(len(members))
+    return LabelSets(np.array(starts, np.int64), np.array(members, np.int64)), known

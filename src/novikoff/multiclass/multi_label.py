@@ -1,0 +1,164 @@
+"""Several labels for an example: each label by itself, or all of them by preferences.
+
+Predict   each: all labels c with w_c·x > 0; otherwise those with w_c·x > w_0·x, where column 0 is a threshold
+Update    each: for every label a binary learner that tells the examples with it from those without it
+          top, uniform, proportional: label ≻ threshold ≻ other label, and label ≻ other label are preferences, learned
+          as in Kesler's construction
+Bound     each: every learner's own, and M ≤ Σ_c M_c
+          otherwise the binary learner's own, in R^{(k+1)n}, for the examples that change the weights; every example
+          whose set was not predicted is one of these
+Source    Har-Peled, Roth and Zimak 2002; Fürnkranz, Hüllermeier, Loza Mencía and Brinker 2008 (threshold as a label)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError, LabelError
+from novikoff.base.estimator import one_of
+from novikoff.base.online_classifier import TIES, Learner
+from novikoff.core.multiclass.pairwise_gradients import UPDATES
+from novikoff.core.multiclass.schemes import (CHOSEN, NONE, RELEVANT, Scheme, Wants)
+from novikoff.data import validation
+from novikoff.data.labels.class_labels import Classes, LabelSets, ordered
+from novikoff.data.labels.binary_labels import plain
+from novikoff.theory.bounds import Bound
+from novikoff.multiclass.base import takes_columns
+from novikoff.multiclass.pairwise_bounds import preference_bounds
+from novikoff.multiclass.reduction import Reduction
+from novikoff.meta.base import takes_preferences
+
+__all__ = ["MultiLabel"]
+
+BOUNDED = "it bounds examples whose set is not predicted whole, not the Hamming loss; ‖x_ij‖² = 2‖x‖²"
+
+
+@final
+class MultiLabel(Reduction):
+    """Any number of labels for an example, none included.
+
+    y is a list of sets or lists of labels, one for each row, or a matrix of 0 and 1 with a column for each label.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
+    update : str
+        each (every label by itself), or which of the preferences that are not met are learned from: top, uniform or
+        proportional.
+
+    Examples
+    --------
+    >>> from novikoff import MultiLabel, Perceptron
+    >>> X, y = [[1, 0], [0, 1], [1, 1], [0, 0]], [["wet"], ["cold"], ["wet", "cold"], []]
+    >>> MultiLabel(Perceptron(passes=20)).fit(X, y).predict([[1, 0], [1, 1], [0, 0]])
+    [['wet'], ['cold', 'wet'], []]
+    """
+
+    predicts_one_label = False
+
+    def __init__(
+        self, learner: Learner | None = None, *, update: Literal["each", "top", "uniform", "proportional"] = "each"
+    ) -> None:
+        self.learner = learner
+        self.update = update
+
+    def _check_settings(self) -> None:
+        one_of(("each", *UPDATES), update=self.update)
+
+    def _check_learner(self) -> None:
+        if self.update == "each":
+            takes_columns(self)
+        else:
+            takes_preferences(self, self.update)
+
+    def _scheme(self, classes: Classes) -> Scheme:
+        if self.update == "each":
+            return Scheme(RELEVANT, TIES[self.inner.tie])
+        return Scheme(CHOSEN, update=UPDATES.index(self.update))
+
+    def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[LabelSets, Classes]:
+        sets = label_sets(y)
+        validation.same_length(examples, len(sets))
+        if known is None:
+            known = Classes(ordered({plain(label) for labels in sets for label in labels}))
+        return known.coded_sets(sets)
+
+    def _told_one(self, y: Any, known: Classes) -> tuple[LabelSets, Classes]:
+        return known.coded_sets([one_set(y)])
+
+    def label_reader(self, labels: Any, left_out: Any) -> Any:
+        from novikoff.data.labels.label_encoding import SetsOfNumbers
+
+        return SetsOfNumbers(labels, leave_out=left_out)
+
+    def _wants(self, codes: Any) -> Wants:
+        return Wants(NONE, codes.starts, codes.members)
+
+    def choose(self, scores: NDArray[np.float64]) -> Any:
+        shown, _ = self.weighed(scores)
+        known = self._fitted().labels.known()
+        ties = self.update == "each" and TIES[self.inner.tie] > 0.0
+        return [[known[c] for c in np.flatnonzero(row >= 0.0 if ties else row > 0.0)] for row in shown]
+
+    def spelled(self, label: Any) -> str:
+        return ",".join(sorted(map(str, label if isinstance(label, list) else [label])))
+
+    def column_names(self) -> list[str]:
+        return super().column_names() if self.update == "each" else ["(threshold)", *super().column_names()]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """What speaks for each label, in the order of classes_: it is predicted where that is above 0."""
+        return self.weighed(Learner.decision_function(self, X))[0]
+
+    def predict(self, X: Any) -> Any:
+        """The list of labels of each row."""
+        return self.choose(Learner.decision_function(self, X))
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the labels of one example, or None before the first example was learned."""
+        return None if self._state is None else self.choose(self._columns_of_one(x))[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose set of labels is predicted exactly."""
+        predicted, told = self.predict(X), label_sets(y)
+        validation.same_length(len(predicted), len(told))
+        right = [set(a) == set(b) for a, b in zip(predicted, told, strict=True)]
+        return float(np.average(right, weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    @property
+    def outcomes(self) -> str:  # type: ignore[override]
+        return "columns" if self.update == "each" else "preferences"
+
+    def bounds(self) -> Sequence[Bound]:
+        return super().bounds() if self.update == "each" else preference_bounds(self, BOUNDED)
+
+
+def label_sets(y: Any) -> list[list[Any]]:
+    """The labels of each row: y has lists of them, or is a matrix of 0 and 1."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None: give a set of labels for each row.")
+    if hasattr(y, "toarray") or hasattr(y, "to_numpy"):
+        y = y.toarray() if hasattr(y, "toarray") else y.to_numpy()
+    if isinstance(y, np.ndarray) and y.dtype != object:
+        if y.ndim != 2 or not np.isin(y, (0, 1)).all():
+            raise InputError("y must be a list of sets of labels, or a matrix of 0 and 1 with a column for each label.")
+        return [np.flatnonzero(row).tolist() for row in y]
+    return [one_set(labels) for labels in y]
+
+
+def one_set(labels: Any) -> list[Any]:
+    """The labels of one row; those of a set, which has no order, are sorted: their numbers must not change from run to
+    run."""
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise LabelError(f"A set of labels is a list or a set of them, but {labels!r} came: write [{labels!r}].")
+    return ordered(labels) if isinstance(labels, set | frozenset) else list(labels)

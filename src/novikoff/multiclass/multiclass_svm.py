@@ -1,0 +1,263 @@
+"""The multiclass support vector machine as a scikit-learn estimator; the solver is `parts/crammer_singer.py`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from novikoff.errors import InputError, OverflowRefused, levels_to_user, of_sklearn
+from novikoff.base.estimator import (positive, seeded, truth, whole)
+from novikoff.base.model_state import ADVICE
+from novikoff.memory_limit import check_size
+from novikoff.core.multiclass.class_scores import room, score_rows
+from novikoff.core.multiclass.crammer_singer import (Reached, origin, posed, solve)
+from novikoff.schema import CLASSES, FEATURES, Array, Finite, Schema, SchemaError, check_list, shorten
+from novikoff.data import validation
+from novikoff.data.labels.binary_labels import distinct
+from novikoff.data.names.feature_names import Names
+from novikoff.data.rows import Rows, how_many
+from novikoff.data.canonical_rows import as_sparse, packed
+from novikoff.meta.batch_estimator import Solved
+
+__all__ = ["MulticlassSVM"]
+
+WEIGHT_BYTES = 8
+
+
+class State(NamedTuple):
+    """What was learned."""
+
+    weights: NDArray[np.float64]
+    """[slot][class]; slot 0 is the bias's."""
+    labels: list[Any]
+    features: int
+    names: Names | None
+    kind: np.dtype[Any]
+    reached: Reached
+
+
+class MulticlassSVM(Solved):
+    """Support vector machine for any number of classes, with all of them in one problem (Crammer and Singer).
+
+    The weights w_c of the classes c minimise
+
+        P(w) = ½ Σ_c ‖w_c‖² + C Σ_i max(0, max_{c≠yᵢ} 1 − (w_{yᵢ} − w_c)·xᵢ):
+
+    each example should be nearer to its own class than to any other by a margin of 1. The label of the largest w_c·x is
+    predicted; of equals, the first in `classes_`. After `fit` it is known how good w is: every solution α of the dual
+    problem bounds all P from below, so that
+
+        objective_ − dual_objective_ = gap_
+
+    is by how much a perfect solution could be better at most. Both are measured on the data in double precision, with
+    the weights that `coef_` and `intercept_` show.
+
+    This learner learns from all examples at once: there is no `partial_fit`. With two classes w_0 = −w_1, and it is the
+    ordinary linear support vector machine with 2C in place of C. With one class only, that one is predicted.
+
+    Parameters
+    ----------
+    C : float above 0
+        What a loss of 1 costs. Small: short weights and a wide margin; large: few losses.
+    bias : bool
+        Whether there is one more feature that is always 1. Its weights are part of ‖w_c‖².
+    tolerance : float above 0
+        The search ends when gap_ ≤ tolerance · objective_.
+    passes : int
+        … or after so many passes over the data, with a warning that tells the gap. A pass leaves out examples that had
+        nothing to say lately. Scaling the features, or a smaller C, makes fewer passes do.
+    seed : int of at least 0
+        Of the random order of the examples in each pass.
+
+    Attributes
+    ----------
+    objective_, dual_objective_, gap_ : float
+        P(w), the bound from below, and the difference.
+    passes_ : int
+        Passes that were made.
+    coef_, intercept_ : arrays of one row, or number, for each class; for two classes of one, the difference w_1 − w_0
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from novikoff import MulticlassSVM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MulticlassSVM().fit(X, y)
+    >>> bool(model.gap_ <= 0.001 * model.objective_)
+    True
+    >>> model.predict(X[::50])
+    array([0, 1, 2])
+
+    References
+    ----------
+    Crammer, Singer: On the algorithmic implementation of multiclass kernel-based vector machines. JMLR 2, 2001.
+    Keerthi, Sundararajan, Chang, Hsieh, Lin: A sequential dual method for large scale multi-class linear SVMs. KDD,
+    2008.
+    In scikit-learn: LinearSVC(multi_class="crammer_singer"), which ends when no multiplier is far from its optimum and
+    does not tell what that means for P.
+    """
+
+    _state: State | None = None
+
+    def __init__(
+        self, *, C: float = 1.0, bias: bool = True, tolerance: float = 1e-3, passes: int = 5000, seed: int = 0
+    ) -> None:
+        self.C = C
+        self.bias = bias
+        self.tolerance = tolerance
+        self.passes = passes
+        self.seed = seed
+
+    # --- Learning ---
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Forgets what was learned, then solves the problem for (X, y). An example of weight c is as good as c
+        examples."""
+        self._check_settings()
+        batch = validation.batch(X)
+        y = validation.label_array(y, batch.examples)
+        shares = validation.weight_array(sample_weight, batch.examples)
+        labels = distinct(y)
+        numbers = np.unique(y, return_inverse=True)[1].astype(np.int64)
+        rows = as_sparse(packed(batch.rows, batch.features))
+        if how_many(rows) < batch.examples:
+            raise InputError(validation.why_refused(batch.rows, how_many(rows), batch.features))
+        limits = float(self.C) * shares if shares.size else float(self.C)
+        with np.errstate(over="ignore"):
+            problem = posed(rows, numbers, limits, len(labels), float(self.bias))
+        bad = np.flatnonzero(~np.isfinite(problem.sizes))
+        if bad.size:
+            raise InputError(validation.why_refused(batch.rows, int(bad[0]), batch.features))
+        needed = self.bytes_needed(len(labels), batch.features)
+        check_size(needed, f"{batch.features:,} features with {len(labels):,} classes", ADVICE)
+        point = origin(problem, batch.features)
+        reached = solve(problem, point, int(self.passes), tolerance=float(self.tolerance), seed=int(self.seed))
+        self._check_reached(reached)
+        names = None if batch.names is None else Names(batch.names)
+        weights = np.ascontiguousarray(point.weights[:, : len(labels)])
+        self._state = State(weights, labels, batch.features, names, rows.values.dtype, reached)
+        return self
+
+    def bytes_needed(self, classes: int, features: int) -> int:
+        return WEIGHT_BYTES * (room(classes) + classes) * (features + 1)
+
+    def _check_settings(self) -> None:
+        positive(C=self.C, tolerance=self.tolerance)
+        truth(bias=self.bias)
+        whole(passes=self.passes)
+        seeded(seed=self.seed)
+
+    def _check_reached(self, reached: Reached) -> None:
+        if not np.isfinite(reached.gap):
+            raise OverflowRefused(
+                "The weights grew out of range; nothing was learned. Scale the features, or choose a smaller C."
+            )
+        if not reached.within(self.tolerance):
+            warnings.warn(
+                f"After {reached.passes} passes the objective {reached.primal:.6g} is within {reached.gap:.3g} of the"
+                f" optimum ({reached.gap / reached.primal:.2g} of it, tolerance {self.tolerance:g}): scale the"
+                " features, allow more passes, choose a smaller C or a larger tolerance.",
+                of_sklearn("ConvergenceWarning", UserWarning),
+                stacklevel=levels_to_user(),
+            )
+
+    # --- Files ---
+
+    def file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        state = self._fitted()
+        header = {
+            "labels": state.labels,
+            "features": state.features,
+            "names": None if state.names is None else list(state.names.columns),
+            "precision": np.dtype(state.kind).name,
+            "reached": list(state.reached),
+        }
+        return header, {"weights": state.weights}
+
+    def file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
+        return {"": Schema({"weights": Array("float64", FEATURES + 1, CLASSES, checks=[Finite()])})}
+
+    def check_header(self, header: dict[str, Any]) -> None:
+        reached = check_list("reached", header.get("reached"))
+        if len(reached) != len(Reached._fields) or not all(type(number) in (int, float) for number in reached):
+            raise SchemaError("reached", f"{len(Reached._fields)} numbers", shorten(reached))
+
+    def _check_all(self) -> None:
+        self._check_settings()
+
+    def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
+        kind, reached = np.dtype(header["precision"]), Reached(*header["reached"])
+        names = None if header["names"] is None else Names(header["names"])
+        self._state = State(tensors["weights"], header["labels"], header["features"], names, kind, reached)
+
+    # --- Predicting ---
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """w_c·x, a row for each example and a column for each class; for two classes one number, w_1·x − w_0·x."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row."""
+        best = self._scores(X).argmax(axis=1)
+        chosen: NDArray[Any] = self.classes_[best]
+        return chosen
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        state = self._fitted()
+        batch = validation.batch(X, kind=state.kind)
+        self._same_features(batch)
+        rows = as_sparse(packed(batch.rows, state.features))
+        scores = self._score_rows(state, rows)
+        bad = np.append(np.flatnonzero(~np.isfinite(scores).all(axis=1)), len(scores))[0]
+        if bad < batch.examples:
+            raise InputError(validation.why_refused(batch.rows, int(bad), state.features))
+        return scores
+
+    def _score_rows(self, state: State, rows: Rows) -> NDArray[np.float64]:
+        classes = len(state.labels)
+        weights = np.zeros((state.features + 1, room(classes)))
+        weights[:, :classes] = state.weights
+        scores = np.empty((how_many(rows), room(classes)))
+        score_rows(rows, weights, 1.0, scores)  # without a bias its weights are 0
+        return scores[:, :classes]
+
+    # --- What was learned ---
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weights: a row for each class, one row for two classes."""
+        return self._shown("coef_")[:, 1:]
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """The weights of the bias feature."""
+        return self._shown("intercept_")[:, 0]
+
+    @property
+    def objective_(self) -> float:
+        """P(w)."""
+        return self._learned("objective_").reached.primal
+
+    @property
+    def dual_objective_(self) -> float:
+        """What no weights get below."""
+        return self._learned("dual_objective_").reached.dual
+
+    @property
+    def gap_(self) -> float:
+        """objective_ − dual_objective_."""
+        return self._learned("gap_").reached.gap
+
+    @property
+    def passes_(self) -> int:
+        """How many passes were made."""
+        return self._learned("passes_").reached.passes
+
+    def _shown(self, name: str) -> NDArray[np.float64]:
+        weights = self._learned(name).weights.T
+        return weights[1:] - weights[:1] if len(weights) == 2 else weights.copy()

@@ -1,0 +1,47 @@
+"""One-vs-all: for each class a binary learner that tells it from all others.
+
+Predict   the class whose learner has the highest score, the first of equals
+Update    every learner learns every example, positive for its own class; a class that comes later begins then
+Bound     M ≤ Σ_c M_c: where every learner is right, the right class alone has a score above 0
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from novikoff.base.online_classifier import TIES, Learner
+from novikoff.core.multiclass.schemes import EACH, Scheme
+from novikoff.data.labels.class_labels import Classes
+from novikoff.multiclass.base import takes_columns
+from novikoff.multiclass.reduction import Reduction
+
+__all__ = ["OneVsAll"]
+
+
+@final
+class OneVsAll(Reduction):
+    """For each class a binary learner that tells it from all others; the highest score wins.
+
+    All learners are done in one go, their weights side by side, and give the same bytes as if each stood alone.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
+
+    Examples
+    --------
+    >>> from novikoff import OneVsAll, Perceptron
+    >>> X, y = [[0, 2], [2, 0], [-2, 0], [1, 3], [4, 1], [-3, 1]], ["up", "right", "left", "up", "right", "left"]
+    >>> OneVsAll(Perceptron(passes=20)).fit(X, y).predict([[0, 5], [5, 0], [-5, 0]]).tolist()
+    ['up', 'right', 'left']
+    """
+
+    def __init__(self, learner: Learner | None = None) -> None:
+        self.learner = learner
+
+    def _check_learner(self) -> None:
+        takes_columns(self)
+
+    def _scheme(self, classes: Classes) -> Scheme:
+        return Scheme(EACH, TIES[self.inner.tie])

@@ -1,0 +1,73 @@
+"""Online boosting (Oza and Russell 2001): what one member gets wrong weighs more for the next.
+
+Update    λ = 1; for each member in turn: k drawn from Poisson's distribution of mean λ; the member learns the example k
+          times; where it was right λ_right += λ, otherwise λ_wrong += λ; λ *= (λ_right + λ_wrong)/(2·λ_right or _wrong)
+Predict   the label with the most votes; a member with ε = λ_wrong/(λ_right + λ_wrong) has ln((1−ε)/ε) of them, and
+          ln(K−1) more for K classes; none where that is below 0
+Source    Oza and Russell, Online bagging and boosting, 2001
+
+Differs from the paper: whether a member is right is what it said before it learned the example, as everywhere here, and
+to learn an example k times is one step of k times the length. Half an example is added to λ_right and λ_wrong for ε,
+and λ is at most 500 in a draw.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.base.online_classifier import TIES
+from novikoff.core.multiclass.schemes import BOOSTED, Scheme
+from novikoff.schema import INFINITY, Array, Between
+from novikoff.data.labels.class_labels import Classes
+from novikoff.multiclass.online_ensemble import Resampling
+
+__all__ = ["OnlineBoosting"]
+
+
+@final
+class OnlineBoosting(Resampling):
+    """Boosting for streams: each member learns an example the more often, the more those before it got it wrong.
+
+    The theorem of AdaBoost is not shown for it: it bounds the error on examples whose weights are all known, and a
+    stream's are not. The ledger has the progressive error of the run, as for every online learner.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
+    members : int
+        How many members there are.
+    seed : int
+        Of the draws.
+
+    Examples
+    --------
+    >>> from novikoff import OnlineBoosting, Perceptron
+    >>> X, y = [[0, 2], [2, 0], [-2, 0], [1, 3], [4, 1], [-3, 1]], ["up", "right", "left", "up", "right", "left"]
+    >>> OnlineBoosting(Perceptron(passes=20)).fit(X, y).predict([[0, 5], [5, 0], [-5, 0]]).tolist()
+    ['up', 'right', 'left']
+    """
+
+    def _scheme(self, classes: Classes) -> Scheme:
+        members = int(self.members)
+        sums = np.zeros((members, 2))
+        if self._state is not None and "boosting" in self._state.more:
+            sums = self._state.more["boosting"]
+        return Scheme(BOOSTED, TIES[self.inner.tie], members=members, luck=np.zeros((0, members)), sums=sums)
+
+    def _more_arrays_schema(self) -> dict[str, Array]:
+        sums = Array("float64", int(self.members), 2, checks=[Between(0.0, INFINITY)], optional=True)
+        return {**super()._more_arrays_schema(), "boosting": sums}
+
+    def _with_luck(self, state: Any, scheme: Scheme, luck: NDArray[np.float64]) -> Scheme:
+        sums = state.more.setdefault("boosting", np.zeros((int(self.members), 2)))
+        return scheme._replace(luck=luck, sums=sums)
+
+    @property
+    def member_errors_(self) -> NDArray[np.float64]:
+        """λ_wrong/(λ_right + λ_wrong) of each member; ½ for one that has seen nothing."""
+        right, wrong = self._learned("member_errors_").more["boosting"].T
+        return np.where(right + wrong > 0.0, wrong / np.where(right + wrong > 0.0, right + wrong, 1.0), 0.5)

@@ -1,0 +1,191 @@
+"""Error-correcting output codes: every class has a code word, and for each bit there is a binary learner.
+
+Predict   the class whose code word is nearest to the bits: by the number of wrong bits (Hamming, a bit of 0 counting
+          one half), or by the sum of losses
+Update    the learner of bit l learns the examples of classes with +1 or −1 there
+Bound     M ≤ 2·Σ_l M_l/d for Hamming, d the least distance of two code words without zeros: it takes d/2 wrong bits
+Source    Dietterich and Bakiri 1995; Allwein, Schapire and Singer 2000 (sparse codes, decoding by loss)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from novikoff.errors import InputError
+from novikoff.base.estimator import one_of, seeded, whole
+from novikoff.base.online_classifier import TIES, Learner
+from novikoff.core.multiclass.schemes import CODE, Scheme
+from novikoff.data.labels.class_labels import Classes
+from novikoff.multiclass.base import takes_columns
+from novikoff.multiclass.reduction import Reduction
+
+__all__ = ["OutputCode"]
+
+CODES = ("dense", "sparse", "exhaustive")
+MOST_EXHAUSTIVE = 11
+TRIES = 64  # random words of which the one farthest from those before it is taken
+
+
+@final
+class OutputCode(Reduction):
+    """Every class has a code word, and for each bit there is a binary learner.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
+    code : str
+        dense (random bits), sparse (random bits, half of them 0: not asked), exhaustive (all ways to divide up to 11
+        classes into two), or a matrix of −1, 0 and 1 with a row for each class in the order of classes_.
+    decoding : str
+        hamming (the number of wrong bits) or loss (the sum of the learner's losses, the hinge's where it has none).
+    length : int
+        Bits of a random code.
+    seed : int
+        What random codes are drawn from.
+
+    Examples
+    --------
+    >>> from novikoff import OutputCode, Perceptron
+    >>> X, y = [[0, 2], [2, 0], [-2, 0], [1, 3], [4, 1], [-3, 1]], ["up", "right", "left", "up", "right", "left"]
+    >>> model = OutputCode(Perceptron(passes=20), code="exhaustive", decoding="loss").fit(X, y)
+    >>> model.predict([[0, 5], [5, 0], [-5, 0]]).tolist()
+    ['up', 'right', 'left']
+    """
+
+    def __init__(
+        self,
+        learner: Learner | None = None,
+        *,
+        code: Literal["dense", "sparse", "exhaustive"] | ArrayLike = "dense",
+        decoding: Literal["hamming", "loss"] = "hamming",
+        length: int = 48,
+        seed: int = 0,
+    ) -> None:
+        self.learner = learner
+        self.code = code
+        self.decoding = decoding
+        self.length = length
+        self.seed = seed
+
+    def _check_settings(self) -> None:
+        one_of(("hamming", "loss"), decoding=self.decoding)
+        whole(length=self.length)
+        seeded(seed=self.seed)
+        if isinstance(self.code, str):
+            one_of(CODES, code=self.code)
+        else:
+            given(self.code)
+
+    def _check_learner(self) -> None:
+        some_only = not given(self.code).all() if self._code() == "given" else self._code() == "sparse"
+        takes_columns(self, own_time=some_only)
+
+    def _run_settings(self) -> dict[str, Any]:
+        settings = super()._run_settings()
+        return {**settings, "code": self.code if isinstance(self.code, str) else given(self.code).tolist()}
+
+    def _scheme(self, classes: Classes) -> Scheme:
+        words = self.words(len(classes))
+        known = np.arange(len(classes) + 1)
+        bits = np.full(len(known), words.shape[1])
+        if self._code() == "exhaustive":
+            bits = 2 ** np.maximum(known - 1, 0) - 1
+        by_loss = float(self.decoding == "loss")
+        return Scheme(CODE, TIES[self.inner.tie], by_loss=by_loss, words=words, columns=bits.astype(np.int64))
+
+    def _columns_in_file(self, labels: Classes) -> int:
+        """Without making the code words, whose size a file could claim to be anything."""
+        if self._code() == "exhaustive":
+            return max(1, 2 ** max(min(len(labels), MOST_EXHAUSTIVE + 1) - 1, 0) - 1)
+        return given(self.code).shape[1] if self._code() == "given" else int(self.length)
+
+    def _code(self) -> str:
+        return self.code if isinstance(self.code, str) else "given"
+
+    def words(self, classes: int) -> NDArray[np.int8]:
+        """The code word of each class: always the same for the same settings, whatever comes after it."""
+        if not isinstance(self.code, str):
+            words = given(self.code)
+            if classes > len(words):
+                raise InputError(f"code has words for {len(words)} classes, but {classes} classes came.")
+            return words
+        if self._code() == "exhaustive":
+            return exhaustive(classes)
+        return random(classes, int(self.length), int(self.seed), sparse=self.code == "sparse")
+
+    def _mistakes_per_column(self) -> tuple[float, str]:
+        state = self._fitted()
+        words = self.words(len(state.labels))[: len(state.labels)]
+        if self.decoding != "hamming" or not words.all() or len(words) < 2:
+            return 0.0, ""
+        # With all bits there from the beginning, it takes half of the least distance; where bits are added with
+        # classes, words of before differed in one bit at least.
+        apart = distances(words, words) + np.where(np.eye(len(words)), math.inf, 0.0)
+        least = float(apart.min()) if self._code() != "exhaustive" or self._all_told() else 1.0
+        return least / 2.0, f"a mistake takes {least:g}/2 wrong bits"
+
+    def _all_told(self) -> bool:
+        """Whether all classes were known before the first example."""
+        state: Any = self._fitted()
+        return bool(state.new == 0 and state.labels.told == len(state.labels))
+
+    def column_names(self) -> list[str]:
+        return [f"bit {c + 1}" for c in range(self._in_use(self._fitted()))]
+
+
+def given(code: Any) -> NDArray[np.int8]:
+    """A matrix as the user gave it; InputError where it is no code."""
+    try:
+        words = np.asarray(code)
+    except ValueError:  # rows of several lengths
+        words = np.zeros(0)
+    if words.ndim != 2 or words.size == 0 or not np.isin(words, (-1, 0, 1)).all():
+        raise InputError("code must be a matrix of −1, 0 and 1 with a row for each class.")
+    if len({tuple(word) for word in words.tolist()}) < len(words):
+        raise InputError("code must have another word for each class, but two rows are the same.")
+    return np.ascontiguousarray(words, np.int8)
+
+
+@functools.lru_cache(maxsize=16)
+def exhaustive(classes: int) -> NDArray[np.int8]:
+    """All 2^(k−1) − 1 ways to divide the classes into two, each once."""
+    if classes > MOST_EXHAUSTIVE:
+        raise InputError(
+            f"An exhaustive code for {classes} classes would have 2^{classes - 1} − 1 bits; up to {MOST_EXHAUSTIVE}"
+            " classes can have one: choose code='dense'."
+        )
+    columns = np.arange(1, 2 ** max(0, classes - 1))
+    words = np.ones((classes, len(columns)), np.int8)
+    for k in range(1, classes):  # a new class adds columns after those of the classes before it
+        words[k] = np.where(columns >> (k - 1) & 1, -1, 1)
+    return words
+
+
+@functools.lru_cache(maxsize=16)
+def random(classes: int, length: int, seed: int, *, sparse: bool) -> NDArray[np.int8]:
+    """Of TRIES random words the one farthest from those before it, class after class."""
+    words = np.zeros((classes, length), np.int8)
+    for k in range(classes):
+        draw = np.random.default_rng([seed, k])
+        tried = draw.choice(np.array([-1, 1], np.int8), (TRIES, length))
+        if sparse:
+            tried *= draw.integers(0, 2, (TRIES, length), np.int8)
+        # A word of zeros would tell nothing, and one that is there already nothing new.
+        useful = tried.any(axis=1) & ~(tried[:, None, :] == words[None, :k]).all(axis=2).any(axis=1)
+        nearest = np.where(useful, distances(tried, words[:k]).min(axis=1, initial=math.inf), -1.0)
+        words[k] = tried[int(np.argmax(nearest))]
+        if not useful.any():
+            raise InputError(f"length {length} is too short for {classes} different code words: make it larger.")
+    return words
+
+
+def distances(some: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[np.float64]:
+    """Between each of some and each of others: wrong bits, half of one where either is 0."""
+    apart: NDArray[np.float64] = 0.5 * (1.0 - some[:, None, :].astype(np.float64) * others[None, :, :]).sum(axis=2)
+    return apart

@@ -1,0 +1,41 @@
+"""Theorems for schemes that learn from preferences.
+
+A preference a ≻ b of an example is a positive example x_ab of the binary learner, in a space that has its features once
+for each column of weights. What an update moves along is a mean of such x_ab (parts/blame.py), so that the learner's
+own theorems bound the updates there, with R² = stretch·max‖x‖². A mistake is an update, or an example with a class that
+had never come before: it can't have been predicted, and need not be an update. There are no more such examples than
+classes that were not named beforehand, in any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from novikoff.core.multiclass.schemes import columns_for
+from novikoff.theory.bounds import Bound
+
+
+def preference_bounds(stack: Any, bounded: str) -> tuple[Bound, ...]:
+    """The theorems of the learner inside, of the run so far; `bounded` says what a mistake is, and what is not."""
+    state = stack._run_so_far()
+    if state.ledger.weighted:
+        return ()
+    classes = len(state.labels)
+    columns = int(columns_for(stack._scheme(state.labels), classes))
+    variables = columns * (state.features + int(stack.bias))
+    inner = stack.inner.preference_theorems(state, variables=variables, top=stack.update == "top")
+    new = max(state.new, classes - state.labels.told)
+    return tuple(bound if bound.by_run else with_new(bound, new, bounded) for bound in inner)
+
+
+def with_new(bound: Bound, new: int, bounded: str) -> Bound:
+    """The bound of updates as one of mistakes, where it is that."""
+    if bound.counts != "mistakes":
+        return bound._replace(statement=f"{bound.statement}; {bounded}")
+    more = "" if not new else f"; and {new} more, for the classes that came as new"
+
+    def value(evidence: Any) -> float | None:
+        allowed = bound.value(evidence)
+        return None if allowed is None else allowed + new
+
+    return bound._replace(statement=f"{bound.statement}{more}; {bounded}", value=value)

@@ -1,0 +1,75 @@
+"""Theorems for reductions: a binary learner for each column of weights, and what its mistakes mean for the whole.
+
+A mistake of the whole takes some mistakes of columns, or brings a class that had never come before; so the sum of what
+the columns are allowed bounds it. A column that begins later has seen a part of the stream, and what bounds its
+mistakes on the whole stream bounds them on a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.core.multiclass.schemes import aim
+from novikoff.data.labels.class_labels import LabelSets
+from novikoff.theory.bounds import Bound, Evidence
+from novikoff.multiclass.base import Many
+
+
+class Reduction(Many):
+    """Abstract. Each column of weights learns a binary problem of its own."""
+
+    outcomes = "columns"
+
+    def _mistakes_per_column(self) -> tuple[float, str]:
+        """A mistake of the whole takes so many mistakes of columns at least, in words; 0 where that is not known."""
+        return 1.0, "a mistake takes one of a column"
+
+    def theorems_of_a_column(self) -> Sequence[Bound]:
+        state: Any = self._run_so_far()
+        found: Sequence[Bound] = self.inner.column_theorems(state, variables=state.features + int(self.bias))
+        return found
+
+    def bounds(self) -> Sequence[Bound]:
+        state: Any = self._run_so_far()
+        inner, (needed, why) = self.theorems_of_a_column(), self._mistakes_per_column()
+        if state.ledger.weighted or not inner or needed <= 0.0:
+            return ()
+        new = max(state.new, len(state.labels) - state.labels.told)
+        more = "" if not new else f" + {new}, for the classes that came as new"
+        share = "" if needed == 1.0 else f"/{needed:g}"
+
+        def value(e: Evidence) -> float | None:
+            each = [[allowed for bound in inner if (allowed := bound.value(part)) is not None] for part in e.parts]
+            return sum(map(min, each)) / needed + new if all(each) else None
+
+        names = " or ".join(bound.name for bound in inner)
+        statement = f"M ≤ Σ_c M_c{share}{more}; {why}, and each column c is allowed M_c by {names}"
+        return (Bound("sum of columns", "mistakes", statement, value),)
+
+    def sides(self, codes: Any, column: int) -> NDArray[np.int8]:
+        """On which side of a column's problem examples are, 0 for those that it has nothing to learn from."""
+        if isinstance(codes, LabelSets):
+            return _has(codes, column)
+        state: Any = self._fitted()
+        scheme = self._scheme(state.labels)
+        word = np.array([aim(scheme, y, column) for y in range(len(state.labels))] + [0], np.int8)
+        return word[codes]  # −1, for those that are left out, is the last
+
+    def observed(self) -> dict[str, Any]:
+        state: Any = self._fitted()
+        if self.outcomes != "columns":
+            return super().observed()
+        return {**super().observed(), "mistakes_of_columns": state.tally.mistakes[: self._in_use(state)].tolist()}
+
+
+def _has(codes: LabelSets, label: int) -> NDArray[np.int8]:
+    sides = np.full(len(codes), -1, np.int8)
+    members = codes.members[int(codes.starts[0]) : int(codes.starts[-1])]
+    sides[np.repeat(np.arange(len(codes)), np.diff(codes.starts))[members == label]] = 1
+    if codes.absent is not None:
+        sides[codes.absent] = 0
+    return sides

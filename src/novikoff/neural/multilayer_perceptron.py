@@ -1,0 +1,294 @@
+"""Multi-layer perceptron: sigmoid units, back-propagation, stochastic gradient (Rumelhart, Hinton and Williams 1986).
+
+Predict   the class whose output unit gives most, the first of equals
+Update    w −= rate·∂E/∂w after each example, or for the mean over each mini-batch; E squared error or cross-entropy
+Bound     none: E is not convex in the weights, and no mistake bound is known
+Source    Rumelhart, Hinton, Williams: Learning representations by back-propagating errors, 1986
+
+The formulas are in `parts/network.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.base.multiclass_labels import Classed
+from novikoff.base.estimator import one_of, positive, whole
+from novikoff.base.online_classifier import Learner
+from novikoff.base.single_example import known_terms, row_of
+from novikoff.base.raw_rows import encode_one
+from novikoff.base.model_state import NO_GROWTH, State
+from novikoff.memory_limit import Growth, check_size
+from novikoff.core.mlp.training import first_improper, judge_network, learn_network
+from novikoff.core.mlp.initial_weights import first_slots, fresh, with_outputs
+from novikoff.core.updaters.base import resized
+from novikoff.core.mlp.network import (KNOWN, NEW, Desk, Network, network_schema)
+from novikoff.schema import Schema
+from novikoff.data import validation
+from novikoff.data.labels.class_labels import Classes
+from novikoff.data.labels.binary_labels import Labels
+from novikoff.data.rows import Rows, how_many
+from novikoff.data.canonical_rows import each
+from novikoff.theory.bounds import Bound
+
+__all__ = ["MultilayerPerceptron"]
+
+MOST = 1 << 16  # units of a layer
+
+
+@final
+class MultilayerPerceptron(Classed):
+    """Layers of sigmoid units, trained by back-propagation, one example or mini-batch a step.
+
+    There is one output unit for each class; a class that comes later gets one then. First weights are random numbers
+    that depend on `random_state` and on their place alone. A mini-batch that is not full at the end of the data waits
+    for more: however a stream is cut into batches of rows, the model is the same. Scale the features: units that see
+    large numbers give 0 or 1 for everything, and learn slowly.
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        Units of each hidden layer, the lowest first.
+    loss : str
+        squared or cross-entropy.
+    schedule : str
+        adagrad, or steps of length rate: constant, or sqrt for rate/√s at step s.
+    rate : float
+        How long steps are.
+    batch : int
+        How many examples a step is made from.
+    spread : float
+        First weights of the inputs are between −spread and spread; those above lie in ±2√(6/(units below + above)).
+    passes : int
+        How often fit goes over the data.
+    shuffle : bool
+        Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
+    random_state : int
+        The seed of the first weights and of the random order.
+
+    Examples
+    --------
+    >>> from novikoff import MultilayerPerceptron
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["same", "other", "other", "same"]
+    >>> model = MultilayerPerceptron(hidden=(8,), passes=500).fit(X, y)
+    >>> model.predict(X).tolist()
+    ['same', 'other', 'other', 'same']
+    """
+
+    bias = True
+
+    takes_classes = True
+    learns_sparse_only = scores_sparse_only = True
+
+    def __init__(
+        self,
+        *,
+        hidden: tuple[int, ...] = (16,),
+        loss: Literal["squared", "cross-entropy"] = "squared",
+        schedule: Literal["adagrad", "constant", "sqrt"] = "adagrad",
+        rate: float = 0.3,
+        batch: int = 1,
+        spread: float = 0.5,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.loss = loss
+        self.schedule = schedule
+        self.rate = rate
+        self.batch = batch
+        self.spread = spread
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> Any:
+        hidden = settings.get("hidden", ())
+        return cls(**{**settings, "hidden": tuple(hidden) if isinstance(hidden, list) else hidden})
+
+    def _run_settings(self) -> dict[str, Any]:
+        return {**super()._run_settings(), "hidden": list(self.hidden), "random_state": self.random_state}
+
+    def _check_settings(self) -> None:
+        if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence) or not self.hidden:
+            raise InputError(f"hidden must list the units of each layer, such as (16,), but is {self.hidden!r}.")
+        for units in self.hidden:
+            whole(hidden=units)
+            if units > MOST:
+                raise InputError(f"A layer has at most {MOST:,} units, but hidden is {self.hidden!r}.")
+        one_of(("squared", "cross-entropy"), loss=self.loss)
+        one_of(("adagrad", "constant", "sqrt"), schedule=self.schedule)
+        positive(rate=self.rate, spread=self.spread)
+        whole(batch=self.batch)
+
+    def bounds(self) -> Sequence[Bound]:
+        return ()
+
+    # --- Weights and their beginning ---
+
+    def _schema(self, features: int) -> Schema:
+        hidden = [int(units) for units in self.hidden]
+        return network_schema(hidden, adagrad=self.schedule == "adagrad", batch=int(self.batch))
+
+    def _geometry(self, slots: int, kind: Any) -> Network:
+        return fresh(
+            [int(units) for units in self.hidden],
+            slots,
+            seed=int(self.random_state),
+            spread=float(self.spread),
+            adagrad=self.schedule == "adagrad",
+            rate=float(self.rate),
+            decay=0.5 if self.schedule == "sqrt" else 0.0,
+            batch=int(self.batch),
+            entropy=self.loss == "cross-entropy",
+        )
+
+    def _make_room(self, state: State, features: int) -> None:
+        before = state.room + 1
+        super()._make_room(state, features)
+        if state.room + 1 > before:
+            slots = state.geometry.slots
+            slots[before:] = first_slots(int(self.random_state), float(self.spread), before, len(slots), slots.shape[1])
+
+    def _bytes_needed(self, state: State, growth: Growth) -> int:
+        """A class takes a row of each array of the last layer."""
+        net, classes = state.geometry, len(state.labels) + len(growth.labels)
+        tops = net.top, net.top_sums, net.top_pulls
+        per_class = sum(8 * array.shape[1] for array in tops if array.ndim == 2 and array.shape[1])
+        return super()._bytes_needed(state, growth) + max(0, classes - len(net.top)) * per_class
+
+    def _make_outputs(self, state: State) -> None:
+        if len(state.labels) > len(state.geometry.top):
+            check_size(self._bytes_needed(state, NO_GROWTH), f"{len(state.labels):,} classes", "Use fewer hidden units")
+        state.geometry = with_outputs(state.geometry, len(state.labels), int(self.random_state))
+
+    def _compact(self, state: State) -> Network:
+        net, classes = resized(state.geometry, state.features + 1), len(state.labels)
+        return net._replace(top=net.top[:classes], top_sums=net.top_sums[:classes], top_pulls=net.top_pulls[:classes])
+
+    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> State:
+        if isinstance(state.labels, Classes):
+            state.labels.told = int(state.geometry.counts[KNOWN])
+        return super()._completed(state, tensors)
+
+    # --- Learning ---
+
+    def label_reader(self, labels: Any, left_out: Any) -> Any:
+        """One label against the rest is two sides; all else is classes."""
+        return (
+            Learner.label_reader(self, labels, left_out)
+            if isinstance(labels, Labels)
+            else super().label_reader(labels, left_out)
+        )
+
+    def _labels_from(self, listed: list[Any], *, rest: str) -> Any:
+        return Labels(*listed, rest=rest) if rest else Classes(listed)
+
+    def spelled(self, label: Any) -> str:
+        return Learner.spelled(self, label) if isinstance(self._fitted().labels, Labels) else str(label)
+
+    def _desk(self, state: State) -> Desk:
+        hidden, classes = int(state.geometry.sizes.sum()), len(state.geometry.top)
+        return Desk(np.zeros(hidden), np.zeros(hidden), np.zeros(classes), np.zeros(classes))
+
+    def _take(self, state: State, rows: Rows, signs: Any, weights: NDArray[np.float64], tidy: bool) -> int:
+        self._make_outputs(state)
+        net, slots, desk = state.geometry, state.features + 1, self._desk(state)
+        told, codes = 2, signs
+        if isinstance(state.labels, Classes):
+            told = state.labels.told
+        else:
+            codes = (signs > 0).astype(np.int64)
+        net.counts[KNOWN] = max(int(net.counts[KNOWN]), told)
+        return learn_network(net, rows, codes, weights, slots, desk, state.ledger.book, tidy)
+
+    def _check_rows(self, state: State, rows: Rows) -> None:
+        def take(part: Rows, start: int, tidy: bool) -> int:
+            return first_improper(part, how_many(part), state.features + 1, tidy)
+
+        good = each(rows, state.features, take, sparse_only=True)
+        if good < how_many(rows):
+            raise InputError(validation.why_refused(rows, good, state.features))
+
+    # --- Predicting ---
+
+    def _score_shape(self, state: State) -> tuple[int, ...]:
+        return (len(state.labels),)
+
+    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        self._make_outputs(state)  # where classes were named before any example came
+        net, slots, known, desk = state.geometry, state.features + 1, len(state.labels), self._desk(state)
+        return lambda rows, tidy, out: judge_network(net, rows, slots, known, tidy, desk, out)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """What the output units give, divided by their sum. With cross-entropy each unit estimates the probability of
+        its class; with squared error take it as a score."""
+        given = super().decision_function(X)
+        return given / given.sum(axis=1, keepdims=True)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """What the output units give; for two classes the second less the first."""
+        given = super().decision_function(X)
+        return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return self.choose(super().decision_function(X))
+
+    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        chosen: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
+        return chosen
+
+    def score_one(self, x: Any) -> dict[Any, float]:
+        """What the output unit of each class gives."""
+        return dict(zip(self._fitted().labels.known(), self._one(x)[0].tolist(), strict=True))
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the label of one example, or None before the first example was learned."""
+        return None if self._state is None else self.choose(self._one(x))[0].item()
+
+    def _one(self, x: Any) -> NDArray[np.float64]:
+        state = self._fitted()
+        out = np.zeros((1, len(state.labels)))
+        self._scorer(state)(row_of(*known_terms(self, state, encode_one(state, x))), True, out)
+        return out
+
+    # --- What was learned ---
+
+    def about_scheme(self) -> dict[str, Any]:
+        return {"scheme": "one output a class", "classes": len(self._fitted().labels)}
+
+    def observed(self) -> dict[str, Any]:
+        state = self._fitted()
+        return {"classes": len(state.labels), "new": int(state.geometry.counts[NEW])}
+
+    @property
+    def coefs_(self) -> list[NDArray[np.float64]]:
+        """The weights of each layer, a row for each unit below; `intercepts_` has the biases."""
+        return [layer[1:] for layer in self._layers("coefs_")]
+
+    @property
+    def intercepts_(self) -> list[NDArray[np.float64]]:
+        """The biases of each layer."""
+        return [layer[0] for layer in self._layers("intercepts_")]
+
+    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+        raise AttributeError("A network has no single weight vector: see coefs_ and intercepts_.")
+
+    def _layers(self, name: str) -> list[NDArray[np.float64]]:
+        state = self._learned(name)
+        net, layers, at = state.geometry, [state.geometry.slots[: state.features + 1].copy()], 0
+        for below, units in zip(net.sizes[:-1].tolist(), net.sizes[1:].tolist(), strict=True):
+            layers.append(net.deep[at : at + units * (below + 1)].reshape(units, below + 1).T.copy())
+            at += units * (below + 1)
+        return [*layers, net.top[: len(state.labels)].T.copy()]
+
+    def describe(self) -> str:
+        sizes = [self.n_features_in_, *(int(n) for n in self.hidden), len(self.classes_)]
+        return f"A network with layers of {', '.join(f'{n:,}' for n in sizes)} units."

@@ -1,0 +1,375 @@
+"""From online to batch: one hypothesis, or all of them together, out of those that a learner goes through.
+
+Predict   with the hypothesis that the method chooses among H_0, H_1, …, each of which predicts until it changes
+Update    the learner's own, example by example, until the method stops; nothing of the run is changed
+Bound     of the error on new data, for independent examples of one distribution (theory/conversion.py):
+          random-stopping     E[err] ≤ E[M]/m        of the hypothesis that predicted a random example
+          controlled-testing  err ≤ ε                the first to be right (1/ε)ln(1/δ_i) times in a row, δ_i = δ/(i+2)²
+          next-stretch        err ≤ ε                … (1/ε)ln(M/δ) times, M the most mistakes
+          longest-survivor    err ≤ 1 − δ_i^(1/S)    right S times in a row, more often than any other
+          penalised           err ≤ k/n + √(ln(2m(m+1)/δ)/(2n)), and ≤ M/m + 6√(ln(2(m+1)/δ)/m)
+          vote                err ≤ 2(M/m + √(ln(1/δ)/(2m)))
+          average             none
+Source    Littlestone 1989; Blum, Kalai and Langford 1999; Freund and Schapire 1999; Gallant 1986; Cesa-Bianchi, Conconi
+          and Gentile, On the generalization ability of on-line learning algorithms, 2004
+
+A stretch ends with a mistake or a change, whichever comes: so the tests are sound for learners that change on right
+predictions too, or err without changing. What they need is that a hypothesis stays as it is while it is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Literal, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.errors import InputError
+from novikoff.base.estimator import one_of
+from novikoff.boolean.halving import Halving
+from novikoff.base.online_classifier import Learner
+from novikoff.linear.perceptron import Perceptron
+from novikoff.base.model_state import State
+from novikoff.linear.voted_perceptron import VotedPerceptron
+from novikoff.core import loop
+from novikoff.core.updaters.base import limit
+from novikoff.core.hypothesis_tracking import (CHANGES_SCHEMA, TARGET, Changes, Part, replay, vote_all)
+from novikoff.schema import Schema
+from novikoff.data.rows import Rows, cut
+from novikoff.theory import validation
+from novikoff.theory.bounds import Bound
+from novikoff.theory.samples.guarantee import Promise, nothing
+from novikoff.online_to_batch import guarantees, training
+from novikoff.meta.wrapped_classifier import Around
+from novikoff.online_to_batch.state import Choosing, choice_schema, copied
+from novikoff.meta.base import binary
+
+__all__ = ["OnlineToBatch"]
+
+METHODS = tuple(guarantees.PROMISES)
+
+
+@final
+class OnlineToBatch(Around):
+    """A binary learner whose output is a hypothesis with a guarantee for new data.
+
+    The learner runs as it does alone: one pass, example by example. The method chooses which of its hypotheses
+    predicts, and `promise_` says what is guaranteed of that one, how surely and under which assumptions; or that
+    nothing is, as long as no test was passed. All of it is for examples that are drawn independently from one
+    distribution and come once: `passes` must be 1.
+
+    Storage is the learner and one more hypothesis; for penalised and vote, the learner and the examples at which it
+    changed. Penalised tries each hypothesis on every later example, and a vote asks all of them: that takes a product
+    for each of them.
+
+    Parameters
+    ----------
+    learner : Learner
+        The binary learner; Perceptron() where none is given. Its setting `average` is what the method says.
+    method : str
+        random-stopping, controlled-testing, next-stretch, longest-survivor, penalised, average or vote.
+    epsilon : float
+        ε, the error that controlled-testing and next-stretch test for. Between 0 and 1.
+    delta : float
+        δ, the probability with which the guarantee may fail. Between 0 and 1.
+    most_mistakes : int
+        M, for next-stretch: the most mistakes (changes, where it changes more often) that the learner can make.
+    stream_radius : float
+        R = max‖x‖, bias included; with `stream_margin` it gives M = (R/γ)² for the Perceptron.
+    stream_margin : float
+        γ, the margin of the distribution.
+    most_hypotheses : int
+        The most that penalised tries; where there are more, those that lasted longest.
+    seed : int
+        For random-stopping: another number draws another time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from novikoff import OnlineToBatch, Perceptron
+    >>> X = np.random.default_rng(0).standard_normal((2000, 3))
+    >>> X = X[np.abs(X[:, 0] + X[:, 1]) > 0.2]
+    >>> y = np.where(X[:, 0] + X[:, 1] > 0, "up", "down")
+    >>> model = OnlineToBatch(Perceptron(), method="controlled-testing", epsilon=0.05, delta=0.05).fit(X, y)
+    >>> model.stopped_, model.examples_used_ < len(X), model.bound_
+    (True, True, 0.05)
+    """
+
+    learns_sparse_only = scores_sparse_only = True
+
+    def __init__(
+        self,
+        learner: Learner | None = None,
+        *,
+        method: Literal[
+            "random-stopping",
+            "controlled-testing",
+            "next-stretch",
+            "longest-survivor",
+            "penalised",
+            "average",
+            "vote",
+        ] = "longest-survivor",
+        epsilon: float = 0.1,
+        delta: float = 0.05,
+        most_mistakes: int | None = None,
+        stream_radius: float | None = None,
+        stream_margin: float | None = None,
+        most_hypotheses: int = 1000,
+        seed: int = 0,
+    ) -> None:
+        self.learner = learner
+        self.method = method
+        self.epsilon = epsilon
+        self.delta = delta
+        self.most_mistakes = most_mistakes
+        self.stream_radius = stream_radius
+        self.stream_margin = stream_margin
+        self.most_hypotheses = most_hypotheses
+        self.seed = seed
+
+    # --- What the learner inside provides ---
+
+    def _default_learner(self) -> Learner:
+        return Perceptron()  # one that changes with every example has no hypothesis that lasts
+
+    @property
+    def working(self) -> Any:
+        """The learner inside, averaging where the method does, and not otherwise."""
+        inner = self.inner
+        if not hasattr(inner, "average"):
+            return inner
+        return type(inner)(**{**inner.get_params(), "average": self.method == "average"})
+
+    def about_scheme(self) -> dict[str, Any]:
+        return {"output_hypothesis": self.promised()}
+
+    def _scale(self) -> float:
+        return 1.0 if self.method == "vote" else float(self.inner._scale())
+
+    def _unseen_weight(self, state: State) -> float:
+        return float(self.inner._unseen_weight(state if self.method == "vote" else self._view(state)))
+
+    def _schema(self, features: int) -> Schema:
+        schema: Schema = self.working._schema(features)
+        return schema
+
+    def _more_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
+        most = guarantees.most_changes(self) if self.method == "next-stretch" else 0
+        kept = {"changes.": CHANGES_SCHEMA} if self.method in ("penalised", "vote") else {}
+        chosen = {"chosen.": self._schema(features)} if "chosen.slots" in present else {}
+        choice = choice_schema(self.method, most_changes=most, most_hypotheses=int(self.most_hypotheses))
+        return {**kept, "choice.": choice, **chosen}
+
+    def _geometry(self, slots: int, kind: Any) -> Any:
+        return self.working._geometry(slots, kind)
+
+    def _check_all(self) -> None:
+        binary(self.learner, type(self).__name__)
+        one_of(METHODS, method=self.method)
+        self._check_learner()
+        self.working._check_all()
+        self._check_settings()
+
+    def _check_settings(self) -> None:
+        validation.epsilon(self.epsilon)
+        validation.delta(self.delta)
+        validation.count("most_hypotheses", self.most_hypotheses, 2, 10**6)
+        validation.count("seed", self.seed, 0)
+        if self.most_mistakes is not None:
+            validation.count("most_mistakes", self.most_mistakes, 1, 2**40)
+        if self.method == "next-stretch":
+            validation.count("M, the most mistakes,", guarantees.most_changes(self), 1, 2**40)
+
+    def _check_learner(self) -> None:
+        inner = self.inner
+        if inner.takes_classes:
+            raise InputError(
+                f"OnlineToBatch takes learners that tell two labels apart by a weight vector, such as Perceptron(), but"
+                f" {inner!r} came."
+            )
+        if isinstance(inner, VotedPerceptron) or (isinstance(inner, Halving) and not isinstance(inner.hypotheses, str)):
+            raise InputError(
+                f"OnlineToBatch takes learners that predict by themselves, such as Perceptron(), but {inner!r} came:"
+                " the vote of a Perceptron's hypotheses is method='vote'."
+            )
+        if inner.passes != 1:
+            raise InputError(
+                f"OnlineToBatch is for examples that come once, so passes must be 1, but is {inner.passes!r}: what is"
+                " guaranteed for new data needs fresh examples."
+            )
+        if self.method == "average" and not hasattr(inner, "average"):
+            raise InputError(f"method='average' needs a learner that averages, such as Perceptron, not {inner!r}.")
+        fades = any(getattr(inner, name, 0.0) > 0.0 for name in ("l1", "l2"))
+        if fades and self.method != "average":
+            raise InputError(
+                f"With l1 or l2 the hypothesis changes at every example, and {self.method} needs one that lasts: leave"
+                " them out, or average."
+            )
+
+    # --- Learning ---
+
+    def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Any) -> Choosing:
+        self._check_all()  # whoever makes a run of settings from a document may not have done so
+        state = Choosing(**vars(super().fresh_state(features, kind, names, labels)))
+        if self.method in ("controlled-testing", "next-stretch"):
+            state.stretch[TARGET] = training.first_target(self)
+        if self.method in ("penalised", "vote"):
+            state.reserve(0, 0)
+        if self.method == "penalised":
+            state.picked, state.mistakes = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        return state
+
+    def _take(self, state: Any, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
+        if len(weights) and not np.isin(weights, (0.0, 1.0)).all():
+            raise InputError(
+                "OnlineToBatch takes examples of weight 1: what is guaranteed for new data is about plain examples."
+            )
+        return training.WAYS[self.method](self, state, Part(rows, signs, weights, tidy))
+
+    def _put_back(self, state: Any, kept: Any) -> None:
+        state.put_back(kept)
+        super()._put_back(state, kept)
+
+    # --- The chosen hypothesis ---
+
+    def _chosen_geometry(self, state: Choosing) -> Any:
+        if self.method == "vote":
+            raise AttributeError("A vote has no single hypothesis: use another method, or decision_function.")
+        if self.method != "penalised":
+            return state.hypothesis
+        number, _, _ = guarantees.best_picked(self, state)
+        run = training.from_the_beginning(self, state)
+        replay(run, cast(Changes, state.changes), 0, number)
+        return run.geometry
+
+    def begun(self, state: Choosing) -> Any:
+        """The learner's first hypothesis, in arrays of its own."""
+        if state.first is None or len(state.first.slots) != len(state.geometry.slots):
+            fixed = self._needs_all_features() is not None  # there may be more slots than features, but no room
+            state.first = self._geometry((state.features if fixed else state.room) + 1, state.kind)
+        return copied(state.first)
+
+    def _view(self, state: Any) -> State:
+        """The learner's own state, with the chosen hypothesis in place of its last one."""
+        names = ("ledger", "labels", "features", "names", "kind", "reading", "slot_names", "feature_sample")
+        geometry, settings = self._chosen_geometry(state), self.working._run_settings()
+        return State(geometry=geometry, settings=settings, **{name: getattr(state, name) for name in names})
+
+    @property
+    def hypothesis_(self) -> Any:
+        """The chosen hypothesis as a learner of its own, with the ledger of the run."""
+        view = self._view(self._learned("hypothesis_")).copy()
+        view.feature_sample = view.feature_sample.copy()
+        learner = self.working
+        learner = type(learner)(**learner.get_params())
+        learner._adopt(view)
+        return learner
+
+    @property
+    def promise_(self) -> Promise:
+        """What is guaranteed of the chosen hypothesis, how surely, and under which assumptions."""
+        self._learned("promise_")
+        state: Any = self._run_so_far()
+        return guarantees.promised(self, state)
+
+    @property
+    def bound_(self) -> float | None:
+        """What its error on new data does not exceed, with probability 1 − δ (random-stopping: in the mean); None where
+        nothing is guaranteed."""
+        return self.promise_.bound
+
+    @property
+    def stopped_(self) -> bool:
+        """Whether the choice is made for good; the tests stop, the other methods go on choosing."""
+        return self._ended("stopped_").stopped
+
+    @property
+    def why_(self) -> str:
+        """Why it stopped, or why this hypothesis is chosen as things stand."""
+        return self._ended("why_").why
+
+    @property
+    def examples_used_(self) -> int:
+        """How many examples were learned from, up to where it stopped."""
+        return self._learned("examples_used_").ledger.examples
+
+    @property
+    def fixed_length(self) -> bool:  # type: ignore[override]
+        return not self._ended("fixed_length").stopped
+
+    def _ended(self, name: str) -> guarantees.Ended:
+        state: Any = self._learned(name)
+        return guarantees.ended(self, state)
+
+    def promised(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any]:
+        state: Any = self._run_so_far()
+        end, promise = guarantees.ended(self, state), guarantees.promised(self, state)
+        if examples not in (None, state.ledger.examples):
+            promise = nothing(end.about, "the examples came more than once")
+        about = {"method": self.method, "chosen": end.about, "stopped": end.stopped, "why": end.why}
+        return {**about, "examples_used": state.ledger.examples, **guarantees.later(state), **promise.as_dict()}
+
+    def bounds(self) -> Sequence[Bound]:
+        """Those of the learner inside: its run is what it would be alone, up to where this one stops."""
+        state = self._run_so_far()
+        learner = self.working
+        learner = type(learner)(**learner.get_params())
+        learner._state = State(
+            state.geometry, state.ledger, state.labels, state.features, state.names, state.kind, learner._run_settings()
+        )
+        found: Sequence[Bound] = learner.bounds()
+        return found
+
+    def least_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
+        learner = self.hypothesis_ if self.method != "vote" else self.working
+        found: int | None = learner.least_errors(rows, signs) if learner._state is not None else None
+        return found
+
+    def describe(self) -> str | None:
+        said: str | None = self.hypothesis_.describe() if self.method != "vote" else None
+        return said
+
+    # --- Predicting ---
+
+    def _scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        slots = state.features + 1
+        if self.method == "vote":
+            return self._voter(state)
+        if self.method == "average":
+            score: Callable[[Rows, bool, NDArray[np.float64]], int] = self.working._scorer(self._view(state))
+            return score
+        geometry = copied(self._chosen_geometry(state))  # several threads may predict, and each writes as it looks
+        return lambda rows, tidy, out: loop.judge(geometry, rows, slots, tidy, out)
+
+    def _voter(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        time = state.ledger.examples
+
+        def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
+            run = training.from_the_beginning(self, state)
+            good = loop.first_refused(rows, len(out), run.slots, limit.function(state.geometry.slots), tidy)
+            out[:] = 0.0
+            vote_all(run, state.changes, cut(rows, 0, good), time, out[:good])
+            out /= max(time, 1)
+            return good
+
+        return score
+
+    def _hypothesis(self, state: Any) -> NDArray[np.float64]:
+        weights: NDArray[np.float64] = self.working._hypothesis(self._view(state))
+        return weights
+
+    # --- Files ---
+
+    def _compact(self, state: Any) -> Any:
+        return self.working._compact(state)
+
+    def _more_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
+        chosen = None
+        if state.chosen is not None:
+            chosen = self.working._compact(self._view(state))
+        return state.more_tensors(chosen)
+
+    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> Choosing:
+        return Choosing.completed(state, self._geometry(state.features + 1, state.kind), tensors)

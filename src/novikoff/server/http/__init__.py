@@ -1,0 +1,1 @@
+"""The HTTP layer: routes, middleware, bodies, errors."""

@@ -1,0 +1,271 @@
+"""The token file: who may ask for what. Only hashes are kept; a secret is shown once, when it is made.
+
+A secret is `nvk_<id>_<43 characters>`: the id finds the entry, the 43 characters are 256 random bits. With so many, one
+round of SHA-256 is enough: there is nothing to guess. The file is read again when it has changed, so that a token that
+was revoked is refused a second later. What can't be read lets nobody in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import hmac
+import logging
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from novikoff.errors import InputError
+from novikoff.server.ops import clock
+from novikoff.server.http.routes import ADMIN, SCOPES
+from novikoff.model_file import write_atomically
+
+FILE = "tokens.json"
+LOCK = ".tokens.lock"
+FORMAT = 1
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
+"""What a secret with an unknown id is compared with: it takes as long as with a known one."""
+log = logging.getLogger("novikoff.server")
+LOOK_AGAIN = 1.0
+"""Seconds until the file is looked at again."""
+
+
+class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry of the file."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    made: datetime
+    expires: datetime | None
+    sha256: str
+
+
+class Listed(msgspec.Struct, forbid_unknown_fields=True):
+    format: int
+    tokens: list[Token]
+
+
+class Granted(NamedTuple):
+    """Who asks, and for what they may."""
+
+    id: str
+    name: str
+    scopes: frozenset[str]
+    expires: float
+    """In seconds since 1970; infinite for ever."""
+
+
+class Refused(NamedTuple):
+    status: int
+    code: str
+    sentence: str
+
+
+NO_TOKEN = Refused(401, "no-token", "This needs a token: send the header Authorization: Bearer nvk_….")
+UNKNOWN = Refused(401, "unknown-token", "The token is not known: it is mistyped or was revoked; ask for a new one.")
+UNREADABLE = Refused(503, "tokens-unreadable", "The service can't read its tokens, so it lets nobody in: see its log.")
+
+
+def make(folder: Path, scopes: Iterable[str], days: float | None, name: str) -> str:
+    """A new token; the text returned is the only copy of its secret.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> secret = make(folder, ["predict", "learn"], 90, "shop")
+    >>> Tokens(folder).check(f"Bearer {secret}".encode()).name
+    'shop'
+    """
+    chosen = list(dict.fromkeys(scopes))
+    if not chosen or not set(chosen) <= set(SCOPES):
+        raise InputError(
+            f"scopes must be some of {', '.join(SCOPES)}, but are {', '.join(map(repr, chosen)) or 'none'}."
+        )
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f"The name of a token must be 1 to 64 letters, digits and . _ @ -, a letter or digit first, not {name!r}."
+        )
+    now = datetime.now(UTC).replace(microsecond=0)
+    try:
+        expires = None if days is None else now + timedelta(days=days)
+    except (OverflowError, ValueError):
+        expires = now
+    if expires is not None and expires <= now:
+        raise InputError(f"days must be a number above 0 and below a million, but is {days!r}.")
+    identity = secrets.token_hex(4)
+    secret = f"nvk_{identity}_{secrets.token_urlsafe(32)}"
+    with _alone(folder):
+        there = _read(folder / FILE)
+        if any(token.name == name for token in there):
+            raise InputError(f"There is a token {name!r} already: revoke it first, or take another name.")
+        digest = hashlib.sha256(secret.encode()).hexdigest()
+        _write(folder, [*there, Token(identity, name, chosen, now, expires, digest)])
+    return secret
+
+
+def listed(folder: Path) -> list[Token]:
+    """All tokens, those that expired among them."""
+    return _read(folder / FILE)
+
+
+def revoke(folder: Path, name: str) -> Token:
+    """Takes a token out, by its name or its id. The file stays when it was the last: nobody is let in then."""
+    with _alone(folder):
+        there = _read(folder / FILE)
+        for token in there:
+            if name in {token.name, token.id}:
+                _write(folder, [other for other in there if other is not token])
+                return token
+    raise InputError(
+        f"There is no token {name!r}, but {', '.join(repr(token.name) for token in there) or 'none at all'}."
+    )
+
+
+class Tokens:
+    """The tokens of a folder, as they are now."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._seen: object = None
+        self.next_look = 0.0
+        """When the file is looked at again, by the monotonic clock."""
+        self._by_id: dict[str, tuple[Granted, str]] = {}
+        self.in_use = False
+        """Whether there is a token file. Once there was one, nobody is let in without a token."""
+        self.problem: str | None = None
+        """Why the file can't be used."""
+        self.refresh()
+        if self.problem is not None:
+            raise InputError(self.problem)
+
+    def __len__(self) -> int:
+        self.refresh()
+        return len(self._by_id)
+
+    def closed(self) -> bool:
+        """Whether tokens are asked for."""
+        self.refresh()
+        return self.in_use
+
+    def check(self, header: bytes | None) -> Granted | Refused:
+        """Who sends this Authorization header."""
+        self.refresh()
+        if self.problem is not None:
+            return UNREADABLE
+        if header is None:
+            return NO_TOKEN
+        if header[:7].lower() != b"bearer ":
+            return NO_TOKEN
+        secret = header[7:].strip()
+        parts = secret.split(b"_", 2)
+        found = self._by_id.get(parts[1].decode("latin-1")) if len(parts) == 3 else None
+        right = hmac.compare_digest(hashlib.sha256(secret).hexdigest(), NOBODY if found is None else found[1])
+        if found is None or not right:
+            return UNKNOWN
+        granted = found[0]
+        if granted.expires <= _now():
+            return Refused(401, "expired-token", f"The token {granted.name} has expired: ask for a new one.")
+        return granted
+
+    def still(self, granted: Granted) -> bool:
+        """Whether what was granted when a long stream began is so now."""
+        self.refresh()
+        found = self._by_id.get(granted.id)
+        return found is not None and self.problem is None and found[0] == granted and granted.expires > _now()
+
+    def refresh(self) -> None:
+        """Read the file again where it has changed, at most once a second."""
+        now = time.monotonic()
+        if now < self.next_look:
+            return
+        self.next_look = now + LOOK_AGAIN
+        try:
+            status = os.stat(self._path)
+            seen = status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
+        except FileNotFoundError:
+            self._seen, self._by_id, self.problem = None, {}, None
+            return
+        except OSError as problem:
+            seen = problem.errno or 0, 0, 0, 0
+        self.in_use = True
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            self._by_id = {token.id: (_granted(token), token.sha256) for token in _read(self._path)}
+            self.problem = None
+        except InputError as problem:
+            self._by_id, self.problem = {}, str(problem)
+            log.error("Nobody is let in: %s", problem)
+
+
+def _now() -> float:
+    """Return the later of both clocks: a clock that is set back does not revive a token."""
+    return max(time.time(), clock.now())
+
+
+def _granted(token: Token) -> Granted:
+    scopes = SCOPES if ADMIN in token.scopes else token.scopes
+    expires = float("inf") if token.expires is None else token.expires.timestamp()
+    return Granted(token.id, token.name, frozenset(scopes), expires)
+
+
+def _read(path: Path) -> list[Token]:
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read()
+    except FileNotFoundError:
+        return []
+    except OSError as problem:
+        raise InputError(f"{path}: {problem.strerror}.") from None
+    if mode & OTHERS:
+        raise InputError(f"{path} must be for its owner only, but others may use it: chmod 600 {path}.")
+    try:
+        listed = msgspec.json.decode(content, type=Listed)
+    except msgspec.MsgspecError as problem:
+        raise InputError(
+            f"{path} is damaged ({problem}): restore it from a backup, or remove it and make new tokens."
+        ) from None
+    if listed.format != FORMAT:
+        raise InputError(
+            f"{path} has format {listed.format}, but this novikoff reads format {FORMAT}: update novikoff."
+        )
+    for token in listed.tokens:
+        digest = re.fullmatch("[0-9a-f]{64}", token.sha256)
+        zone = token.expires is None or token.expires.tzinfo is not None
+        if not digest or not zone or not set(token.scopes) <= set(SCOPES):
+            raise InputError(
+                f"{path} is damaged (token {token.name!r}): restore it from a backup, or remove it and make new tokens."
+            )
+    return listed.tokens
+
+
+def _write(folder: Path, tokens: list[Token]) -> None:
+    content = msgspec.json.format(msgspec.json.encode(Listed(FORMAT, tokens)), indent=2)
+    write_atomically(folder / FILE, content + b"\n", mode=0o600)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Two who change the file at once do it one after the other."""
+    try:
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as problem:
+        raise InputError(f"{folder}: {problem.strerror}.") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)

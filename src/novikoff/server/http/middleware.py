@@ -1,0 +1,483 @@
+"""ASGI middleware, and the request that it passes on.
+
+`RequestMiddleware` wraps each endpoint. It counts and times requests, adds security headers, writes the audit log, and
+answers exceptions. A request reaches the endpoint if all checks of its route pass, in this order:
+
+    check_headers → authorize, with limit_rate → check_body → limit_concurrency
+
+Time-outs and limits of connections are those of http_protocol.py.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import math
+import time
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from novikoff.server.storage.attribution import CURRENT_CLIENT
+from novikoff.server.ops.audit import Audit
+from novikoff.server.http.client_limits import ConnectionLimit
+from novikoff.server.http.errors import (API_HEADERS, PROBLEM_JSON, problem_details, refusal_for)
+from novikoff.server.http.connections import Connection, response_head, write_response
+from novikoff.server.models.validation import Headers, Refused
+from novikoff.server.ops.limits import Limits
+from novikoff.server.ops.logs import log_request
+from novikoff.server.http.same_origin import is_loopback, same_site
+from novikoff.server.http.rate_limit import Rates, neighbourhood
+from novikoff.server.http.routes import (ADMIN, FILE, JSON, NDJSON, Operation)
+from novikoff.server.http.auth import Granted, Tokens
+
+CLIENT_CLOSED_REQUEST = 499
+"""The status that is counted where a client left before it was answered."""
+AUDITED_STATUSES = {401, 403, 408, 413, 429, 503}
+SINGLE_HEADERS = (b"host", b"authorization", b"origin", b"content-type", b"content-length", b"idempotency-key")
+DISCONNECT = {"type": "http.disconnect"}
+ASGI = {"version": "3.0", "spec_version": "2.4"}
+"""Since 2.4 `send` raises an OSError where the client has left, as that of `ApiRequest` does. With earlier versions
+Starlette's streaming responses wait for the client to leave by `receive`, which takes the body from its reader."""
+CLOSE, RETRY = (b"connection", b"close"), (b"retry-after", b"1")
+TLS_HEADER = (b"strict-transport-security", b"max-age=31536000")
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+MAX_RECENT_REQUESTS = 1_000
+log = logging.getLogger("novikoff.server")
+
+
+@dataclass
+class Security:
+    """Settings and state that the middleware of one server shares."""
+
+    tokens: Tokens
+    limits: Limits
+    loopback: bool
+    """The server can be reached from this machine only: it is open until the first token is made."""
+    audit: Audit | None = None
+    observe: Callable[[str, int, float], None] | None = None
+    """Called with the route, the status and the seconds of each request."""
+    tls: bool = False
+    connections: ConnectionLimit | None = None
+    """Open connections of each client; those of `ConnectionMonitor`."""
+    active: int = 0
+    """Requests under way."""
+
+    def __post_init__(self) -> None:
+        self.clients = ConcurrencyLimit(self.limits.client_requests)
+        self.rates = Rates(self.limits.rate)
+        self.max_bytes = {JSON: self.limits.body, FILE: self.limits.upload, NDJSON: None}
+
+    def is_open(self) -> bool:
+        if time.monotonic() >= self.tokens.next_look:
+            self.tokens.refresh()
+        return self.loopback and not self.tokens.in_use
+
+
+class ApiRequest:
+    """A request on its way to its endpoint: its ASGI channels, and what the middleware knows about it.
+
+    It is `scope["request"]`. `receive` and `send` are those that the endpoint gets.
+    """
+
+    # Class attributes are the defaults: most are never set, and each request pays for those that are.
+    model: str | None = None
+    """The name in the path; the handler that creates a model sets it, for the audit log."""
+    media: str | None = None
+    """The media type of the body, one of those that the route takes."""
+    grant: Granted | None = None
+    """The token of the request; None where none is needed."""
+    slot_owner: str | None = None
+    """The client whose slot of concurrent requests this request uses."""
+    is_authorized = is_admitted = False
+    """Whether the token has passed, and whether all checks have."""
+    max_body: int | None = None
+    """Bytes; None for streams."""
+    status = 0
+    code: str | None = None
+    """The error with which the request was refused before its endpoint could answer it."""
+    ended = False
+    """No more messages are exchanged: the client left, or the request was refused while its body came."""
+    connection: Connection | None = None
+    """None where a test takes uvicorn's place."""
+    _received = 0
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, guard: RequestMiddleware) -> None:
+        self.scope, self.guard = scope, guard
+        scope["asgi"] = ASGI
+        self.receive, self._server_receive, self._server_send = receive, receive, send
+        if "state" in scope and "connection" in scope["state"]:
+            connection = self.connection = scope["state"]["connection"]
+            scope["headers"] = scope["headers"][: connection.begin(self)]  # trailers have not passed any check
+        self.header: dict[bytes, bytes] = dict(scope["headers"])
+
+    @property
+    def method(self) -> str:
+        return str(self.scope["method"])
+
+    @property
+    def address(self) -> str:
+        client = self.scope.get("client")
+        return client[0] if client else "local"
+
+    @property
+    def client_id(self) -> str:
+        """The client for which limits count: a token, or an address where there is none."""
+        return self.grant.id if self.grant is not None else neighbourhood(self.address)
+
+    @property
+    def query(self) -> dict[str, str]:
+        return dict(Request(self.scope).query_params)
+
+    # --- The body ---
+
+    async def body(self) -> bytes:
+        """Return the body, which mostly comes in one piece; Starlette's generator takes a tenth of a prediction."""
+        message = await self.receive()
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            return bytes(message.get("body", b""))
+        pieces = [message.get("body", b"")]
+        while message["type"] == "http.request" and message.get("more_body", False):
+            message = await self.receive()
+            pieces.append(message.get("body", b""))
+        if message["type"] != "http.request":
+            raise ClientDisconnect
+        return b"".join(pieces)
+
+    def stream(self) -> AsyncIterator[bytes]:
+        """Return the body piece by piece."""
+        return Request(self.scope, self.receive).stream()
+
+    async def receive_checked(self) -> Message:
+        """Receive the next piece of a body, and check the size so far, or that the token of a stream is still valid."""
+        message = DISCONNECT if self.ended else await self._server_receive()
+        if message["type"] != "http.request":
+            self.ended = True
+        elif self.max_body is not None:
+            self._received += len(message.get("body", b""))
+            if self._received > self.max_body:
+                await self.reject(_too_large(self.max_body))
+        elif message.get("more_body", False) and not self._is_still_granted():
+            self.ended = True
+        return DISCONNECT if self.ended else message
+
+    # --- The response ---
+
+    async def send(self, message: Message) -> None:
+        if self.ended:
+            return
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), *self.guard.headers]
+        elif message.get("more_body", False) and (self.has_left() or not self._is_still_granted()):
+            self.ended = True
+            raise ConnectionAbortedError("The client left, or its token was revoked or has expired.")
+        await self._server_send(message)
+
+    async def respond(self, status: int, media: str, body: bytes, more: Headers = ()) -> None:
+        """Send a complete response, in one write where uvicorn serves."""
+        if self.ended:
+            return
+        headers = (*more, *self.guard.headers) if more else self.guard.headers
+        if self.connection is not None and CLOSE not in more:  # uvicorn closes the connection by the header
+            cycle = getattr(self._server_send, "__self__", None)
+            if write_response(cycle, response_head(status, media, headers), body):
+                self.status = status
+                return
+        start = [(b"content-type", media.encode()), (b"content-length", b"%d" % len(body)), *more]
+        await self.send({"type": "http.response.start", "status": status, "headers": start})
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def respond_error(self, refused: Refused) -> None:
+        await self.respond(refused.status, PROBLEM_JSON, problem_details(refused), refused.headers)
+
+    async def reject(self, refused: Refused) -> None:
+        """Answer with an error, unless the endpoint has answered already; nothing is exchanged after it."""
+        if not self.status:
+            await self.respond_error(refused)
+            self.code = refused.code
+        self.ended = True
+
+    def abort(self, refused: Refused) -> bool:
+        """End the request, which the connection answers with an error; return False where it is answered already."""
+        if self.status:
+            return False
+        self.status, self.code, self.ended = refused.status, refused.code, True
+        return True
+
+    def has_left(self) -> bool:
+        return self.connection is not None and self.connection.lost
+
+    def _is_still_granted(self) -> bool:
+        """A stream may be long: its token may be revoked meanwhile."""
+        return self.grant is None or self.guard.security.tokens.still(self.grant)
+
+
+Check = Callable[[ApiRequest], None]
+"""Raises Refused where a request does not pass."""
+
+
+class RequestMiddleware:
+    """The middleware of one route. Without an operation any valid token will do."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        security: Security,
+        name: str,
+        checks: Iterable[Check],
+        operation: Operation | None = None,
+        headers: Headers = API_HEADERS,
+    ) -> None:
+        """`headers` are added to each response."""
+        self.app, self.security, self.name, self.checks = app, security, name, tuple(checks)
+        self.scope = None if operation is None else operation.scope
+        self.media_types = () if operation is None else tuple(operation.takes)
+        self.headers = (*headers, TLS_HEADER) if security.tls else headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start, security = time.perf_counter(), self.security
+        request = scope["request"] = ApiRequest(scope, receive, send, self)
+        security.active += 1
+        try:
+            if request.has_left():
+                raise ClientDisconnect
+            for check in self.checks:
+                check(request)
+            request.is_admitted = True
+            await self.app(scope, request.receive, request.send)
+        except Exception as problem:
+            if not request.is_admitted:
+                await request.reject(refusal_for(problem))
+            elif request.status and not request.ended and not request.has_left():
+                raise
+            elif not request.ended:
+                await request.respond_error(refusal_for(problem))
+        finally:
+            security.active -= 1
+            if request.slot_owner is not None:
+                security.clients.release(request.slot_owner)
+            del scope["request"]  # reference cycles: without them a request needs no garbage collection
+            if request.connection is not None:
+                request.connection.end()
+            self._observe(request, request.status or CLIENT_CLOSED_REQUEST, time.perf_counter() - start)
+
+    def _observe(self, request: ApiRequest, status: int, seconds: float) -> None:
+        security = self.security
+        if security.observe is not None:
+            security.observe(self.name, status, seconds)
+        if status >= 400 or log.isEnabledFor(logging.DEBUG):
+            log_request(self.name, status, seconds)
+        is_admin = self.scope == ADMIN and request.is_authorized
+        if security.audit is not None and (is_admin or status in AUDITED_STATUSES):
+            token = None if request.grant is None else request.grant.name
+            about = {"client": request.address, "token": token, "method": request.method,
+                     "path": request.scope["path"], "status": status}  # fmt: skip
+            if request.code is not None:
+                security.audit.refused(**about, code=request.code)
+            elif is_admin:
+                event = "upload" if self.name == "create" and request.media == FILE else self.name
+                security.audit.action(event, **about, model=request.model)
+
+
+# --- Checks ---
+
+
+def check_headers(request: ApiRequest) -> None:
+    """Refuse ambiguous heads, names of this machine that another site may have made up, and requests that a page of
+    another site makes a browser send."""
+    headers, received, guard = request.header, request.scope["headers"], request.guard
+    if len(headers) != len(received):
+        names = [name for name, _ in received]
+        if any(names.count(name) > 1 for name in SINGLE_HEADERS):
+            allowed = ", ".join(name.decode() for name in SINGLE_HEADERS)
+            raise Refused(f"The headers {allowed} may come only once.", "header-twice", 400)
+    host, origin, site = headers.get(b"host"), headers.get(b"origin"), headers.get(b"sec-fetch-site", b"none")
+    if host is None:
+        raise Refused("A request must have a Host header.", "no-host", 400)
+    if guard.security.is_open() and not is_loopback(host):
+        detail = "Without tokens the service is asked as localhost or by a loopback address: see the Host header."
+        raise Refused(detail, "foreign-host", 403)
+    is_foreign = site not in {b"same-origin", b"none"} and authorize in guard.checks  # others may link to pages
+    if is_foreign or (origin is not None and not same_site(origin, host)):
+        raise Refused("Pages of other sites may not ask this service: its Origin is another.", "foreign-page", 403)
+
+
+def authorize(request: ApiRequest) -> None:
+    """Refuse requests without a valid token, or with one that lacks the scope of the route.
+
+    From here on the connection counts for the token; a token with too many connections is refused.
+    """
+    security, required = request.guard.security, request.guard.scope
+    if not security.is_open():
+        request.grant = grant = _known_grant(request) or _check_token(request)
+        CURRENT_CLIENT.set(grant.id)
+    limit_rate(request)
+    if request.grant is not None and required is not None and required not in request.grant.scopes:
+        has = ", ".join(sorted(request.grant.scopes))
+        raise Refused(f"This needs a token with {required}, but {request.grant.name} has {has}.", "scope", 403)
+    request.is_authorized, request.model = True, request.scope.get("path_params", {}).get("name")
+
+
+def _known_grant(request: ApiRequest) -> Granted | None:
+    """Return the token of the previous request of the connection if it is that of this one, too.
+
+    It is checked again when the token file is looked at again, which is a second after the last look.
+    """
+    connection, header = request.connection, request.header.get(b"authorization", b"")
+    if connection is None or connection.grant is None:
+        return None
+    known, next_look, grant = connection.grant
+    is_valid = next_look == request.guard.security.tokens.next_look and time.time() < grant.expires
+    return grant if is_valid and hmac.compare_digest(known, header) else None
+
+
+def _check_token(request: ApiRequest) -> Granted:
+    security, header, peer = request.guard.security, request.header.get(b"authorization"), request.scope.get("client")
+    found = security.tokens.check(header)
+    if not isinstance(found, Granted):
+        limit_rate(request)
+        challenge = ((b"www-authenticate", b"Bearer"),) if found.status == 401 else ()
+        raise Refused(found.sentence, found.code, found.status, challenge)
+    if security.connections is not None and peer is not None and not security.connections.assign(tuple(peer), found.id):
+        request.grant = found
+        detail = "This client has too many open connections: close some of them."
+        raise Refused(detail, "too-many-connections-of-client", 429, (RETRY, CLOSE))
+    if request.connection is not None and header is not None:
+        request.connection.grant = header, security.tokens.next_look, found
+    return found
+
+
+def limit_rate(request: ApiRequest) -> None:
+    """Take a token from the bucket of the client, or of its address where its token is not valid."""
+    security = request.guard.security
+    wait = security.rates.wait(request.client_id, time.monotonic()) if security.limits.rate else 0.0
+    if wait > 0:
+        seconds = max(1, math.ceil(wait))
+        retry = ((b"retry-after", b"%d" % seconds),)
+        raise Refused(f"These are too many requests: wait {seconds} s.", "too-often", 429, retry)
+
+
+def check_body(request: ApiRequest) -> None:
+    """Refuse bodies of another media type, or larger than the limit of their media type."""
+    headers, expected = request.header, request.guard.media_types
+    length, kind = headers.get(b"content-length"), headers.get(b"content-type")
+    if not expected:
+        if length not in {None, b"0"} or b"transfer-encoding" in headers:
+            raise Refused("This request takes no body: send none.", "body-not-wanted", 400)
+        return
+    request.media = media = None if kind is None else media_type(kind, expected)
+    if media is None:
+        found = "none came" if kind is None else f"{kind.decode('latin-1')[:100]!r} came"
+        detail = f"The Content-Type must be {' or '.join(expected)}, but {found}."
+        raise Refused(detail, "other-media-type", 415)
+    if headers.get(b"content-encoding", b"identity") != b"identity":
+        raise Refused("Bodies are taken as they are: send them without a Content-Encoding.", "packed", 415)
+    request.max_body = limit = request.guard.security.max_bytes[media]
+    if limit is None or length is None:
+        request.receive = request.receive_checked
+    elif len(length) > 18 or int(length) > limit:
+        raise _too_large(limit)
+
+
+def limit_concurrency(request: ApiRequest) -> None:
+    """Refuse requests beyond the number that may be under way, in all or of one client."""
+    security, client = request.guard.security, request.client_id
+    if security.active > security.limits.concurrent > 0:
+        raise Refused("Too many requests are under way: try again.", "too-many-requests-at-once", 503, (RETRY,))
+    if not security.clients.acquire(client):
+        detail = "This client has too many requests under way: wait until some of them have ended."
+        raise Refused(detail, "too-many-requests-of-client", 429, (RETRY,))
+    request.slot_owner = client
+
+
+PUBLIC_CHECKS = (check_headers, limit_rate, check_body)
+UNKNOWN_CHECKS = (check_headers, authorize)
+OPERATION_CHECKS = (*UNKNOWN_CHECKS, check_body, limit_concurrency)
+
+
+@lru_cache(maxsize=1000)
+def media_type(header: bytes, accepted: tuple[str, ...]) -> str | None:
+    """Return the media type of a Content-Type header if it is accepted. The only charset is UTF-8.
+
+    >>> media_type(b'Application/JSON ; charset="UTF-8"', (JSON, NDJSON))
+    'application/json'
+    >>> media_type(b"application/json; charset=utf-16", (JSON,))
+    """
+    kind, *parameters = header.decode("latin-1").lower().split(";")
+    for parameter in parameters:
+        name, _, value = parameter.strip().partition("=")
+        if name == "charset" and value.strip('"') not in {"utf-8", "utf8", "us-ascii"}:
+            return None
+    return next((media for media in accepted if media == kind.strip()), None)
+
+
+def _too_large(limit: int) -> Refused:
+    detail = f"The body may have {limit:,} bytes, but has more: send it in parts or as a stream."
+    return Refused(detail, "too-large", 413)
+
+
+# --- Counters ---
+
+
+class ConcurrencyLimit:
+    """Slots for requests of each client; a limit of 0 means unlimited.
+
+    >>> limit = ConcurrencyLimit(1)
+    >>> limit.acquire("shop"), limit.acquire("shop"), limit.acquire("blog")
+    (True, False, True)
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.refused = 0
+        """How often there was no slot left."""
+        self._used: dict[str, int] = {}
+
+    def acquire(self, client: str) -> bool:
+        """Take a slot; return False where all slots of the client are in use."""
+        used = self._used.get(client, 0)
+        if 0 < self.limit <= used:
+            self.refused += 1
+            return False
+        self._used[client] = used + 1
+        return True
+
+    def release(self, client: str) -> None:
+        """Give a slot back that `acquire` has returned."""
+        self._used[client] -= 1
+        if not self._used[client]:
+            del self._used[client]  # clients without requests take no memory
+
+    def used(self, client: str) -> int:
+        return self._used.get(client, 0)
+
+    def __len__(self) -> int:
+        """Return the number of clients with slots in use."""
+        return len(self._used)
+
+
+class RequestMetrics:
+    """Requests by route and status, and their latencies."""
+
+    def __init__(self, recorded: Iterable[str]) -> None:
+        """The latencies of the latest requests are recorded for these routes."""
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self.buckets: dict[str, list[int]] = {}
+        self.seconds: dict[str, float] = {}
+        self.latest: dict[str, deque[float]] = {name: deque(maxlen=MAX_RECENT_REQUESTS) for name in recorded}
+
+    def observe(self, route: str, status: int, seconds: float) -> None:
+        self.requests[route, status] += 1
+        self.seconds[route] = self.seconds.get(route, 0.0) + seconds
+        counts = self.buckets.get(route)
+        if counts is None:
+            counts = self.buckets[route] = [0] * (len(BUCKETS) + 1)
+        counts[bisect_left(BUCKETS, seconds)] += 1
+        if route in self.latest:
+            self.latest[route].append(seconds)

@@ -1,0 +1,1 @@
+"""Served models: registry, learning, predicting, certificates."""

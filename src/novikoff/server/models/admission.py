@@ -1,0 +1,228 @@
+"""Admission by memory: an example that would make a model, or all models, too large is refused before it is journaled.
+
+What an example needs is known exactly only by looking up each of its features. So a stream has a budget: bytes that
+examples may take, counted as if all of their features were new, until the model is looked at again. Only when even a
+new budget is too small, or a label is new, are features looked up.
+
+What is in the journal but not yet learned counts as well, so that requests at the same time can't exceed the limit
+together. It is added up by features and labels, not by bytes: weights are needed for each feature and each label.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from novikoff.errors import InputError
+from novikoff.memory_limit import NAME_BYTES, Growth, format_size
+from novikoff.server.models.features import encoder
+from novikoff.server.models.validation import Refused
+from novikoff.server.ops.limits import Limits
+from novikoff.server.models.ndjson_batch import Run
+from novikoff.server.models.served_model import Served
+from novikoff.data.names.feature_names import name_bytes
+from novikoff.data.names.string_table import LONGEST
+
+LEAST_TERM_BYTES = 4
+"""Of a feature in JSON."""
+MODEL, SERVER = "model-too-large", "server-memory-full"
+
+
+class Rest(NamedTuple):
+    """The other models of the server."""
+
+    bytes: int
+    models: int
+    """Their number, and this one."""
+
+
+def rest_of(models: Mapping[str, Served], served: Served) -> Rest:
+    """Return what the models of a server take beside one of them."""
+    return Rest(sum(model.bytes for model in models.values()) - served.bytes, len(models))
+
+
+@dataclass
+class Share:
+    """What the examples of one journal entry add to a model, at most."""
+
+    features: int = 0
+    examples: int = 0
+    terms: int = 0
+    name_bytes: int = 0
+    largest: int = 0
+    """The largest column number, and 1; of models whose features are numbers."""
+    labels: dict[Any, None] = field(default_factory=dict)
+    """New labels."""
+    names: set[Any] = field(default_factory=set)
+    """New features that are counted, as far as they were looked up."""
+
+
+class Admission:
+    """Of the examples of one stream, by the memory of its champion."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._in_flight, self._entries = Share(), 0
+        """The sum of all entries that are on their way, and their number."""
+        self._labels: Counter[Any] = Counter()
+        self._budget = self._per_term = 0
+        """The memory that may be spent, and an upper bound of what one more feature or example takes."""
+        self._champion: Served | None = None
+
+    # --- Entries on their way ---
+
+    def begin(self, share: Share) -> None:
+        """An entry is on its way to the journal."""
+        self._add(share, 1)
+
+    def end(self, share: Share) -> None:
+        """It was learned, or could not be written."""
+        self._add(share, -1)
+
+    def _add(self, share: Share, sign: int) -> None:
+        total = self._in_flight
+        self._entries += sign
+        total.features += sign * share.features
+        total.examples += sign * share.examples
+        total.terms += sign * share.terms
+        total.name_bytes += sign * share.name_bytes
+        total.largest = max(total.largest, share.largest) if self._entries else 0
+        if share.labels:
+            self._labels.update(dict.fromkeys(share.labels, sign))
+            self._labels = +self._labels
+
+    def _growth(self, served: Served, *shares: Share) -> Growth:
+        """Return what the model will have learned with all entries on their way and these."""
+        state, every = served.learner._state, (self._in_flight, *shares)
+        count = sum(share.features for share in every) + (0 if state is None else state.features)
+        labels = dict.fromkeys(self._labels) | {label: None for share in shares for label in share.labels}
+        known = _known_labels(served)
+        return Growth(
+            features=max(count, *(share.largest for share in every)),
+            labels=tuple(label for label in labels if label not in known),
+            examples=sum(share.examples for share in every),
+            terms=sum(share.terms for share in every),
+            name_bytes=sum(share.name_bytes for share in every),
+        )
+
+    # --- By the budget ---
+
+    def is_short(self, served: Served, size: int, rest: Rest) -> bool:
+        """Return whether a block of lines of this size may be more than a new budget."""
+        self._refill(served, Share(), rest)
+        return size // LEAST_TERM_BYTES * self._per_term + 2 * size > self._budget
+
+    def admit_run(self, served: Served, run: Run, share: Share, rest: Rest) -> bool:
+        """Count in the lines of a run if they surely fit. If not, they must be looked at one by one."""
+        labels = run.different_labels()
+        if not _takes_names(served) or self._has_new(served, labels, share):
+            return False
+        characters = int((run.terms.spans & LONGEST).sum())
+        return self._spend(served, len(run.terms.values), len(run), characters, share, rest)
+
+    def admit(self, served: Served, features: Any, label: Any, share: Share, rest: Rest) -> None:
+        """Count one example in; raise Refused where there is no memory for it."""
+        labels = label if isinstance(label, list) else [label]
+        if _takes_names(served) and not isinstance(features, str) and not self._has_new(served, labels, share):
+            characters = sum(map(len, features))
+            if self._spend(served, len(features), 1, characters, share, rest):
+                return
+        self._admit_exactly(served, features, labels, share, rest)
+
+    def _has_new(self, served: Served, labels: list[Any], share: Share) -> bool:
+        known = _known_labels(served)
+        return not all(label in known or label in share.labels or label in self._labels for label in labels)
+
+    def _spend(self, served: Served, terms: int, examples: int, characters: int, share: Share, rest: Rest) -> bool:
+        names = terms * NAME_BYTES + 2 * characters
+        for attempt in range(2):
+            if attempt or served is not self._champion:
+                self._refill(served, share, rest)
+            cost = (terms + examples) * self._per_term + names
+            if cost <= self._budget:
+                self._budget -= cost
+                share.features += terms
+                share.examples += examples
+                share.terms += terms
+                share.name_bytes += names
+                return True
+        return False
+
+    def _refill(self, served: Served, share: Share, rest: Rest) -> None:
+        """Look at the model and make a new budget: a part of what is free, for all models spend at the same time."""
+        learner, growth = served.learner, self._growth(served, share)
+        needed = learner._memory_needed(growth)
+        more = growth._replace(features=growth.features + 1, examples=growth.examples + 1, terms=growth.terms + 1)
+        self._per_term = learner._memory_needed(more) - needed
+        free = min(self.limits.max_model_bytes, self.limits.max_server_bytes - rest.bytes) - needed
+        self._budget, self._champion = max(0, free // (2 * rest.models)), served
+
+    # --- Exactly ---
+
+    def _admit_exactly(self, served: Served, features: Any, labels: list[Any], share: Share, rest: Rest) -> None:
+        try:
+            one = _share_of(served, features, labels, share)
+        except InputError:  # the client is told so when it is learned
+            return
+        needed = served.learner._memory_needed(self._growth(served, share, one))
+        limits = self.limits
+        if needed > limits.max_model_bytes:
+            raise Refused(
+                f"With this example {served.name!r} would need {format_size(needed)} of memory, but the limit of a"
+                f" model is {format_size(limits.max_model_bytes)}. Send fewer features or labels, or start the server"
+                " with a larger --max-model-memory.",
+                MODEL,
+            )
+        if needed + rest.bytes > limits.max_server_bytes:
+            raise Refused(
+                f"With this example all models would need {format_size(needed + rest.bytes)} of memory, but the limit"
+                f" of the server is {format_size(limits.max_server_bytes)}. Delete models, or start the server with a"
+                " larger --max-server-memory.",
+                SERVER,
+                507,
+            )
+        share.features += one.features
+        share.examples += one.examples
+        share.terms += one.terms
+        share.name_bytes += one.name_bytes
+        share.largest = max(share.largest, one.largest)
+        share.labels |= one.labels
+        share.names |= one.names
+        self._budget, self._champion = 0, None  # it was made for fewer labels and features
+
+
+def _takes_names(served: Served) -> bool:
+    """Whether features are names, of which each takes the same memory."""
+    state = served.learner._state
+    return served.encoding is None and (state is None or state.names is not None)
+
+
+def _known_labels(served: Served) -> Any:
+    """Return the labels that a model knows, in a form in which one is found at once."""
+    state = served.learner._state
+    labels: Any = None if state is None else state.labels
+    if getattr(labels, "more", None) is not None:
+        labels = labels.more
+    elif hasattr(labels, "two"):
+        labels = labels.two
+    return getattr(labels, "numbers", None) or getattr(labels, "sides", None) or {}
+
+
+def _share_of(served: Served, features: Any, labels: list[Any], share: Share) -> Share:
+    """Return what an example adds beside `share`; InputError where it can't be encoded."""
+    learner, state = served.learner, served.learner._state
+    known = _known_labels(served)
+    new = {label: None for label in labels if label not in known}
+    x = encoder(learner)(features)
+    if served.encoding is not None and (isinstance(x, str) or (state is not None and state.names is not None)):
+        x = served.encoding.example(x)
+    one = Share(examples=1, terms=len(x), labels=new)
+    if state is not None and state.names is None and state.features:
+        one.largest = max((key + 1 for key in x if isinstance(key, int)), default=0) if isinstance(x, dict) else 0
+    elif isinstance(x, dict | list):
+        columns = {} if state is None or state.names is None else state.names.columns
+        one.names = {name for name in x if isinstance(name, str) and name not in columns and name not in share.names}
+        one.features, one.name_bytes = len(one.names), sum(map(name_bytes, one.names))
+    return one

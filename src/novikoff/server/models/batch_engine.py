@@ -1,0 +1,345 @@
+"""Many examples at once, from the bytes of lines to a learned model, without interpreted Python for each.
+
+What comes out is what `learn_one` and `predict_one` would have done with one line after another, to the last byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff.errors import InputError, ModelTooLarge, NovikoffError
+from novikoff.base.online import OneByOne
+from novikoff.base.online_classifier import TIES
+from novikoff.base.linear_weights import Linear
+from novikoff.core.scoring import Asked, score_rows
+from novikoff.server.models.features import (answer, as_named, encoder, served_encoding)
+from novikoff.server.models.validation import note_label
+from novikoff.server.models.ndjson_batch import Odd, Refused, Run
+from novikoff.data.labels.class_labels import Classes
+from novikoff.data.validation import LARGEST_INDEX
+from novikoff.data.formats.json.ndjson_events import (ABSENT, ODD, Found, Limits, Terms, read_events)
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.data.labels.binary_labels import Labels
+from novikoff.data.rows import Sparse
+from novikoff.data.names.string_table import LONGEST, SEED, Spellings
+from novikoff.multiclass.base import Many
+
+UNKNOWN = LARGEST_INDEX - 1  # a column that no feature with a name has
+ROWS, TERMS = 4096, 1 << 17  # of one run at most
+FEW = 8  # examples that are learned one by one: to make a batch of them would take longer
+LABELS_KEPT = 100_000
+ONCE = np.zeros(0)  # weights of examples
+NO_CODES: NDArray[Any] = np.zeros(0, np.int8)
+
+
+class Bulk:
+    """The ways for many examples of one model, with what is kept from one call to the next.
+
+    >>> from novikoff import Perceptron
+    >>> bulk, model = Bulk(), Perceptron()
+    >>> lines = b'{"features":{"rain":1},"label":"umbrella"}\\n{"features":{"sun":2},"label":"hat"}\\n'
+    >>> [bulk.learn(model, run) for run in bulk.runs(lines)]
+    [2]
+    >>> bulk.predict(model, next(bulk.runs(b'{"features":{"sun":1,"wind":3}}')))
+    (['hat'], [2.0])
+    """
+
+    def __init__(self, *, most_features: int = 10_000, longest_name: int = 1_000) -> None:
+        if not (1 <= most_features <= 1 << 20 and 1 <= longest_name <= LONGEST):
+            raise InputError(f"most_features must be from 1 to {1 << 20:,}, and longest_name from 1 to {LONGEST:,}.")
+        self.limits = Limits(most_features, longest_name)
+        room = max(TERMS, 2 * most_features)
+        self._terms = Terms(np.empty(room, np.uint64), np.empty(room, np.int64), np.empty(room))
+        self._found = Found(
+            starts=np.empty(ROWS + 1, np.int64),
+            labels=np.empty(ROWS, np.int64),
+            label_hashes=np.empty(ROWS, np.uint64),
+            lines=np.empty(ROWS, np.int64),
+            begins=np.empty(ROWS, np.int64),
+        )
+        self._marks = np.empty(max(64, 1 << (4 * most_features - 1).bit_length()), np.int64)
+        self._names: Any = None
+        self._table = Spellings()
+        self._spelled, self._labels = Spellings(), list[Any]()
+
+    # --- Reading ---
+
+    def runs(self, data: bytes) -> Iterator[Run | Odd]:
+        """The lines of NDJSON, in order: stretches of usual ones, and each of the others by itself."""
+        text = np.zeros(len(data) + 2 * PADDING + 1, np.uint8)
+        text[PADDING : PADDING + len(data)] = np.frombuffer(data, np.uint8)
+        start, stop, line = PADDING, PADDING + len(data), 0
+        text[stop] = 10
+        while start < stop:
+            rows, start, line, what = read_events(
+                text, start, stop, line, SEED, self.limits, self._terms, self._marks, self._found
+            )
+            if rows:
+                terms = int(self._found.starts[rows])
+                found = Found._make(array[:rows].copy() for array in self._found)
+                found = found._replace(starts=self._found.starts[: rows + 1].copy())
+                yield Run(text, found, Terms._make(array[:terms].copy() for array in self._terms))
+            if what == ODD:
+                line += 1
+                end = data.find(b"\n", start - PADDING)
+                end = len(data) if end < 0 else end
+                yield Odd(line, data[start - PADDING : end])
+                start = PADDING + end + 1
+
+    # --- Learning ---
+
+    def learn(self, model: Any, run: Run, order: LabelOrder | None = None) -> int:
+        """Learns all examples of a run, as learn_one would one after another; how many there were. Raises Refused
+        where one can't be taken. `order` counts the changes of the label."""
+        done, order = 0, LabelOrder(warns=False) if order is None else order
+        while done < len(run):
+            if len(run) - done > FEW and _learns_batches(model):
+                done = self._learn_batch(model, run, done, order)
+            else:
+                self._learn_one(model, run, done, order)
+                done += 1
+        return done
+
+    def _learn_one(self, model: Any, run: Run, i: int, order: LabelOrder) -> None:
+        try:
+            if not run.has_label(i):
+                raise InputError("There is no label: every example to learn from needs one.")
+            label = run.label(i)
+            model.learn_one(encoder(model)(run.features(i)), label)
+        except NovikoffError as problem:
+            raise Refused(i, problem) from problem
+        note_label(order, model, label)
+
+    def _learn_batch(self, model: Any, run: Run, start: int, order: LabelOrder) -> int:
+        """Learns from example `start` on, up to one that may be refused, and that one by itself; returns how many are
+        done then."""
+        state = model._state
+        before = _Before(state.features, len(state.labels), state.geometry, state.feature_sample.moments)
+        examples, taken, codes = state.ledger.examples, 0, NO_CODES
+        new, too_large = _New([], []), None
+        try:
+            model._goes_on(state)
+            codes = self._codes(state.labels, run, start, new.labels)
+            rows = self._rows(model, state, run, start, start + len(codes), new.names)
+            model._make_room(state, len(state.names))
+            taken = model._pass(state, rows, codes[: len(rows.starts) - 1], ONCE, known=True)
+            state.feature_sample.record(rows, ONCE, examples, state.ledger.examples, state.features, known=True)
+        except ModelTooLarge as problem:
+            taken, too_large = 0, problem
+        except InputError:  # said again, in its own words, for the example that it is about
+            taken = 0
+        finally:
+            names = before.names + sum(row < taken for row in new.names)
+            labels = before.labels + sum(row < taken for row in new.labels)
+            state.forget(names, labels, True)
+            moved = state.geometry is not before.geometry or state.feature_sample.moments is not before.moments
+            if names > before.names or labels > before.labels or moved:
+                model._adopt(state)
+        if too_large is not None:  # one of these examples: which one does not matter to a model that is stopped
+            raise Refused(start, too_large) from too_large
+        order.add(codes[:taken], len(state.labels))
+        done = start + taken
+        if done < len(run):
+            self._learn_one(model, run, done, order)
+            done += 1
+        return done
+
+    def _codes(self, labels: Any, run: Run, start: int, new: list[int]) -> NDArray[Any]:
+        """The codes of the labels of the examples from `start` on, up to the first that is none; `new` gets the numbers
+        of the examples, from there on, that bring new ones."""
+        absent = np.flatnonzero(run.found.labels[start:] == ABSENT)
+        stop = start + int(absent[0]) if len(absent) else len(run)
+        numbers = self._spelled_labels(run, start, stop)
+        distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+        codes = np.zeros(len(distinct), np.int8 if isinstance(labels, Labels) else np.int64)
+        count = stop - start
+        for k in np.argsort(first).tolist():  # in the order of arrival
+            known = len(labels)
+            label = self._labels[int(distinct[k])]
+            try:
+                codes[k] = labels.sign(label) if isinstance(labels, Labels) else labels.number(label)
+            except InputError:
+                count = int(first[k])
+                break
+            new += [int(first[k])] * (len(labels) - known)
+        return codes[inverse[:count]]
+
+    def _spelled_labels(self, run: Run, start: int, stop: int) -> NDArray[np.uint32]:
+        """The places of labels in `self._labels`."""
+        if self._spelled.count > LABELS_KEPT:
+            self._spelled, self._labels = Spellings(), []
+        hashes, spans = run.found.label_hashes[start:stop], run.found.labels[start:stop]
+        while True:
+            numbers, missing = self._spelled.find(hashes, run.text, spans, UNKNOWN)
+            if not missing:
+                return numbers
+            fresh = dict.fromkeys(run.spelled(span) for span in spans[numbers == UNKNOWN].tolist())
+            self._spelled.add(list(fresh))
+            self._labels += [json.loads(label) for label in fresh]
+
+    def _rows(self, model: Any, state: Any, run: Run, start: int, stop: int, new: list[int]) -> Sparse:
+        """The examples from start to stop as rows, new names included; `new` gets the numbers, from start on, of the
+        examples that bring them, one for each. Where a learner must know all features, up to the first of these."""
+        self._know(state.names)
+        starts = run.found.starts[start : stop + 1]
+        terms = slice(int(starts[0]), int(starts[-1]))
+        columns, missing = self._table.find(run.terms.hashes[terms], run.text, run.terms.spans[terms], UNKNOWN)
+        starts = starts - starts[0]
+        if missing:
+            where = np.flatnonzero(columns == UNKNOWN)
+            owners = np.searchsorted(starts, where, side="right") - 1
+            if model._needs_all_features() is not None:
+                starts = starts[: owners[0] + 1]
+            else:
+                spans = run.terms.spans[terms][where].tolist()
+                for at, row, span in zip(where.tolist(), owners.tolist(), spans, strict=True):
+                    known = len(state.names)
+                    columns[at] = state.names.number(run.spelled(span).decode())
+                    new += [row] * (len(state.names) - known)
+        with np.errstate(over="ignore"):  # what is too large for the model's precision becomes inf, and is refused
+            values = run.terms.values[terms].astype(state.kind)
+        return Sparse(starts, columns, values)
+
+    def _know(self, names: Any) -> None:
+        """Brings the table of names up to date with the model's."""
+        if names is not self._names or len(names) < self._table.count:
+            self._names, self._table = names, Spellings()
+        missing = len(names) - self._table.count
+        if missing:
+            latest = [name for name, _ in zip(reversed(names.columns), range(missing), strict=False)]
+            self._table.add([name.encode("utf-8", "surrogatepass") for name in reversed(latest)])
+
+    # --- Predicting ---
+
+    def predict(self, model: Any, run: Run) -> tuple[list[Any], list[float]]:
+        """Labels and scores of all examples of a run, as of one after another. Raises Refused where one can't be
+        predicted."""
+        if model._state is None:
+            return [None] * len(run), [0.0] * len(run)
+        found = self._predict_raw(model, run) if len(run) > FEW else None
+        if found is not None:
+            return found
+        if len(run) > FEW and _has_names(model):
+            if isinstance(model, OneByOne) and _weighs(model):
+                return self._predict_two(model, run)
+            if isinstance(model, Many) and type(model).predict_one is Many.predict_one and _is_worthwhile(model, run):
+                return self._predict_many(model, run)
+        labels, scores = [], []
+        for i in range(len(run)):
+            label, score = self._predict_one(model, run, i)
+            labels.append(label)
+            scores.append(score)
+        return labels, scores
+
+    def _predict_raw(self, model: Any, run: Run) -> tuple[list[Any], list[float]] | None:
+        """Raw rows, for a model that was trained from files; None where they must be predicted one by one."""
+        state = model._state
+        encoding = served_encoding(state)
+        if encoding is None or not encoding.takes_dicts:
+            return None
+        score, raw = model.scorer(known=True), [run.features(i) for i in range(len(run))]
+        try:
+            columns = np.concatenate([score(batch.rows) for batch in encoding.batches(raw, state.names)])
+        except NovikoffError:  # said again by the example that it is about
+            return None
+        if isinstance(model, OneByOne) and type(model).predict_one is OneByOne.predict_one:
+            return _by_sign(model, columns), columns.tolist()
+        if isinstance(model, Many) and type(model).predict_one is Many.predict_one:
+            return _by_class(model, columns)
+        return None
+
+    def _predict_one(self, model: Any, run: Run, i: int) -> tuple[Any, float]:
+        try:
+            return answer(model, encoder(model)(run.features(i)))
+        except NovikoffError as problem:
+            raise Refused(i, problem) from problem
+
+    def _known_rows(self, state: Any, run: Run) -> Sparse:
+        """All examples as rows, with UNKNOWN for features that were never learned."""
+        self._know(state.names)
+        columns, _ = self._table.find(run.terms.hashes, run.text, run.terms.spans, UNKNOWN)
+        starts = run.found.starts
+        with np.errstate(over="ignore"):
+            return Sparse(starts, columns, run.terms.values.astype(state.kind))
+
+    def _predict_two(self, model: Any, run: Run) -> tuple[list[Any], list[float]]:
+        state, rows = model._state, self._known_rows(model._state, run)
+        least, most = model._range()
+        asked = Asked(
+            state.geometry, state.ledger.book, state.features, float(model._unseen_weight(state)), least, most
+        )
+        longest, out = int(np.diff(rows.starts).max()), np.empty(len(run))
+        score_rows(asked, rows, np.empty(longest + 1, state.kind), np.empty(longest + 1), out)
+        scores = out * model._scale()
+        for i in np.flatnonzero(np.isnan(out)).tolist():  # not usual: the way around says why
+            scores[i] = self._predict_one(model, run, i)[1]
+        return _by_sign(model, scores), scores.tolist()
+
+    def _predict_many(self, model: Any, run: Run) -> tuple[list[Any], list[float]]:
+        rows = self._known_rows(model._state, run)
+        try:
+            columns = model.scorer(known=True)(rows)
+        except NovikoffError:
+            for i in range(len(run)):
+                self._predict_one(model, run, i)
+            raise
+        return _by_class(model, columns)
+
+
+def _by_sign(model: Any, scores: NDArray[np.float64]) -> list[Any]:
+    """The labels of two for these scores."""
+    positive = scores >= 0.0 if TIES[model.tie] > 0.0 else scores > 0.0
+    no, yes = model._state.labels.name(False), model._state.labels.name(True)
+    return [yes if side else no for side in positive.tolist()]
+
+
+def _by_class(model: Any, columns: NDArray[np.float64]) -> tuple[list[Any], list[float]]:
+    """The labels for the scores of columns of weights, and what speaks for each."""
+    shown, winners = model.weighed(columns)
+    known = np.array(model._state.labels.known()).tolist()
+    return [known[c] for c in winners.tolist()], shown[np.arange(len(columns)), winners].tolist()
+
+
+class _Before(NamedTuple):
+    names: int
+    labels: int
+    geometry: Any
+    moments: Any
+
+
+class _New(NamedTuple):
+    """The numbers of the examples that brought something new, one for each thing."""
+
+    labels: list[int]
+    names: list[int]
+
+
+def _has_names(model: Any) -> bool:
+    state = model._state
+    return state is not None and getattr(state, "names", None) is not None and encoder(model) is as_named
+
+
+def _learns_batches(model: Any) -> bool:
+    """Whether a batch is learned as its examples are one by one, up to the first that is refused."""
+    if isinstance(model, OneByOne):
+        plain = type(model).learn_one is OneByOne.learn_one and type(model)._take is Linear._take
+        return plain and _has_names(model) and type(model._state.labels) is Labels  # type: ignore[union-attr]
+    plain = isinstance(model, Many) and model._plainly_told
+    return plain and _has_names(model) and type(model._state.labels) is Classes
+
+
+def _weighs(model: OneByOne) -> bool:
+    """Whether its weights are the hypothesis, and asked for as by all."""
+    mine = type(model)
+    return mine._score_terms is OneByOne._score_terms and mine.score_one is OneByOne.score_one
+
+
+def _is_worthwhile(model: Any, run: Run) -> bool:
+    """Whether to read all weights is quicker than to read those of each example."""
+    return int(model._state.features) * int(model._state.across) < 5_000 * len(run)

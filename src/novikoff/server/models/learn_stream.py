@@ -1,0 +1,221 @@
+"""Learning a stream of lines: block by block, each durable before it is acknowledged. With an idempotency key a stream
+that broke off goes on where it stopped when it is sent again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import msgspec
+
+from novikoff.server.ops import clock
+from novikoff.server.models.admission import Share
+from novikoff.server.http.errors import problem_details, refusal_for
+from novikoff.server.storage.journal import DiskFull, JobChain, Key
+from novikoff.server.models.validation import Refused, check_label, decoded
+from novikoff.server.http.schemas import Learned, Progress
+from novikoff.server.models.ndjson_batch import Run
+from novikoff.server.models.served_model import Outcome
+from novikoff.server.models.model_group import (ALREADY, LEARNED, LateLabels, Stream, key_reused)
+
+MAX_BLOCKS_IN_FLIGHT = 8
+encode = msgspec.json.encode
+
+
+@dataclass
+class ScannedBlock:
+    """What is to be learned of a block of lines."""
+
+    body: bytes = b""
+    examples: int = 0
+    lines: int = 0
+    bytes_used: int = 0
+    """Bytes of the block up to the first line that is not valid."""
+    late: LateLabels = field(default_factory=dict)
+    share: Share = field(default_factory=Share)
+    problem: Refused | None = None
+
+
+class LearnStream:
+    def __init__(self, stream: Stream, key: str | None, *, skip: bool) -> None:
+        """`skip`: whether lines that are not valid are counted and passed over."""
+        self.stream, self.key, self.skip = stream, key, skip
+        self.line = 0
+        """Lines that are done."""
+        self.total = Outcome()
+        self._digest = blake2b(digest_size=16)
+        self._chain = JobChain()
+        self._in_flight: deque[tuple[asyncio.Task[Outcome], int]] = deque()
+        self._known: Key | None = None
+        """What was learned when the stream was sent before."""
+        self._last: asyncio.Task[Outcome] | None = None
+
+    async def learn(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[int]:
+        """Learn blocks of whole lines; yield, again and again, how many lines are durable and applied.
+
+        `total` counts what was refused. Unless invalid lines are skipped, the first one raises Refused; the lines
+        before it are learned.
+        """
+        await self._hold_key()
+        try:
+            async for line in self._learn(blocks):
+                yield line
+        finally:
+            if self.key is not None:
+                asyncio.get_running_loop().create_task(self._release_key(self.key))
+
+    async def report(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Learn blocks of lines; yield a line of JSON after each, and the summary or the error as the last one."""
+        try:
+            async for line in self.learn(blocks):
+                yield encode(Progress(line, self.total.examples)) + b"\n"
+            yield encode(self.summarize()) + b"\n"
+        except (Refused, DiskFull) as problem:
+            problem.learned = self.total.examples
+            yield problem_details(refusal_for(problem)) + b"\n"
+
+    async def learn_all(self, blocks: AsyncIterator[bytes]) -> Learned:
+        """Learn blocks of lines; return the summary."""
+        try:
+            async for _ in self.learn(blocks):
+                pass
+            return self.summarize()
+        except (Refused, DiskFull) as problem:
+            problem.learned = self.total.examples
+            raise
+
+    def summarize(self) -> Learned:
+        """Return what was learned; raise Refused where examples were refused that are not to be skipped."""
+        total = self.total
+        if total.problem is not None and not self.skip:
+            count = sum(total.refused.values())
+            raise Refused(f"{count:,} examples were refused, the first because: {total.problem}", "refused-examples")
+        status = LEARNED if total.examples or not self.line else ALREADY
+        return Learned(status, total.examples, total.mistakes, total.updates, dict(total.refused))
+
+    async def _hold_key(self) -> None:
+        """Keep the key from other requests until this stream has ended, however it ends."""
+        if self.key is not None:
+            await self.stream.free(self.key)
+            self.stream.held[self.key] = asyncio.get_running_loop().create_future()
+            self._known = self.stream.keys.get(self.key)
+
+    async def _release_key(self, key: str) -> None:
+        """Release the key when the last block is applied."""
+        if self._last is not None:
+            await asyncio.wait([self._last])
+        self.stream.held.pop(key).set_result(None)
+
+    async def _learn(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[int]:
+        problem = None
+        async for block in blocks:
+            rest = self._skip_known_lines(block)
+            if self._in_flight and self.stream.is_short_of_memory(len(rest)):
+                while self._in_flight:  # what is applied need not be estimated
+                    yield await self._next_applied()
+            scanned = self._scan(rest)
+            self._digest.update(rest[: scanned.bytes_used])
+            self.line += scanned.lines
+            if scanned.body:
+                self._commit(scanned)
+            while self._in_flight and (len(self._in_flight) > MAX_BLOCKS_IN_FLIGHT or self._in_flight[0][0].done()):
+                yield await self._next_applied()
+            if scanned.problem is not None:
+                problem = scanned.problem
+                break
+        while self._in_flight:
+            yield await self._next_applied()
+        if self._known is not None and self.line < self._known.lines:
+            raise key_reused()
+        if problem is not None:
+            raise problem
+
+    def _commit(self, scanned: ScannedBlock) -> None:
+        record = None if self.key is None else (self.key, Key(self.line, self._digest.digest(), clock.now()))
+        self._last = self.stream.commit(
+            scanned.body, scanned.examples, scanned.late, record, scanned.share, self._chain
+        )
+        self._in_flight.append((self._last, self.line))
+
+    async def _next_applied(self) -> int:
+        """Wait for the oldest block in flight; return the number of its last line."""
+        task, line = self._in_flight.popleft()
+        outcome, total = await asyncio.shield(task), self.total
+        total.examples += outcome.examples
+        total.mistakes += outcome.mistakes
+        total.updates += outcome.updates
+        total.refused.update(outcome.refused)
+        total.problem = total.problem or outcome.problem
+        return line
+
+    def _skip_known_lines(self, block: bytes) -> bytes:
+        """Return the block without the lines that were learned when the stream was sent before."""
+        if self._known is None or self.line >= self._known.lines:
+            return block
+        at = 0
+        while self.line < self._known.lines and at < len(block):
+            at = block.find(b"\n", at) + 1 or len(block)
+            self.line += 1
+        self._digest.update(block[:at])
+        if self.line == self._known.lines and self._digest.digest() != self._known.digest:
+            raise key_reused()
+        return block[at:]
+
+    def _scan(self, block: bytes) -> ScannedBlock:
+        """Validate lines up to the first that is not valid, or all of them."""
+        scanned, pieces = ScannedBlock(), []
+        for found in self.stream.house.reader.runs(block):
+            if isinstance(found, Run) and self._is_valid(found) and self.stream.admit_run(found, scanned.share):
+                pieces.append(found.text_of(block))
+                scanned.examples += len(found)
+                continue
+            for number, line in found.all_lines():
+                try:
+                    piece = self._scan_line(line, scanned)
+                except Refused as problem:
+                    if not self.skip:
+                        where = f"Line {self.line + number}: {problem}"
+                        scanned.problem = Refused(where, problem.code, problem.status)
+                        scanned.lines, scanned.bytes_used = number - 1, _start_of(block, number)
+                        scanned.body = b"".join(pieces)
+                        return scanned
+                    self.total.refused[problem.code] += 1
+                    continue
+                if piece:
+                    pieces.append(piece)
+                    scanned.examples += 1
+        scanned.body = b"".join(pieces)
+        scanned.lines, scanned.bytes_used = block.count(b"\n") + (not block.endswith(b"\n")), len(block)
+        return scanned
+
+    def _is_valid(self, run: Run) -> bool:
+        """Return whether all lines of a run are surely valid; if not, each line is validated by itself."""
+        try:
+            for label in run.different_labels():
+                check_label(label, self.stream.limits)
+        except Refused:
+            return False
+        champion = self.stream.champion
+        return run.labelled == len(run) and not champion.is_near_a_bound(len(run.terms.values), len(run))
+
+    def _scan_line(self, line: bytes, scanned: ScannedBlock) -> bytes:
+        if not line.strip():
+            return b""
+        lesson = decoded(self.stream.decoder, line)
+        self.stream.validate(lesson)
+        piece = self.stream.to_line(lesson, scanned.late, scanned.examples, scanned.share)
+        if piece is None:
+            self.total.refused["already-learned"] += 1
+            return b""
+        return piece
+
+
+def _start_of(block: bytes, number: int) -> int:
+    """Return where a line begins, by its number from 1 on."""
+    at = 0
+    for _ in range(number - 1):
+        at = block.find(b"\n", at) + 1
+    return at

@@ -1,0 +1,199 @@
+"""Predictions that wait for their labels.
+
+The id of a prediction is signed: which stream, when, and a keyed digest of both. So an id that was given out once is
+known from one that never was, also when nothing else is remembered of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import struct
+import time
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+
+from novikoff.server.ops import clock
+from novikoff.server.storage.attribution import CURRENT_CLIENT
+from novikoff.server.ops.limits import Limits
+from novikoff.server.http.schemas import Pending
+
+LAYOUT = struct.Struct(">IQ")
+SIGNATURE = 8
+
+
+class Ids:
+    def __init__(self, key: bytes) -> None:
+        self.key = key
+        self.latest = 0
+
+    def make(self, stream: int) -> str:
+        self.latest = max(self.latest + 1, time.time_ns())
+        return self._spelled(LAYOUT.pack(stream, self.latest)).decode()
+
+    def stream_of(self, text: str) -> int | None:
+        """None where we never gave out such an id."""
+        try:
+            came = text.encode("ascii")
+            said = base64.urlsafe_b64decode(came + b"=" * (-len(came) % 4))[: LAYOUT.size]
+            stream: int = LAYOUT.unpack(said)[0]
+        except (ValueError, binascii.Error, struct.error):
+            return None
+        # As it was spelled: other texts, which base64 reads as the same bytes, were never given out.
+        return stream if hmac.compare_digest(self._spelled(said), came) else None
+
+    def _spelled(self, said: bytes) -> bytes:
+        signature = blake2b(said, key=self.key, digest_size=SIGNATURE).digest()
+        return base64.urlsafe_b64encode(said + signature).rstrip(b"=")
+
+
+class Kept(NamedTuple):
+    time: float
+    features: bytes
+    """As JSON."""
+    client: str | None = None
+    """The id of the token that asked for the prediction."""
+
+
+class Answer(NamedTuple):
+    """A prediction that was labelled."""
+
+    time: float
+    """When it was made."""
+    label: Any
+
+
+class Unlabelled(Exception):
+    """A late label that can't be learned: the status says why."""
+
+    def __init__(self, status: int, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status, self.code = status, code
+
+
+class Waiting:
+    """Those of one stream."""
+
+    def __init__(self, stream: int, ids: Ids, limits: Limits, look_up: Callable[[str], Answer | None]) -> None:
+        """`look_up` finds the answers that are not kept here any more: those of the journal."""
+        self.stream, self.ids, self.limits = stream, ids, limits
+        self._look_up = look_up
+        self.kept: dict[str, Kept] = {}
+        self._claimed: set[str] = set()
+        """Those whose labels are on their way to the disk."""
+        self.rows: dict[str, int] = {}
+        """The numbers of the rows of the journal that they are in."""
+        self._left: dict[int, int] = {}
+        self.empty: list[int] = []
+        """Rows in which nothing waits any longer."""
+        self.answered: dict[str, Answer] = {}
+        """The latest ones; their labels are safe or about to be."""
+        self.bytes = 0
+        """Of the features that are kept."""
+        self.counts = Pending()
+
+    def keep(self, features: Any, now: float) -> tuple[str, Kept]:
+        kept = Kept(now, msgspec.json.encode(features), CURRENT_CLIENT.get())
+        name = self.ids.make(self.stream)
+        self.put(name, kept)
+        return name, kept
+
+    def put(self, name: str, kept: Kept) -> None:
+        self.kept[name] = kept
+        self.bytes += len(kept.features)
+
+    def needs(self, name: str) -> bool:
+        """Whether it must stay in the journal: it waits, or will again where its label can't be learned."""
+        return name in self.kept or name in self._claimed
+
+    def written(self, row: int, names: Iterable[str]) -> None:
+        """These are in a row of the journal now."""
+        needed = [name for name in names if self.needs(name)]
+        self.rows |= dict.fromkeys(needed, row)
+        if needed:
+            self._left[row] = len(needed)
+        else:
+            self.empty.append(row)
+
+    def _take(self, name: str) -> Kept | None:
+        kept = self.kept.pop(name, None)
+        self.bytes -= 0 if kept is None else len(kept.features)
+        return kept
+
+    def _leave_row(self, name: str) -> None:
+        row = self.rows.pop(name, None)
+        if row is not None:
+            self._left[row] -= 1
+            if self._left[row] == 0:
+                del self._left[row]
+                self.empty.append(row)
+
+    def claim(self, name: str, label: Any) -> Kept | None:
+        """What is to be learned with this label; None where it was learned before. Raises `Unlabelled`. What is claimed
+        is to be settled or released."""
+        if self.ids.stream_of(name) != self.stream:
+            self.counts.unknown += 1
+            raise Unlabelled(404, "unknown-id", "This id was never given out for a prediction of this model.")
+        answered = self._answer_of(name)
+        if answered is not None:
+            before = answered.label
+            if before == label and type(before) is type(label):
+                self.counts.already_labelled += 1
+                return None
+            self.counts.changed_labels += 1
+            raise Unlabelled(
+                409, "label-changed", f"This prediction was labelled {before!r} before: a label can't be taken back."
+            )
+        kept = self._take(name)
+        if kept is None or self._is_old(kept.time):
+            self._leave_row(name)
+            self.counts.too_late += 1
+            raise Unlabelled(
+                410, "expired-id", "This prediction no longer waits for its label: send its features with the label."
+            )
+        self.answered[name] = Answer(kept.time, label)
+        self._claimed.add(name)
+        return kept
+
+    def _answer_of(self, name: str) -> Answer | None:
+        if name in self.kept or name in self.answered:
+            return self.answered.get(name)
+        found = self._look_up(name)
+        return None if found is None or self._is_old(found.time) else found
+
+    def _is_old(self, moment: float) -> bool:
+        return clock.now() - moment > self.limits.pending_seconds
+
+    def settle(self, name: str) -> None:
+        """The label was learned."""
+        self._claimed.discard(name)
+        self._leave_row(name)
+
+    def release(self, name: str, kept: Kept) -> None:
+        """The label could not be learned: it may come again."""
+        self._claimed.discard(name)
+        self.answered.pop(name, None)
+        self.put(name, kept)
+
+    def trim(self, now: float) -> None:
+        """Removes those that have waited too long, or are too many."""
+        too_old, most = now - self.limits.pending_seconds, self.limits.pending
+        while self.kept:
+            name, kept = next(iter(self.kept.items()))
+            if len(self.kept) <= most and self.bytes <= self.limits.pending_bytes and kept.time >= too_old:
+                break
+            self._take(name)
+            self._leave_row(name)
+            self.counts.expired += 1
+        while self.answered:
+            name, answer = next(iter(self.answered.items()))
+            if len(self.answered) <= most and answer.time >= too_old:
+                break
+            del self.answered[name]  # the journal knows it until it would have expired
+
+    def counted(self) -> Pending:
+        return msgspec.structs.replace(self.counts, waiting=len(self.kept))

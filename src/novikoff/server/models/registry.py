@@ -1,0 +1,248 @@
+"""All that is served from one folder: models in their streams, and the journal behind them.
+
+Every change goes to the journal first and is made when it is safe there, on the loop's thread, in the journal's order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from novikoff import __version__
+from novikoff.learner_registry import name_of
+from novikoff.memory_limit import Growth, format_size
+from novikoff.server.storage import checkpoint
+from novikoff.server.ops import clock
+from novikoff.server.storage.attribution import record_model
+from novikoff.server.storage.journal import (DiskFull, Gone, Journal, JournalWriter, NewModel, Prediction, answer_of)
+from novikoff.server.storage.journal import reader as on_disk
+from novikoff.server.models.validation import Refused
+from novikoff.server.ops.limits import Limits
+from novikoff.server.models.pending_predictions import Answer, Ids, Waiting
+from novikoff.server.models.served_model import (CHALLENGER, CHAMPION, Past, Served, reader)
+from novikoff.server.models.model_group import Stream
+
+FLUSH = 0.25  # seconds until kept predictions are written
+
+
+class House:
+    def __init__(self, folder: Path, limits: Limits, journal: Journal) -> None:
+        self.folder, self.limits, self.journal = folder, limits, journal
+        self.models: dict[str, Served] = {}
+        self.streams: dict[int, Stream] = {}
+        self.ids = Ids(journal.meta("id key"))
+        self.said: list[str] = []
+        """What was found and mended when it was opened."""
+        self.open = False
+        self.reader = reader(limits)
+        self._making: set[str] = set()
+        self._flushing = False
+
+    def start(self) -> None:
+        """Takes requests from now on, on the loop that runs."""
+        self.loop = asyncio.get_running_loop()
+        self.writer = JournalWriter(self.journal, self.loop, self.limits.spare)
+        self.writer.start()
+        self.open = True
+
+    async def stop(self) -> None:
+        """When all that waits is written."""
+        self.open = False
+        await asyncio.gather(*self.flush(), return_exceptions=True)
+        await asyncio.to_thread(self.writer.stop)
+        self.journal.close()
+
+    def written(self, write: Callable[[Journal], Any], size: int = 0) -> asyncio.Future[Any]:
+        """Call `write` in the next transaction; the future gets its result when it is durable, in the journal's order.
+        `size` is 0 for what is written also where the disk is full."""
+        return self.writer.submit(write, size)
+
+    # --- Predictions that wait for labels ---
+
+    def keep(self, served: Served, features: Any, now: float) -> str:
+        """The id under which a prediction waits for its label. It is written by the way: nobody waits for that."""
+        if not self._flushing:
+            self._flushing = True
+            self.loop.call_later(FLUSH, self.flush)
+        return self.streams[served.stream].keep(features, now)
+
+    def flush(self) -> list[asyncio.Task[None]]:
+        """Write new predictions to the journal, and remove those that no longer wait; return the tasks that do it."""
+        self._flushing = False
+        tasks = []
+        for stream in self.streams.values():
+            if stream.unsaved:
+                predictions, stream.unsaved = stream.unsaved, []
+                tasks.append(self.loop.create_task(self._save(stream, predictions)))
+            if stream.waiting.empty:
+                rows, stream.waiting.empty = stream.waiting.empty, []
+                self.written(lambda journal, rows=rows: journal.drop_kept(rows))  # type: ignore[misc]
+        return tasks
+
+    async def _save(self, stream: Stream, predictions: list[Prediction]) -> None:
+        try:
+            row = await self.written(lambda journal: journal.keep(stream.id, predictions), 1)
+        except DiskFull:
+            stream.save_later(predictions)
+        else:
+            stream.note_row(row, predictions)
+
+    # --- Memory ---
+
+    def check_memory(self, name: str, needed: int) -> None:
+        """Raise Refused where there is no memory for a model that was sent."""
+        limits, others = self.limits, sum(model.bytes for model in self.models.values())
+        if needed > limits.max_model_bytes:
+            raise Refused(
+                f"{name!r} needs {format_size(needed)} of memory, but the limit of a model is"
+                f" {format_size(limits.max_model_bytes)}: start the server with a larger --max-model-memory.",
+                "model-too-large",
+            )
+        if needed + others > limits.max_server_bytes:
+            raise Refused(
+                f"With {name!r} all models need {format_size(needed + others)} of memory, but the limit of the server"
+                f" is {format_size(limits.max_server_bytes)}: delete models, or start the server with a larger"
+                " --max-server-memory.",
+                "server-memory-full",
+                507,
+            )
+
+    # --- Models ---
+
+    def add(self, served: Served) -> Served:
+        if served.stream not in self.streams:
+            waiting = Waiting(served.stream, self.ids, self.limits, self._look_up)
+            self.streams[served.stream] = Stream(served.stream, waiting, self.limits, self)
+        self.models[served.name] = served
+        served.measure()
+        self.streams[served.stream].members.append(served)
+        return served
+
+    def _look_up(self, name: str) -> Answer | None:
+        with on_disk(self.folder) as on:
+            found = answer_of(on, name)
+        return None if found is None else Answer(found[0], json.loads(found[1]))
+
+    def find(self, name: str) -> Served:
+        served = self.models.get(name)
+        if served is None:
+            raise Refused(f"There is no model {name!r}.", "unknown-model", 404)
+        return served
+
+    def champion_of(self, served: Served) -> Served:
+        return self.streams[served.stream].champion
+
+    async def create(self, name: str, learner: Any, challenges: str | None, content: bytes | None = None) -> Served:
+        """A new model; `content` is the file of one that has learned elsewhere."""
+        if name in self.models or name in self._making:
+            raise Refused(f"There is a model {name!r} already.", "name-taken", 409)
+        if len(self.models) + len(self._making) >= self.limits.models:
+            raise Refused(f"There may be {self.limits.models} models, and so many there are.", "too-many-models", 409)
+        champion = None if challenges is None else self.find(challenges)
+        if champion is not None and champion.role != CHAMPION:
+            raise Refused(f"{challenges!r} is a challenger itself: name its champion.", "not-a-champion", 409)
+        if content is not None:
+            self.check_memory(name, learner._memory_needed(Growth()))
+        self._making.add(name)
+        try:
+            return await self._created(name, learner, champion, content)
+        finally:
+            self._making.discard(name)
+
+    async def _created(self, name: str, learner: Any, champion: Served | None, content: bytes | None) -> Served:
+        served = Served(name, learner, self.limits, created=clock.now(), role=CHALLENGER if champion else CHAMPION)
+        served.own = content is None
+        settings = json.dumps(learner.plain_settings())
+        stream = champion.stream if champion else None
+        row = NewModel(name, stream, served.role, name_of(type(learner)), settings, served.created, served.own)
+        uploaded = None if content is None else await asyncio.to_thread(checkpoint.laid_by, self.folder, content)
+        digest = None if content is None else sha256(content).hexdigest()
+
+        def write(journal: Journal) -> tuple[int, int, int]:
+            if champion is not None and journal.champion(champion.stream) != champion.id:
+                raise Refused(f"{champion.name!r} is no longer a champion.", "not-a-champion", 409)
+            number, where, joined = journal.add_model(row)
+            record_model(journal.connection, number, __version__, served.created, digest)
+            checkpoint.remove(self.folder, number)  # of a model that had this number and was rolled back
+            if uploaded is not None:
+                journal.set_model(number, checkpoint=joined)
+                checkpoint.put_in_place(uploaded, self.folder, number, joined)
+            return number, where, joined
+
+        try:
+            served.id, served.stream, served.joined = await self.written(write, 1)
+        except BaseException:
+            if uploaded is not None:
+                uploaded.unlink(missing_ok=True)
+            raise
+        served.position = served.joined
+        served.checkpoint = None if uploaded is None else served.joined
+        self.add(served)
+        self._compare_from_now(served)
+        await self._remember_past(served)
+        return served
+
+    def _compare_from_now(self, served: Served) -> None:
+        ledger = served.ledger
+        served.past = Past(ledger.examples, ledger.mistakes, self.champion_of(served).ledger.mistakes)
+
+    async def _remember_past(self, *members: Served) -> None:
+        pasts = [(served.id, json.dumps(served.past)) for served in members]
+
+        def write(journal: Journal) -> None:
+            for number, past in pasts:
+                journal.set_model(number, past=past)
+
+        await self.written(write)
+
+    async def delete(self, served: Served) -> None:
+        stream = self.streams[served.stream]
+
+        def write(journal: Journal) -> None:
+            members = journal.members(stream.id)
+            if served.id not in members:
+                raise Gone
+            if journal.champion(stream.id) == served.id and len(members) > 1:
+                raise Refused(
+                    f"{served.name!r} has challengers: delete them first, or promote one.", "has-challengers", 409
+                )
+            journal.remove_model(served.id, served.stream)
+
+        await self.written(write)
+        if self.models.pop(served.name, None) is not None:
+            stream.members.remove(served)
+        if not stream.members:
+            self.streams.pop(stream.id, None)
+        await asyncio.to_thread(checkpoint.remove, self.folder, served.id)
+
+    async def promote(self, served: Served) -> Served:
+        stream = self.streams[served.stream]
+
+        def write(journal: Journal) -> None:
+            champion = journal.champion(stream.id)
+            if champion is None or served.id not in journal.members(stream.id):
+                raise Gone
+            if champion == served.id:
+                raise Refused(f"{served.name!r} is the champion already.", "champion-already", 409)
+            journal.set_model(champion, role=CHALLENGER)
+            journal.set_model(served.id, role=CHAMPION)
+
+        await self.written(write, 1)
+        for member in stream.members:
+            member.role = CHAMPION if member is served else CHALLENGER
+        for member in stream.members:
+            self._compare_from_now(member)
+        await self._remember_past(*stream.members)
+        return served
+
+    @property
+    def disk_is_full(self) -> bool:
+        return self.open and self.writer.full
+
+    def journal_bytes(self) -> int:
+        return sum(os.path.getsize(path) for path in self.folder.glob("journal.sqlite*"))

@@ -1,0 +1,420 @@
+"""One model that is served: it predicts, it learns lines of the journal, it counts. The same lines in the same order
+give the same bytes, now or when the journal is replayed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from novikoff import learner_registry, scheme_registry
+from novikoff.auto import to_multiclass
+from novikoff.errors import InputError, LabelError, ModelTooLarge, NovikoffError, TooManyLabels
+from novikoff.learner_registry import name_of
+from novikoff.linear.auto import BinaryAuto
+from novikoff.base.online_classifier import Learner
+from novikoff.ledger import Ledger
+from novikoff.memory_limit import format_size
+from novikoff.server.models.batch_engine import Bulk
+from novikoff.server.models.features import (answer, as_named, encoder, served_encoding)
+from novikoff.server.models.validation import (NAMED, RAW, Decoders, Refused, note_label)
+from novikoff.server.ops.limits import Limits
+from novikoff.server.http.schemas import Counts, Model
+from novikoff.server.models.ndjson_batch import Odd, Run
+from novikoff.server.models.ndjson_batch import Refused as NotTaken
+from novikoff.model_file import from_bytes
+from novikoff.data.raw.encoding import Encoding, encoding_of
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.meta.default_learner import DEFAULT, default_inside
+
+RECENT = 1_000
+MOST_FEATURES = 4_096  # of an example of a run: longer ones are learned by themselves
+NOT_LEARNED = "not-learned"
+CHAMPION, CHALLENGER = "champion", "challenger"
+
+
+@dataclass
+class Outcome:
+    """What became of some lines."""
+
+    examples: int = 0
+    mistakes: int = 0
+    updates: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    problem: Exception | None = None
+    """Why the first of those that were refused was."""
+    left_out: list[int] = field(default_factory=list)
+    """Which examples were refused, from 0 on."""
+
+    def leave_out(self, which: int, code: str, problem: Exception) -> None:
+        self.refused[code] += 1
+        self.problem = self.problem or problem
+        self.left_out.append(which)
+
+
+class Past(NamedTuple):
+    """The ledgers when a challenger joined, which its own and the champion's are compared from."""
+
+    examples: int
+    mistakes: int
+    champion_mistakes: int
+
+
+class Served:
+    def __init__(self, name: str, learner: Any, limits: Limits, *, created: float, role: str = CHAMPION) -> None:
+        self.name, self.learner, self.limits = name, learner, limits
+        self.created, self.role = created, role
+        self.id = self.stream = 0
+        self.joined = 0
+        """The position in the stream after which it learns."""
+        self.position = 0
+        """That of the last entry that it has learned."""
+        self.checkpoint: int | None = None
+        """That of the last entry that its file holds."""
+        self.own = False
+        """Whether the stream is all that it has learned: not so for a model that came as a file."""
+        self.past: Past | None = None
+        self.refused = 0
+        self.recent: deque[tuple[int, int]] = deque()
+        self._recent = 0
+        self.broken: str | None = None
+        """What went wrong when it should have learned, where that was no fault of the example."""
+        self.bytes = 0
+        """The memory that it takes."""
+        self._measured: Any = None
+        """The arrays for which that was found."""
+        self.version = 0
+        """Changes when it learns."""
+        self.since_file = 0
+        """Examples that its file does not hold."""
+        self._named_state: Any = None
+        """The learner's state in which it is known to take features by name."""
+        self.label_order = LabelOrder(warns=False)
+        """How often the label has changed since this process serves the model."""
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.learner.ledger_ if self.has_learned else Ledger()
+
+    @property
+    def has_learned(self) -> bool:
+        return self.learner._state is not None
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """Encodes raw rows, where the model was trained from files."""
+        return served_encoding(self.learner._state, self.name)
+
+    @property
+    def decoders(self) -> Decoders:
+        """Of requests to this model."""
+        return NAMED if self.encoding is None else RAW
+
+    def quarantine(self, needed: int, limit: int) -> None:
+        """Stop this model, and no other: it would need more memory than it may take."""
+        self.broken = (
+            f"{self.name!r} is stopped: it would need {format_size(needed)} of memory, but {format_size(limit)} are"
+            " allowed. Nothing is lost: start the server with a larger --max-model-memory or --max-server-memory, or"
+            " delete the model."
+        )
+
+    def measure(self) -> None:
+        """Update `bytes` where the model has grown."""
+        state = self.learner._state
+        if state is not None and state.geometry is not self._measured:
+            self._measured, self.bytes = state.geometry, state.bytes_used()
+
+    def check(self) -> None:
+        if self.broken is not None:
+            raise Refused(self.broken, "broken-model", 503)
+
+    def check_learned(self) -> None:
+        if not self.has_learned:
+            raise Refused(f"{self.name!r} has learned nothing yet.", "nothing-learned", 409)
+
+    # --- Predicting ---
+
+    def predict(self, features: Any) -> tuple[Any, float]:
+        """The label, None before anything was learned, and the score of it."""
+        self.check()
+        if not self.has_learned:
+            return None, 0.0
+        try:
+            return answer(self.learner, self._encode(features))
+        except NovikoffError as problem:
+            raise Refused(str(problem), "not-predicted") from None
+
+    def predict_run(self, run: Run) -> Iterator[tuple[Any, float]]:
+        """The same for a run of lines."""
+        self.check()
+        try:
+            return zip(*self.bulk.predict(self.learner, run), strict=True)
+        except NovikoffError:  # said again by the example that it is about
+            return (self.predict(run.features(i)) for i in range(len(run)))
+
+    # --- Learning ---
+
+    def learn(self, body: bytes) -> Outcome:
+        """The lines of one entry; what the learner can't take is left out and counted."""
+        before, outcome = self._counts(), Outcome()
+        if b"\n" not in body[:-1]:
+            self._learn_line(body, outcome, 0)
+        else:
+            done = 0
+            for found in self.bulk.runs(body):
+                if isinstance(found, Odd):
+                    self._learn_line(found.data, outcome, done)
+                    done += 1
+                else:
+                    self._learn_run(found, outcome, done)
+                    done += len(found)
+        after = self._counts()
+        outcome.examples, outcome.mistakes, outcome.updates = (a - b for a, b in zip(after, before, strict=True))
+        self.refused += outcome.refused.total()
+        self.measure()
+        self._note(outcome)
+        return outcome
+
+    def _learn_run(self, run: Run, outcome: Outcome, done: int) -> None:
+        """`done`: how many examples there are before it."""
+        while len(run):
+            try:
+                self.bulk.learn(self.learner, run, self.label_order)
+                return
+            except NotTaken as problem:
+                if isinstance(problem.problem, ModelTooLarge):
+                    raise problem.problem from None
+                if self._takes_third_class(problem.__cause__):
+                    done, run = done + problem.taken, run.after(problem.taken)
+                    continue
+                outcome.leave_out(done + problem.taken, NOT_LEARNED, problem)
+                done += problem.taken + 1
+                run = run.after(problem.taken + 1)
+
+    @cached_property
+    def bulk(self) -> Bulk:
+        return reader(self.limits)
+
+    def _learn_line(self, line: bytes, outcome: Outcome, done: int) -> None:
+        lesson = RAW.lesson.decode(line)
+        try:
+            try:
+                self.learner.learn_one(self._encode(lesson.features), lesson.label)
+            except TooManyLabels as problem:
+                if not self._takes_third_class(problem):
+                    raise
+                self.learner.learn_one(self._encode(lesson.features), lesson.label)
+        except ModelTooLarge:  # no fault of the example: it stays in the journal
+            raise
+        except (NovikoffError, Refused) as problem:
+            outcome.leave_out(done, getattr(problem, "code", NOT_LEARNED), problem)
+        else:
+            note_label(self.label_order, self.learner, lesson.label)
+
+    def _encode(self, features: Any) -> Any:
+        """Return features as the learner takes them. Once names were learned, they are taken as they are."""
+        state = self.learner._state
+        if state is not None and state is self._named_state:
+            return features
+        encode = encoder(self.learner)
+        if encode is as_named and state is not None and state.names is not None:
+            self._named_state = state
+        return encode(features)
+
+    def _takes_third_class(self, problem: BaseException | None) -> bool:
+        """Convert Auto to many classes where a third label has arrived; return whether that was done."""
+        if not (isinstance(problem, TooManyLabels) and isinstance(self.learner, BinaryAuto)):
+            return False
+        self.learner, self.label_order = to_multiclass(self.learner), self.label_order.with_class_numbers()
+        return True
+
+    def is_near_a_bound(self, terms: int, labels: int) -> bool:
+        """Whether so many more features and labels might be more than a model may know."""
+        state, limits = self.learner._state, self.limits
+        known = (0, 0) if state is None else (state.features, len(state.labels))
+        return known[0] + terms > limits.known_features or known[1] + labels > limits.classes
+
+    def check_bounds(self, features: Any, label: Any) -> None:
+        """Raises Refused for an example that brings more than the model may know. Asked before a lesson is written, and
+        never again: what is in the journal is learned, whatever the bounds are then."""
+        state, limits = self.learner._state, self.limits
+        if state is None:
+            return
+        if self.encoding is not None and self.encoding.grows:
+            try:
+                features = self.encoding.example(features)
+            except InputError:  # which is said when it is learned
+                return
+        if not self.is_near_a_bound(len(features), 1):
+            return
+        known = () if state.names is None else state.names.columns
+        grows = self.encoding is None or self.encoding.grows
+        if grows and state.features + sum(name not in known for name in features) > limits.known_features:
+            raise Refused(
+                f"The model knows {state.features:,} features; more than {limits.known_features:,} are not allowed.",
+                "too-many-known-features",
+            )
+        if len(state.labels) >= limits.classes and label not in state.labels.known():
+            raise Refused(f"The model knows {limits.classes:,} labels; more are not allowed.", "too-many-labels")
+
+    def _counts(self) -> tuple[int, int, int]:
+        ledger = self.ledger
+        return ledger.examples, ledger.mistakes, ledger.updates
+
+    def _note(self, outcome: Outcome) -> None:
+        self.version += 1
+        self.since_file += outcome.examples
+        if outcome.examples:
+            self.recent.append((outcome.examples, outcome.mistakes))
+            self._recent += outcome.examples
+        while self._recent - (self.recent[0][0] if self.recent else 0) >= RECENT:
+            self._recent -= self.recent.popleft()[0]
+
+    # --- Telling ---
+
+    def counts(self) -> Counts:
+        ledger = self.ledger
+        return Counts(ledger.examples, ledger.mistakes, ledger.updates, ledger.progressive_error, ledger.radius)
+
+    def described(self, champion: str | None) -> Model:
+        return Model(
+            name=self.name,
+            learner=name_of(type(self.learner)),
+            settings=self.learner.plain_settings(),
+            role=self.role,
+            challenges=champion if self.role == CHALLENGER else None,
+            created=_moment(self.created),
+            labels=self.labels(),
+            features=self.learner.n_features_in_ if self.has_learned else 0,
+            ledger=self.counts(),
+            warnings=self.warnings(),
+        )
+
+    def warnings(self) -> list[str]:
+        """Return what makes the model doubtful: that it is stopped, labels in long runs, columns that it ignores."""
+        found = [] if self.broken is None else [self.broken]
+        if self.label_order.is_sorted:
+            found.append(
+                f"{self.label_order.describe('The stream')} If the examples come from a sorted file, shuffle it."
+            )
+        ignored = None if self.encoding is None else self.encoding.describe_unknown()
+        return found if ignored is None else [*found, ignored]
+
+    def labels(self) -> list[Any]:
+        try:
+            return list(self.learner.classes_.tolist())
+        except AttributeError:
+            return []
+
+
+def reader(limits: Limits) -> Bulk:
+    """What reads lines of many examples."""
+    return Bulk(most_features=max(1, min(limits.features, MOST_FEATURES)), longest_name=max(1, min(limits.name, 1_000)))
+
+
+def _moment(seconds: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def made(name: str, settings: dict[str, Any]) -> Any:
+    """A fresh learner by its command-line name; Refused where there is none, or its settings are not right."""
+    kind = scheme_registry.model_class(name)
+    if kind is None:
+        known = ", ".join(sorted(n for n in [*learner_registry.names(), *scheme_registry.names()] if _is_online(scheme_registry.model_class(n))))
+        raise Refused(f"There is no learner {name!r}; there are {known}.", "unknown-learner")
+    if not _is_online(kind):
+        raise Refused(f"{name} is not learned one example at a time: it can't be served.", "not-online")
+    allowed = sorted(kind.settings())
+    unknown = sorted(set(settings) - set(allowed))
+    if unknown:
+        raise Refused(
+            f"{name} has no setting {', '.join(map(repr, unknown))}; it has {', '.join(allowed)}.", "unknown-setting"
+        )
+    try:
+        complete = {**learner_registry.variant_settings(name), **settings}
+        if "learner" in allowed:
+            complete["learner"] = _made_inside(kind, complete.pop("learner", None), complete)
+        learner = kind(**complete)
+        learner._check_all()
+    except (NovikoffError, TypeError, ValueError, AttributeError) as problem:
+        raise Refused(f"{name} can't be made with these settings: {problem}", "bad-settings") from None
+    return learner
+
+
+def _made_inside(scheme: Any, asked: Any, settings: dict[str, Any]) -> Any:
+    """Return the learner inside a scheme: as asked for by name and settings, else the default for that scheme."""
+    if asked is not None and not isinstance(asked, dict):
+        return asked  # which the scheme refuses
+    asked = asked or {}
+    return made(asked.get("name", default_inside(scheme, settings)), asked.get("settings", {}))
+
+
+def warmed(learner: Any) -> None:
+    """Compiles what this kind of learner needs, with one that is thrown away: not while others wait. Raises Refused for
+    one that can't learn from a stream whose features are not known beforehand."""
+    trial = type(learner).from_settings(learner.plain_settings())
+    try:
+        with contextlib.suppress(LabelError):
+            trial.learn_one({"a": 1.0}, "x")
+            trial.predict_one({"a": 1.0})
+            trial.learn_one({"b": 1.0}, "x")
+    except NovikoffError as problem:
+        raise Refused(f"This learner can't be served: {problem}", "not-online") from None
+
+
+def compile_lines() -> None:
+    """What streams of lines need, likewise; in a thread, when the server starts."""
+    trial = Served("", made(DEFAULT, {}), Limits(), created=0.0)
+    trial.learn(b'{"features":{"a":1},"label":"x"}\n{"features":{"b":1},"label":"y"}\n' * 10)
+    for run in trial.bulk.runs(b'{"features":{"a":1}}\n' * 10):
+        if isinstance(run, Run):
+            list(trial.predict_run(run))
+
+
+def compiled_for(learner: Any) -> None:
+    """The same for a model that may be of any kind."""
+    with contextlib.suppress(Refused):
+        warmed(learner)
+
+
+def uploaded(content: bytes) -> Any:
+    """Return the model in a file that a client has sent, after a copy of it has predicted and learned one example.
+
+    `from_bytes` verifies the file, which may be made by hand. The trial finds what a valid model can't do when it is
+    served, such as one whose kernel is a Python function.
+    """
+    try:
+        learner, trial = from_bytes(content, "the file"), from_bytes(content, "the file")
+        if not _is_online(type(learner)):
+            raise Refused(
+                f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online"
+            )
+        state = learner._fitted()
+        encoded = encoder(trial)(_trial_features(state))
+        with contextlib.suppress(InputError):
+            trial.predict_one(encoded)
+            for label in state.labels.known()[:1]:
+                trial.learn_one(encoded, label)
+    except Refused:
+        raise
+    except NovikoffError as problem:
+        raise Refused(f"The file can't be served: {problem}", "bad-model-file") from None
+    return learner
+
+
+def _trial_features(state: Any) -> Any:
+    """An example that every model with such a state takes."""
+    encoding = encoding_of(state)
+    if encoding is not None:
+        encoding.check(state.features)
+        return {} if encoding.takes_dicts else ""
+    return dict.fromkeys(["1"] if state.names is None else [*state.names.columns][:1], 1.0)
+
+
+def _is_online(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Learner) and hasattr(kind, "learn_one")

@@ -1,0 +1,109 @@
+"""Lines of examples, from bytes to what can be learned, and the sentences about those that can't be."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from novikoff.server.ops.limits import Limits
+from novikoff.server.http.schemas import (Example, Lesson, NamedExample, NamedLesson, NamedPrediction, Prediction, RawFeatures)
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.data.labels.binary_labels import Labels
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class Decoders(NamedTuple):
+    """Decoders of requests, by what a model takes."""
+
+    lesson: msgspec.json.Decoder[Any]
+    example: msgspec.json.Decoder[Any]
+    prediction: msgspec.json.Decoder[Any]
+
+
+NAMED = Decoders(*map(msgspec.json.Decoder, (NamedLesson, NamedExample, NamedPrediction)))
+"""Features by name."""
+RAW = Decoders(*map(msgspec.json.Decoder, (Lesson, Example, Prediction)))
+"""Raw rows, too: for models that were trained from files, and for lines of the journal, which are good already."""
+RAW_FEATURES: msgspec.json.Decoder[Any] = msgspec.json.Decoder(RawFeatures)
+
+
+class Refused(Exception):
+    """A request that is answered with an error. `code` is stable: programs compare it, the sentence is for people."""
+
+    learned: int | None = None
+    """Examples of the same request that were learned before the error."""
+
+    def __init__(self, sentence: str, code: str = "bad-example", status: int = 422, headers: Headers = ()) -> None:
+        super().__init__(sentence)
+        self.code, self.status, self.headers = code, status, headers
+
+
+def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    """A body; Refused with 400 for what is no JSON, with 422 for what is not of its type."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as problem:
+        raise Refused(f"The body is not as it should be: {_plain(problem)}.", "bad-body") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise Refused(f"The body is no JSON: {_plain(problem)}.", "bad-json", 400) from None
+    except RecursionError:
+        raise Refused("The body is no JSON that can be read: it is nested too deeply.", "bad-json", 400) from None
+
+
+def _plain(problem: Exception) -> str:
+    return str(problem).rstrip(".")
+
+
+def check_features(features: Any, limits: Limits) -> None:
+    if isinstance(features, str):
+        check_text(features)
+        return
+    if len(features) > limits.features:
+        raise Refused(
+            f"An example may have {limits.features:,} features, but this one has {len(features):,}.",
+            "too-many-features",
+        )
+    longest = max(map(len, features), default=0)
+    if longest > limits.name:
+        raise Refused(
+            f"The name of a feature may have {limits.name:,} characters, but one has {longest:,}.", "name-too-long"
+        )
+    names = "".join(features)
+    if not names.isascii():
+        check_text(names)
+
+
+def check_text(text: str) -> None:
+    """Half a surrogate pair is no character: it could not be written down."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Refused("Names and labels must be texts of whole characters; one has half a surrogate pair.") from None
+
+
+def check_label(label: Any, limits: Limits) -> None:
+    for one in label if isinstance(label, list) else [label]:
+        if isinstance(one, str):
+            if len(one) > limits.name:
+                raise Refused(
+                    f"A label may have {limits.name:,} characters, but this one has {len(one):,}.", "label-too-long"
+                )
+            check_text(one)
+        elif isinstance(one, float) and not one.is_integer():
+            raise Refused(f"A label is a text, a whole number or a truth value, but {one!r} came.", "bad-label")
+        elif not isinstance(one, bool) and abs(one) >= 2**53:
+            raise Refused(f"A label that is a number must be below 2^53 in size, but {one!r} came.", "bad-label")
+
+
+def as_line(features: Any, label: Any) -> bytes:
+    """A lesson as the journal keeps it."""
+    return msgspec.json.encode(Lesson(label=label, features=features)) + b"\n"
+
+
+def note_label(order: LabelOrder, model: Any, label: Any) -> None:
+    """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
+    if not isinstance(label, list | dict):
+        labels = model._state.labels
+        order.add_one(int(labels.sign(label)) if isinstance(labels, Labels) else labels.number(label))

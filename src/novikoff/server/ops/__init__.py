@@ -1,0 +1,1 @@
+"""Operation: limits, logs, metrics, audit, maintenance."""

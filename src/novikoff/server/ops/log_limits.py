@@ -1,0 +1,62 @@
+"""A rate limit for log lines: clients that send bad requests can't fill the disk or hide other lines.
+
+Lines of one kind (the same logger, level and message template) share a budget. The first line after a pause carries the
+number of lines that were suppressed, and `report` gives the numbers of kinds that have fallen silent.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from novikoff.server.http.rate_limit import Bucket
+
+MAX_KINDS = 1_000
+"""Kinds that are counted one by one; further ones share one budget."""
+Kind = tuple[str, int, str]
+OTHERS: Kind = ("novikoff.server", logging.WARNING, "other lines")
+
+
+class LogRateLimit(logging.Filter):
+    """At most `per_second` lines of one kind a second; 0 means unlimited. `suppressed` is the total so far."""
+
+    def __init__(self, per_second: int, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._per_second, self._clock = per_second, clock
+        self._buckets: dict[Kind, Bucket] = {}
+        self._left_out: dict[Kind, int] = {}
+        self._lock = threading.Lock()  # the journal's thread logs, too
+        self.suppressed = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a line may be written; it gets the attribute `suppressed` where lines before it were not."""
+        if not self._per_second or getattr(record, "unlimited", False):
+            return True
+        with self._lock:
+            kind = self._kind(record)
+            if self._buckets[kind].wait(self._clock()) > 0:
+                self._left_out[kind] = self._left_out.get(kind, 0) + 1
+                self.suppressed += 1
+                return False
+            count = self._left_out.pop(kind, 0)
+        if count:
+            record.suppressed = count
+        return True
+
+    def _kind(self, record: logging.LogRecord) -> Kind:
+        kind = record.name, record.levelno, str(record.msg)
+        if kind not in self._buckets:
+            if len(self._buckets) >= MAX_KINDS:
+                kind = OTHERS
+            if kind not in self._buckets:
+                self._buckets[kind] = Bucket(self._per_second, self._per_second)
+        return kind
+
+    def report(self) -> list[tuple[Kind, int]]:
+        """Return the kinds that may be logged again, with how many lines of each were suppressed since then."""
+        now = self._clock()
+        with self._lock:
+            done = [kind for kind in self._left_out if self._buckets[kind].has_one(now)]
+            return [(kind, self._left_out.pop(kind)) for kind in done]

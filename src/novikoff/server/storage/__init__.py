@@ -1,0 +1,1 @@
+"""Durability: journal, checkpoints, recovery, backup, erasure."""

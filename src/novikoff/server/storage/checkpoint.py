@@ -1,0 +1,71 @@
+"""Model files of a server: DIR/models/ID-POSITION.model is a model after the entry of its stream at that position."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from novikoff.errors import ModelFileError
+from novikoff.model_file import load_learner, write_atomically
+
+FOLDER = "models"
+
+
+def path_of(folder: Path, model: int, position: int) -> Path:
+    return folder / FOLDER / f"{model}-{position}.model"
+
+
+def write(folder: Path, model: int, position: int, content: bytes) -> None:
+    write_atomically(path_of(folder, model, position), content, mode=0o600)
+
+
+def laid_by(folder: Path, content: bytes) -> Path:
+    """A file that is safe on the disk, under a name of no model yet."""
+    path = folder / FOLDER / f".{secrets.token_hex(8)}.part"
+    write_atomically(path, content, mode=0o600)
+    return path
+
+
+def put_in_place(laid: Path, folder: Path, model: int, position: int) -> None:
+    os.replace(laid, path_of(folder, model, position))
+    number = os.open(laid.parent, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def positions(folder: Path, model: int) -> list[int]:
+    """Of the files of a model, the latest first."""
+    found = (path.stem.partition("-")[2] for path in (folder / FOLDER).glob(f"{model}-*.model"))
+    return sorted((int(text) for text in found if text.isdigit()), reverse=True)
+
+
+def latest(folder: Path, model: int, upto: int) -> tuple[Any, int, list[str]]:
+    """The latest file that is whole, its position, and sentences about those that are not; None where there is none."""
+    problems: list[str] = []
+    for position in positions(folder, model):
+        if position <= upto:
+            try:
+                return load_learner(path_of(folder, model, position)), position, problems
+            except ModelFileError as problem:
+                problems.append(str(problem))
+    return None, 0, problems
+
+
+def remove(folder: Path, model: int, *, keep: int = 0) -> None:
+    """All files of a model but the latest few, and what was left unfinished."""
+    for position in positions(folder, model)[keep:]:
+        path_of(folder, model, position).unlink(missing_ok=True)
+
+
+def sweep(folder: Path, models: set[int]) -> None:
+    """Files that belong to no model, and those that were never finished."""
+    for path in (folder / FOLDER).iterdir():
+        number = path.name.partition("-")[0]
+        if path.name.endswith(".part") or not (number.isdigit() and int(number) in models):
+            with contextlib.suppress(OSError):
+                path.unlink()

@@ -1,0 +1,542 @@
+"""The journal: what was acknowledged, in SQLite, in the order in which it was learned.
+
+A stream is what a champion and its challengers learn. Its entries are numbered from 1; an entry is one or more lines
+{"features": …, "label": …}, and its digest covers the digest of the entry before it, so that nothing can be changed,
+lost or put in between without being seen. Entries, idempotency keys and answered predictions are written in one
+transaction: all or nothing. Write-ahead log, full sync: what was committed survives a loss of power.
+
+All methods are called by one thread, the writer's; readers open a connection of their own (`reader`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from novikoff.errors import InputError
+from novikoff.server.storage import attribution, wal_check
+from novikoff.server.storage.attribution import LabelledLine
+
+FILE = "journal.sqlite"
+PACK_FROM = 1 << 10  # bytes: shorter ones don't become much shorter
+MAGIC = b"\x28\xb5\x2f\xfd"  # of zstd; a line of JSON begins otherwise
+START = bytes(16)
+MAX_GROUP_BYTES = 8 << 20
+MAX_GROUP_JOBS = 4096
+MAX_RESOLVED_BYTES = 1 << 18
+MAX_RESOLVED_JOBS = 64
+"""Jobs that are resolved before the loop looks at its sockets again: what they wake up takes about 2 ms."""
+
+
+class Entry(NamedTuple):
+    position: int
+    body: bytes
+
+
+class Prediction(NamedTuple):
+    """One that waits for its label."""
+
+    id: str
+    time: float
+    features: bytes
+    """As JSON."""
+    client: str | None = None
+    """The id of the token that asked for it."""
+
+
+class Key(NamedTuple):
+    """What an idempotency key was used for."""
+
+    lines: int
+    digest: bytes
+    """Of these lines."""
+    time: float
+
+
+class LearnEntry(NamedTuple):
+    """What is written in one transaction when examples are learned."""
+
+    stream: int
+    body: bytes
+    """Lines of JSON, one for each example."""
+    lines: int
+    time: float
+    predictions: list[Prediction]
+    """Predictions that were made before and are not in the journal yet."""
+    answers: list[tuple[str, int, float, str]]
+    """Predictions that the examples label: id, stream, time and label as JSON."""
+    key: tuple[str, Key] | None
+    """The idempotency key of the request, and what it is used for."""
+    client: str | None
+    """The id of the token that sent the examples."""
+    labelled: dict[str, LabelledLine]
+    """Where the labels of earlier predictions are in the entry, by the ids of predictions."""
+
+    def write(self, journal: Journal) -> tuple[int, int | None]:
+        """Return the position of the entry and the row of its predictions."""
+        position = journal.add(self.stream, self.body, self.lines, self.time)
+        key = None if self.key is None else self.key[0]
+        journal.record_source(self.stream, position, self.client, key, self.labelled)
+        row = journal.keep(self.stream, self.predictions)
+        journal.answer(self.answers)
+        if self.key is not None:
+            journal.remember_key(self.stream, self.key[0], *self.key[1])
+        return position, row
+
+
+class NewModel(NamedTuple):
+    name: str
+    stream: int | None
+    """None for one of its own."""
+    role: str
+    learner: str
+    settings: str
+    created: float
+    own: bool
+
+
+class DiskFull(Exception):
+    """There is no room to write."""
+
+    learned: int | None = None
+    """Examples of the same request that were learned before."""
+
+
+class JobChain:
+    """Jobs of which none is done after one of them has failed."""
+
+    error: Exception | None = None
+
+
+class Gone(Exception):
+    """The stream was removed."""
+
+
+class Damaged(InputError):
+    """The journal is not what was written; nothing is served from it."""
+
+
+class Journal:
+    """The database; `recovery.open_journal` opens it. All methods are called by one thread, the writer's."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path, self.connection = path, connection
+        self.cut: list[str] = []
+        """What was cut off because it was damaged at the very end, in words."""
+        self.last: dict[int, tuple[int, bytes]] = {}
+        """Position and digest of the last entry of each stream."""
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        before = self.last.copy()
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            self.last = before
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def attempt(self, do: Callable[[Journal], Any]) -> Any:
+        """What it returns, or the exception with which it undid itself alone; what the disk refuses undoes all."""
+        before = self.last.copy()
+        self.connection.execute("SAVEPOINT attempt")
+        try:
+            answer = do(self)
+        except sqlite3.Error:
+            raise
+        except Exception as problem:
+            self.last, answer = before, problem
+            self.connection.execute("ROLLBACK TO attempt")
+        self.connection.execute("RELEASE attempt")
+        return answer
+
+    def meta(self, name: str) -> Any:
+        row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else row[0]
+
+    # --- Within a transaction ---
+
+    def add(self, stream: int, body: bytes, lines: int, now: float) -> int:
+        """One more entry; returns its position."""
+        if stream not in self.last:
+            raise Gone
+        position, digest = self.last[stream]
+        packed = pack(body)
+        position, digest = position + 1, chained(digest, position + 1, packed)
+        row = (stream, position, now, lines, packed, digest)
+        self.connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
+        self.last[stream] = position, digest
+        return position
+
+    def record_source(
+        self, stream: int, position: int, client: str | None, key: str | None, labelled: dict[str, LabelledLine]
+    ) -> None:
+        """Record whose data an entry is, where that is known; see attribution.py."""
+        if client is not None or key is not None:
+            row = stream, position, client, key
+            self.connection.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", row)
+        if labelled:
+            rows = [(name, stream, position, line, asked) for name, (line, asked) in labelled.items()]
+            self.connection.executemany("INSERT OR REPLACE INTO labelled VALUES (?, ?, ?, ?, ?)", rows)
+
+    def remember_key(self, stream: int, key: str, lines: int, digest: bytes, now: float) -> None:
+        self.connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (stream, key, lines, digest, now))
+
+    def keep(self, stream: int, kept: list[Prediction]) -> int | None:
+        """Some predictions as one row, whose number is returned: a row for each would cost more than to predict."""
+        if not kept:
+            return None
+        number = self.connection.execute("INSERT INTO kept VALUES (NULL, ?, ?)", (stream, pack_kept(kept))).lastrowid
+        assert number is not None  # noqa: S101 - an INSERT has one
+        attribution.record_kept(self.connection, number, [prediction.client for prediction in kept])
+        return number
+
+    def kept(self) -> Iterator[tuple[int, int, list[Prediction]]]:
+        """Number, stream and predictions of each row."""
+        for number, stream, body in self.connection.execute("SELECT number, stream, body FROM kept ORDER BY number"):
+            parts = [line.split(b" ", 2) for line in unpack(body).split(b"\n")]
+            clients = attribution.kept_clients(self.connection, number, len(parts))
+            yield (
+                number,
+                stream,
+                [
+                    Prediction(name.decode(), float(moment), text, client)
+                    for (name, moment, text), client in zip(parts, clients, strict=True)
+                ],
+            )
+
+    def drop_kept(self, numbers: list[int]) -> None:
+        self.connection.executemany("DELETE FROM kept WHERE number = ?", [(number,) for number in numbers])
+        attribution.forget_kept(self.connection, numbers)
+
+    def answer(self, answers: list[tuple[str, int, float, str]]) -> None:
+        """Predictions that are labelled now; their features are in the entry. Each is remembered until it would have
+        expired, so that none is learned twice."""
+        self.connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", answers)
+
+    def unanswer(self, ids: list[str]) -> None:
+        self.connection.executemany("DELETE FROM answers WHERE id = ?", [(one,) for one in ids])
+
+    def forget_answers(self, before: float) -> None:
+        self.connection.execute("DELETE FROM answers WHERE time < ?", (before,))
+
+    def forget_keys(self, stream: int, keys: list[str]) -> None:
+        self.connection.executemany("DELETE FROM keys WHERE stream = ? AND key = ?", [(stream, key) for key in keys])
+
+    def add_model(self, model: NewModel) -> tuple[int, int, int]:
+        """Its number, its stream, and the position in it after which it learns."""
+        stream = self._new_stream() if model.stream is None else model.stream
+        joined = self.last[stream][0]
+        number = self.connection.execute(
+            "INSERT INTO models VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, NULL)",
+            (model.name, stream, model.role, model.learner, model.settings, model.created, model.own, joined),
+        ).lastrowid
+        assert number is not None  # noqa: S101 - an INSERT has one
+        self._seal(number)
+        return number, stream, joined
+
+    def champion(self, stream: int) -> int | None:
+        """The number of its champion, as it is now: others may have changed it since they were asked."""
+        row = self.connection.execute(
+            "SELECT id FROM models WHERE stream = ? AND role = 'champion'", (stream,)
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def members(self, stream: int) -> list[int]:
+        return [n for (n,) in self.connection.execute("SELECT id FROM models WHERE stream = ? ORDER BY id", (stream,))]
+
+    def remove_model(self, model: int, stream: int) -> None:
+        """With its stream, where it was the last one in it."""
+        self.connection.execute("DELETE FROM models WHERE id = ?", (model,))
+        attribution.forget_model(self.connection, model)
+        if self.connection.execute("SELECT count(*) FROM models WHERE stream = ?", (stream,)).fetchone()[0] == 0:
+            self.remove_stream(stream)
+
+    def set_model(self, model: int, **columns: Any) -> None:
+        for column, value in columns.items():  # names of ours, never of a request
+            self.connection.execute(f"UPDATE models SET {column} = ? WHERE id = ?", (value, model))  # noqa: S608
+        self._seal(model)
+
+    def _seal(self, model: int) -> None:
+        """What is known of a model has no entry that follows it: it has a digest of its own."""
+        row = self.connection.execute("SELECT * FROM models WHERE id = ?", (model,)).fetchone()
+        if row is not None:
+            self.connection.execute("UPDATE models SET seal = ? WHERE id = ?", (sealed(row), model))
+
+    def models(self) -> list[tuple[Any, ...]]:
+        """What is known of each, as it was written."""
+        rows = self.connection.execute("SELECT * FROM models ORDER BY id").fetchall()
+        for row in rows:
+            if row[-1] != sealed(row):
+                raise damaged(self.path, f"what it knows of the model {row[1]!r} is not what was written")
+        return [row[:-1] for row in rows]
+
+    def _new_stream(self) -> int:
+        stream = self.connection.execute("INSERT INTO streams (first, before) VALUES (1, ?)", (START,)).lastrowid
+        assert stream is not None  # noqa: S101 - an INSERT has one
+        self.last[stream] = 0, START
+        return stream
+
+    def remove_stream(self, stream: int) -> None:
+        for table, column in (
+            ("entries", "stream"),
+            ("keys", "stream"),
+            ("kept", "stream"),
+            ("answers", "stream"),
+            ("streams", "id"),
+        ):
+            self.connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (stream,))  # noqa: S608 - no input
+        attribution.forget_stream(self.connection, stream)
+        self.last.pop(stream, None)
+
+    def oldest(self, stream: int) -> float | None:
+        """Return the time of the first entry of a stream."""
+        row = self.connection.execute(
+            "SELECT time FROM entries WHERE stream = ? ORDER BY position LIMIT 1", (stream,)
+        ).fetchone()
+        return None if row is None else float(row[0])
+
+    def drop(self, stream: int, upto: int, most: int) -> int:
+        """Removes entries up to a position, so many at most; returns how many that were."""
+        rows = self.connection.execute(
+            "SELECT position, digest FROM entries WHERE stream = ? AND position <= ? ORDER BY position LIMIT ?",
+            (stream, upto, most),
+        ).fetchall()
+        if rows:
+            position, digest = rows[-1]
+            self.connection.execute("DELETE FROM entries WHERE stream = ? AND position <= ?", (stream, position))
+            self.connection.execute(
+                "UPDATE streams SET first = ?, before = ? WHERE id = ?", (position + 1, digest, stream)
+            )
+            attribution.forget_entries(self.connection, stream, position)
+        return len(rows)
+
+    def drop_older(self, stream: int, before: float, upto: int, most: int) -> int:
+        """Drop the first entries of a stream, as long as they are older than a moment, and at most `most`."""
+        row = self.connection.execute(
+            "SELECT position FROM entries WHERE stream = ? AND position <= ? AND time >= ? ORDER BY position LIMIT 1",
+            (stream, upto, before),
+        ).fetchone()
+        return self.drop(stream, upto if row is None else row[0] - 1, most)
+
+    # --- Outside of one ---
+
+    def retain_by_age(self, now: float) -> None:
+        """Prepare for entries that leave by age: overwrite what is deleted, and let no entry be from the future, which
+        would stay too long after the clock was set back."""
+        self.connection.execute("PRAGMA secure_delete = ON")
+        with self.transaction():
+            self.connection.execute("UPDATE entries SET time = ? WHERE time > ?", (now, now))
+
+    def give_back(self, pages: int = 256) -> None:
+        """Some pages that are free, to the file system."""
+        self.connection.execute(f"PRAGMA incremental_vacuum({pages:d})").fetchall()
+
+    def size(self) -> int:
+        return sum(path.stat().st_size for path in (self.path, wal_check.path_of(self.path)) if path.exists())
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class WriteJob(NamedTuple):
+    write: Callable[[Journal], Any]
+    done: asyncio.Future[Any]
+    """Gets what `write` returns once that is durable, or the exception that undid it."""
+    size: int
+    """In bytes; 0 for jobs that are done also where there is no room left."""
+    chain: JobChain
+
+
+class JournalWriter(threading.Thread):
+    """The thread that writes all waiting jobs in one transaction (group commit).
+
+    While the disk syncs one group, the next one gathers: many clients share the cost of a sync, and a single client
+    waits for no one. Futures are resolved on the event loop's thread, in the order of submission, which is the
+    journal's order.
+    """
+
+    def __init__(self, journal: Journal, loop: asyncio.AbstractEventLoop, spare: int) -> None:
+        """`spare`: bytes of the disk that are left free."""
+        super().__init__(name="novikoff-journal", daemon=True)
+        self.journal, self.loop, self.spare = journal, loop, spare
+        self._waiting: deque[WriteJob] = deque()
+        self._wake = threading.Condition()
+        self._stopping = False
+        self.failed = False
+        """Whether the last group could not be written."""
+        self._written: deque[tuple[WriteJob, Any]] = deque()
+
+    def append(self, entry: LearnEntry, chain: JobChain | None = None) -> asyncio.Future[tuple[int, int | None]]:
+        """Append an entry; the future gets its position and the row of its predictions."""
+        return self.submit(entry.write, len(entry.body) + 1, chain)
+
+    def submit(
+        self, write: Callable[[Journal], Any], size: int = 0, chain: JobChain | None = None
+    ) -> asyncio.Future[Any]:
+        """Call `write` in the next transaction."""
+        job = WriteJob(write, self.loop.create_future(), size, chain or JobChain())
+        with self._wake:
+            self._waiting.append(job)
+            self._wake.notify()
+        return job.done
+
+    def run(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._waiting or self._stopping)
+                group = self._next_group()
+            if not group:
+                return
+            self._write(group)
+
+    def _next_group(self) -> list[WriteJob]:
+        group: list[WriteJob] = []
+        size, waiting = 0, self._waiting
+        while waiting and len(group) < MAX_GROUP_JOBS and (not group or size + waiting[0].size <= MAX_GROUP_BYTES):
+            group.append(waiting.popleft())
+            size += group[-1].size
+        return group
+
+    def _write(self, group: list[WriteJob]) -> None:
+        results: list[Any]
+        try:
+            full = self._disk_full() if any(job.size for job in group) else None
+            with self.journal.transaction():
+                results = [self._perform(job, full) for job in group]
+        except Exception as problem:  # what SQLite can't write is a disk that is full, or may as well be
+            error = DiskFull(str(problem)) if isinstance(problem, sqlite3.OperationalError) else problem
+            results = [error] * len(group)
+            for job in group:
+                job.chain.error = job.chain.error or error
+        if any(job.size for job in group):
+            self.failed = any(isinstance(result, DiskFull) for result in results)
+        self.loop.call_soon_threadsafe(self._begin_resolving, list(zip(group, results, strict=True)))
+
+    def _perform(self, job: WriteJob, full: DiskFull | None) -> Any:
+        """Return the result of a job, or the exception because of which it was not done."""
+        result = job.chain.error or (full if job.size else None) or self.journal.attempt(job.write)
+        if isinstance(result, Exception):
+            job.chain.error = result
+        return result
+
+    def _begin_resolving(self, written: list[tuple[WriteJob, Any]]) -> None:
+        self._written.extend(written)
+        if len(self._written) == len(written):  # else _resolve runs already
+            self._resolve()
+
+    def _resolve(self) -> None:
+        """Resolve futures in order, a slice at a time: other clients are served in between."""
+        jobs = size = 0
+        while self._written and jobs < MAX_RESOLVED_JOBS and size < MAX_RESOLVED_BYTES:
+            job, result = self._written.popleft()
+            jobs, size = jobs + 1, size + job.size
+            if job.done.done():  # cancelled
+                continue
+            if isinstance(result, Exception):
+                job.done.set_exception(result)
+                job.done.exception()  # retrieved: no one needs to wait for it
+            else:
+                job.done.set_result(result)
+        if self._written:
+            self.loop.call_later(0, self._resolve)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room to write now."""
+        return self.failed or self._disk_full() is not None
+
+    def _disk_full(self) -> DiskFull | None:
+        try:
+            room = os.statvfs(self.journal.path.parent)
+        except OSError as problem:
+            return DiskFull(f"the folder of the data can't be reached: {problem.strerror}")
+        free = room.f_bavail * room.f_frsize
+        return None if free > self.spare else DiskFull(f"{free >> 20} MiB are left on the disk of the data")
+
+    def stop(self) -> None:
+        """Write what waits, then end the thread."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        self.join()
+
+
+def reader(folder: Path) -> contextlib.closing[sqlite3.Connection]:
+    """A connection that only reads, for another thread or process; one at a time may use it."""
+    uri = f"{(folder / FILE).absolute().as_uri()}?mode=ro"
+    return contextlib.closing(
+        sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
+    )
+
+
+def entries(connection: sqlite3.Connection, stream: int, after: int = 0) -> Iterator[Entry]:
+    """The entries of a stream after a position, in order, each looked through."""
+    position, digest = after, None
+    rows = connection.execute(
+        "SELECT position, body, digest FROM entries WHERE stream = ? AND position > ? ORDER BY position",
+        (stream, after),
+    )
+    for position, body, noted in rows:
+        if digest is not None and chained(digest, position, body) != noted:
+            raise Damaged(f"entry {position} of stream {stream} of the journal is damaged: restore a backup.")
+        digest = noted
+        if body:  # an erased entry keeps its place, and nothing else
+            yield Entry(position, unpack(body))
+
+
+def answer_of(connection: sqlite3.Connection, name: str) -> tuple[float, str] | None:
+    """When a prediction was made, and its label as JSON, where it was labelled."""
+    row = connection.execute("SELECT time, label FROM answers WHERE id = ?", (name,)).fetchone()
+    return None if row is None else (float(row[0]), str(row[1]))
+
+
+def chained(before: bytes, position: int, packed: bytes) -> bytes:
+    """The digest of an entry."""
+    return blake2b(position.to_bytes(8, "big") + packed, key=before, digest_size=16).digest()
+
+
+def sealed(row: tuple[Any, ...]) -> bytes:
+    """The digest of all columns but the last."""
+    return blake2b(repr(row[:-1]).encode(), digest_size=16).digest()
+
+
+def pack_kept(kept: list[Prediction]) -> bytes:
+    """Return predictions as a row of the table `kept` has them."""
+    lines = (b"%b %r %b" % (one.id.encode(), one.time, one.features) for one in kept)
+    return pack(b"\n".join(lines))
+
+
+def pack(body: bytes) -> bytes:
+    if len(body) < PACK_FROM:
+        return body
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=1).compress(body)
+
+
+def unpack(body: bytes) -> bytes:
+    if not body.startswith(MAGIC):
+        return body
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompress(body)
+
+
+def damaged(path: Path, what: str) -> Damaged:
+    return Damaged(
+        f"{path}: the journal is damaged: {what}. Nothing was changed and nothing is served. Restore the last backup of"
+        f" the folder (`novikoff serve backup` makes them), or keep {path.name} and its -wal file for a look and begin"
+        " with an empty folder."
+    )

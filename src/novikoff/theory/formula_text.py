@@ -1,0 +1,81 @@
+"""Formulas with their numbers put in, and numbers as they are read: rounded to the side that keeps them true."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from novikoff.theory.directed_rounding import UP
+from novikoff.theory.class_size import Size
+
+WRITTEN = 10**15
+"""Whole numbers up to which are written out."""
+
+
+def filled(formula: str, numbers: Mapping[str, str]) -> str:
+    """The formula with each symbol replaced; a letter inside a word is no symbol.
+
+    >>> filled("(1/ε)·(ln|H| + ln(1/δ))", {"ε": "0.1", "ln|H|": "11", "δ": "0.05"})
+    '(1/0.1)·(11 + ln(1/0.05))'
+    """
+    symbols = sorted(numbers, key=len, reverse=True)
+    pattern = "|".join(rf"(?<![A-Za-z]){re.escape(symbol)}(?![A-Za-z])" for symbol in symbols)
+    return re.sub(pattern, lambda found: numbers[found[0]], formula) if symbols else formula
+
+
+def shown(value: Any) -> str:
+    """A number as it was given, all its digits."""
+    if isinstance(value, Size):
+        return value.formula
+    if isinstance(value, int):
+        return whole(value)
+    return f"{value:,.0f}" if math.isfinite(value) and value == int(value) and abs(value) < WRITTEN else f"{value:.15g}"
+
+
+def whole(value: int) -> str:
+    """A number of things; of huge ones the first digits, rounded up.
+
+    >>> whole(1234), whole(10**20 + 1)
+    ('1,234', '1.001·10^20')
+    """
+    if abs(value) < WRITTEN:
+        return f"{value:,}"
+    return power_of_ten(UP.create_decimal(value) if value.bit_length() < 30_000 else _leading(value))
+
+
+def power_of_ten(value: Decimal) -> str:
+    exponent = value.adjusted()
+    digits = math.ceil(value.scaleb(3 - exponent, UP))
+    if digits == 10**4:
+        digits, exponent = 10**3, exponent + 1
+    return f"{digits / 1000:g}·10^{exponent:,}"
+
+
+def at_most(value: float) -> str:
+    """A bound from above, to four digits, rounded up.
+
+    >>> at_most(0.099871), at_most(1.0), at_most(2.5e-7)
+    ('0.09988', '1', '2.5e-07')
+    """
+    if value in (0.0, 1.0) or not math.isfinite(value):
+        return f"{value:g}"
+    exact = Decimal(repr(value))
+    unit = Decimal(1).scaleb(exact.adjusted() - 3)
+    return f"{float(UP.multiply(math.ceil(UP.divide(exact, unit)), unit)):g}"
+
+
+def at_least(value: float) -> str:
+    """A bound from below, to four digits, rounded down."""
+    if value in (0.0, 1.0) or not math.isfinite(value):
+        return f"{value:g}"
+    exact = Decimal(repr(value))
+    unit = Decimal(1).scaleb(exact.adjusted() - 3)
+    return f"{float(UP.multiply(math.floor(exact / unit), unit)):g}"
+
+
+def _leading(value: int) -> Decimal:
+    extra = value.bit_length() - 300
+    return UP.multiply(UP.create_decimal((value >> extra) + 1), UP.next_plus(UP.power(2, extra)))

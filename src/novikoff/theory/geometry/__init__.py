@@ -1,0 +1,1 @@
+"""Shattering, decided by computation on given points."""

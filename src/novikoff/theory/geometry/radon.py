@@ -1,0 +1,82 @@
+"""Radon's theorem: any d + 2 points of d dimensions fall into two sets whose convex hulls have a point in common.
+
+No half-space contains the one set and nothing of the other, for it would contain the common point and not contain it.
+So no d + 2 points are shattered by half-spaces, and no points that are affinely dependent: these have such a partition
+too. It comes from weights λ, not all 0, with Σλ = 0 and Σ λ_i·x_i = 0, found by elimination in fractions (Radon 1921).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from novikoff.theory.geometry.points import Labels, Point, points_of
+
+
+class Radon(NamedTuple):
+    """Two sets of points, by their places, and a point in both hulls."""
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    weights: tuple[Fraction, ...]
+    """For each point its share in the common point: those of `first` sum to 1, those of `second` too, others are 0."""
+    common: Point
+
+    def holds(self, points: Sequence[Any]) -> bool:
+        """Checked from the beginning, in fractions."""
+        exact = points_of(points)
+        if set(self.first) & set(self.second) or any(w < 0 for w in self.weights):
+            return False
+        return all(_mean(exact, self.weights, side) == self.common for side in (self.first, self.second))
+
+    @property
+    def labels(self) -> Labels:
+        """The labelling that no half-space has: the first set inside, all other points outside."""
+        return tuple(i in self.first for i in range(len(self.weights)))
+
+
+def partition(points: Sequence[Any]) -> Radon | None:
+    """None where the points are affinely independent: then every labelling is that of a half-space.
+
+    >>> square = partition([(0, 0), (1, 1), (1, 0), (0, 1)])
+    >>> square.first, square.second, [str(c) for c in square.common]
+    ((2, 3), (0, 1), ['1/2', '1/2'])
+    >>> partition([(0, 0), (1, 0), (0, 1)]) is None
+    True
+    """
+    exact = points_of(points)
+    found = _dependence([(*point, Fraction(1)) for point in exact])
+    if found is None:
+        return None
+    first = tuple(i for i, w in enumerate(found) if w > 0)
+    second = tuple(i for i, w in enumerate(found) if w < 0)
+    total = sum((found[i] for i in first), Fraction(0))
+    weights = tuple(abs(w) / total for w in found)
+    return Radon(first, second, weights, _sum(exact, weights, first))
+
+
+def _dependence(vectors: Sequence[Point]) -> list[Fraction] | None:
+    """Numbers, not all 0, whose combination of the vectors vanishes: for the first vector that depends on others."""
+    basis: list[tuple[int, list[Fraction], list[Fraction]]] = []  # where it begins, the vector, how it is combined
+    for k, vector in enumerate(vectors):
+        rest = list(vector)
+        mix = [Fraction(int(i == k)) for i in range(len(vectors))]
+        for place, other, its_mix in basis:
+            factor = rest[place] / other[place]
+            rest = [a - factor * b for a, b in zip(rest, other, strict=True)]
+            mix = [a - factor * b for a, b in zip(mix, its_mix, strict=True)]
+        place_of = next((j for j, value in enumerate(rest) if value), None)
+        if place_of is None:
+            return mix
+        basis.append((place_of, rest, mix))
+    return None
+
+
+def _sum(points: Sequence[Point], weights: Sequence[Fraction], side: Sequence[int]) -> Point:
+    return tuple(sum((weights[i] * points[i][j] for i in side), Fraction(0)) for j in range(len(points[0])))
+
+
+def _mean(points: Sequence[Point], weights: Sequence[Fraction], side: Sequence[int]) -> Point | None:
+    """The combination, where the weights sum to 1."""
+    return _sum(points, weights, side) if sum((weights[i] for i in side), Fraction(0)) == 1 else None

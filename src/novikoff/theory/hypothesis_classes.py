@@ -1,0 +1,206 @@
+"""How many hypotheses the classes of Boolean functions of n variables have, and which VC dimension.
+
+Functions are counted, not formulas, unless it is said that the number is a bound. A literal is a variable or its
+negation; a term is a conjunction of literals without a variable and its negation, a clause such a disjunction; the
+empty term is true and the empty clause false.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import NamedTuple
+
+from novikoff.errors import InputError
+from novikoff.theory import boolean_bounds, validation
+from novikoff.theory import class_size as sizes
+from novikoff.theory.factorials import ln_factorial
+from novikoff.theory.directed_rounding import UP
+from novikoff.theory.class_size import Size
+
+WORK = 10**7
+"""Bits of binomial coefficients that are summed."""
+DOUBLE = 10**6
+"""Variables whose 2^n is still a number to work with."""
+
+THRESHOLD_FUNCTIONS = (
+    2, 4, 14, 104, 1_882, 94_572, 15_028_134, 8_378_070_864, 17_561_539_552_946, 144_130_531_453_121_108,
+)  # fmt: skip
+"""For n = 0 … 9 (Muroga, Tsuboi and Baugh 1970 up to 8; Gruzling 2006; OEIS A000609)."""
+MONOTONE_FUNCTIONS = (
+    2, 3, 6, 20, 168, 7_581, 7_828_354, 2_414_682_040_998, 56_130_437_228_687_557_907_788,
+    286_386_577_668_298_411_128_469_151_667_598_498_812_366,
+)  # fmt: skip
+"""Dedekind's numbers for n = 0 … 9 (Wiedemann 1991 for 8; Jäkel, Van Hirtum et al. 2023 for 9; OEIS A000372)."""
+
+
+def conjunctions(*, variables: int) -> Size:
+    """3^n: each variable is in it, negated in it, or not in it. With the function that is never true: one more.
+
+    >>> conjunctions(variables=10).exact
+    59049
+    """
+    n = validation.variables(variables)
+    return sizes.power(3, n)
+
+
+def conjunctions_or_never(*, variables: int) -> Size:
+    """3^n + 1: with the function that is never true.
+
+    >>> conjunctions_or_never(variables=10).exact
+    59050
+    """
+    size = conjunctions(variables=variables)
+    if size.exact is not None:
+        return sizes.number(size.exact + 1, f"{size.formula} + 1")
+    return Size(UP.add(size.ln, Decimal("1e-1000")), None, f"{size.formula} + 1")  # ln(a + 1) ≤ ln a + 1/a
+
+
+def disjunctions(*, variables: int) -> Size:
+    """3^n, as for conjunctions."""
+    return conjunctions(variables=variables)
+
+
+def monotone_conjunctions(*, variables: int) -> Size:
+    """2^n: each variable is in it or not."""
+    return sizes.power(2, validation.variables(variables))
+
+
+def monotone_disjunctions(*, variables: int) -> Size:
+    """2^n, as for monotone conjunctions."""
+    return monotone_conjunctions(variables=variables)
+
+
+def parities(*, variables: int) -> Size:
+    """2^n: the parity of any set of variables."""
+    return sizes.power(2, validation.variables(variables))
+
+
+def symmetric_functions(*, variables: int) -> Size:
+    """2^(n+1): the value depends on how many variables are true."""
+    return sizes.power(2, validation.variables(variables) + 1)
+
+
+def k_cnf(*, variables: int, k: int) -> Size:
+    """At most 2^N, N = Σ_{i≤k} C(n, i)·2^i with i ≥ 1: each clause of up to k literals is in it or not.
+
+    >>> k_cnf(variables=10, k=3).formula
+    '2^1160'
+    """
+    return sizes.power(2, _clauses(variables, k), bound=True)
+
+
+def k_dnf(*, variables: int, k: int) -> Size:
+    """At most 2^N, as for k-CNF, with terms."""
+    return k_cnf(variables=variables, k=k)
+
+
+def k_term_dnf(*, variables: int, k: int) -> Size:
+    """At most 3^(nk): k terms, one to k of them different.
+
+    >>> k_term_dnf(variables=10, k=3).formula
+    '3^30'
+    """
+    return sizes.power(3, validation.variables(variables) * _k(k), bound=True)
+
+
+def k_clause_cnf(*, variables: int, k: int) -> Size:
+    """At most 3^(nk), as for k-term DNF, with clauses."""
+    return k_term_dnf(variables=variables, k=k)
+
+
+def k_decision_lists(*, variables: int, k: int) -> Size:
+    """At most 2·3^N·N!, N the number of terms of 1 to k literals: each is left out or answers yes or no, in any order,
+    and there is a last answer (Rivest 1987).
+
+    >>> k_decision_lists(variables=2, k=1).exact
+    3888
+    """
+    many = _clauses(variables, k)
+    short = many * many.bit_length() <= sizes.WRITTEN
+    written = math.factorial(many) if short else None
+    order = Size(ln_factorial(many).high, written, f"{many}!")
+    both = sizes.times(sizes.of(2), sizes.power(3, many), order, formula=f"2·3^{many}·{many}!")
+    return both._replace(bound=True)
+
+
+def threshold_functions(*, variables: int) -> Size:
+    """Linear threshold functions: the known number up to n = 9, beyond at most 2·Σ_{i≤n} C(2^n − 1, i), the number of
+    ways to cut 2^n points in general position by a hyperplane (Schläfli; Winder 1963; Cover 1965).
+
+    >>> threshold_functions(variables=4).exact, threshold_functions(variables=10).bound
+    (1882, True)
+    """
+    n = validation.variables(variables)
+    if n < len(THRESHOLD_FUNCTIONS):
+        return sizes.number(THRESHOLD_FUNCTIONS[n], f"{THRESHOLD_FUNCTIONS[n]:,}")
+    if n * n <= 10**4:
+        count = 2 * sum(math.comb(2**n - 1, i) for i in range(n + 1))
+        return sizes.number(count, f"2·Σ_{{i≤{n}}} C(2^{n} − 1, i)", bound=True)
+    return sizes.power(2, n * n, bound=True)  # the sum is not more than this from n = 2 on
+
+
+def monotone_functions(*, variables: int) -> Size:
+    """Functions that no variable can make false by becoming true: Dedekind's number up to n = 9, beyond at most
+    3^C(n, ⌊n/2⌋) (Hansel 1966).
+
+    >>> monotone_functions(variables=4).exact
+    168
+    """
+    n = validation.variables(variables)
+    if n < len(MONOTONE_FUNCTIONS):
+        return sizes.number(MONOTONE_FUNCTIONS[n], f"{MONOTONE_FUNCTIONS[n]:,}")
+    validation.count("n, the number of variables,", n, 1, DOUBLE)
+    return sizes.power(3, math.comb(n, n // 2), f"3^C({n}, {n // 2})", bound=True)
+
+
+def boolean_functions(*, variables: int) -> Size:
+    """2^(2^n): all of them.
+
+    >>> boolean_functions(variables=3).exact, round(boolean_functions(variables=100).log10.log10(), 2)
+    (256, Decimal('29.58'))
+    """
+    n = validation.count("n, the number of variables,", variables, 1, DOUBLE)
+    return sizes.power(2, 2**n, f"2^(2^{n})")
+
+
+def _k(k: int) -> int:
+    return validation.count("k", k, 1)
+
+
+def _clauses(variables: int, k: int) -> int:
+    n, most = validation.variables(variables), _k(k)
+    if most >= n:
+        return int(3 ** validation.count("n, the number of variables,", n, 1, DOUBLE)) - 1
+    if n.bit_length() * most * most > WORK:
+        raise InputError(
+            f"Clauses of up to {most:,} of {n:,} variables are too many to be counted: choose a smaller k."
+        )
+    return boolean_bounds.clauses(features=n, literals=most)
+
+
+class Class(NamedTuple):
+    """A class by its name."""
+
+    size: Callable[..., Size]
+    about: str
+    takes_k: bool = False
+
+
+CLASSES = {
+    "conjunctions": Class(conjunctions, "conjunctions of literals"),
+    "disjunctions": Class(disjunctions, "disjunctions of literals"),
+    "monotone-conjunctions": Class(monotone_conjunctions, "conjunctions of variables, none negated"),
+    "monotone-disjunctions": Class(monotone_disjunctions, "disjunctions of variables, none negated"),
+    "parities": Class(parities, "parities of sets of variables"),
+    "symmetric-functions": Class(symmetric_functions, "functions of how many variables are true"),
+    "k-cnf": Class(k_cnf, "conjunctions of clauses of up to k literals", True),
+    "k-dnf": Class(k_dnf, "disjunctions of terms of up to k literals", True),
+    "k-term-dnf": Class(k_term_dnf, "disjunctions of up to k terms", True),
+    "k-clause-cnf": Class(k_clause_cnf, "conjunctions of up to k clauses", True),
+    "k-decision-lists": Class(k_decision_lists, "decision lists whose tests have up to k literals", True),
+    "threshold-functions": Class(threshold_functions, "linear threshold functions"),
+    "monotone-functions": Class(monotone_functions, "monotone functions"),
+    "boolean-functions": Class(boolean_functions, "all Boolean functions"),
+}

@@ -1,0 +1,1 @@
+"""Sample sizes: how many examples are enough."""

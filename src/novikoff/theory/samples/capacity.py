@@ -1,0 +1,51 @@
+"""A hypothesis of a class of VC dimension d that makes no mistake on m independent examples.
+
+With probability 1 − δ its error is at most ε if m ≥ (1/ε)(8d·log₂(13/ε) + 4·log₂(2/δ)) (Blumer, Ehrenfeucht, Haussler
+and Warmuth 1989, Theorem 2.1, with the sum for the larger of the two terms; Mitchell 1997, eq. 7.7).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+from novikoff.theory import validation
+from novikoff.theory.directed_rounding import (UP, Number, above, below, exp_above, float_above, least_float, ln_below, log2_above, whole_above)
+
+
+def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
+    """m ≥ (1/ε)(8d·log₂(13/ε) + 4·log₂(2/δ)).
+
+    >>> examples(dimension=3, epsilon=0.1, delta=0.05)  # half-planes
+    1899
+    """
+    d, wrong, failed = validation.dimension(dimension), validation.epsilon(epsilon), validation.delta(delta)
+    return whole_above(_needed(d, wrong, failed))
+
+
+def error(*, dimension: int, examples: int, delta: Number) -> float:
+    """The least ε with (1/ε)(8d·log₂(13/ε) + 4·log₂(2/δ)) ≤ m; 1 where there is none.
+
+    >>> round(error(dimension=3, examples=1899, delta=0.05), 5)
+    0.09997
+    """
+    d, many, failed = validation.dimension(dimension), validation.examples(examples), validation.delta(delta)
+    return least_float(lambda wrong: _needed(d, wrong, failed) <= many)
+
+
+def failure(*, dimension: int, examples: int, epsilon: Number) -> float:
+    """δ ≤ 2·2^(2d·log₂(13/ε) − εm/4); 1 where that is more.
+
+    >>> round(failure(dimension=3, examples=1899, epsilon=0.1), 4)
+    0.0494
+    """
+    d, many, wrong = validation.dimension(dimension), validation.examples(examples), validation.epsilon(epsilon)
+    power = UP.subtract(UP.multiply(2 * d, log2_above(13 / wrong)), below(wrong * many / 4))
+    # The exponent's sign decides which side of ln 2 is the larger product.
+    ln2 = ln_below(Fraction(2)) if power < 0 else UP.next_plus(UP.ln(Decimal(2)))
+    return min(1.0, float_above(UP.multiply(2, exp_above(UP.multiply(power, ln2)))))
+
+
+def _needed(d: int, wrong: Fraction, failed: Fraction) -> Decimal:
+    terms = UP.add(UP.multiply(8 * d, log2_above(13 / wrong)), UP.multiply(4, log2_above(2 / failed)))
+    return UP.multiply(above(1 / wrong), terms)

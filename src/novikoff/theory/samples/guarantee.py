@@ -1,0 +1,48 @@
+"""What is guaranteed of one hypothesis on new data: the number, how surely, and under which assumptions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from novikoff.theory.formula_text import at_most
+from novikoff.theory.samples.sample_size import shown_rest
+
+IID = "the examples are drawn independently from one distribution, and so is new data"
+
+
+def nothing(about: str, why: str) -> Promise:
+    """Where there is nothing to promise."""
+    return Promise(about, None, None, why, {}, IID)
+
+
+class Promise(NamedTuple):
+    about: str
+    """Which hypothesis."""
+    bound: float | None
+    """What its error on new data does not exceed; None where nothing is guaranteed."""
+    delta: float | None
+    """… but for this probability; None where it is about a mean."""
+    statement: str
+    """The formula, or why there is none."""
+    numbers: dict[str, Any]
+    """What was put in."""
+    assumes: str
+
+    @property
+    def sentence(self) -> str:
+        if self.bound is None:
+            return f"Nothing is guaranteed of {self.about}: {self.statement}."
+        if self.bound >= 1.0:
+            return f"That says nothing of {self.about}: {self.statement} is 1 or more; there are too few examples."
+        if self.delta is None:
+            return (
+                f"In the mean over all streams and draws the error of {self.about} on new data is at most the mean of"
+                f" {self.statement}, which is {at_most(self.bound)} here."
+            )
+        return (
+            f"The error of {self.about} on new data is at most {at_most(self.bound)}, with confidence"
+            f" {shown_rest(self.delta)} ({self.statement})."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self._asdict(), "sentence": self.sentence}

@@ -1,0 +1,40 @@
+"""How many examples every learner needs, whatever it does, for a class of VC dimension d.
+
+With fewer than ln(1/δ)/ln(1/(1−ε)) examples, a point whose probability is a little above ε stays unseen with
+probability above δ; with fewer than (d − 1)/(32ε), for ε ≤ 1/8 and δ ≤ 1/100, some distribution over a shattered set
+makes the learner fail with probability above δ (Ehrenfeucht, Haussler, Kearns and Valiant 1989). Both for
+deterministic learners and a class in which two concepts agree on one point and differ on another.
+
+Textbooks print (1/ε)ln(1/δ) for the first term (Mitchell 1997, Theorem 7.3). That is a little more than what can be
+proved: two concepts that differ in one point only are learned from ⌈ln(1/δ)/ln(1/(1−ε))⌉ examples, which is fewer.
+Blumer, Ehrenfeucht, Haussler and Warmuth (1989) have ((1−ε)/ε)·ln(1/δ), which is not more.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+from novikoff.theory import validation
+from novikoff.theory.directed_rounding import (DOWN, Number, ln_above, ln_below, whole_above)
+
+LARGEST_EPSILON, LARGEST_DELTA = Fraction(1, 8), Fraction(1, 100)
+"""Up to which the second term is proved."""
+
+
+def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
+    """m ≥ max[ln(1/δ)/ln(1/(1−ε)), (d−1)/(32ε)], the second only for ε ≤ 1/8 and δ ≤ 1/100: no fewer are enough.
+
+    >>> examples(dimension=3, epsilon=0.1, delta=0.01), examples(dimension=1000, epsilon=0.1, delta=0.01)
+    (44, 313)
+    """
+    d, wrong, failed = validation.dimension(dimension), validation.epsilon(epsilon), validation.delta(delta)
+    rare = DOWN.divide(ln_below(1 / failed), ln_above(1 / (1 - wrong)))
+    return whole_above(max(rare, _of_a_shattered_set(d, wrong, failed)))
+
+
+def _of_a_shattered_set(d: int, wrong: Fraction, failed: Fraction) -> Decimal:
+    if d < 2 or wrong > LARGEST_EPSILON or failed > LARGEST_DELTA:
+        return Decimal(0)
+    ratio = (d - 1) / (32 * wrong)
+    return DOWN.divide(ratio.numerator, ratio.denominator)

@@ -1,0 +1,205 @@
+"""Shattering decided by computation, and the VC dimension and growth function that follow.
+
+A class shatters points if it has a set for every labelling of them. What decides whether it has one is a consistency
+oracle: a function of points and labels that gives a consistent hypothesis, or None. Those of half-lines, intervals,
+half-spaces and boxes are in `geometric`; a finite class is a list of sets, or a table; any other function will do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from novikoff.errors import InputError
+from novikoff.theory import validation
+from novikoff.theory.geometry.shattering import (GEOMETRIC, HALF_LINES, HALF_SPACES, INTERVALS, RECTANGLES, ConceptClass)
+from novikoff.theory.geometry.points import Labels, points_of
+
+MOST_POINTS = 16
+"""Of which all labellings are tried."""
+MOST_LABELLINGS = 10**6
+
+Oracle = Callable[[Sequence[Any], Labels], object | None]
+
+
+class Shattering(NamedTuple):
+    """Every labelling with a hypothesis that has it, or one labelling that no hypothesis has."""
+
+    points: tuple[Any, ...]
+    shattered: bool
+    hypotheses: dict[Labels, object]
+    """Where the points are shattered: one for each labelling. Otherwise those that were found before the end."""
+    missing: Labels | None
+    why: str
+    """Why there is none, where a theorem tells."""
+
+
+def shattering(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> Shattering:
+    """Whether the class shatters the points.
+
+    >>> corners = [(0, 0), (1, 1), (1, 0), (0, 1)]
+    >>> shattering(HALF_SPACES, corners[:3]).shattered
+    True
+    >>> found = shattering(HALF_SPACES, corners)
+    >>> found.shattered, found.missing
+    (False, (False, False, True, True))
+    >>> def even(points, labels):  # a class of one's own: all points or none
+    ...     return labels[0] if len(set(labels)) == 1 else None
+    >>> shattering(even, "ab").missing
+    (True, False)
+    """
+    known, places = _class(concepts, points)
+    refuted = known.refute(places) if known.refute else None
+    if refuted is not None:
+        return Shattering(places, False, {}, *refuted)
+    if len(places) > MOST_POINTS:
+        raise InputError(f"All labellings of at most {MOST_POINTS} points are tried, but there are {len(places)}.")
+    found: dict[Labels, object] = {}
+    for labels in _all_labellings(len(places)):
+        hypothesis = known.consistent(places, labels)
+        if hypothesis is None:
+            return Shattering(places, False, found, labels, "")
+        found[labels] = hypothesis
+    return Shattering(places, True, found, None, "")
+
+
+def labellings(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> list[Labels]:
+    """All labellings of the points that the class has, found point by point: what the first points can't have is not
+    tried with more. Needs a class that has every labelling of fewer points that some labelling of more points shows.
+
+    >>> len(labellings(INTERVALS, [1, 2, 3, 4]))
+    11
+    """
+    known, places = _class(concepts, points)
+    found: list[Labels] = [()]
+    for count in range(1, len(places) + 1):
+        longer = ((*labels, label) for labels in found for label in (False, True))
+        found = [labels for labels in longer if known.consistent(places[:count], labels) is not None]
+        if len(found) > MOST_LABELLINGS:
+            raise InputError(f"These points have more than {MOST_LABELLINGS:,} labellings: name fewer.")
+    return found
+
+
+class Dimension(NamedTuple):
+    """The VC dimension of a class on a domain, and places of the domain that are shattered."""
+
+    dimension: int
+    shattered: tuple[int, ...]
+
+
+def dimension(table: Iterable[Sequence[Any]]) -> Dimension:
+    """Of a finite class on a finite domain: a row for each hypothesis, a column for each element of the domain, 1 or
+    True where it is in. Shattered sets have only shattered subsets, so that they are grown element by element.
+
+    >>> dimension([(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 0, 0)])
+    Dimension(dimension=2, shattered=(0, 1))
+    """
+    rows = {tuple(bool(value) for value in row) for row in table}
+    if not rows:
+        raise InputError("There must be a hypothesis.")
+    width = {len(row) for row in rows}
+    if len(width) > 1:
+        raise InputError(f"All hypotheses must speak of equally many elements, but they do of {sorted(width)}.")
+    columns = [_bits(row[j] for row in rows) for j in range(width.pop())]
+    everything = (1 << len(rows)) - 1
+    best: tuple[int, ...] = ()
+    level: list[tuple[tuple[int, ...], list[int]]] = [((), [everything])]
+    while level:
+        best = level[0][0]
+        level = [grown for set_, parts in level for grown in _grown(set_, parts, columns)]
+    return Dimension(len(best), best)
+
+
+def dimension_among(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> Dimension:
+    """The VC dimension of a class on these points.
+
+    >>> dimension_among(HALF_LINES, [1, 2, 3]).dimension
+    1
+    """
+    return dimension(labellings(concepts, points))
+
+
+def finite(sets: Iterable[Collection[Any]]) -> ConceptClass:
+    """A finite class: a list of sets of elements.
+
+    >>> shattering(finite([{"a"}, {"b"}, {"a", "b"}, set()]), ["a", "b"]).shattered
+    True
+    """
+    kept = [frozenset(one) for one in sets]
+
+    def consistent(points: Sequence[Any], labels: Labels) -> object | None:
+        return next(
+            (one for one in kept if all((p in one) == label for p, label in zip(points, labels, strict=True))), None
+        )
+
+    return ConceptClass("finite", consistent, None, ANY_ELEMENTS)
+
+
+ANY_ELEMENTS = 0
+"""For a class whose points are no numbers."""
+
+
+def sauer(*, dimension: int, points: int) -> int:
+    """Σ_{i≤d} C(m, i): the most labellings of m points that a class of VC dimension d has (Sauer 1972, Shelah 1972).
+
+    >>> sauer(dimension=2, points=4)
+    11
+    """
+    d, m = validation.dimension(dimension), validation.count("The number of points", points, 0)
+    return sum(math.comb(m, i) for i in range(min(d, m) + 1)) if d < m else 2**m
+
+
+def cuts(*, dimension: int, points: int) -> int:
+    """2·Σ_{i≤d} C(m − 1, i): labellings of m points in general position in d dimensions by half-spaces (Cover 1965).
+
+    >>> cuts(dimension=2, points=4)
+    14
+    """
+    d, m = validation.dimension(dimension), validation.count("The number of points", points, 1)
+    return 2 * sauer(dimension=d, points=m - 1)
+
+
+def _class(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> tuple[ConceptClass, tuple[Any, ...]]:
+    if isinstance(concepts, ConceptClass) and concepts.dimension != ANY_ELEMENTS:
+        return concepts, points_of(points, concepts.dimension)
+    if not len(points):
+        raise InputError("There must be a point.")
+    known = concepts if isinstance(concepts, ConceptClass) else ConceptClass("own", concepts)
+    return known, tuple(points)
+
+
+def _all_labellings(count: int) -> Iterable[Labels]:
+    return (tuple(reversed(labels)) for labels in itertools.product((False, True), repeat=count))
+
+
+def _grown(set_: tuple[int, ...], parts: list[int], columns: list[int]) -> Iterable[tuple[tuple[int, ...], list[int]]]:
+    """The shattered sets with one more element behind the last; `parts` are the hypotheses of each labelling so far."""
+    for j in range(set_[-1] + 1 if set_ else 0, len(columns)):
+        divided = [half for part in parts for half in (part & columns[j], part & ~columns[j])]
+        if all(divided):
+            yield (*set_, j), divided
+
+
+def _bits(values: Iterable[bool]) -> int:
+    return sum(1 << i for i, value in enumerate(values) if value)
+
+
+__all__ = [
+    "GEOMETRIC",
+    "HALF_LINES",
+    "HALF_SPACES",
+    "INTERVALS",
+    "RECTANGLES",
+    "ConceptClass",
+    "Dimension",
+    "Shattering",
+    "cuts",
+    "dimension",
+    "dimension_among",
+    "finite",
+    "labellings",
+    "sauer",
+    "shattering",
+]

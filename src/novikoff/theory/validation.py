@@ -1,0 +1,46 @@
+"""What the numbers of a question may be; anything else is refused with a sentence."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+from novikoff.errors import InputError
+from novikoff.theory.directed_rounding import exact
+
+
+def epsilon(value: Any) -> Fraction:
+    return _inside("ε, the error,", value)
+
+
+def delta(value: Any) -> Fraction:
+    return _inside("δ, the probability to fail,", value)
+
+
+def examples(value: Any) -> int:
+    return count("m, the number of examples,", value, 1)
+
+
+def dimension(value: Any) -> int:
+    return count("The VC dimension", value, 0)
+
+
+def variables(value: Any) -> int:
+    return count("n, the number of variables,", value, 1)
+
+
+def count(what: str, value: Any, least: int, most: int | None = None) -> int:
+    good = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+    if not good or (most is not None and int(value) > most):
+        limit = f"from {least:,} to {most:,}" if most is not None else f"of at least {least:,}"
+        raise InputError(f"{what} must be a whole number {limit}, but is {value!r}.")
+    return int(value)
+
+
+def _inside(what: str, value: Any) -> Fraction:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or (isinstance(value, float) and not math.isfinite(value)) or not 0 < value < 1:
+        raise InputError(f"{what} must be a number between 0 and 1, but is {value!r}.")
+    return exact(value if isinstance(value, (int, float, Fraction)) else float(value))
