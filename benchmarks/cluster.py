@@ -22,13 +22,13 @@ import numpy as np
 
 from benchmarks import multiclass_data, texts
 from novikoff import AROW, SGD, Kesler, Perceptron
+from novikoff.data.reader import ReadOptions
 from novikoff.distributed import DistributedLearner, worker_tasks
-from novikoff.distributed.executor import InThisProcess
-from novikoff.distributed.dask_executor import OnDask, connected
-from novikoff.distributed.coordinator import Plan, agreed, run
-from novikoff.distributed.shards import Batches, File
-from novikoff.distributed.compatibility import prepared
-from novikoff.data.reader import Options
+from novikoff.distributed.compatibility import prepare_model
+from novikoff.distributed.coordinator import Plan, build_initial_model, run_rounds
+from novikoff.distributed.dask_executor import DaskExecutor, connect
+from novikoff.distributed.executor import LocalExecutor
+from novikoff.distributed.shards import BatchShard, FileShard
 
 SHARDS = 8
 LONG = 4
@@ -58,7 +58,7 @@ def parts_of(source: Path, folder: Path, count: int, times: int = 1) -> list[str
 
 def throughput() -> None:
     """Text in short and in long shards, and packed as shards usually are."""
-    with tempfile.TemporaryDirectory() as folder, connected(None, 1) as one, connected(None, 2) as two:
+    with tempfile.TemporaryDirectory() as folder, connect(None, 1) as one, connect(None, 2) as two:
         names = parts_of(Path(texts.path("rcv.svm")), Path(folder), SHARDS, LONG)
         compare("long text, Perceptron", Perceptron(), names, one, two)
         compare("long text, AdaGrad", SGD(), names, one, two)
@@ -86,7 +86,7 @@ def compare(title: str, learner: Any, names: list[str], one: Any, two: Any) -> N
             done = DistributedLearner(learner, rounds=ROUNDS, client=client).fit(names)
             seconds.append(time.perf_counter() - began)
             others = max(others, (others_busy(one, two) - before) / seconds[-1])
-            models.add(worker_tasks.sent(done.model_))
+            models.add(worker_tasks.serialize_model(done.model_))
         if times and others < DISTURBED:  # the first loads machine code
             pairs.append((seconds[0], seconds[1]))
         disturbed += others >= DISTURBED
@@ -179,10 +179,10 @@ def model() -> None:
     with tempfile.TemporaryDirectory() as folder:
         names = parts_of(Path(texts.path("rcv-50k.svm")), Path(folder), 4)
         for learner in (Perceptron(), SGD()):
-            plan = Plan(prepared(learner, 1), 1, "uniform")
-            files = [File(name, Options()) for name in names]
-            start = agreed(InThisProcess(), files, plan)
-            seconds, _ = timed(worker_tasks.learn, files[0], None, start, False)
+            plan = Plan(prepare_model(learner, 1), 1, "uniform")
+            files = [FileShard(name, ReadOptions()) for name in names]
+            start = build_initial_model(LocalExecutor(), files, plan)
+            seconds, _ = timed(worker_tasks.train_shard, files[0], None, start, False)
             print(f"{learner!r}: {seconds / (50_000 / 4 * 75) * 1e9:.1f} ns a non-zero from text, one thread")
     for bits in (18, 20, 22, 24):
         _weights(bits)
@@ -193,14 +193,14 @@ def _weights(bits: int) -> None:
     """All weights moved, which is the worst case for what is sent."""
     d, rng = 1 << bits, np.random.default_rng(0)
     row = rng.standard_normal((1, d)).astype(np.float32)
-    plan = Plan(prepared(Perceptron(), 1), 1, "uniform", classes=[0, 1])
-    shards, data = [Batches("a"), Batches("b")], [[(row, [0])], [(row + 1, [0])]]
-    start = agreed(InThisProcess(data), shards, plan)
-    learn, end = timed(worker_tasks.learn, shards[0], data[0], start, False)
-    gather, part = timed(worker_tasks.gathered, start, [end] * 8, [0.125] * 8)
-    add, whole = timed(worker_tasks.added, [part] * 8)
-    mix, message = timed(worker_tasks.mixed, start, whole)
-    back, _ = timed(lambda: worker_tasks.sent(worker_tasks.received(message, start)))
+    plan = Plan(prepare_model(Perceptron(), 1), 1, "uniform", classes=[0, 1])
+    shards, data = [BatchShard("a"), BatchShard("b")], [[(row, [0])], [(row + 1, [0])]]
+    start = build_initial_model(LocalExecutor(data), shards, plan)
+    learn, end = timed(worker_tasks.train_shard, shards[0], data[0], start, False)
+    gather, part = timed(worker_tasks.sum_deltas, start, [end] * 8, [0.125] * 8)
+    add, whole = timed(worker_tasks.add_partials, [part] * 8)
+    mix, message = timed(worker_tasks.apply_mixture, start, whole)
+    back, _ = timed(lambda: worker_tasks.serialize_model(worker_tasks.deserialize_model(message, start)))
     shown = ", ".join(
         f"{name} {seconds / d * 1e9:.1f}"
         for name, seconds in (("learn", learn), ("gather 8", gather), ("add 8", add), ("mix", mix), ("client", back))
@@ -209,13 +209,13 @@ def _weights(bits: int) -> None:
 
 
 def _scheduler() -> None:
-    with connected(None, 2) as client:
+    with connect(None, 2) as client:
         pairs = [[([[1.0, 0.0], [0.0, 1.0]], [1, 0])] for _ in range(200)]
-        shards = [Batches(str(k)) for k in range(200)]
-        engine = OnDask(client, pairs)
-        plan = Plan(prepared(Perceptron(), 3), 3, "uniform")
+        shards = [BatchShard(str(k)) for k in range(200)]
+        engine = DaskExecutor(client, pairs)
+        plan = Plan(prepare_model(Perceptron(), 3), 3, "uniform")
         seconds = []
-        run(engine, shards, plan, None, lambda *_: seconds.append(time.perf_counter()))
+        run_rounds(engine, shards, plan, None, lambda *_: seconds.append(time.perf_counter()))
         tasks_a_round = 200 + 25 + 25 + 4 + 1 + 1  # learned, told of, added up twice and thrice, mixed, shared
         print(f"{min(np.diff(seconds)) / tasks_a_round * 1e3:.2f} ms a task of {tasks_a_round} on two workers")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from benchmarks.measure import Entry, Limit, Row, Slope
 from benchmarks.tables import Table, document, measured
-from novikoff.reports import plot_theme, html_page
-from novikoff.reports.plot_theme import GREY, INK, LOOKS
+from novikoff.reports import html_page, plot_theme
+from novikoff.reports.plot_theme import AXIS_COLOUR, PLOT_STYLES, TEXT_COLOUR
 
 HEIGHT = 32  # pixels that a row takes in a plot
 FILE = "speed.json"
@@ -17,11 +17,11 @@ LEAST = 0.01  # share of a target, or of a limit, that is told from nothing at a
 
 
 def page(tables: Sequence[Table]) -> str:
-    parts = [*html_page.head("Benchmarks – novikoff"), *_head(tables)]
+    parts = [*html_page.render_head("Benchmarks – novikoff"), *_head(tables)]
     for number, table in enumerate(tables, 1):
         parts += [*_drawn(number, table), *_table(table)]
-    parts.append(f"<p>{html_page.link('Save the numbers, with every round, as JSON', FILE)}</p>")
-    return "\n".join([*parts, *html_page.foot(document(tables))])
+    parts.append(f"<p>{html_page.render_save_link('Save the numbers, with every round, as JSON', FILE)}</p>")
+    return "\n".join([*parts, *html_page.render_foot(document(tables))])
 
 
 def _head(tables: Sequence[Table]) -> Iterator[str]:
@@ -30,7 +30,7 @@ def _head(tables: Sequence[Table]) -> Iterator[str]:
     yield '<header>\n<p class="lab">novikoff benchmarks</p>\n<h1>Side by side</h1>'
     yield f'<p class="question">{reached} of {len(rows)} rows reach their target. Both sides of a row are measured in'
     yield " alternate rounds; the ratio is the median over the rounds, the spread goes from the least to the largest."
-    yield f"</p>\n</header>\n{html_page.NO_SCRIPT}"
+    yield f"</p>\n</header>\n{html_page.NO_SCRIPT_NOTICE}"
 
 
 def _drawn(number: int, table: Table) -> Iterator[str]:
@@ -40,11 +40,13 @@ def _drawn(number: int, table: Table) -> Iterator[str]:
     if rows:
         told = "; ".join(f"{row.title}: {row.cells().found}, target {row.cells().target}" for row in rows)
         note = "Ratio ÷ target, or limit ÷ what was found: at the line or to the right of it the target is reached."
-        yield from html_page.plot(number, table.heading, told, _ratios(rows, f"ratios-{number}"), note)
+        yield from html_page.render_figure(number, table.heading, told, _ratios(rows, f"ratios-{number}"), note)
     if slopes:
         told = "; ".join(f"{row.title} {row.cells().found}" for row in slopes)
         note = "Seconds over size, both logarithmic: medians of the rounds. The slope is in the table."
-        yield from html_page.plot(100 + number, f"{table.heading}: time", told, _lines(slopes, f"growth-{number}"), note)
+        yield from html_page.render_figure(
+            100 + number, f"{table.heading}: time", told, _lines(slopes, f"growth-{number}"), note
+        )
 
 
 def shares(row: Row | Limit) -> tuple[float, float, float]:
@@ -65,8 +67,8 @@ def shares(row: Row | Limit) -> tuple[float, float, float]:
 def _ratios(rows: Sequence[Row | Limit], place: str) -> str:
     rows = [row for row in rows if not (isinstance(row, Row) and row.target == 0.0)]  # only told, with no target
     found = [shares(row) for row in rows]
-    names = [plot_theme.literal(row.title) for row in rows]
-    marks = [LOOKS[2] if row.reached() else LOOKS[0] for row in rows]
+    names = [plot_theme.escape_for_plotly(row.title) for row in rows]
+    marks = [PLOT_STYLES[2] if row.reached() else PLOT_STYLES[0] for row in rows]
     trace = {
         "type": "scatter",
         "mode": "markers",
@@ -79,13 +81,13 @@ def _ratios(rows: Sequence[Row | Limit], place: str) -> str:
             "symmetric": False,
             "array": [high - middle for middle, _, high in found],
             "arrayminus": [middle - low for middle, low, _ in found],
-            "color": GREY,
+            "color": AXIS_COLOUR,
         },
         "marker": {
             "symbol": [look.mark for look in marks],
             "color": [look.colour for look in marks],
             "size": 11,
-            "line": {"color": INK, "width": 1},
+            "line": {"color": TEXT_COLOUR, "width": 1},
         },
         "showlegend": False,
     }
@@ -96,15 +98,15 @@ def _ratios(rows: Sequence[Row | Limit], place: str) -> str:
         "y0": 0,
         "y1": 1,
         "yref": "paper",
-        "line": {"color": INK, "dash": "dash"},
+        "line": {"color": TEXT_COLOUR, "dash": "dash"},
     }
-    layout = plot_theme.layout(
+    layout = plot_theme.build_layout(
         height=130 + HEIGHT * len(rows),
-        xaxis=plot_theme.axis("share of the target", type="log", dtick="D2"),
-        yaxis={"autorange": "reversed", "automargin": True, "gridcolor": plot_theme.LINES},
+        xaxis=plot_theme.build_axis("share of the target", type="log", dtick="D2"),
+        yaxis={"autorange": "reversed", "automargin": True, "gridcolor": plot_theme.GRID_COLOUR},
         shapes=[target],
     )
-    return plot_theme.as_html([trace], layout, place)
+    return plot_theme.render_plot([trace], layout, place)
 
 
 def _lines(slopes: Sequence[Slope], place: str) -> str:
@@ -112,16 +114,16 @@ def _lines(slopes: Sequence[Slope], place: str) -> str:
         {
             "type": "scatter",
             "mode": "lines+markers",
-            "name": plot_theme.literal(f"{row.title} {row.slope:.3f}"),
+            "name": plot_theme.escape_for_plotly(f"{row.title} {row.slope:.3f}"),
             "x": list(row.sizes),
             "y": list(row.seconds),
             "line": {"color": look.colour},
             "marker": {"symbol": look.mark, "size": 10},
         }
-        for row, look in zip(slopes, LOOKS * len(slopes), strict=False)
+        for row, look in zip(slopes, PLOT_STYLES * len(slopes), strict=False)
     ]
-    axes = {"xaxis": plot_theme.log_axis("examples"), "yaxis": plot_theme.log_axis("seconds")}
-    return plot_theme.as_html(traces, plot_theme.layout(height=460, **axes), place)
+    axes = {"xaxis": plot_theme.build_log_axis("examples"), "yaxis": plot_theme.build_log_axis("seconds")}
+    return plot_theme.render_plot(traces, plot_theme.build_layout(height=460, **axes), place)
 
 
 def _table(table: Table) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from novikoff.distributed.coordinator import BRANCHES
+from novikoff.distributed.coordinator import TREE_FANOUT
 
 
 class Costs(NamedTuple):
@@ -56,17 +56,17 @@ def simulated(job: Job, costs: Costs = Costs(), seed: int = 0) -> dict[str, floa
     ends = []
     factors = rng.lognormal(0.0, costs.uneven, job.shards)
     for k in range(job.shards):
-        begin = max(heapq.heappop(free), spread + (k + 1) * (1 + 1 / BRANCHES) * costs.task)
+        begin = max(heapq.heappop(free), spread + (k + 1) * (1 + 1 / TREE_FANOUT) * costs.task)
         end = begin + job.non_zeros / job.shards * costs.non_zero * factors[k] + job.weights * costs.learning
         ends.append(end)
         heapq.heappush(free, end)
     learned = max(ends)  # the mixture needs all ledgers before anything is added up
     level, now, size, each = job.shards, learned, message, costs.gathering
     while level > 1 or size == message:
-        fan = min(BRANCHES, level)
+        fan = min(TREE_FANOUT, level)
         now += (fan - 1) * size / costs.network + fan * job.weights * each
-        now += math.ceil(level / BRANCHES) * costs.task
-        level, size, each = math.ceil(level / BRANCHES), sums, costs.adding
+        now += math.ceil(level / TREE_FANOUT) * costs.task
+        level, size, each = math.ceil(level / TREE_FANOUT), sums, costs.adding
     added = now
     now += job.weights * (costs.mixing + costs.client) + 2 * message / costs.network
     return {"spread": spread, "learn": learned - spread, "add": added - learned, "mix": now - added, "round": now}

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.simd.byte_scan import PADDING
-from novikoff.data.text_source import Block
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
 from novikoff.data.formats.base import Parser
+from novikoff.data.text_source import TextBlock
 
 PAGE = mmap.PAGESIZE
 RIM = 512
@@ -76,16 +76,16 @@ class Fences:
     def __init__(self) -> None:
         self.by_name: dict[tuple[str, bool], Fence] = {}
 
-    def block(self, content: bytes, *, late: bool) -> Block:
+    def block(self, content: bytes, *, late: bool) -> TextBlock:
         """The text as a feed would give it, in a block that is as short as a feed can have it."""
         assert content.endswith(b"\n")
         added = len(content) > 1 and content[-2:-1] != b"\n"  # the newline, maybe, by the feed, for which there is room
         size = len(content) - added
-        block = Block(0)
-        block.text = self.fence("text", late).place((PADDING + size + 1 + PADDING,), np.uint8, late=late)
+        block = TextBlock(0)
+        block.text = self.fence("text", late).place((PADDING_BYTES + size + 1 + PADDING_BYTES,), np.uint8, late=late)
         block.text[:] = 0
-        block.stop = PADDING + len(content)
-        block.text[PADDING : block.stop] = np.frombuffer(content, np.uint8)
+        block.stop = PADDING_BYTES + len(content)
+        block.text[PADDING_BYTES : block.stop] = np.frombuffer(content, np.uint8)
         return block
 
     def enclose(self, parser: Parser, *, late: bool, garbage: bool) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import novikoff
-from novikoff.errors import ModelTorn
-from novikoff.base.model_lock import holding, sharing
+from novikoff.base.model_lock import exclusive_lock, shared_lock
+from novikoff.errors import TornModelError
 
 SECONDS = 10
 X = np.random.default_rng(0).normal(size=(60, 5))
@@ -87,7 +87,7 @@ def use(model: Any) -> None:
 def is_torn(use: Callable[[], Any]) -> None:
     try:
         use()
-    except ModelTorn:
+    except TornModelError:
         return
     raise AssertionError("a model that is half updated was used")
 
@@ -114,10 +114,10 @@ def check(name: str, make: Callable[[], Any]) -> list[str]:
         if code:
             failures.append(f"{name}, forked while another thread {what}: exit code {code}")
 
-    inner = model.working_model() if hasattr(model, "working_model") else model
-    expect("predicts", lambda: sharing(inner), lambda: use(model))
-    expect("learns it", lambda: holding(inner), lambda: use_torn(model))
-    expect("learns another model", lambda: holding(inner), lambda: use(other))
+    inner = model._working_model() if hasattr(model, "_working_model") else model
+    expect("predicts", lambda: shared_lock(inner), lambda: use(model))
+    expect("learns it", lambda: exclusive_lock(inner), lambda: use_torn(model))
+    expect("learns another model", lambda: exclusive_lock(inner), lambda: use(other))
     use(model)  # the parent is not affected
     return failures
 
@@ -140,7 +140,7 @@ def check_while_learning(rounds: int) -> list[str]:
     def child() -> None:
         try:
             use(model)
-        except ModelTorn:
+        except TornModelError:
             return
 
     codes = [run_in_child(child) for _ in range(rounds)]

@@ -38,8 +38,8 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
+from novikoff.base.sample_weight import SampleWeightClassifier
 from novikoff.errors import InputError
-from novikoff.base.sample_weight import Weighed
 from tests.learners import ALL, fresh, suited
 
 PRECISIONS = (np.float32, np.float64)
@@ -99,12 +99,12 @@ def learners() -> None:
                 model = fresh(name).fit(form, y).partial_fit(form[:1], y[:1])
                 model.decision_function(form), model.predict(form), getattr(model, "coef_", None)
                 fresh(name).set_params(shuffle=True, passes=2).fit(form, y) if hasattr(model, "passes") else None
-                if isinstance(model, Weighed):
+                if isinstance(model, SampleWeightClassifier):
                     fresh(name).fit(form, y, sample_weight=weights)
             model.learn_one(suited(name, X[0] + 1), 1).learn_one(X[0], 1).learn_one({0: 1.0, 1: 0.0}, -1)
             model.predict_one(X[0]), model.predict_one(X[:, 0][:6]), model.predict_one({0: 1.0})
         by_name = fresh(name)
-        if by_name._needs_all_features() is None:
+        if by_name._fixed_width_reason() is None:
             for label in (1, -1, 1):
                 by_name.learn_one({"a": 1.0, "b": 1.0}, label).predict_one({"a": 1.0})
 
@@ -125,7 +125,7 @@ def schemes() -> None:
         for inner in INSIDE:
             for kind in PRECISIONS:
                 X = rows(kind)
-                least, most = getattr(inner, "_range", lambda: (-np.inf, np.inf))()
+                least, most = getattr(inner, "_feature_range", lambda: (-np.inf, np.inf))()
                 X = X if least == -np.inf else np.clip(np.abs(X) if least >= 0 else X, least, most)
                 y = labels_for(scheme, len(X))
                 try:

@@ -92,12 +92,12 @@ VARIANTS = {
 }
 """Settings that differ little from others but are compiled for themselves: quick tests try them against their twins
 only, the slow set by all that tries every learner."""
-GROWING = [name for name, model in ALL.items() if model._needs_all_features() is None]
+GROWING = [name for name, model in ALL.items() if model._fixed_width_reason() is None]
 
 
 def suited(name: str, X: Any) -> Any:
     """The same table in the range that the learner takes."""
-    least, most = ALL[name]._range()
+    least, most = ALL[name]._feature_range()
     if least == most:
         return (X > 0).astype(X.dtype)
     return X if least == -np.inf else np.clip(X if least < 0 else np.abs(X), least, most)

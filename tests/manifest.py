@@ -8,18 +8,18 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from novikoff._compiled.manifest import MANIFEST, Kernel, read
-from novikoff._compiled.jit import is_ours, shared_functions
+from novikoff._compiled.jit import is_package_kernel, shared_functions
+from novikoff._compiled.manifest import MANIFEST, ManifestEntry, read_manifest
 
 
-def called(path: Path) -> set[Kernel]:
+def called(path: Path) -> set[ManifestEntry]:
     """Kernels of the package, of types of the package: those that tests define are not in the library."""
     lines = set(path.read_text().splitlines())
-    kernels = {Kernel(*line.split(" ", 1)) for line in lines}
-    return {kernel for kernel in kernels if is_ours(*kernel)}
+    kernels = {ManifestEntry(*line.split(" ", 1)) for line in lines}
+    return {kernel for kernel in kernels if is_package_kernel(*kernel)}
 
 
-def is_shared(kernel: Kernel) -> bool:
+def is_shared(kernel: ManifestEntry) -> bool:
     import_module(kernel.module)
     return kernel.name in shared_functions
 
@@ -29,7 +29,7 @@ def main() -> int:
     parser.add_argument("called", type=Path)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    listed = set(read())
+    listed = set(read_manifest())
     # Functions that kernels share are called by kernels alone.
     found = called(options.called) | {kernel for kernel in listed if is_shared(kernel)}
     if options.write:

@@ -28,7 +28,7 @@ import numpy as np
 import novikoff
 from novikoff import ModelFileError, NovikoffError
 from novikoff._compiled.jit import NotInLibrary
-from novikoff.model_file import (NO_CHECKSUM, _content, described, from_bytes, to_bytes)
+from novikoff.model_file import NO_CHECKSUM, _build_content, from_bytes, to_bytes, to_header_and_tensors
 from tests import learners, schemes
 from tests.fences import Fences, there_are_fences
 
@@ -185,7 +185,7 @@ def samples(family: str) -> list[Sample]:
     for name, make in FAMILIES[family].items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            header, tensors = described(make())
+            header, tensors = to_header_and_tensors(make())
         header = json.loads(json.dumps(header))
         sizes = {size for array in tensors.values() for size in array.shape} | {int(header.get("features", 0))}
         found.append(Sample(name, header, tensors, sorted({n + d for n in sizes for d in (-1, 0, 1)})))
@@ -322,7 +322,7 @@ def mutant(sample: Sample, number: int) -> bytes:
         MUTATIONS[rng.integers(len(MUTATIONS))](rng, sample, header, tensors)
         if not tensors or not header:
             break
-    content = _content(header, tensors)
+    content = _build_content(header, tensors)
     return content if rng.random() > 0.03 else _claiming(content, rng)
 
 
@@ -379,7 +379,7 @@ def enclose(value: Any, name: str, fences: Fences, late: bool, depth: int = 0) -
 
 def uses(model: Any) -> Iterator[Callable[[], Any]]:
     """What may be done with a loaded model."""
-    state = model._fitted() if hasattr(model, "_fitted") else model.working_model()._fitted()
+    state = model._require_fitted() if hasattr(model, "_require_fitted") else model._working_model()._require_fitted()
     features, names, labels = state.features, state.names, getattr(state, "labels", None)
     known = labels if isinstance(labels, list) else labels.known()
     first = next(iter(names.columns)) if names is not None and len(names) else 0
@@ -420,7 +420,7 @@ def outcome(content: bytes, fences: Fences | None, late: bool, seen: Counter[str
         return "refused"
     except BaseException as problem:
         return f"load: {type(problem).__name__}: {problem}"
-    state = model._fitted()
+    state = model._require_fitted()
     if fences is not None:
         for name, value in list(vars(state).items()) if hasattr(state, "__dict__") else ():
             if name not in ("labels", "names", "encoding", "reading", "settings", "features"):
@@ -442,8 +442,17 @@ def outcome(content: bytes, fences: Fences | None, late: bool, seen: Counter[str
     return "works"
 
 
-METHODS_WITHOUT_ARGUMENTS = ("describe", "bounds", "promised", "about_scheme", "observed")
-OPTIONAL = ("ledger_", "describe", "bounds", "promised", "shown", "about_scheme", "observed", "decision_function")
+METHODS_WITHOUT_ARGUMENTS = ("describe", "bounds", "_describe_guarantee", "_scheme_info", "observed")
+OPTIONAL = (
+    "ledger_",
+    "describe",
+    "bounds",
+    "_describe_guarantee",
+    "shown",
+    "_scheme_info",
+    "observed",
+    "decision_function",
+)
 
 
 def main(families: str, first: int, count: int) -> None:

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.data.reader import Options, Reading
+from novikoff.data.reader import DataReader, ReadOptions
 from novikoff.data.rows import Dense
 
 
 def collected(*paths: Path | str, **options: Any) -> dict[str, Any]:
     """Everything that a learner could see of these files, in plain lists."""
-    return collect(Reading([str(p) for p in paths], Options(**options)))
+    return collect(DataReader([str(p) for p in paths], ReadOptions(**options)))
 
 
-def collect(reading: Reading) -> dict[str, Any]:
+def collect(reading: DataReader) -> dict[str, Any]:
     """Return everything that a learner could see of a reading, in plain lists."""
     out: dict[str, Any] = {"rows": [], "labels": [], "weights": [], "groups": [], "sets": [], "where": []}
     features = 0

@@ -23,7 +23,7 @@ from novikoff import (
     PNormPerceptron,
     Winnow,
 )
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 
 INNER: dict[str, Any] = {
     "perceptron": Perceptron(),
@@ -73,15 +73,15 @@ def scheme(name: str, inner: Any = None, **changes: Any) -> Any:
 
 def slow_unless(quick: bool) -> Any:
     """Each combination of scheme, learner and kind of rows costs seconds to compile, and none without Numba."""
-    return () if quick or DISABLED else (pytest.mark.slow,)
+    return () if quick or JIT_DISABLED else (pytest.mark.slow,)
 
 
 def compiled_in_the_slow_set(test: Any) -> Any:
-    return test if DISABLED else pytest.mark.slow(test)
+    return test if JIT_DISABLED else pytest.mark.slow(test)
 
 
 def suited(inner: Any, X: Any) -> Any:
-    least, most = (inner or Perceptron())._range()
+    least, most = (inner or Perceptron())._feature_range()
     return X if least == -np.inf else np.clip(X if least < 0 else np.abs(X), least, most)
 
 

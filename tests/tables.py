@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.data.text_source import Block, Feed
 from novikoff.data.formats.csv import Csv
-from novikoff.data.names.hashing import hashed
-from novikoff.data.reader import Batch, Options, Reading
+from novikoff.data.names.hashing import hash_name
+from novikoff.data.reader import Batch, DataReader, ReadOptions
 from novikoff.data.rows import Dense
+from novikoff.data.text_source import TextBlock, TextSource
 
 MISSING = re.compile(r"[ \t]*(|\?|na|n/a|[+-]?nan|null)[ \t]*", re.I | re.A)
 Row = dict[int, float]
@@ -36,8 +36,8 @@ def hashed_row(cells: list[str], names: list[str], numeric: list[bool], target: 
     for c, cell in enumerate(cells):
         if c == target or is_missing(cell):
             continue
-        name = hashed(names[c].encode())
-        h, value = (name, float(np.float32(float(cell)))) if numeric[c] else (hashed(cell.encode(), name), 1.0)
+        name = hash_name(names[c].encode())
+        h, value = (name, float(np.float32(float(cell)))) if numeric[c] else (hash_name(cell.encode(), name), 1.0)
         slot = h & ((1 << bits) - 1)
         if value:
             row[slot] = row.get(slot, 0.0) + value
@@ -53,9 +53,9 @@ def rows_of(batch: Batch) -> list[Any]:
     return [dict(zip(rows.indices[a:b].tolist(), rows.values[a:b].tolist(), strict=True)) for a, b in bounds]
 
 
-def read(path: Any, **options: Any) -> tuple[list[Any], list[Any], list[str], Reading]:
+def read(path: Any, **options: Any) -> tuple[list[Any], list[Any], list[str], DataReader]:
     """All of a file: rows, labels, places, and the reading."""
-    reading = Reading([str(path)], Options(**{"threads": 1, **options}))
+    reading = DataReader([str(path)], ReadOptions(**{"threads": 1, **options}))
     rows: list[Any] = []
     labels: list[Any] = []
     places: list[str] = []
@@ -68,14 +68,14 @@ def read(path: Any, **options: Any) -> tuple[list[Any], list[Any], list[str], Re
 
 def in_blocks(table: Csv, content: bytes, size: int) -> tuple[list[Any], list[Any], list[int], list[tuple[int, str]]]:
     """All of a text in blocks of so many bytes, or as many as a record needs: rows, labels, lines, and bad lines."""
-    left_out, before = table.opening(content, "it")
-    feed = Feed("it", io.BytesIO(content[left_out:]), size=None, waits=None)
-    parser, block = table.parser(named=False), Block(size)
+    left_out, before = table.find_data_start(content, "it")
+    feed = TextSource("it", io.BytesIO(content[left_out:]), size=None, waits=None)
+    parser, block = table.parser(named=False), TextBlock(size)
     rows: list[Any] = []
     labels: list[Any] = []
     lines: list[int] = []
     bad: list[tuple[int, str]] = []
-    while feed.fill(block, table.last_end):
+    while feed.fill(block, table.find_last_record_end):
         parsed = parser.parse(block)
         rows += rows_of(Batch(parsed.rows, parsed, "it", before, parsed.features))
         labels += [parsed.label(i) for i in range(len(parsed.keys))]

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Perceptron as OtherPerceptron
 
 from novikoff import Halving, InputError, Perceptron, Winnow
-from novikoff.data.synthetic.adversarial import (SHATTERED, drifting_disjunction, halving_worst_case, irrelevant, orthonormal, vc_adversary)
+from novikoff.data.synthetic.adversarial import (
+    SHATTERED_SETS,
+    drifting_disjunction,
+    halving_worst_case,
+    irrelevant,
+    orthonormal,
+    vc_adversary,
+)
 from tests.learners import ALL, fresh, suited
 
 
@@ -65,10 +72,10 @@ def realised(name: str, points: Any, labels: Any) -> bool:
 
 
 def shattered(name: str, d: int) -> Any:
-    return SHATTERED[name]() if name == "intervals" else SHATTERED[name](d)
+    return SHATTERED_SETS[name]() if name == "intervals" else SHATTERED_SETS[name](d)
 
 
-@pytest.mark.parametrize("name", SHATTERED)
+@pytest.mark.parametrize("name", SHATTERED_SETS)
 def test_every_labelling_of_a_shattered_set_is_realised(name: str) -> None:
     for d in (1, 2, 3, 4):
         points = shattered(name, d)
@@ -92,7 +99,7 @@ def takes(learner: str, points: Any) -> bool:
     [
         pytest.param(one, name, marks=[pytest.mark.slow] * (one in SLOW))
         for one in ALL
-        for name in SHATTERED
+        for name in SHATTERED_SETS
         if takes(one, shattered(name, 6))
     ],
 )
@@ -104,7 +111,7 @@ def test_every_learner_errs_on_every_point(learner: str, name: str) -> None:
 
 
 def test_a_learner_without_a_ledger_is_asked() -> None:
-    points = SHATTERED["half-spaces"](5)
+    points = SHATTERED_SETS["half-spaces"](5)
     model = OtherPerceptron(shuffle=False)
     first = OtherPerceptron(shuffle=False)
     labels = vc_adversary(model, points)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from novikoff import Hierarchical, Kesler, MultiLabel, OneVsAll, certify, load, save, verify
 from novikoff.certificates.certificate import Certificate
 from novikoff.cli.main import main
+from novikoff.core.updaters.weighted_majority import MEMBER_PREDICTIONS, PREDICTED, VOTES, update_votes
 from novikoff.errors import InputError
 from novikoff.linear.auto import BinaryAuto
-from novikoff.core.updaters.weighted_majority import (PREDICTED, SAID, VOTES, follow)
 from novikoff.model_file import to_bytes
 from novikoff.theory import mistake_bounds
 from tests.streams import csr, real
@@ -169,8 +169,8 @@ class Classes(Twin):
 
 def numbers(state: Any) -> tuple[Any, ...]:
     """What the votes and the first column of weights are after a run: all that a member has learned."""
-    slots = state.geometry.slots.reshape(-1, getattr(state, "across", 1), 6)[: state.features + 1]
-    return state.geometry.scalars.tolist(), [slots[..., k] for k in (1, 3, 5, 2, 4)]
+    slots = state.updater.slots.reshape(-1, getattr(state, "stride", 1), 6)[: state.features + 1]
+    return state.updater.scalars.tolist(), [slots[..., k] for k in (1, 3, 5, 2, 4)]
 
 
 def same(state: Any, twin: Twin) -> None:
@@ -251,18 +251,18 @@ def test_an_adversary_does_not_break_it_either(shrink: float) -> None:
 def test_a_vote_that_was_lost_comes_back() -> None:
     """Without shares, and with votes that shrink to a hundredth: one that all others have outrun is still there."""
     model = BinaryAuto(shuffle=False, shrink=0.01, share=0.0).fit([[1.0], [-1.0]], [1, -1])
-    geometry = model._state.geometry  # type: ignore[union-attr]
+    geometry = model._state.updater  # type: ignore[union-attr]
     before = geometry.scalars[VOTES : VOTES + 4].copy()
     for _ in range(400):
-        geometry.notes[SAID : SAID + 4] = [1.0, 1.0, 1.0, -1.0]
+        geometry.notes[MEMBER_PREDICTIONS : MEMBER_PREDICTIONS + 4] = [1.0, 1.0, 1.0, -1.0]
         geometry.notes[PREDICTED] = 1.0
-        follow(geometry, 1.0, True)
+        update_votes(geometry, 1.0, True)
     votes = geometry.scalars[VOTES : VOTES + 4]
     assert before.min() > 0.0
     assert 0.0 < votes[3] < 1e-250
-    geometry.notes[SAID : SAID + 4] = [-1.0, -1.0, -1.0, 1.0]
+    geometry.notes[MEMBER_PREDICTIONS : MEMBER_PREDICTIONS + 4] = [-1.0, -1.0, -1.0, 1.0]
     for _ in range(400):
-        follow(geometry, 1.0, True)
+        update_votes(geometry, 1.0, True)
     assert votes[3] > 0.99
 
 
@@ -314,7 +314,7 @@ def test_coefficients_are_those_of_the_two_together() -> None:
     """With all other votes gone, the sign of w·x + b is the prediction."""
     X, y = real(8, rows=300)
     model = BinaryAuto(shuffle=False).fit(X, y)
-    votes = model._state.geometry.scalars[2:6]  # type: ignore[union-attr]
+    votes = model._state.updater.scalars[2:6]  # type: ignore[union-attr]
     votes[:] = [0.0, 0.0, 1.0, 0.0]
     X = X[np.abs(X).max(axis=1) < 2.0]
     linear = X @ model.coef_[0] + model.intercept_[0]
@@ -330,7 +330,7 @@ def test_weights_of_all_classes_are_in_the_same_units() -> None:
         for label in "abc":
             model.learn_one({"x": 1.0 + ord(label) - ord("a"), label: 1.0}, label)
     model.learn_one({"x": 3000.0, "a": 1.0}, "a")
-    slots = model._state.geometry.slots.reshape(-1, model._state.across, 6)  # type: ignore[union-attr]
+    slots = model._state.updater.slots.reshape(-1, model._state.stride, 6)  # type: ignore[union-attr]
     x = list(model.feature_names_in_).index("x") + 1
     assert slots[x, :3, 0].tolist() == [3000.0] * 3
 

@@ -21,10 +21,10 @@ from novikoff import Auto, Bagging, InputError, Kesler, OneVsAll, OnlineToBatch,
 from novikoff.auto import to_multiclass
 from novikoff.cli.main import main
 from novikoff.linear.auto import BinaryAuto
-from novikoff.server.ops.limits import Limits
+from novikoff.model_file import to_bytes
 from novikoff.server.models.certificates import claim_of
 from novikoff.server.models.served_model import Refused, Served, made
-from novikoff.model_file import to_bytes
+from novikoff.server.ops.limits import Limits
 from tests.streams import real
 from tests.test_sklearn import WEIGHTS
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
-from novikoff import Elimination, Halving, InputError, RangeRefused, Rectangle
-from novikoff._compiled.jit import DISABLED
-from novikoff.core.updaters.version_space import CLASSES
+from novikoff import Elimination, FeatureRangeError, Halving, InputError, Rectangle
+from novikoff._compiled.jit import JIT_DISABLED
+from novikoff.core.updaters.version_space import HYPOTHESIS_CLASSES
 from novikoff.model_file import to_bytes
 from novikoff.theory import boolean_bounds
 from tests.streams import csr
@@ -106,7 +106,7 @@ def k_cnf_stream(seed: int, rounds: int) -> int:
 
 
 def test_no_k_cnf_breaks_the_bound() -> None:
-    assert sum(k_cnf_stream(seed, 20) for seed in range(2 if DISABLED else 30)) > 1
+    assert sum(k_cnf_stream(seed, 20) for seed in range(2 if JIT_DISABLED else 30)) > 1
 
 
 @pytest.mark.slow
@@ -133,13 +133,13 @@ def test_elimination_grows_with_its_features() -> None:
 @pytest.mark.parametrize("model", [Elimination(), Elimination(k=2), Halving(hypotheses="conjunctions")])
 def test_features_must_be_zero_or_one(model: Any) -> None:
     X = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 1.0]])
-    with pytest.raises(RangeRefused, match=r"features that are 0 or 1, but row 2, column 0 has 0\.5"):
+    with pytest.raises(FeatureRangeError, match=r"features that are 0 or 1, but row 2, column 0 has 0\.5"):
         model.fit(X, [1, -1, 1])
     model.fit(X[:2], [1, -1])
-    with pytest.raises(RangeRefused, match="row 2, column 0"):
+    with pytest.raises(FeatureRangeError, match="row 2, column 0"):
         model.predict(X)
     before = to_bytes(model)
-    with pytest.raises(RangeRefused, match=r"feature 0 has 0\.5"):
+    with pytest.raises(FeatureRangeError, match=r"feature 0 has 0\.5"):
         model.learn_one(X[2], 1)
     assert to_bytes(model) == before
 
@@ -174,7 +174,7 @@ def halving_twin(hypotheses: Any, X: Any, y: Any) -> tuple[int, list[int], int]:
     return len(left), mistakes, restarts
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", HYPOTHESIS_CLASSES)
 @settings(max_examples=40, deadline=None)
 @given(rows=TABLES, random=LABELS)
 def test_halving_equals_its_twin_and_keeps_its_bound(name: str, rows: Any, random: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novikoff import MarginPerceptron, OverflowRefused, Perceptron, PNormPerceptron
+from novikoff import MarginPerceptron, Perceptron, PNormPerceptron, WeightOverflowError
 from novikoff.theory import mistake_bounds
 from tests.learners import EVERY, fresh
 from tests.streams import csr, evidence, random_witnessed, streams
@@ -22,7 +22,7 @@ def check_all_bounds(model: Any, X: Any, y: Any, u: Any) -> int:
     """Asserts every declared bound for this stream and several multiples of this witness; returns how many spoke."""
     try:
         model.partial_fit(X, y, classes=BOTH)
-    except OverflowRefused:  # least squares may run away when its steps are too long for the data; nothing else may
+    except WeightOverflowError:  # least squares may run away when its steps are too long for the data; nothing else may
         assert model.loss == "squared"
         return 0
     X = X.toarray() if hasattr(X, "toarray") else X.astype(float)

@@ -18,8 +18,8 @@ from safetensors.numpy import save as serialise
 
 from novikoff import model_file
 from novikoff._compiled import buffers, library
-from novikoff._compiled.buffers import DTYPES, HUGE, LARGE, Buffer, UInt64
-from novikoff._compiled.signature import spell
+from novikoff._compiled.buffers import DTYPES, HUGE_PAGE_MIN_BYTES, MMAP_MIN_BYTES, Buffer, UInt64
+from novikoff._compiled.signature import describe_type
 from novikoff.cli.main import main
 
 NAMES = sorted(DTYPES)
@@ -28,7 +28,7 @@ NAMES = sorted(DTYPES)
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if NumPy were not imported."""
-    monkeypatch.setattr(buffers, "without_numpy", lambda: True)
+    monkeypatch.setattr(buffers, "buffers_in_use", lambda: True)
 
 
 without_numpy = pytest.mark.usefixtures("alone")
@@ -42,15 +42,15 @@ def same(ours: Any, theirs: Any) -> None:
     assert ours.tobytes() == theirs.tobytes()
     assert ours.tolist() == theirs.tolist()
     if ours.size:
-        assert spell(ours) == spell(theirs)
+        assert describe_type(ours) == describe_type(theirs)
         address = ours.__array_interface__["data"][0]
-        assert ours.for_call() == (address, *theirs.shape, *theirs.strides)
+        assert ours.call_arguments() == (address, *theirs.shape, *theirs.strides)
         assert address == ours.numpy().ctypes.data
 
 
 @without_numpy
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", [0, 1, 7, (3, 2), (0, 4), LARGE, HUGE // 8 + 5])
+@pytest.mark.parametrize("shape", [0, 1, 7, (3, 2), (0, 4), MMAP_MIN_BYTES, HUGE_PAGE_MIN_BYTES // 8 + 5])
 def test_arrays_are_made_as_numpy_makes_them(name: str, shape: Any) -> None:
     same(buffers.zeros(shape, name), np.zeros(shape, name))
     same(buffers.full(shape, 1, getattr(np, name)), np.full(shape, 1, name))
@@ -110,8 +110,8 @@ def test_views_and_single_numbers() -> None:
     same(ours.view(np.uint64), theirs.view(np.uint64))
     assert ours.view(np.uint8).tolist() == theirs.view(np.uint8).tolist()
     for at in range(3):
-        assert spell(ours.view(np.uint64)[at]) == spell(theirs.view(np.uint64)[at])
-        assert (ours[at], spell(ours[at])) == (theirs[at], spell(theirs[at]))
+        assert describe_type(ours.view(np.uint64)[at]) == describe_type(theirs.view(np.uint64)[at])
+        assert (ours[at], describe_type(ours[at])) == (theirs[at], describe_type(theirs[at]))
 
 
 @without_numpy
@@ -169,7 +169,7 @@ def test_model_files_are_as_safetensors_writes_them() -> None:
     tensors = {f"{k}.{kind}": rng.integers(0, 2, (k % 4, 3)).astype(kind) for k, kind in enumerate(2 * kinds)}
     tensors |= {"names": np.frombuffer('["ä"]'.encode(), np.uint8), "empty": np.zeros(0), "a": np.zeros(5)}
     metadata = {"novikoff": '{"labels": ["\\u00e4", "\\n\\"", "\u00fc\u2028\x7f"]}'}
-    assert model_file._serialised(tensors, metadata) == serialise(tensors, metadata)
+    assert model_file._serialize(tensors, metadata) == serialise(tensors, metadata)
 
 
 # --- The command line ---
@@ -289,7 +289,7 @@ def learned_here(
     return plain(told.out), plain(told.err).rstrip(), code, content
 
 
-@pytest.mark.skipif(not library.POSSIBLE, reason="the compiled library is for CPython on Linux on x86-64")
+@pytest.mark.skipif(not library.IS_SUPPORTED_PLATFORM, reason="the compiled library is for CPython on Linux on x86-64")
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
 def test_learning_without_numpy_gives_the_same_bytes(
     texts: Path, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -303,7 +303,7 @@ def test_learning_without_numpy_gives_the_same_bytes(
     assert not imported
 
 
-@pytest.mark.skipif(not library.POSSIBLE, reason="the compiled library is for CPython on Linux on x86-64")
+@pytest.mark.skipif(not library.IS_SUPPORTED_PLATFORM, reason="the compiled library is for CPython on Linux on x86-64")
 @pytest.mark.parametrize("command", OTHERS)
 def test_what_needs_numpy_gives_the_same_bytes(
     texts: Path, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import SGD, Kesler, OneVsAll, Perceptron, Winnow
-from novikoff._compiled.simd.byte_scan import PADDING
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
+from novikoff.data.formats.json.ndjson_events import EventLimits, EventRows, EventTerms, parse_events
+from novikoff.data.names.hashing import hash_name
+from novikoff.data.names.string_table import HASH_SEED, StringTable
 from novikoff.errors import InputError
+from novikoff.model_file import from_bytes, to_bytes
 from novikoff.server.models.batch_engine import Bulk
 from novikoff.server.models.features import answer, encoder
 from novikoff.server.models.ndjson_batch import Odd, Refused, Run
-from novikoff.model_file import from_bytes, to_bytes
-from novikoff.data.formats.json.ndjson_events import (Found, Limits, Terms, read_events)
-from novikoff.data.names.hashing import hashed
-from novikoff.data.names.string_table import SEED, Spellings
 from tests.fences import Fence, there_are_fences
 from tests.learners import ALL, fresh, suited
 from tests.schemes import ONE_LABEL, SCHEMES, scheme, slow_unless, told
@@ -214,29 +214,29 @@ GOOD = [
 def test_damaged_lines(seed: int) -> None:
     """Whatever is taken as usual is what json.loads takes, and means the same."""
     rng = random.Random(seed)
-    for _ in range(20 if DISABLED else 300):
+    for _ in range(20 if JIT_DISABLED else 300):
         check(b"\n".join(damaged(rng, rng.choice(GOOD)) for _ in range(4)))
 
 
 @pytest.mark.skipif(not there_are_fences(), reason="there are no fences on this system")
 def test_nothing_is_read_past_the_text() -> None:
     rng = random.Random(5)
-    limits, room = Limits(60, 50), 4
+    limits, room = EventLimits(60, 50), 4
     fences: list[Fence] = []
 
     def fenced(size: int, kind: Any) -> Any:
         fences.append(Fence())
         return fences[-1].place((size,), kind, late=rng.random() < 0.8)
 
-    for _ in range(10 if DISABLED else 200):
+    for _ in range(10 if JIT_DISABLED else 200):
         data = b"\n".join(damaged(rng, rng.choice(GOOD)) for _ in range(2))
         fences.clear()
-        text = fenced(len(data) + 2 * PADDING + 1, np.uint8)
+        text = fenced(len(data) + 2 * PADDING_BYTES + 1, np.uint8)
         text[:] = 0
-        text[PADDING : PADDING + len(data)] = np.frombuffer(data, np.uint8)
-        text[PADDING + len(data)] = 10
-        terms = Terms(fenced(70, np.uint64), fenced(70, np.int64), fenced(70, np.float64))
-        found = Found(
+        text[PADDING_BYTES : PADDING_BYTES + len(data)] = np.frombuffer(data, np.uint8)
+        text[PADDING_BYTES + len(data)] = 10
+        terms = EventTerms(fenced(70, np.uint64), fenced(70, np.int64), fenced(70, np.float64))
+        found = EventRows(
             starts=fenced(room + 1, np.int64),
             labels=fenced(room, np.int64),
             label_hashes=fenced(room, np.uint64),
@@ -244,9 +244,11 @@ def test_nothing_is_read_past_the_text() -> None:
             begins=fenced(room, np.int64),
         )
         marks = fenced(256, np.int64)
-        start, line_number, stop = PADDING, 0, PADDING + len(data)
+        start, line_number, stop = PADDING_BYTES, 0, PADDING_BYTES + len(data)
         while start < stop:
-            _, start, line_number, what = read_events(text, start, stop, line_number, SEED, limits, terms, marks, found)
+            _, start, line_number, what = parse_events(
+                text, start, stop, line_number, HASH_SEED, limits, terms, marks, found
+            )
             if what:
                 start, line_number = int(text.tobytes().index(b"\n", start)) + 1, line_number + 1
         assert all(fence.is_whole() for fence in fences)
@@ -268,22 +270,22 @@ def test_runs_of_many_lines() -> None:
 
 
 def test_spellings_are_exact() -> None:
-    table, words = Spellings(), [f"w{j}".encode() * (1 + j % 4) for j in range(3000)] + [b"", b"\0", b"\0\0"]
+    table, words = StringTable(), [f"w{j}".encode() * (1 + j % 4) for j in range(3000)] + [b"", b"\0", b"\0\0"]
     table.add(words[:7])
     table.add(words[7:])
-    text = np.zeros(PADDING * 2 + 40, np.uint8)
-    from novikoff.data.names.hashing import hash_of
+    text = np.zeros(PADDING_BYTES * 2 + 40, np.uint8)
+    from novikoff.data.names.hashing import hash_bytes
 
     for number, spelled in [*enumerate(words[:50]), *enumerate(words[2990:], 2990), (9, b"w"), (9, b"\0\0\0")]:
-        text[PADDING : PADDING + 40] = 65
-        text[PADDING : PADDING + len(spelled)] = np.frombuffer(spelled, np.uint8)
-        h = np.array([hash_of(text, PADDING, PADDING + len(spelled), SEED[0])], np.uint64)
-        found, missing = table.find(h, text, np.array([PADDING << 16 | len(spelled)]), 9)
+        text[PADDING_BYTES : PADDING_BYTES + 40] = 65
+        text[PADDING_BYTES : PADDING_BYTES + len(spelled)] = np.frombuffer(spelled, np.uint8)
+        h = np.array([hash_bytes(text, PADDING_BYTES, PADDING_BYTES + len(spelled), HASH_SEED[0])], np.uint64)
+        found, missing = table.find(h, text, np.array([PADDING_BYTES << 16 | len(spelled)]), 9)
         assert (int(found[0]), missing) == (number, int(spelled not in words))
         # Another text with the same hash is another text.
-        text[PADDING] ^= 1
+        text[PADDING_BYTES] ^= 1
         if len(spelled):
-            assert table.find(h, text, np.array([PADDING << 16 | len(spelled)]), 9)[1] == 1
+            assert table.find(h, text, np.array([PADDING_BYTES << 16 | len(spelled)]), 9)[1] == 1
 
 
 # --- Learning and predicting ---
@@ -329,7 +331,7 @@ def same_answers(model: Any, bulk: Bulk, asked: list[dict[str, float]]) -> None:
 @pytest.mark.parametrize("name", [pytest.param(n, marks=slow_unless(n in QUICK)) for n in ALL])
 def test_every_learner_learns_and_predicts_as_one_by_one(name: str) -> None:
     examples = stream(3, name)
-    if ALL[name]._needs_all_features() is not None:
+    if ALL[name]._fixed_width_reason() is not None:
         with pytest.raises(Refused):
             learned(fresh(name), Bulk(), bulky(examples))
         return
@@ -494,7 +496,7 @@ def test_columns_with_numbers() -> None:
 def test_hashed_features() -> None:
     model = Perceptron().fit(np.ones((2, 16)), [0, 1])
     model._state.reading = {"format": "jsonl", "label": "y", "bits": 4, "signed": True}
-    h = hashed(b"size")
+    h = hash_name(b"size")
     assert model.score_one(encoder(model)({"size": 2.0})) == model.score_one({h % 16: -2.0 if h >> 63 else 2.0})
     model._state.reading = {"format": "vw", "bits": 4}
     with pytest.raises(InputError, match="trained from vw"):

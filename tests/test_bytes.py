@@ -14,9 +14,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from novikoff._compiled.jit import JIT_DISABLED, compiled
 from novikoff._compiled.simd import byte_scan
-from novikoff._compiled.simd.byte_scan import (PADDING, SPARE, WIDE, eight_cells, eight_terms, spread)
-from novikoff._compiled.jit import DISABLED, compiled
+from novikoff._compiled.simd.byte_scan import (
+    LANES,
+    PADDING_BYTES,
+    SPARE_MARKS,
+    eight_cells,
+    eight_terms,
+    write_bit_positions,
+)
 
 SURE = 15  # characters that are read at once on every machine, sign included
 
@@ -48,12 +55,12 @@ def cells(text: Any, marks: Any, k: int, values: Any, at: int) -> Any:
 
 @compiled
 def written(marks: Any, at: int, base: int, mask: Any) -> int:
-    return spread(marks, at, base, mask)
+    return write_bit_positions(marks, at, base, mask)
 
 
 def padded(text: str) -> Any:
     """With nothing to be read beyond the padding but what would be noticed."""
-    return np.frombuffer(b"7" * PADDING + text.encode() + b"7" * PADDING, np.uint8)
+    return np.frombuffer(b"7" * PADDING_BYTES + text.encode() + b"7" * PADDING_BYTES, np.uint8)
 
 
 @given(
@@ -68,13 +75,13 @@ def padded(text: str) -> Any:
 def test_eight_terms(parts: list[tuple[str, str, str, str]], growing: bool, before: int) -> None:
     if growing:
         parts = [(str(int(n) % 10 + 10 * k) if n.isdigit() else n, c, v, b) for k, (n, c, v, b) in enumerate(parts, 1)]
-    text, places = "+1 ", [PADDING + 2]
+    text, places = "+1 ", [PADDING_BYTES + 2]
     for name, colon, value, blank in parts:
         text += name + colon
-        places.append(PADDING + len(text) - 1)
+        places.append(PADDING_BYTES + len(text) - 1)
         text += value + blank
-        places.append(PADDING + len(text) - 1)
-    marks = np.array(places + [PADDING + len(text)] * 24, np.uint32)
+        places.append(PADDING_BYTES + len(text) - 1)
+    marks = np.array(places + [PADDING_BYTES + len(text)] * 24, np.uint32)
     found: list[Any] = []
     for read in (terms, byte_scan._eight_terms):
         indices, values = np.zeros(8, np.uint32), np.zeros(8, np.float32)
@@ -97,21 +104,21 @@ def test_eight_terms(parts: list[tuple[str, str, str, str]], growing: bool, befo
         assert last == last_meant == int(parts[-1][0])
 
 
-@given(st.lists(numbers, min_size=WIDE, max_size=WIDE))
+@given(st.lists(numbers, min_size=LANES, max_size=LANES))
 @example(["1" + "0" * 300] + ["1"] * 7)
 @example(["-12345678901.25"] * 8)
 def test_eight_cells(parts: list[str]) -> None:
-    text, places = "", [PADDING - 1]
+    text, places = "", [PADDING_BYTES - 1]
     for part in parts:
         text += part + ","
-        places.append(PADDING + len(text) - 1)
-    marks = np.array(places + [PADDING + len(text)] * 24, np.uint32)
+        places.append(PADDING_BYTES + len(text) - 1)
+    marks = np.array(places + [PADDING_BYTES + len(text)] * 24, np.uint32)
     found, meant = np.zeros(8), np.zeros(8)
     flags = int(cells(padded(text), marks, 1, found, 0))
     must = int(byte_scan._eight_cells(padded(text), marks, 1, meant, 0))
     for i, part in enumerate(parts):
         assert flags >> i & 1 >= must >> i & 1, part
-        if not must >> i & 1 and len(part) <= SURE and len(text) <= PADDING:
+        if not must >> i & 1 and len(part) <= SURE and len(text) <= PADDING_BYTES:
             assert not flags >> i & 1, part
         if not flags >> i & 1:
             assert found[i].tobytes() == meant[i].tobytes() == np.float64(float(part)).tobytes()
@@ -119,14 +126,14 @@ def test_eight_cells(parts: list[str]) -> None:
 
 @given(masks, st.integers(0, 9))
 def test_spread(mask: int, at: int) -> None:
-    found, meant = (np.full(at + 64 + SPARE, 7, np.uint32) for _ in range(2))
+    found, meant = (np.full(at + 64 + SPARE_MARKS, 7, np.uint32) for _ in range(2))
     after = int(written(found, at, 1000, np.uint64(mask)))
     assert after == byte_scan._spread(meant, at, 1000, mask) == at + mask.bit_count()
     assert found[:after].tolist() == meant[:after].tolist()
-    assert (found[after + SPARE :] == 7).all()
+    assert (found[after + SPARE_MARKS :] == 7).all()
 
 
-@pytest.mark.skipif(DISABLED or "NUMBA_CPU_NAME" in os.environ, reason="this is the run as if on another machine")
+@pytest.mark.skipif(JIT_DISABLED or "NUMBA_CPU_NAME" in os.environ, reason="this is the run as if on another machine")
 def test_the_same_on_a_machine_without_vectors_of_its_own() -> None:
     environment = {**os.environ, "NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": ""}
     columns = f"{Path(__file__).parent / 'test_columns.py'}::test_sums_of_all_columns_are_those_of_each_alone"

@@ -12,7 +12,7 @@ import pytest
 from novikoff import InputError
 from novikoff.cli.main import main
 from novikoff.data import cache
-from novikoff.data.text_source import Feed
+from novikoff.data.text_source import TextSource
 from tests.reading import collected
 
 
@@ -43,7 +43,7 @@ def no_text(monkeypatch: pytest.MonkeyPatch) -> Any:
         def fill(self: Any, *_: Any) -> bool:
             raise AssertionError("the text was read")
 
-        monkeypatch.setattr(Feed, "fill", fill)
+        monkeypatch.setattr(TextSource, "fill", fill)
 
     return forbid
 

@@ -21,15 +21,15 @@ from sklearn.preprocessing import StandardScaler
 
 import novikoff
 from novikoff import InputError, Perceptron
-from novikoff._compiled.jit import DISABLED
-from novikoff.certificates.certificate import Certificate, certify, make
-from novikoff.certificates.measure import evidence, measure
-from novikoff.certificates.data_source import Arrays, Files
-from novikoff.certificates.verify import differences, read, verify
+from novikoff._compiled.jit import JIT_DISABLED
+from novikoff.certificates.certificate import Certificate, build_certificate, certify
+from novikoff.certificates.data_source import ArraySource, FileSource
+from novikoff.certificates.measure import build_evidence, measure
+from novikoff.certificates.verify import find_differences, parse_certificate, verify
 from novikoff.cli.main import main
-from novikoff.data.reader import Options
+from novikoff.data.canonical_rows import to_sparse
+from novikoff.data.reader import ReadOptions
 from novikoff.data.rows import Dense
-from novikoff.data.canonical_rows import as_sparse
 from tests.learners import ALL, fresh, suited
 from tests.streams import csr, real, streams
 
@@ -59,14 +59,14 @@ class Exact:
 
 def check_measuring(X: Any, y: Any, u: Any, bias: bool) -> None:
     u = (u * np.concatenate([[float(bias)], np.ones(X.shape[1])])).astype(np.float32)
-    rows = as_sparse(Dense(np.ascontiguousarray(X).ravel(), X.shape[1]))
+    rows = to_sparse(Dense(np.ascontiguousarray(X).ravel(), X.shape[1]))
     widths = [0.1, 1.0]
     (found,) = measure([(rows, y.astype(np.int8))], [u], bias=bias, widths=[widths])
     truth = Exact(X, y, u, bias)
     assert exact(found.squared_radius) >= truth.squared_radius
     assert exact(found.margin) <= min(truth.margins)
     assert exact(found.hinge) >= truth.hinge
-    facts = evidence(found, bias=bias, passes=1, batches=list)
+    facts = build_evidence(found, bias=bias, passes=1, batches=list)
     assert exact(facts.radius) ** 2 >= truth.squared_radius
     assert exact(facts.norm) ** 2 >= truth.squared_norm
     for width in widths:
@@ -76,7 +76,7 @@ def check_measuring(X: Any, y: Any, u: Any, bias: bool) -> None:
     assert exact(found.hinge) <= truth.hinge * near + Fraction(1, 10**6)
 
 
-@settings(max_examples=5 if DISABLED else 100, deadline=None)
+@settings(max_examples=5 if JIT_DISABLED else 100, deadline=None)
 @given(stream=streams(), bias=st.booleans(), kind=st.sampled_from([np.float32, np.float64]))
 def test_every_number_is_rounded_outward(stream: Any, bias: bool, kind: Any) -> None:
     X, y, u = stream
@@ -120,7 +120,7 @@ def unpacked(packed: dict[str, Any]) -> Any:
 
 
 def test_no_certificate_claims_more_than_is_true() -> None:
-    assert sum(sound(seed) for seed in range(20 if DISABLED else 400)) > 0
+    assert sum(sound(seed) for seed in range(20 if JIT_DISABLED else 400)) > 0
 
 
 @pytest.mark.slow
@@ -260,7 +260,7 @@ def test_any_change_of_the_certificate_is_found() -> None:
             place = place[key]
         place[path[-1]] = changed(value)
         try:
-            found = verify(read(json.dumps(document), "c"), X, y)
+            found = verify(parse_certificate(json.dumps(document), "c"), X, y)
         except InputError:
             found = ["refused"]
         assert found, path
@@ -284,7 +284,7 @@ def test_any_change_of_the_data_is_found(change: str) -> None:
     assert "other data" in verify(certificate, other, labels)[0]
     if change in ("label", "fewer"):  # even if the digest were forged, the numbers would tell
         forged = copy.deepcopy(certificate.document)
-        forged["data"] = Arrays(other, labels).about()
+        forged["data"] = ArraySource(other, labels).about()
         assert verify(forged, other, labels)
 
 
@@ -372,13 +372,13 @@ def test_what_can_not_be_certified(data: Path, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_files_too_large_for_the_sample_are_certified_too(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, _ = make(Perceptron(), Files([str(data)], Options()), passes=1)
-    monkeypatch.setattr("novikoff.certificates.sampling.ROOM", 400)
-    monkeypatch.setattr("novikoff.certificates.sampling.PIECE", 8)
-    part, _ = make(Perceptron(), Files([str(data)], Options()), passes=1)
+    whole, _ = build_certificate(Perceptron(), FileSource([str(data)], ReadOptions()), passes=1)
+    monkeypatch.setattr("novikoff.certificates.sampling.MAX_SAMPLE_TERMS", 400)
+    monkeypatch.setattr("novikoff.certificates.sampling.CHUNK_ROWS", 8)
+    part, _ = build_certificate(Perceptron(), FileSource([str(data)], ReadOptions()), passes=1)
     assert part.document["observed"] == whole.document["observed"]
     for certificate in (part, whole):
-        assert differences(certificate.document, Files([str(data)], Options())) == []
+        assert find_differences(certificate.document, FileSource([str(data)], ReadOptions())) == []
         assert all(b["verdict"] != "broken" for b in certificate.bounds)
     found = [{b["name"]: b.get("allowed") for b in c.bounds}["hinge"] for c in (part, whole)]
     assert found[1] <= found[0] * 1.0001

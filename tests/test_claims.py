@@ -21,7 +21,9 @@ from novikoff.linear.auto import BinaryAuto
 from novikoff.theory.mistake_bounds import weighted_majority
 
 ROOT = Path(__file__).parent.parent
-LEARNERS = sorted({type_.__name__.removeprefix("Binary") for type_ in map(learner_registry.learner_class, learner_registry.names())})
+LEARNERS = sorted(
+    {type_.__name__.removeprefix("Binary") for type_ in map(learner_registry.learner_class, learner_registry.names())}
+)
 
 
 def matrix() -> dict[tuple[str, str], bool]:
@@ -140,7 +142,7 @@ def test_auto_keeps_that_bound(seed: int) -> None:
 def test_compare_tries_what_its_page_lists_and_names_the_rest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tried, not_tried = compare.tried(), compare.not_tried()
+    tried, not_tried = compare.list_default_learners(), compare.explain_excluded_learners()
     assert sorted([*tried, *not_tried]) == learner_registry.names()
     page = (ROOT / "docs/commands/compare.md").read_text()
     listed = page.partition("these are tried, with their default settings:")[2].partition(".")[0]

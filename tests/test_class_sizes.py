@@ -12,11 +12,11 @@ import pytest
 
 from novikoff import InputError
 from novikoff.theory import hypothesis_classes
-from novikoff.theory.samples import vc_bound
+from novikoff.theory.class_size import power_size, to_class_size
 from novikoff.theory.hypothesis_classes import CLASSES
+from novikoff.theory.mistake_calculator import MISTAKE_BOUNDS, SYMBOLS, allowed
+from novikoff.theory.samples import vc_bound
 from novikoff.theory.vc_dimension import DIMENSIONS, dimension
-from novikoff.theory.mistake_calculator import MISTAKE_LAWS, SYMBOLS, allowed
-from novikoff.theory.class_size import of, power
 
 Function = frozenset[tuple[int, ...]]
 """The inputs for which it is true."""
@@ -132,8 +132,8 @@ def test_logarithms_and_numbers_agree() -> None:
             if size.exact is not None:
                 assert float(size.ln) == pytest.approx(math.log(size.exact), rel=1e-12), name
                 assert float(size.log2) == pytest.approx(math.log2(size.exact), rel=1e-12)
-    assert power(2, 17).log2 == 17
-    assert of(1).ln == 0
+    assert power_size(2, 17).log2 == 17
+    assert to_class_size(1).ln == 0
 
 
 def test_huge_classes() -> None:
@@ -153,8 +153,8 @@ def test_huge_classes() -> None:
         lambda: hypothesis_classes.boolean_functions(variables=10**9),
         lambda: hypothesis_classes.k_cnf(variables=5, k=0),
         lambda: hypothesis_classes.k_cnf(variables=10**6, k=10**5),
-        lambda: power(0, 1),
-        lambda: of(-3),
+        lambda: power_size(0, 1),
+        lambda: to_class_size(-3),
         lambda: dimension("rectangles", 0),
     ],
 )
@@ -183,10 +183,10 @@ NUMBERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("law", MISTAKE_LAWS)
+@pytest.mark.parametrize("law", MISTAKE_BOUNDS)
 def test_the_formula_says_what_is_computed(law: str) -> None:
     """The formula with its numbers put in, read as an expression, has the value that the function gives."""
-    given = {name: NUMBERS[name] for name in MISTAKE_LAWS[law].parameters}
+    given = {name: NUMBERS[name] for name in MISTAKE_BOUNDS[law].parameters}
     told = allowed(law, **given)
     text = told.filled.removeprefix("M ≤ ").rpartition(", so M ≤ ")[0]
     text, _, rest = text.partition(" with u = ")
@@ -215,7 +215,9 @@ def test_defaults_are_those_of_the_learners() -> None:
     assert allowed("winnow", literals=5, features=1024).bound == pytest.approx(2 + 15 * 11)
     assert allowed("winnow-r", gained=5, features=1024).bound == pytest.approx(2 + 25 * 12)
     assert allowed("elimination", features=10).bound == 11
-    assert allowed("halving", hypotheses=hypothesis_classes.boolean_functions(variables=100)).bound == pytest.approx(2.0**100)
+    assert allowed("halving", hypotheses=hypothesis_classes.boolean_functions(variables=100)).bound == pytest.approx(
+        2.0**100
+    )
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ def test_absurd_numbers_are_refused(law: str, given: dict[str, Any], sentence: s
 def test_what_is_no_bound_says_so() -> None:
     assert allowed("novikoff", radius=1e300, margin=1e-300).sentence == "There is no bound: it would be above 10^308."
     told = allowed(
-        "balanced-winnow", **{**{k: NUMBERS[k] for k in MISTAKE_LAWS["balanced-winnow"].parameters}, "rate": 9.0}
+        "balanced-winnow", **{**{k: NUMBERS[k] for k in MISTAKE_BOUNDS["balanced-winnow"].parameters}, "rate": 9.0}
     )
     assert told.most is None
     assert told.as_dict()["bound"] is None
@@ -250,5 +252,5 @@ def test_what_is_no_bound_says_so() -> None:
 
 
 def test_every_parameter_has_a_symbol() -> None:
-    for law in MISTAKE_LAWS.values():
+    for law in MISTAKE_BOUNDS.values():
         assert all(name in SYMBOLS for name in inspect.signature(law.compute).parameters)

@@ -57,7 +57,7 @@ def test_every_learner_learns_predicts_and_is_inspected(
 ) -> None:
     model = str(tmp_path / "m.model")
     extra = {"p-norm-perceptron": ["--p", "3"], "winnow": ["--threshold", "2"], "winnow-r": ["--threshold", "2"]}
-    if learner_registry.learner_class(name)()._range()[0] > -math.inf:
+    if learner_registry.learner_class(name)()._feature_range()[0] > -math.inf:
         data.write_text("+1 1:1 3:1\n-1 2:1 3:1\n+1 1:1\n-1 2:1 9:1\n")
     assert main(["learn", str(data), "--learner", name, "--save", model, "--quiet", *extra.get(name, [])]) == 0
     assert "mistakes" in capsys.readouterr().out
@@ -173,10 +173,10 @@ def test_the_same_bytes_from_file_gzip_and_standard_input(tmp_path: Path) -> Non
 
 
 def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for title in datasets.STREAMS:
-        label = datasets.STREAMS[title].labels[0]
+    for title in datasets.DATASETS:
+        label = datasets.DATASETS[title].labels[0]
         out = result(capsys, "learn", title, "--positive", label, "--quiet")
-        assert out["features"] == len(datasets.STREAMS[title].names)
+        assert out["features"] == len(datasets.DATASETS[title].names)
     model = str(tmp_path / "m.model")
     assert main(["learn", "breast-cancer", "--no-shuffle", "--save", model, "--quiet"]) == 0
     X, y = load_breast_cancer(return_X_y=True)

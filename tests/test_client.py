@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from novikoff import Client, InputError, ServiceError
-from novikoff.client import transport, client
+from novikoff.client import client, transport
 
 MODEL = {"name": "fruit", "learner": "perceptron", "role": "champion"}
 
@@ -187,8 +187,8 @@ def test_every_call_asks_for_its_route(service: Service, tmp_path: Path) -> None
     assert [body for _, _, _, body in service.asked[1:3]] == [b"file"] * 2
     assert results[3] == [MODEL]
     assert results[5] is None
-    assert results[7] == client.Predicted("p0", "banana", 0)
-    assert results[8] == [client.Predicted(None, "banana", 0)]
+    assert results[7] == client.PredictionResult("p0", "banana", 0)
+    assert results[8] == [client.PredictionResult(None, "banana", 0)]
     assert results[10].status == "learned"
     assert results[15] == b"\x00model"
     assert [line["label"] for line in results[16]] == [True, "x", 1]
@@ -300,11 +300,11 @@ def test_nobody_there(waits: list[float]) -> None:
 
 
 def test_streams_go_in_blocks(service: Service, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "BLOCK", 10)
+    monkeypatch.setattr(client, "BLOCK_LINES", 10)
     with Client(service.url) as talker:
         service.trouble = [None, "leave after", None, (503, {})]
         learned = talker.learn_stream("a", (({"x": float(k)}, k) for k in range(35)))
-        assert learned == client.Learned("learned", 35, 4, 4, {"odd": 8})
+        assert learned == client.LearnResult("learned", 35, 4, 4, {"odd": 8})
         assert [line["label"] for line in service.examples] == list(range(35))
         assert len(service.keys) == 4
         with pytest.raises(ServiceError) as caught:
@@ -313,10 +313,10 @@ def test_streams_go_in_blocks(service: Service, waits: list[float], monkeypatch:
         service.asked.clear()
         assert [one.score for one in talker.predict_stream("a", [["x"]] * 25)] == [*range(10), *range(10), *range(5)]
         assert len(service.asked) == 3
-        assert talker.learn_stream("a", []) == client.Learned("learned", 0, 0, 0, {})
+        assert talker.learn_stream("a", []) == client.LearnResult("learned", 0, 0, 0, {})
         assert list(talker.predict_stream("a", [])) == []
     monkeypatch.setattr(client, "BLOCK_BYTES", 100)
-    assert [len(block) for block in client._blocks([b"x" * 60] * 5)] == [2, 2, 1]
+    assert [len(block) for block in client._split_blocks([b"x" * 60] * 5)] == [2, 2, 1]
 
 
 def test_an_answer_that_is_cut_is_not_taken_for_whole(service: Service) -> None:

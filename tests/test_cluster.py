@@ -41,18 +41,18 @@ from novikoff import (
     load,
 )
 from novikoff.cli.main import main
+from novikoff.data.reader import ReadOptions
 from novikoff.distributed import DistributedLearner, worker_tasks
-from novikoff.distributed.certificate import differences
+from novikoff.distributed.certificate import find_differences
 from novikoff.distributed.checkpoint import Checkpoint
-from novikoff.distributed.ledger import DistributedLedger, at_step, merged
-from novikoff.distributed.dask_executor import AT_ONCE, OnDask
-from novikoff.distributed.delta_encoding import packed, unpacked
-from novikoff.distributed.coordinator import (BRANCHES, CHAIN, Plan, begin, run)
-from novikoff.distributed.shards import Batches
-from novikoff.distributed.compatibility import prepared
-from novikoff.ledger import CAPACITY, EXAMPLES, note_mistake
+from novikoff.distributed.compatibility import prepare_model
+from novikoff.distributed.coordinator import MAX_CHAINED_ROUNDS, TREE_FANOUT, Plan, run_rounds, start_round
+from novikoff.distributed.dask_executor import MAX_CALLS_PER_MESSAGE, DaskExecutor
+from novikoff.distributed.delta_encoding import decode_arrays, encode_arrays
+from novikoff.distributed.ledger import DistributedLedger, ledger_at_step, merge_ledgers
+from novikoff.distributed.shards import BatchShard
+from novikoff.ledger import EXAMPLES, MAX_LISTED_MISTAKES, count_mistake
 from novikoff.model_file import to_bytes
-from novikoff.data.reader import Options
 from tests.learners import ALL, fresh, suited
 from tests.schemes import examples
 from tests.streams import real
@@ -143,7 +143,7 @@ def twin(pairs: list[tuple[Any, Any]], rounds: int) -> tuple[Any, Any]:
     return w, mean
 
 
-@pytest.mark.parametrize("shards", [2, 3, BRANCHES + 3])
+@pytest.mark.parametrize("shards", [2, 3, TREE_FANOUT + 3])
 def test_it_is_the_mean_of_what_shards_learn(shards: int) -> None:
     X, y = real(2, rows=120, columns=5)
     pairs = parts(X, y, shards)
@@ -186,14 +186,14 @@ def test_winnow_is_mixed_as_geometric_means_and_what_was_eliminated_stays_so() -
 @pytest.mark.slow
 def test_many_classes_are_mixed_in_all_schemes(scheme: Any) -> None:
     X, y = examples(7, rows=60)
-    one = type(scheme).from_settings(scheme.plain_settings()).fit(X, y)
+    one = type(scheme)._from_settings(scheme._plain_settings()).fit(X, y)
     same = DistributedLearner(scheme, rounds=1).fit([(X, y)] * 3)
     assert same.classes_.tolist() == one.classes_.tolist()
     assert same.model_.coef_ == pytest.approx(one.coef_, rel=1e-9, abs=1e-9)
     assert same.model_.observed()["unmet"] == 3 * one.observed()["unmet"]
     done = DistributedLearner(scheme, rounds=3).fit(parts(X, y, 4))
     assert done.model_.ledger_.examples == 3 * 60
-    assert to_bytes(worker_tasks.received(worker_tasks.sent(done.model_))) == to_bytes(done.model_)
+    assert to_bytes(worker_tasks.deserialize_model(worker_tasks.serialize_model(done.model_))) == to_bytes(done.model_)
 
 
 def test_features_may_grow_from_shard_to_shard(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_messages_are_unpacked_to_the_last_bit(new: Any, base: Any, same: list[i
         if k < min(len(new), len(base)):
             new[k] = base[k]
     for known in (None, {"a": base}):
-        header, found = unpacked(packed({"b": [1]}, {"a": new, "c": np.arange(3)}, known), known)
+        header, found = decode_arrays(encode_arrays({"b": [1]}, {"a": new, "c": np.arange(3)}, known), known)
         assert header == {"b": [1]}
         assert found["a"].tobytes() == new.tobytes()
         assert found["a"].shape == new.shape
@@ -244,9 +244,9 @@ def test_what_did_not_change_is_not_sent() -> None:
     base = np.random.default_rng(0).standard_normal((100_000, 2)).astype(np.float32)
     new = base.copy()
     new[::1000] += 1.0
-    assert len(packed({}, {"a": new}, {"a": base})) < 2500
-    assert len(packed({}, {"a": new})) < new.nbytes + 200
-    assert len(packed({}, {"a": np.arange(100_000) % 7})) < 20_000  # what gives way is squeezed
+    assert len(encode_arrays({}, {"a": new}, {"a": base})) < 2500
+    assert len(encode_arrays({}, {"a": new})) < new.nbytes + 200
+    assert len(encode_arrays({}, {"a": np.arange(100_000) % 7})) < 20_000  # what gives way is squeezed
 
 
 @settings(max_examples=30)
@@ -257,7 +257,7 @@ def test_merged_ledgers_list_mistakes_to_within_a_stride(shards: list[tuple[int,
         for _ in range(examples):
             ledger.book.counts[EXAMPLES] += 1
             if ledger.examples * 7919 % 101 < share:
-                note_mistake.function(ledger.book)
+                count_mistake.function(ledger.book)
                 times.append(ledger.examples)
         return times
 
@@ -265,13 +265,13 @@ def test_merged_ledgers_list_mistakes_to_within_a_stride(shards: list[tuple[int,
     true = noted(start, before, 50)
     books, passed = [], start.examples
     for examples_, share in shards:
-        books.append(at_step(start.examples))
+        books.append(ledger_at_step(start.examples))
         true += [t - start.examples + passed for t in noted(books[-1], examples_, share)]
         passed += examples_
-    whole = merged(start, books)
+    whole = merge_ledgers(start, books)
     assert (whole.examples, whole.mistakes, whole.weighted) == (passed, len(true), passed)
     listed, stride = whole.mistake_times, whole.stride
-    assert len(listed) == len(true) // stride < CAPACITY
+    assert len(listed) == len(true) // stride < MAX_LISTED_MISTAKES
     if stride == 1:
         assert listed.tolist() == true
     for k, time in enumerate(listed.tolist()):
@@ -298,7 +298,7 @@ class Later:
         return self.pairs[shard]
 
     def call(self, function: Any, *arguments: Any, part: int | None = None) -> Any:
-        self.waiting += function is worker_tasks.learn
+        self.waiting += function is worker_tasks.train_shard
         return [lambda: function(*map(self._value, arguments))]
 
     def _value(self, handle: Any) -> Any:
@@ -315,7 +315,7 @@ class Later:
             raise ConnectionError
         return [self._value(one) for one in handles]
 
-    def surely(self, round_: Any) -> Any:
+    def run_with_retry(self, round_: Any) -> Any:
         while True:
             with contextlib.suppress(ConnectionError):
                 return round_()
@@ -323,11 +323,11 @@ class Later:
 
 def test_rounds_of_one_shard_told_of_ahead_are_fit() -> None:
     X, y = real(2, rows=60)
-    plan = Plan(prepared(Perceptron(), 4), 4, "uniform", classes=[-1, 1])
-    message, ledger = run(Later([[(X, y)]], {3}), [Batches("batch 0")], plan)
+    plan = Plan(prepare_model(Perceptron(), 4), 4, "uniform", classes=[-1, 1])
+    message, ledger = run_rounds(Later([[(X, y)]], {3}), [BatchShard("batch 0")], plan)
     alone = DistributedLearner(Perceptron(), rounds=4).fit([(X, y)])
     by_fit = Perceptron(passes=4, shuffle=False).fit(X, y)
-    assert to_bytes(worker_tasks.received(message)) == to_bytes(alone.model_) == to_bytes(by_fit)
+    assert to_bytes(worker_tasks.deserialize_model(message)) == to_bytes(alone.model_) == to_bytes(by_fit)
     assert ledger.rounds == alone.ledger_.rounds
 
 
@@ -335,12 +335,12 @@ def test_rounds_of_one_shard_told_of_ahead_are_fit() -> None:
 @pytest.mark.parametrize("lost", [set(), {2, 3, 9, 10, 11}])
 def test_rounds_told_of_ahead_give_the_same(mixing: str, lost: set[int]) -> None:
     pairs = parts(*real(2, rows=120), 3)
-    rounds = 2 * CHAIN + 3
+    rounds = 2 * MAX_CHAINED_ROUNDS + 3
     here = DistributedLearner(Perceptron(average=True), rounds=rounds, mixing=mixing).fit(pairs)
-    plan = Plan(prepared(Perceptron(average=True), rounds), rounds, mixing)
+    plan = Plan(prepare_model(Perceptron(average=True), rounds), rounds, mixing)
     engine = Later(pairs, lost)
-    message, ledger = run(engine, [Batches(f"batch {k}") for k in range(3)], plan)
-    assert to_bytes(worker_tasks.received(message)) == to_bytes(here.model_)
+    message, ledger = run_rounds(engine, [BatchShard(f"batch {k}") for k in range(3)], plan)
+    assert to_bytes(worker_tasks.deserialize_model(message)) == to_bytes(here.model_)
     assert ledger.rounds == here.ledger_.rounds
     looks = 1  # shares the model, too
     if mixing == "uniform" and not lost:
@@ -470,8 +470,8 @@ def test_shards_that_do_not_fit_are_named(tmp_path: Path) -> None:
     refused("part-1.svm:1: .*two labels", names)
     for k, text in enumerate(["1 | a b\n-1 | c\n", "1 | d\n-1 | a\n"]):
         (tmp_path / f"{k}.vw").write_text(text)
-    refused("hash the names", str(tmp_path / "*.vw"), options=Options(bits=0))
-    refused("keep-names", names, options=Options(keep_names=1))
+    refused("hash the names", str(tmp_path / "*.vw"), options=ReadOptions(bits=0))
+    refused("keep-names", names, options=ReadOptions(keep_names=1))
     for k, text in enumerate(["y,a,b\n1,2,3\n0,1,1\n", "y,a\n1,2\n0,1\n"]):
         (tmp_path / f"{k}.csv").write_text(text)
     refused(r"1\.csv", str(tmp_path / "*.csv"))
@@ -504,7 +504,7 @@ def test_shards_share_a_dictionary_of_few_names(kind: str, model: Any, tmp_path:
     done = DistributedLearner(model, rounds=3).fit(paths)
     assert set(done.model_.feature_names_in_) == {"job=p", "job=q", "age", "job=only0", "job=only1", "job=only2"}
     assert len(to_bytes(done.model_)) < 10_000
-    hashed = DistributedLearner(model, rounds=3).fit(paths, options=Options(bits=18))
+    hashed = DistributedLearner(model, rounds=3).fit(paths, options=ReadOptions(bits=18))
     assert hashed.model_.n_features_in_ == 1 << 18
     rows = [{"job": job, "age": 0.5} for job in ("p", "only1", "only2", "new")]
     assert done.decision_function(rows).tolist() == pytest.approx(hashed.decision_function(rows).tolist(), rel=1e-5)
@@ -529,25 +529,25 @@ def test_a_run_with_a_dictionary_goes_on_and_is_certified(tmp_path: Path) -> Non
         DistributedLearner(Perceptron(), rounds=4, checkpoint=kept).fit(paths, onlooker=stop)
     done = DistributedLearner(Perceptron(), rounds=4, checkpoint=kept).fit(paths)
     assert to_bytes(done.model_) == to_bytes(whole.model_)
-    assert differences(done.certify().document, paths) == []
+    assert find_differences(done.certify().document, paths) == []
 
 
 def test_shards_with_many_names_are_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = tables(tmp_path, "csv")
     for most in (4, 5):  # in one shard, in all of them
-        monkeypatch.setattr("novikoff.data.reader.MOST_NAMES", most)
+        monkeypatch.setattr("novikoff.data.reader.MAX_DICTIONARY_NAMES", most)
         done = DistributedLearner(Perceptron(), rounds=1).fit(paths)
         assert done.model_.n_features_in_ == 1 << 18
         [note] = done.notes_
         assert note == f"the shards have more than {most} different names, which are hashed as with --bits 18"
-    assert DistributedLearner(Perceptron(), rounds=1).fit(paths, options=Options(hashes_names=True)).notes_ == []
+    assert DistributedLearner(Perceptron(), rounds=1).fit(paths, options=ReadOptions(hashes_names=True)).notes_ == []
 
 
 def test_labels_are_agreed_on_before_anything_is_learned(tmp_path: Path) -> None:
     """The first file has one label only: the others are asked."""
     for k, text in enumerate(["y,one,two\nb,1,0\nb,0,1\n", "y,one,two\nb,1,0\na,0,1\n"]):
         (tmp_path / f"{k}.csv").write_text(text)
-    done = DistributedLearner(rounds=1).fit(str(tmp_path / "*.csv"), options=Options(label="y"))
+    done = DistributedLearner(rounds=1).fit(str(tmp_path / "*.csv"), options=ReadOptions(label="y"))
     assert done.model_._state.labels.listed() == ["b", "a"]  # as in a stream: the first that is no number is negative
     for k, text in enumerate(["1 1:1\n2 2:1\n", "3 1:1\n1 2:1\n"]):
         (tmp_path / f"{k}.svm").write_text(text)
@@ -566,19 +566,19 @@ def test_tasks_are_pure() -> None:
     X, y = real(1, rows=60)
     shard, data = tasks_of(X, y)
     start = DistributedLearner(SGD(), rounds=1).fit(parts(X, y, 2))
-    message = worker_tasks.sent(start.model_)
-    first, second = (worker_tasks.learn(shard, data, message, False) for _ in range(2))
+    message = worker_tasks.serialize_model(start.model_)
+    first, second = (worker_tasks.train_shard(shard, data, message, False) for _ in range(2))
     assert first == second
-    assert worker_tasks.sent(worker_tasks.received(message)) == message
-    once, twice = (worker_tasks.gathered(message, [first, second], [0.5, 0.5]) for _ in range(2))
+    assert worker_tasks.serialize_model(worker_tasks.deserialize_model(message)) == message
+    once, twice = (worker_tasks.sum_deltas(message, [first, second], [0.5, 0.5]) for _ in range(2))
     assert once == twice
-    assert worker_tasks.mixed(message, once) == worker_tasks.mixed(message, twice)
+    assert worker_tasks.apply_mixture(message, once) == worker_tasks.apply_mixture(message, twice)
 
 
 def tasks_of(X: Any, y: Any) -> Any:
-    from novikoff.distributed.shards import Batches
+    from novikoff.distributed.shards import BatchShard
 
-    return Batches("it"), [(X, y)]
+    return BatchShard("it"), [(X, y)]
 
 
 def test_sparse_and_float32_batches() -> None:
@@ -626,13 +626,13 @@ def test_rounds_of_many_shards_are_told_of_in_several_messages(shards: int, mess
     """What is not told of yet, Dask goes through for each call that is built on it: rounds of few shards are one
     message, and those of many are none that grows with them."""
     pytest.importorskip("dask", reason="Dask, the extra novikoff[cluster], is not installed")
-    engine = OnDask.__new__(OnDask)
-    engine.client, engine._workers, engine._untold, engine._data = Counting(), [], [], None
-    named = [Batches(f"batch {k}") for k in range(shards)]
-    now = begin(engine, named, engine.share(b""), "uniform")
-    later = begin(engine, named, now.end, "uniform")
-    engine._tell()
+    engine = DaskExecutor.__new__(DaskExecutor)
+    engine.client, engine._workers, engine._pending_calls, engine._data = Counting(), [], [], None
+    named = [BatchShard(f"batch {k}") for k in range(shards)]
+    now = start_round(engine, named, engine.share(b""), "uniform")
+    later = start_round(engine, named, now.end, "uniform")
+    engine._submit_pending()
     assert later.end.told is not None
     assert len(engine.client.sizes) <= messages
-    assert max(engine.client.sizes) <= AT_ONCE
+    assert max(engine.client.sizes) <= MAX_CALLS_PER_MESSAGE
     assert sum(engine.client.sizes) >= 2 * shards

@@ -20,16 +20,16 @@ from sklearn.datasets import dump_svmlight_file
 import novikoff
 from novikoff import AROW, SGD, InputError, Kesler, Perceptron
 from novikoff.cli.main import main
+from novikoff.data.reader import ReadOptions
 from novikoff.distributed import DistributedLearner, dask_executor
 from novikoff.distributed.certificate import verify
-from novikoff.distributed.executor import InThisProcess
+from novikoff.distributed.compatibility import prepare_model
+from novikoff.distributed.coordinator import Plan, run_rounds
+from novikoff.distributed.dask_executor import DaskExecutor, connect
+from novikoff.distributed.executor import LocalExecutor
 from novikoff.distributed.ledger import DistributedLedger
-from novikoff.distributed.dask_executor import OnDask, connected
-from novikoff.distributed.coordinator import Plan, run
-from novikoff.distributed.shards import File
-from novikoff.distributed.compatibility import prepared
+from novikoff.distributed.shards import FileShard
 from novikoff.model_file import to_bytes
-from novikoff.data.reader import Options
 from tests.streams import real
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'novikoff[cluster]'")
@@ -43,7 +43,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    with connected(None, 1) as client:
+    with connect(None, 1) as client:
         yield client
 
 
@@ -66,16 +66,16 @@ def mixing(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def expected(names: list[str], mixing: str) -> bytes:
     """What this process makes of them without a cluster."""
-    message, _ = run(InThisProcess(), _files(names), _plan(mixing))
+    message, _ = run_rounds(LocalExecutor(), _files(names), _plan(mixing))
     return message
 
 
 def _plan(mixing: str = "mistakes") -> Plan:
-    return Plan(prepared(SGD(average=True), ROUNDS), ROUNDS, mixing)
+    return Plan(prepare_model(SGD(average=True), ROUNDS), ROUNDS, mixing)
 
 
 def _files(names: list[str]) -> list[Any]:
-    return [File(name, Options()) for name in names]
+    return [FileShard(name, ReadOptions()) for name in names]
 
 
 def scaled(client: Any, workers: int) -> None:
@@ -91,11 +91,11 @@ def test_the_same_bytes_for_one_two_and_three_workers(
     for workers in (1, 2, 3) if mixing == "mistakes" else (2, 3):
         scaled(client, workers)
         assert len(client.scheduler_info()["workers"]) == workers
-        assert run(OnDask(client), _files(names), _plan(mixing))[0] == expected
+        assert run_rounds(DaskExecutor(client), _files(names), _plan(mixing))[0] == expected
 
 
 @dataclass(frozen=True)
-class Deadly(File):
+class Deadly(FileShard):
     """A shard whose worker is killed while it learns it, each time that the weights of a round come for the first
     time; `folder` remembers that."""
 
@@ -118,8 +118,8 @@ def test_killed_workers_change_nothing(
     die: Dask takes its time to start others."""
     scaled(client, ROUNDS + 1)
     before = set(client.run(os.getpid).values())
-    shards = [*_files(names[:2]), Deadly(names[2], Options(), folder=str(tmp_path)), *_files(names[3:])]
-    message, _ = run(OnDask(client), shards, _plan(mixing))
+    shards = [*_files(names[:2]), Deadly(names[2], ReadOptions(), folder=str(tmp_path)), *_files(names[3:])]
+    message, _ = run_rounds(DaskExecutor(client), shards, _plan(mixing))
     assert len(list(tmp_path.iterdir())) == ROUNDS
     assert message == expected
     assert len(before & set(client.run(os.getpid).values())) < len(before)
@@ -168,9 +168,9 @@ def test_a_scheduler_that_dies_and_a_run_that_goes_on(
     again = DistributedLearner(SGD(average=True), rounds=ROUNDS, mixing=mixing, client=client, checkpoint=checkpoint)
     again.fit(names, onlooker=lambda number, _: seen.append(number))
     assert seen == [3]
-    from novikoff.distributed.worker_tasks import sent
+    from novikoff.distributed.worker_tasks import serialize_model
 
-    assert sent(again.model_) == expected
+    assert serialize_model(again.model_) == expected
 
 
 BROKEN = {
@@ -221,7 +221,7 @@ def test_a_scheduler_that_is_not_as_it_should_be_is_named(names: list[str], tmp_
             time.sleep(0.05)
         where = json.loads(address.read_text())["address"]
         told = f"The scheduler {where} {BROKEN[code]}"
-        with connected(where) as other, pytest.raises(InputError, match=told):
+        with connect(where) as other, pytest.raises(InputError, match=told):
             DistributedLearner(rounds=1, client=other).fit(names)
     finally:
         for process in (worker, scheduler):
@@ -235,18 +235,18 @@ def _busy() -> None:
 
 @pytest.mark.slow
 def test_nobody_waits_for_workers_that_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_executor, "LOOK", 0.2)
-    monkeypatch.setattr(dask_executor, "PATIENCE", 20.0)
-    with connected(None, 1) as client:
-        engine = OnDask(client)
+    monkeypatch.setattr(dask_executor, "POLL_INTERVAL_SECONDS", 0.2)
+    monkeypatch.setattr(dask_executor, "WORKER_TIMEOUT_SECONDS", 20.0)
+    with connect(None, 1) as client:
+        engine = DaskExecutor(client)
         handle = engine.call(_busy)
-        engine._tell()
-        monkeypatch.setattr(dask_executor, "PATIENCE", 1.0)
+        engine._submit_pending()
+        monkeypatch.setattr(dask_executor, "WORKER_TIMEOUT_SECONDS", 1.0)
         client.cluster.scale(0)
         with pytest.raises(InputError, match="lost all its workers, and none came back"):
             engine.results([handle])
         with pytest.raises(InputError, match="has no workers, and none came within 1 s"):
-            OnDask(client)
+            DaskExecutor(client)
 
 
 @pytest.mark.slow
@@ -377,8 +377,8 @@ def test_a_cluster_of_its_own(names: list[str], tmp_path: Path) -> None:
     assert (failed.returncode, failed.stdout) == (2, "")
     (sentence,) = failed.stderr.splitlines()  # nothing of what Dask has to say of it
     assert "lost.svm: there is no such file on this worker" in sentence
-    message, ledger = run(InThisProcess(), _files(names), Plan(prepared(AROW(), 2), 2, "uniform"))
-    from novikoff.distributed.worker_tasks import received
+    message, ledger = run_rounds(LocalExecutor(), _files(names), Plan(prepare_model(AROW(), 2), 2, "uniform"))
+    from novikoff.distributed.worker_tasks import deserialize_model
 
-    assert out.read_bytes() == to_bytes(received(message))
+    assert out.read_bytes() == to_bytes(deserialize_model(message))
     assert isinstance(ledger, DistributedLedger)

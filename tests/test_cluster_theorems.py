@@ -24,13 +24,13 @@ from novikoff import (
     Winnow,
     certify,
 )
-from novikoff.certificates.witness_selection import Found
-from novikoff.certificates.bound_evaluation import verdict
+from novikoff.certificates.bound_evaluation import evaluate_bound
+from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.cli.main import main
 from novikoff.distributed import DistributedLearner, worker_tasks
-from novikoff.distributed.certificate import _facts, _Mixed, verify
-from novikoff.distributed.measure import joined, upward
-from novikoff.distributed.bounds import theorems
+from novikoff.distributed.bounds import derive_bounds
+from novikoff.distributed.certificate import _measure_witnesses, _MixedCounts, verify
+from novikoff.distributed.measure import combine_measurements, round_up
 from tests.schemes import examples, slow_unless
 from tests.streams import random_witnessed, real, streams
 
@@ -69,13 +69,13 @@ def run_with(name: str, stream: Any, shards: int, rounds: int, mixing: str, seed
         witness = (u * length).astype(np.float32)
         if not model.bias:
             witness[0] = 0.0
-        found.append(Found(f"own {k}", witness, (1.0, 0.05 * length)))
+        found.append(NamedWitness(f"own {k}", witness, (1.0, 0.05 * length)))
     engine, parts, _ = done._run
-    bounds = theorems(done.model_, done.ledger_)
+    bounds = derive_bounds(done.model_, done.ledger_)
     assert bounds
-    message = worker_tasks.sent(done.model_)
-    _, facts = _facts(engine, parts, message, done.model_, done.ledger_, bounds, found)
-    judged = [verdict(bound, facts, _Mixed(done.ledger_)) for bound in bounds]
+    message = worker_tasks.serialize_model(done.model_)
+    _, facts = _measure_witnesses(engine, parts, message, done.model_, done.ledger_, bounds, found)
+    judged = [evaluate_bound(bound, facts, _MixedCounts(done.ledger_)) for bound in bounds]
     return done, [one for one in judged if one["verdict"] == "broken"]
 
 
@@ -159,7 +159,7 @@ def test_winnow_on_disjunctions(data: Any) -> None:
 )
 @pytest.mark.slow
 def test_a_certificate_is_verified_and_a_changed_one_is_not(model: Any) -> None:
-    X, y = real(3, rows=90) if model.two_classes else examples(3, rows=90)
+    X, y = real(3, rows=90) if model._needs_two_classes else examples(3, rows=90)
     pairs = [(X[k::3], y[k::3]) for k in range(3)]
     done = DistributedLearner(model, rounds=3, mixing="mistakes").fit(pairs)
     certificate = done.certify()
@@ -207,8 +207,8 @@ def test_shards_too_large_for_memory_are_searched_where_they_lie(monkeypatch: py
     pairs = [(X[k::3], y[k::3]) for k in range(3)]
     done = DistributedLearner(Perceptron(), rounds=3).fit(pairs)
     whole = done.certify()
-    monkeypatch.setattr(witness_search, "ROOM", 12_000)
-    monkeypatch.setattr(witness_search, "LEAST_ROOM", 4000)
+    monkeypatch.setattr(witness_search, "MAX_SAMPLE_TERMS", 12_000)
+    monkeypatch.setattr(witness_search, "MIN_SHARD_TERMS", 4000)
     part = done.certify()
     assert verify(part.document, pairs) == []
     best = {name: min(b["allowed"] for b in c.bounds if "allowed" in b) for name, c in (("w", whole), ("p", part))}
@@ -217,17 +217,17 @@ def test_shards_too_large_for_memory_are_searched_where_they_lie(monkeypatch: py
 
 
 def test_measured_numbers_are_rounded_outward() -> None:
-    assert Fraction(upward(Fraction(1, 3))) >= Fraction(1, 3)
-    assert upward(Fraction(1, 4)) == 0.25
+    assert Fraction(round_up(Fraction(1, 3))) >= Fraction(1, 3)
+    assert round_up(Fraction(1, 4)) == 0.25
     X, y = real(3, rows=60)
     done = DistributedLearner(Perceptron(), rounds=3).fit([(X[k::3], y[k::3]) for k in range(3)])
-    witness = Found("u", np.ones(X.shape[1] + 1, np.float32) / 3, (1.0,))
+    witness = NamedWitness("u", np.ones(X.shape[1] + 1, np.float32) / 3, (1.0,))
     from novikoff.distributed import measure
 
-    message = worker_tasks.sent(done.model_)
+    message = worker_tasks.serialize_model(done.model_)
     engine, shards, _ = done._run
-    each = [measure.measured(shard, engine.data(k), message, [witness])[0] for k, shard in enumerate(shards)]
-    both = joined(each, done.ledger_.counts_of_shards())
+    each = [measure.measure_shard(shard, engine.data(k), message, [witness])[0] for k, shard in enumerate(shards)]
+    both = combine_measurements(each, done.ledger_.shard_weights())
     u = [Fraction(float(v)) for v in witness.witness]
     exact = Fraction(0)
     for k in range(3):

@@ -13,9 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError, Perceptron
-from novikoff.data.synthetic import concepts
-from novikoff.data.synthetic.concepts import (CONCEPTS, conjunction, disjunction, k_cnf, linear_threshold, m_of_n, rectangle, xor)
-from novikoff.data.synthetic import sampling, real_valued
+from novikoff.data.synthetic import concepts, real_valued, sampling
+from novikoff.data.synthetic.concepts import (
+    CONCEPTS,
+    conjunction,
+    disjunction,
+    k_cnf,
+    linear_threshold,
+    m_of_n,
+    rectangle,
+    xor,
+)
 from novikoff.theory.mistake_bounds import hinge, novikoff
 
 BOOLEAN = ("conjunction", "disjunction", "m-of-n", "k-cnf", "dnf", "xor")
@@ -25,8 +33,8 @@ BOOLEAN = ("conjunction", "disjunction", "m-of-n", "k-cnf", "dnf", "xor")
 def small_blocks() -> Iterator[None]:
     """So that small streams have many of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling, "ROWS_AT_A_TIME", 17)
-        patch.setattr(real_valued, "ROWS_AT_A_TIME", 17)
+        patch.setattr(sampling, "MAX_ROWS_PER_BLOCK", 17)
+        patch.setattr(real_valued, "MAX_ROWS_PER_BLOCK", 17)
         yield
 
 
@@ -276,7 +284,7 @@ def test_the_hinge_bound_with_noise() -> None:
 
 
 def test_large_streams_in_blocks_of_their_own_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "ROWS_AT_A_TIME", 1 << 13)
+    monkeypatch.setattr(sampling, "MAX_ROWS_PER_BLOCK", 1 << 13)
     for stream in (
         disjunction(n=100_000, density=0.001, examples=3000, drift=1),
         conjunction(n=10_000, density=0.5, examples=250, negated=True),

@@ -9,7 +9,20 @@ import pytest
 from numpy.typing import NDArray
 
 from novikoff import AROW, SGD, AllVsAll, Hierarchical, Kesler, MultiLabel, OneVsAll
-from novikoff.core.multiclass.schemes import (BAGGED, BOOSTED, CHOSEN, CODE, EACH, PAIRS, RANKED, RELEVANT, RIVALS, TREE, Scheme, together)
+from novikoff.core.multiclass.schemes import (
+    BINARY_RELEVANCE,
+    LABEL_RANKING,
+    LABEL_TREE,
+    MULTICLASS_MARGIN,
+    ONE_VS_ONE,
+    ONE_VS_REST,
+    ONLINE_BAGGING,
+    ONLINE_BOOSTING,
+    OUTPUT_CODE,
+    THRESHOLDED_LABELS,
+    Scheme,
+    is_joint_update,
+)
 from tests.schemes import compiled_in_the_slow_set, slow_unless
 from tests.streams import csr
 
@@ -60,7 +73,7 @@ def test_several_preferences_are_one_update_along_their_mean(update: Any) -> Non
     step = 1.0 / (square * (1.0 + 2 * 0.25) + r)
     assert model.coef_ == pytest.approx(np.outer([1.0, -0.5, -0.5], step * x))
     state: Any = model._state
-    variances = state.geometry.slots.reshape(3, state.across, 2)[1:, :3, 1].T
+    variances = state.updater.slots.reshape(3, state.stride, 2)[1:, :3, 1].T
     assert variances == pytest.approx(1.0 - np.outer([1.0, 0.25, 0.25], step * x * x))
 
 
@@ -109,9 +122,12 @@ def test_what_two_paths_of_a_tree_have_in_common_stays() -> None:
 
 
 def test_reductions_and_preferences_say_what_they_are() -> None:
-    apart, whole = (EACH, PAIRS, CODE, RELEVANT, BAGGED, BOOSTED), (RIVALS, CHOSEN, RANKED, TREE)
-    assert not any(together(Scheme(kind)) for kind in apart)
-    assert all(together(Scheme(kind)) for kind in whole)
+    apart, whole = (
+        (ONE_VS_REST, ONE_VS_ONE, OUTPUT_CODE, BINARY_RELEVANCE, ONLINE_BAGGING, ONLINE_BOOSTING),
+        (MULTICLASS_MARGIN, THRESHOLDED_LABELS, LABEL_RANKING, LABEL_TREE),
+    )
+    assert not any(is_joint_update(Scheme(kind)) for kind in apart)
+    assert all(is_joint_update(Scheme(kind)) for kind in whole)
 
 
 def test_batches_single_examples_and_files_give_the_same(tmp_path: Any) -> None:

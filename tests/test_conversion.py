@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from novikoff.errors import InputError
 from novikoff.theory import binomial, online_to_batch
-from novikoff.theory.samples import sample_size
 from novikoff.theory.hypothesis_classes import conjunctions_or_never
+from novikoff.theory.samples import sample_size
 
 getcontext().prec = 80
 DELTA = st.floats(1e-9, 0.999)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from novikoff import AROW, SGD, InputError, Kesler, MultilayerPerceptron, Perceptron, load, save
-from novikoff._compiled.dict_reader import WAITS
+from novikoff._compiled.dict_reader import WAITING_AT
 from novikoff.model_file import to_bytes
 
 X = np.random.default_rng(0).standard_normal((60, 4))
@@ -53,7 +53,7 @@ def test_a_shallow_copy_learns_by_itself() -> None:
 @pytest.mark.parametrize("model", [Perceptron(), SGD(), MultilayerPerceptron(hidden=(3,))], ids=repr)
 def test_a_model_on_read_only_memory_predicts_and_is_saved_but_does_not_learn(model: Any, tmp_path: Path) -> None:
     frozen = copy.deepcopy(model.fit(X, Y))
-    geometry = frozen._state.geometry
+    geometry = frozen._state.updater
     for array in (value for value in geometry if isinstance(value, np.ndarray)):
         array.flags.writeable = False
     assert (frozen.predict(X) == model.predict(X)).all()
@@ -77,8 +77,8 @@ def test_the_fast_path_is_used_again_after_an_interrupt_between_its_two_steps() 
     model: Any = Perceptron()
     for t in range(10):
         model.learn_one({"a": 1.0, "b": float(t)}, t % 2)
-    model._lane.desk[WAITS] = 1  # as if an interrupt had come after the example was read
+    model._fast_path.workspace[WAITING_AT] = 1  # as if an interrupt had come after the example was read
     model.learn_one({"a": 1.0, "b": 2.0}, 1)
-    assert model._lane.desk[WAITS] == 0
-    assert model._dicts({"a": 1.0, "b": 3.0}, 0) >= 0
+    assert model._fast_path.workspace[WAITING_AT] == 0
+    assert model._dict_path({"a": 1.0, "b": 3.0}, 0) >= 0
     assert model.ledger_.examples == 12

@@ -15,19 +15,27 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError
-from novikoff._compiled.simd.byte_scan import PADDING
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
 from novikoff.cli.main import main
-from novikoff.data.text_source import Block
 from novikoff.data.formats import csv_sniffer
-from novikoff.data.formats.csv_rows import QUOTES_AS_TEXT, is_missing
 from novikoff.data.formats.csv import Csv, Tsv
-from novikoff.data.formats.csv_tokenizer import (NO_QUOTE, NOWHERE, QUOTE, _plain_cells, _plain_last_end, find_cells, last_record_end)
-from novikoff.data.reader import Options, Reading
+from novikoff.data.formats.csv_rows import QUOTES_AS_TEXT, is_missing
+from novikoff.data.formats.csv_tokenizer import (
+    NO_QUOTE,
+    NO_STRAYS,
+    QUOTE,
+    _plain_find_cells,
+    _plain_find_last_record_end,
+    find_cells,
+    find_last_record_end,
+)
+from novikoff.data.reader import DataReader, ReadOptions
+from novikoff.data.text_source import TextBlock
 from tests import tables
 from tests.tables import cells_of, hashed_row, in_blocks, read
 
-MANY = 20 if DISABLED else 200
+MANY = 20 if JIT_DISABLED else 200
 TRICKY = ["", "NA", "null", "?", "N/A", "nan", "-NaN", "x", 'say "hi"', "a,b", "a;b\tc|d", "two\nlines", "cr\r\nlf",
           "é", "日本語", " blank ", "\t", "1", "-2.5", "1e3", "0", "none", "nully", '"', '""', "x" * 70]  # fmt: skip
 ODD = ["N/a", "NULL", " na ", "+nan", "-null", "n\x0fa", "nan\0", "n", "nana", "-NA", "/"]
@@ -51,7 +59,7 @@ number = st.one_of(
 
 
 def settled(content: bytes, **options: Any) -> Csv:
-    return Csv.settled(Options(**options), content, "it")
+    return Csv.settled(ReadOptions(**options), content, "it")
 
 
 def written(rows: list[list[str]], *, end: str = "\n", delimiter: str = ",", all_quoted: bool = False) -> str:
@@ -86,7 +94,7 @@ def test_rows_are_those_of_the_documented_rules(table: Any, style: Any, size: in
     text, delimiter = written([names, *records], **style), style["delimiter"]
     how = settled(text.encode(), delimiter=delimiter, header=True, bits=18)
     assert cells_of(text, delimiter) == [names, *records]
-    seen = [cells for cells, _ in csv_sniffer.records(text.encode(), delimiter.encode())]
+    seen = [cells for cells, _ in csv_sniffer.iter_records(text.encode(), delimiter.encode())]
     assert [[c.decode() for c in cells] for cells in seen] == [names, *records]
     rows, labels, lines, bad = in_blocks(how, text.encode(), size)
     assert not bad
@@ -100,31 +108,38 @@ def test_rows_are_those_of_the_documented_rules(table: Any, style: Any, size: in
 @settings(max_examples=2 * MANY, deadline=None)
 def test_cells_are_those_of_the_slow_twin(text: str, shift: int, quote: int) -> None:
     content = np.frombuffer((text + "\n").encode(), np.uint8)
-    block = np.zeros(PADDING * 2 + len(content) + 1, np.uint8)
-    block[PADDING : PADDING + len(content)] = content
-    stop = PADDING + len(content)
+    block = np.zeros(PADDING_BYTES * 2 + len(content) + 1, np.uint8)
+    block[PADDING_BYTES : PADDING_BYTES + len(content)] = content
+    stop = PADDING_BYTES + len(content)
 
     def run(function: Any) -> Any:
         marks = np.zeros(len(content) + 80, np.uint32)
         ends, lines, strays = (np.zeros(len(content) + 3, np.int64) for _ in range(3))
-        count, odd, unended, newlines = function(block, PADDING, stop, 44, quote, marks, ends, lines, strays)
+        count, odd, unended, newlines = function(block, PADDING_BYTES, stop, 44, quote, marks, ends, lines, strays)
         marked = ends[count - 1] if count else 0
         return (count, odd, bool(unended), newlines, marks[: marked + 8].tolist(), ends[:count].tolist(),
                 lines[:count].tolist(), strays[:odd].tolist())  # fmt: skip
 
-    assert run(find_cells) == run(_plain_cells)
-    stop = max(PADDING, stop - shift)
-    ends = [end(block, PADDING, stop, 44, quote, NOWHERE) for end in (last_record_end, _plain_last_end)]
+    assert run(find_cells) == run(_plain_find_cells)
+    stop = max(PADDING_BYTES, stop - shift)
+    ends = [
+        end(block, PADDING_BYTES, stop, 44, quote, NO_STRAYS)
+        for end in (find_last_record_end, _plain_find_last_record_end)
+    ]
     assert ends[0] == ends[1]
 
 
 @pytest.mark.parametrize("spelled", TRICKY + ODD)
 def test_missing_is_told_as_by_the_twin(spelled: str) -> None:
-    block = Block(200)
+    block = TextBlock(200)
     content = np.frombuffer(spelled.encode(), np.uint8)
-    block.text[PADDING : PADDING + len(content)] = content
-    told = is_missing(block.text, PADDING, PADDING + len(content))
-    assert bool(told) == tables.is_missing(spelled) == (csv_sniffer.MISSING.fullmatch(spelled.encode()) is not None)
+    block.text[PADDING_BYTES : PADDING_BYTES + len(content)] = content
+    told = is_missing(block.text, PADDING_BYTES, PADDING_BYTES + len(content))
+    assert (
+        bool(told)
+        == tables.is_missing(spelled)
+        == (csv_sniffer.MISSING_PATTERN.fullmatch(spelled.encode()) is not None)
+    )
 
 
 def number_table(rows: int, columns: int, seed: int, *, label: int = 0) -> tuple[str, Any]:
@@ -156,7 +171,7 @@ def test_a_table_of_numbers(columns: int, label: int, tmp_path: Any) -> None:
 def test_equal_to_pandas_and_polars(tmp_path: Any) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
     polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
-    text, _ = number_table(30 if DISABLED else 300, 12, 7)
+    text, _ = number_table(30 if JIT_DISABLED else 300, 12, 7)
     holes = random.Random(3)
     records = [["" if holes.random() < 0.1 and k else c for k, c in enumerate(row)] for row in cells_of(text)]
     text = written([[f"c{k}" for k in range(13)], *records]).removesuffix("\n")
@@ -189,7 +204,7 @@ def test_texts_are_those_of_pandas(table: Any) -> None:
 @pytest.mark.parametrize("block", [64, 700, 1 << 20])
 def test_threads_and_blocks_change_nothing(threads: int, block: int, tmp_path: Any) -> None:
     rng = random.Random(5)
-    count = 100 if DISABLED else 3000
+    count = 100 if JIT_DISABLED else 3000
     records = [[rng.choice("ab"), str(rng.randint(0, 9)), rng.choice(TRICKY)] for _ in range(count)]
     path = tmp_path / "t.csv"
     path.write_text(written([["class", "n", "t"], *records]), newline="")
@@ -239,7 +254,7 @@ def test_delimiter_said() -> None:
     assert settled(b"1 2\n3 4\n", delimiter=" ", label="1").names == ("1", "2")
     for spelled in ("tab", "\\t"):
         assert settled(b"1\t2\n", delimiter=spelled, label="1").separator == b"\t"
-    assert Tsv.settled(Options(label="1"), b"1\t2,3\n", "it").names == ("1", "2")
+    assert Tsv.settled(ReadOptions(label="1"), b"1\t2,3\n", "it").names == ("1", "2")
     for bad in ('"', "5", "ab", "é", "-"):
         with pytest.raises(InputError, match="--delimiter must be one character"):
             settled(b"1,2\n", delimiter=bad)
@@ -296,9 +311,9 @@ def test_names_and_dictionary(tmp_path: Any) -> None:
 
 
 def test_settings_restore_the_format() -> None:
-    for how in (settled(b"y,a\n1,x\n", bits=20, signed=True), Tsv.settled(Options(label="1"), b"1\t2\n", "it")):
+    for how in (settled(b"y,a\n1,x\n", bits=20, signed=True), Tsv.settled(ReadOptions(label="1"), b"1\t2\n", "it")):
         kept = {k: list(v) if isinstance(v, tuple) else v for k, v in how.settings().items()}
-        assert type(how).restored({k: v for k, v in kept.items() if k != "format"}) == how
+        assert type(how).from_settings({k: v for k, v in kept.items() if k != "format"}) == how
 
 
 # --- Bad lines ---
@@ -332,11 +347,11 @@ def test_bad_lines(line: str, sentence: str, end: str, tmp_path: Any) -> None:
     good = ["y,a,b", "1,2,3", "", '0,"4",5']
     how = settled(end.join(good).encode())
     path.write_bytes(end.join([*good, line, "0,1,1", line, "1,7,8"]).encode())
-    reading = Reading([str(path)], Options(threads=1), how)
+    reading = DataReader([str(path)], ReadOptions(threads=1), how)
     with pytest.raises(InputError) as told:
         list(reading.batches())
     assert str(told.value) == f"{path}:5: {sentence}"
-    reading = Reading([str(path)], Options(threads=1, bad_lines="skip"), how)
+    reading = DataReader([str(path)], ReadOptions(threads=1, bad_lines="skip"), how)
     assert sum(len(batch) for batch in reading.batches()) == 4
     assert sum(reading.report()["bad_lines"].values()) == 2
     assert in_blocks(how, path.read_bytes(), 10)[2:] == ([2, 4, 6, 8], [(5, sentence), (7, sentence)])
@@ -355,7 +370,7 @@ def test_a_quote_without_end(tmp_path: Any) -> None:
     assert (len(rows), places, dict(reading.bad)) == (1, [":2"], {"quotes": 1})
 
 
-@pytest.mark.skipif(DISABLED, reason="too long for plain Python")
+@pytest.mark.skipif(JIT_DISABLED, reason="too long for plain Python")
 def test_a_record_without_end_is_refused() -> None:
     how = settled(b"1,x\n0,y\n", label="1")
     with pytest.raises(InputError, match="has a line longer than 16 MiB"):
@@ -365,7 +380,7 @@ def test_a_record_without_end_is_refused() -> None:
 def test_mutations_never_crash(tmp_path: Any) -> None:
     rng = random.Random(11)
     text = written([["y", "a", "t"], *([str(k % 2), repr(k / 7), TRICKY[k % len(TRICKY)]] for k in range(30))]).encode()
-    for _ in range(10 if DISABLED else 400):
+    for _ in range(10 if JIT_DISABLED else 400):
         broken = bytearray(text)
         for _ in range(rng.randint(1, 8)):
             at = rng.randrange(len(broken))
@@ -462,10 +477,10 @@ def test_later_files_are_matched_by_the_names_of_their_columns(
     st.sampled_from(['"', "none"]),
 )
 def test_a_first_look_at_all_cells(text: bytes, delimiter: bytes, quote: str) -> None:
-    records = [cells for cells, _ in csv_sniffer.records(text, delimiter, quote)]
-    assert csv_sniffer.cells_of(text, delimiter, quote) == records
+    records = [cells for cells, _ in csv_sniffer.iter_records(text, delimiter, quote)]
+    assert csv_sniffer.split_cells(text, delimiter, quote) == records
     for cells in records:
-        assert csv_sniffer.is_numeric(cells) == all(map(csv_sniffer.NUMERIC.fullmatch, cells))
+        assert csv_sniffer.is_numeric(cells) == all(map(csv_sniffer.NUMERIC_PATTERN.fullmatch, cells))
 
 
 def test_a_record_is_never_taken_for_names(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -542,7 +557,7 @@ def test_a_pipe_is_read_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Standard)
     writer = threading.Thread(target=write)
     writer.start()
-    reading = Reading(["-"], Options(threads=1, format="csv"))
+    reading = DataReader(["-"], ReadOptions(threads=1, format="csv"))
     for batch in reading.batches():
         came += [batch.parsed.label(i) for i in range(len(batch))]
         wanted.release()

@@ -522,7 +522,7 @@ def test_words_are_those_of_the_reports(server: str, window: Any) -> None:
     found = window.evaluate("async (v) => { const w = await import('/words.js'); return v.map(w.atMost); }", values)
     for text, value in zip(found, values, strict=True):
         number, unit = text.split("\u00a0")
-        assert (float(number), unit) == (float(summary_text.at_most(value).split()[0]), "%")
+        assert (float(number), unit) == (float(summary_text.format_upper_percent(value).split()[0]), "%")
         assert float(number) >= 100.0 * value * (1.0 - 1e-12)
 
 

@@ -16,20 +16,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from novikoff._compiled.jit import DISABLED, compiled
+from novikoff._compiled.jit import JIT_DISABLED, compiled
 from novikoff.data import parse_float
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-COUNT = 2_000 if DISABLED else 200_000
-MANY = 20_000 if DISABLED else 4_000_000
-LENGTHS = (1_000, 20_000) if DISABLED else (1_000, 20_000, 1_000_000)
+COUNT = 2_000 if JIT_DISABLED else 200_000
+MANY = 20_000 if JIT_DISABLED else 4_000_000
+LENGTHS = (1_000, 20_000) if JIT_DISABLED else (1_000, 20_000, 1_000_000)
 LEAST, MOST = 5e-324, 1.7976931348623157e308
 
 
 @compiled
 def read_all(buffer: Any, ends: Any, values: Any, valid: Any) -> None:
     for i in range(len(values)):
-        values[i], valid[i] = parse_float.decimal(buffer, ends[i], ends[i + 1])
+        values[i], valid[i] = parse_float.parse_decimal(buffer, ends[i], ends[i + 1])
 
 
 def read(literals: list[bytes]) -> tuple[Any, Any]:
@@ -192,7 +192,7 @@ def test_midpoints_at_the_borders() -> None:
     borders = {0, 1, 2, 3, (0x7FF << 52) - 1, (0x7FF << 52) - 2}
     borders |= {(exponent << 52) + step for exponent in (1, 2) for step in (-2, -1, 0, 1)}  # 767 digits
     powers = {(exponent << 52) + step for exponent in range(1, 0x7FF) for step in (-1, 0, 1)}
-    chosen = [*borders, *sorted(powers)[:: 100 if DISABLED else 1]]
+    chosen = [*borders, *sorted(powers)[:: 100 if JIT_DISABLED else 1]]
     agree(text for b in chosen for text in around_midpoint(b, rng))
 
 
@@ -261,7 +261,7 @@ def test_long(length: int) -> None:
 
 def test_threads_do_not_share() -> None:
     rng = random.Random(1)
-    literals = [midpoint_at_random(rng).encode() for _ in range(20 if DISABLED else 4_000)]
+    literals = [midpoint_at_random(rng).encode() for _ in range(20 if JIT_DISABLED else 4_000)]
     parts = [literals[k::4] for k in range(4)]
     alone = [read(part)[0].tobytes() for part in parts]
     with ThreadPoolExecutor(4) as pool:
@@ -310,12 +310,14 @@ def test_back_from_repr(value: float) -> None:
 
 def test_table() -> None:
     """Every entry is ⌊5^q·2^t⌋ with 126 bits, and the code's logarithm of 10^q is right at each."""
-    for q in range(parse_float.LEAST, parse_float.MOST + 1):
-        k = 2 * (q - parse_float.LEAST)
-        entry = (int(parse_float.FIVES[k]) << 63) + int(parse_float.FIVES[k + 1])
+    for q in range(parse_float.MIN_DECIMAL_EXPONENT, parse_float.MAX_DECIMAL_EXPONENT + 1):
+        k = 2 * (q - parse_float.MIN_DECIMAL_EXPONENT)
+        entry = (int(parse_float.POWERS_OF_FIVE[k]) << 63) + int(parse_float.POWERS_OF_FIVE[k + 1])
         assert entry.bit_length() == 126
         log = 217706 * q >> 16
         t = 125 + q - log
         over, under = 5 ** max(q, 0) << max(t, 0), 5 ** max(-q, 0) << max(-t, 0)
         assert entry * under <= over < (entry + 1) * under
-    assert all(parse_float._leading_bit(n) == n.bit_length() - 1 for k in range(63) for n in (1 << k, (2 << k) - 1))
+    assert all(
+        parse_float._find_leading_bit(n) == n.bit_length() - 1 for k in range(63) for n in (1 << k, (2 << k) - 1)
+    )

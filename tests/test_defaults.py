@@ -14,9 +14,9 @@ import pytest
 from novikoff import AROW, Auto, Client, InputError, load
 from novikoff.cli.main import main
 from novikoff.distributed import DistributedLearner
-from novikoff.server.ops.limits import Limits
-from novikoff.server.models.served_model import Served, made
 from novikoff.model_file import to_bytes
+from novikoff.server.models.served_model import Served, made
+from novikoff.server.ops.limits import Limits
 from tests.schemes import slow_unless
 from tests.service import Nursery, Server, running
 

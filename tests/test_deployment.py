@@ -26,7 +26,7 @@ import pytest
 
 pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]")
 
-from novikoff.cli.main import parser
+from novikoff.cli.main import build_parser
 from novikoff.server.http import auth
 
 ROOT = Path(__file__).parents[1]
@@ -61,7 +61,7 @@ def test_the_documented_unit_is_the_one_in_the_folder() -> None:
 
 @pytest.mark.parametrize("arguments", [of_unit(), of_dockerfile()], ids=["unit", "Dockerfile"])
 def test_the_command_has_options_that_exist(arguments: list[str]) -> None:
-    options = parser(arguments).parse_args(arguments)
+    options = build_parser(arguments).parse_args(arguments)
     assert options.command == "serve"
     assert options.data == "/var/lib/novikoff"
     assert options.log_format == "json"

@@ -11,7 +11,7 @@ import pytest
 from novikoff import Perceptron
 from novikoff._compiled import dict_reader
 from novikoff._compiled.jit import Like
-from novikoff._compiled.simd.dot import pack
+from novikoff._compiled.simd.dot import pack_block
 from novikoff.model_file import to_bytes
 
 COLUMNS = {"a": 0, "b": 7, "é": 2**31, "": 3}
@@ -36,14 +36,16 @@ class Whole(int):
         raise AssertionError("code of the user's was run")
 
 
-def terms(room: int, kind: Any) -> dict_reader.Terms:
-    return dict_reader.Terms(dict_reader.desk(guarded=False), np.zeros(room, np.uint32), np.zeros(room, kind))
+def terms(room: int, kind: Any) -> dict_reader.DictTerms:
+    return dict_reader.DictTerms(
+        dict_reader.allocate_workspace(guarded=False), np.zeros(room, np.uint32), np.zeros(room, kind)
+    )
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_read(kind: Any) -> None:
     got, meant = terms(3, kind), terms(3, kind)
-    block = pack(got)
+    block = pack_block(got)
     read = dict_reader.read_dict.bound(block, Like(got), 0, 0)
     numbered: list[dict[Any, Any]] = [{}, {5: 1.5, 0: -2.0}, {2**32 - 1: 1e308}, {2**32: 1.0}, {-1: 1.0}, {2**70: 1.0}]
     numbered += [
@@ -57,8 +59,8 @@ def test_read(kind: Any) -> None:
         at = 0 if columns is None else id(columns)
         for x in examples:
             found = read(block, None, id(x), at)
-            assert found == dict_reader._read(id(x), at, *meant), x
-            assert found == dict_reader.OTHER or found == len(x)
+            assert found == dict_reader._read_terms(id(x), at, *meant), x
+            assert found == dict_reader.NOT_PLAIN or found == len(x)
             assert np.array_equal(got.indices[:found], meant.indices[:found])
             assert np.array_equal(got.values[:found], meant.values[:found], equal_nan=True)
 
@@ -68,7 +70,7 @@ def test_nothing_is_lost_or_kept() -> None:
     import sys
 
     got = terms(4, np.float64)
-    block = pack(got)
+    block = pack_block(got)
     read = dict_reader.read_dict.bound(block, Like(got), 0, 0)
     key, value = "a" * 50, 123456.5
     x, columns = {key: value}, {key: 77777}
@@ -91,7 +93,7 @@ def test_the_same_bytes_without_it(named: bool, monkeypatch: pytest.MonkeyPatch)
     rng.seed(5)
     files, scores = [], []
     for there in (True, False):
-        monkeypatch.setattr(dict_reader, "readable", lambda there=there: there)
+        monkeypatch.setattr(dict_reader, "can_read_dicts", lambda there=there: there)
         model = Perceptron(average=True)
         for x, y in events:
             model.learn_one(x, y)

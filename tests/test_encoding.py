@@ -18,17 +18,28 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from novikoff import (AROW, SGD, Kesler, OneVsAll, Perceptron, UnknownColumnsWarning, learner_registry, load, save, scheme_registry)
+from novikoff import (
+    AROW,
+    SGD,
+    Kesler,
+    OneVsAll,
+    Perceptron,
+    UnknownColumnsWarning,
+    learner_registry,
+    load,
+    save,
+    scheme_registry,
+)
 from novikoff.cli.main import main
-from novikoff.distributed import DistributedLearner
-from novikoff.errors import InputError
-from novikoff.server.ops.limits import Limits
-from novikoff.server.models.served_model import Served, _is_online
-from novikoff.model_file import load_learner, to_bytes
+from novikoff.data.options import ReadOptions
 from novikoff.data.raw import encoding as encodings
 from novikoff.data.raw import frames as table_frames
 from novikoff.data.raw import records
-from novikoff.data.options import Options
+from novikoff.distributed import DistributedLearner
+from novikoff.errors import InputError
+from novikoff.model_file import load_learner, to_bytes
+from novikoff.server.models.served_model import Served, _is_online
+from novikoff.server.ops.limits import Limits
 from tests.raw_rows import (
     FORMATS,
     JOBS,
@@ -139,7 +150,11 @@ COVERING = [
 
 
 def test_all_that_can_be_served_is_covered() -> None:
-    served = {name for name in [*learner_registry.names(), *scheme_registry.names()] if _is_online(scheme_registry.model_class(name))}
+    served = {
+        name
+        for name in [*learner_registry.names(), *scheme_registry.names()]
+        if _is_online(scheme_registry.model_class(name))
+    }
     assert served - {"label-ranking"} == LEARNERS.keys()  # no file has rankings of labels
     assert {fmt for fmt, _ in COVERING} == FORMATS.keys()
     assert {learner for _, learner in COVERING} == LEARNERS.keys()
@@ -164,17 +179,17 @@ MIXED = {
     "sgd": SGD(),
     "one-vs-all": OneVsAll(AROW()),
 }
-OF_CLUSTERS: dict[str, Options] = {
-    "csv": Options(label="y", header=True, bits=18),
-    "csv with a text column": Options(label="y", header=True, text="job", letters=3),
-    "numbers": Options(label="y", header=True),
-    "tsv": Options(label="y", header=True),
-    "jsonl": Options(label="y"),
-    "jsonl with text": Options(label="y", text="job", words=2),
-    "parquet": Options(label="y"),
-    "svmlight": Options(),
-    "vw": Options(),
-    "text": Options(format="text", words=2, letters=3),
+OF_CLUSTERS: dict[str, ReadOptions] = {
+    "csv": ReadOptions(label="y", header=True, bits=18),
+    "csv with a text column": ReadOptions(label="y", header=True, text="job", letters=3),
+    "numbers": ReadOptions(label="y", header=True),
+    "tsv": ReadOptions(label="y", header=True),
+    "jsonl": ReadOptions(label="y"),
+    "jsonl with text": ReadOptions(label="y", text="job", words=2),
+    "parquet": ReadOptions(label="y"),
+    "svmlight": ReadOptions(),
+    "vw": ReadOptions(),
+    "text": ReadOptions(format="text", words=2, letters=3),
 }
 
 
@@ -306,8 +321,8 @@ def test_data_frames_and_arrow_tables(
     wanted = model.decision_function(raw).tolist()
     if without_arrow:
         monkeypatch.setattr(records, "find_spec", lambda _: None)
-    monkeypatch.setattr(table_frames, "CELLS_AT_ONCE", 50)
-    monkeypatch.setattr(encodings, "CHUNK", 300)
+    monkeypatch.setattr(table_frames, "CELLS_PER_CHUNK", 50)
+    monkeypatch.setattr(encodings, "CHUNK_BYTES", 300)
     for name, frame in frames(raw):
         assert model.decision_function(frame).tolist() == wanted, name
     if fmt == "jsonl":  # there the order of fields is the order in which terms are added up

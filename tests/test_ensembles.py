@@ -39,13 +39,13 @@ from novikoff import (
     load,
     save,
 )
-from novikoff.core.trees import Trees, joined, trees_schema
-from novikoff.schema import SchemaError, verify
-from novikoff.model_file import from_bytes, to_bytes
-from novikoff.theory import boosting, majority
+from novikoff.core.trees import Trees, concatenate_trees, trees_schema
 from novikoff.ensemble import adaboost
-from novikoff.ensemble.sklearn_trees import arrays_of
-from novikoff.ensemble.out_of_bag import bounded, counted
+from novikoff.ensemble.out_of_bag import bound_vote_error, count_out_of_bag
+from novikoff.ensemble.sklearn_trees import extract_arrays
+from novikoff.model_file import from_bytes, to_bytes
+from novikoff.schema import SchemaError, verify_arrays
+from novikoff.theory import boosting, majority
 
 FOLDER = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 real_data = pytest.mark.skipif(not FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
@@ -127,15 +127,17 @@ def test_thresholds_are_compared_as_scikit_learn_compares_them() -> None:
 
 def well_formed(trees: Trees, features: int) -> bool:
     try:
-        verify(trees_schema(soft=False), trees._asdict(), {"features": features, "classes": 3, "members": 2}, "float64")
+        verify_arrays(
+            trees_schema(soft=False), trees._asdict(), {"features": features, "classes": 3, "members": 2}, "float64"
+        )
     except SchemaError:
         return False
     return True
 
 
 def test_trees_that_would_lead_astray_are_seen() -> None:
-    tree = arrays_of(DecisionTreeClassifier().fit(*IRIS), 3)
-    forest = joined([tree, tree])
+    tree = extract_arrays(DecisionTreeClassifier().fit(*IRIS), 3)
+    forest = concatenate_trees([tree, tree])
     assert well_formed(forest, 4)
     assert forest.many == 2
     assert not well_formed(forest, 1)
@@ -151,8 +153,8 @@ def test_trees_that_would_lead_astray_are_seen() -> None:
 
 def test_a_file_with_trees_that_lead_astray_is_refused() -> None:
     model = DecisionTree().fit(*IRIS)
-    trees: Trees = model._fitted().members
-    model._fitted().members = trees._replace(left=np.where(trees.left > 0, 10**6, -1).astype(np.int32))
+    trees: Trees = model._require_fitted().members
+    model._require_fitted().members = trees._replace(left=np.where(trees.left > 0, 10**6, -1).astype(np.int32))
     with pytest.raises(ModelFileError, match="children come after their node"):
         from_bytes(to_bytes(model), "m")
 
@@ -192,12 +194,12 @@ def test_adaboost_is_its_plain_twin(seed: int) -> None:
 
 def exact_product(model: AdaBoost, X: Any, y: Any, weights: Any) -> Decimal:
     """Σ D_1·exp(Σ a_t([h_t wrong] − ½)): the product of the theorem for this very model, to fifty digits."""
-    state = model._fitted()
+    state = model._require_fitted()
     from novikoff.data import validation
-    from novikoff.ensemble.members import gathered, said
+    from novikoff.ensemble.members import predict_codes, prepare_data
 
     codes = np.searchsorted(model.classes_, y)
-    wrong = said(state.members, gathered(validation.batch(X), X.shape[1])) != codes
+    wrong = predict_codes(state.members, prepare_data(validation.validate_batch(X), X.shape[1])) != codes
     with localcontext() as context:
         context.prec = 50
         votes = [Decimal(a) for a in state.weights.tolist()]
@@ -322,7 +324,7 @@ def test_weights_that_differ_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     model = AdaBoost(rounds=400).fit(X, y, sample_weight=weights)
     assert model.training_error_ <= model.bound_ < 1e-30
     assert len(model.errors_) == 400
-    monkeypatch.setattr(adaboost, "FAR", 5.0)
+    monkeypatch.setattr(adaboost, "MAX_LOG_WEIGHT_RANGE", 5.0)
     shorter = AdaBoost(rounds=400).fit(*table(5))
     assert len(shorter.errors_) < 400
     assert shorter.training_error_ <= shorter.bound_
@@ -378,7 +380,7 @@ def test_out_of_the_bag_is_counted_as_in_plain_python() -> None:
     rng = np.random.default_rng(5)
     members, m, classes = 7, 50, 3
     said, bags, codes = rng.integers(0, 3, (members, m)), rng.random((members, m)) < 0.6, rng.integers(0, 3, m)
-    found = counted(said, bags, codes, classes)
+    found = count_out_of_bag(said, bags, codes, classes)
     judged = errors = 0
     for i in range(m):
         votes = [[said[k, i] for k in range(members) if not bags[k, i]].count(c) for c in range(classes)]
@@ -454,7 +456,7 @@ def test_what_is_not_shown_is_said() -> None:
     with pytest.raises(InputError, match="confidence"):
         model.error_bound(1.0)
     nothing = model.out_of_bag_._replace(fewest=0, fewest_of_pair=0)
-    assert bounded(nothing, 0.9).value == 1.0
+    assert bound_vote_error(nothing, 0.9).value == 1.0
     assert majority.single(seen=0.0, examples=10**9, delta=0.5) < 1e-4
     with pytest.raises(InputError, match="from 0 to 1"):
         majority.pairs(seen=1.5, examples=3, delta=0.5)

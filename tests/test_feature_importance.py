@@ -29,15 +29,25 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
-from novikoff.distributed import DistributedLearner
-from novikoff.core.feature_sample import (FIRST, LARGEST, MOST_DIRECT, MOST_MET, PER_OCTAVE, SCHEMA, FeatureSample, next_sampled, weight_of)
-from novikoff.reports.weights import most_important
-from novikoff.schema import SchemaError, verify
-from novikoff.model_file import from_bytes, to_bytes
-from novikoff.data.shuffle.permutation import permutation
+from novikoff.core.feature_sample import (
+    FEATURE_SAMPLE_SCHEMA,
+    FULLY_SAMPLED_EXAMPLES,
+    MAX_DIRECT_SLOTS,
+    MAX_HASHED_FEATURES,
+    MAX_STRATUM_EXAMPLES,
+    STRATA_PER_OCTAVE,
+    FeatureSample,
+    next_sampled,
+    sampled_weight,
+)
 from novikoff.data.rows import Dense, Sparse
+from novikoff.data.shuffle.permutation import permutation
+from novikoff.distributed import DistributedLearner
+from novikoff.model_file import from_bytes, to_bytes
+from novikoff.reports.weights import rank_features
+from novikoff.schema import SchemaError, verify_arrays
 from tests.schemes import slow_unless
 
 NO_WEIGHTS = np.zeros(0)
@@ -66,17 +76,19 @@ def sampled_up_to(last: int) -> list[int]:
 
 def test_all_of_the_first_examples_and_one_of_every_later_stratum_are_sampled() -> None:
     times = sampled_up_to(2**20)
-    assert times[:FIRST] == list(range(1, FIRST + 1))
-    start, size = FIRST, FIRST // PER_OCTAVE
+    assert times[:FULLY_SAMPLED_EXAMPLES] == list(range(1, FULLY_SAMPLED_EXAMPLES + 1))
+    start, size = FULLY_SAMPLED_EXAMPLES, FULLY_SAMPLED_EXAMPLES // STRATA_PER_OCTAVE
     while start < 2**20:
         inside = np.array([t for t in times if start < t <= 2 * start]) - start - 1
         assert (inside // size).tolist() == list(range(start // size))
-        start, size = 2 * start, min(2 * size, LARGEST)
+        start, size = 2 * start, min(2 * size, MAX_STRATUM_EXAMPLES)
 
 
 def test_the_next_sampled_example_depends_on_the_number_of_examples_alone() -> None:
     times = sampled_up_to(300_000)
-    for before, after in zip(times[FIRST - 3 :: 7], times[FIRST - 2 :: 7], strict=False):
+    for before, after in zip(
+        times[FULLY_SAMPLED_EXAMPLES - 3 :: 7], times[FULLY_SAMPLED_EXAMPLES - 2 :: 7], strict=False
+    ):
         for t in {before, (before + after) // 2, after - 1}:
             assert next_sampled.function(t) == after
 
@@ -84,7 +96,7 @@ def test_the_next_sampled_example_depends_on_the_number_of_examples_alone() -> N
 def test_no_part_of_a_long_run_is_forgotten() -> None:
     for rows in (1_000, 20_000, 500_000):
         times = sampled_up_to(rows)
-        weights = np.array([weight_of.function(t) for t in times], float)
+        weights = np.array([sampled_weight.function(t) for t in times], float)
         late = np.array(times) > rows / 2
         assert weights[late].sum() > 0.2 * weights.sum()
         assert weights.sum() ** 2 / (weights**2).sum() > 120  # as precise as so many examples of equal weight
@@ -96,7 +108,7 @@ def test_no_part_of_a_long_run_is_forgotten() -> None:
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 def test_short_runs_give_the_deviation_of_the_data(kind: Any, form: Any) -> None:
-    X, y = stream(0, FIRST, kind=kind)
+    X, y = stream(0, FULLY_SAMPLED_EXAMPLES, kind=kind)
     model = Perceptron().fit(form(X), y)
     assert model.feature_std_ == pytest.approx(X.std(axis=0, dtype=np.float64), rel=1e-4)
     assert model.feature_importances_ == pytest.approx(np.abs(model.coef_[0]) * X.std(axis=0), rel=1e-4)
@@ -116,7 +128,7 @@ def test_features_that_come_late_count_with_what_they_have_now() -> None:
 
 
 def test_large_means_lose_no_digits() -> None:
-    X = 1e9 + np.random.default_rng(4).standard_normal((FIRST, 1))
+    X = 1e9 + np.random.default_rng(4).standard_normal((FULLY_SAMPLED_EXAMPLES, 1))
     y = np.where(X[:, 0] > 1e9, "yes", "no")
     assert AROW().fit(X, y).feature_std_[0] == pytest.approx(X.std(), rel=1e-6)
 
@@ -159,7 +171,7 @@ MODELS: dict[str, Any] = {
     "ova": lambda: OneVsAll(AROW()),
     "online-to-batch": lambda: OnlineToBatch(Perceptron()),
 }
-ROWS = 200 if DISABLED else 3 * FIRST
+ROWS = 200 if JIT_DISABLED else 3 * FULLY_SAMPLED_EXAMPLES
 EACH = pytest.mark.parametrize("name", MODELS)
 
 
@@ -201,7 +213,7 @@ def wide(rows: int, columns: int) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("name", ["perceptron", pytest.param("kesler", marks=slow_unless(False))])
 def test_more_features_than_have_a_row_of_their_own(name: str) -> None:
-    rows, columns = (150, MOST_DIRECT + 500) if DISABLED else (900, 2 * MOST_DIRECT)
+    rows, columns = (150, MAX_DIRECT_SLOTS + 500) if JIT_DISABLED else (900, 2 * MAX_DIRECT_SLOTS)
     X, y = wide(rows, columns)
     batch = learned(name, X, y)
     sample = batch._state.feature_sample
@@ -216,7 +228,7 @@ def test_more_features_than_have_a_row_of_their_own(name: str) -> None:
         grown.learn_one(x, str(y[i]))
     assert to_bytes(chunks) == to_bytes(ones) == to_bytes(batch)
     assert grown._state.feature_sample.as_arrays()[1].tobytes() == sample.as_arrays()[1].tobytes()
-    if rows <= FIRST:
+    if rows <= FULLY_SAMPLED_EXAMPLES:
         dense = np.sqrt(np.asarray(X.multiply(X).mean(axis=0)) - np.square(np.asarray(X.mean(axis=0))))[0]
         assert batch.feature_std_ == pytest.approx(dense)
 
@@ -233,15 +245,15 @@ def test_a_table_that_outgrows_its_rows_keeps_what_it_knows() -> None:
 
 
 def test_a_sample_keeps_a_bounded_number_of_features() -> None:
-    if DISABLED:
+    if JIT_DISABLED:
         pytest.skip("without compilation so long a row takes minutes")
-    terms = MOST_MET + 1000
+    terms = MAX_HASHED_FEATURES + 1000
     row = Sparse(np.array([0, terms]), np.arange(terms, dtype=np.uint32), np.ones(terms, np.float32))
     sample = FeatureSample("float32")
     for t in range(2):
         sample.record(row, NO_WEIGHTS, t, t + 1, terms, known=True)
     columns, _ = sample.as_arrays()
-    assert columns.tolist() == list(range(MOST_MET))
+    assert columns.tolist() == list(range(MAX_HASHED_FEATURES))
     assert sum(array.nbytes for array in sample.moments) < 12e6
 
 
@@ -274,7 +286,7 @@ def test_batches_and_single_examples_may_alternate() -> None:
 
 
 def test_of_many_columns_the_largest_weight_counts() -> None:
-    X, y = stream(20, FIRST)
+    X, y = stream(20, FULLY_SAMPLED_EXAMPLES)
     y = np.where(X[:, 0] > 0.2, "many", y)
     model = Kesler(Perceptron()).fit(X, y)
     assert model.feature_importances_ == pytest.approx(np.abs(model.coef_).max(axis=0) * X.std(axis=0))
@@ -351,9 +363,9 @@ def test_a_sample_that_makes_no_sense_is_refused(damage: dict[str, Any]) -> None
     X, y = stream(30, 50)
     tensors = Perceptron().fit(X, y)._state.feature_sample.tensors()
     assert FeatureSample.from_tensors(tensors, "float64", 50, 6).sampled == 50
-    verify(SCHEMA, tensors, {"features": 6}, "float64", "sample.")
+    verify_arrays(FEATURE_SAMPLE_SCHEMA, tensors, {"features": 6}, "float64", "sample.")
     with pytest.raises(SchemaError, match="the array sample"):
-        verify(SCHEMA, {**tensors, **damage}, {"features": 6}, "float64", "sample.")
+        verify_arrays(FEATURE_SAMPLE_SCHEMA, {**tensors, **damage}, {"features": 6}, "float64", "sample.")
 
 
 def test_files_are_sampled_as_arrays_are(tmp_path: Path) -> None:
@@ -388,7 +400,7 @@ def inspected(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, 
 def test_inspect_ranks_by_weight_times_deviation(cancer: str, capsys: pytest.CaptureFixture[str]) -> None:
     X, _ = load_breast_cancer(return_X_y=True)
     found = inspected(capsys, cancer, "--top", "30")
-    model = novikoff.load(cancer).working_model()
+    model = novikoff.load(cancer)._working_model()
     exact = np.abs(model.coef_[0]) * X.std(axis=0)
     names = list(model._state.names.columns)
     shown = [names.index(row["feature"]) for row in found["weights"]]
@@ -410,7 +422,7 @@ def test_inspect_says_what_importance_is(cancer: str, capsys: pytest.CaptureFixt
     capsys.readouterr()
     assert main(["inspect", cancer, "--top", "3"]) == 0
     text = capsys.readouterr().out
-    sampled = novikoff.load(cancer).working_model()._state.feature_sample.sampled
+    sampled = novikoff.load(cancer)._working_model()._state.feature_sample.sampled
     assert "importance   weight" in text
     assert "intercept   " in text
     assert f"importance = |weight| × standard deviation of the feature, from {sampled} sampled examples" in text
@@ -440,7 +452,7 @@ def test_features_without_a_known_deviation_come_last() -> None:
     )
     model = Perceptron(shuffle=False).fit(X.tocsr(), y)
     assert abs(model.coef_[0, 3]) > abs(model.coef_[0, 0])
-    found = most_important(model, 10) or []
+    found = rank_features(model, 10) or []
     assert [(w.feature, w.importance is None, w.std is None) for w in found] == [(0, False, False), (3, True, True)]
     assert model.feature_std_[3] == model.feature_importances_[3] == 0.0
 
@@ -470,7 +482,7 @@ def test_reports_show_importance_and_weight(tmp_path: Path) -> None:
 
 
 def test_winnow_and_maps_have_importances(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    X = (np.random.default_rng(2).random((FIRST, 5)) < 0.3).astype(float)
+    X = (np.random.default_rng(2).random((FULLY_SAMPLED_EXAMPLES, 5)) < 0.3).astype(float)
     model = Winnow(threshold=2.0).fit(X, np.where(X[:, 1] > 0, "yes", "no"))
     assert model.feature_importances_ == pytest.approx(np.abs(model.coef_[0]) * X.std(axis=0))
     file = str(tmp_path / "m.model")

@@ -21,7 +21,7 @@ from novikoff import InputError
 from novikoff.cli.main import main
 from novikoff.data import text_source
 from novikoff.data.formats import svmlight
-from novikoff.data.parallel import in_order
+from novikoff.data.parallel import run_in_order
 from tests.reading import collected
 
 LINES = "".join(f"{1 if k % 3 else -1} {k % 7 + 1}:{k}.5 {k % 5 + 10}:1\n" for k in range(1, 400)).encode()
@@ -91,8 +91,10 @@ def test_a_disk_error_is_told(
             return getattr(self.file, name)
 
     if when == "in a block":
-        made = text_source.Feed.__init__
-        monkeypatch.setattr(text_source.Feed, "__init__", lambda self, title, file, **o: made(self, title, BadDisk(file), **o))
+        made = text_source.TextSource.__init__
+        monkeypatch.setattr(
+            text_source.TextSource, "__init__", lambda self, title, file, **o: made(self, title, BadDisk(file), **o)
+        )
     elif when == "in a span":  # as compiled code finds it
         monkeypatch.setattr(svmlight, "parse_span", lambda *_: (-1, 0, 0, 0))
         monkeypatch.setattr(text_source.os, "preadv", fails)
@@ -150,7 +152,7 @@ def test_results_come_in_order(places: int) -> None:
         time.sleep(0.001 * (place[0] * 7 % 3))
         return place[0]
 
-    assert list(in_order([[] for _ in range(places)], take, do)) == list(range(50))
+    assert list(run_in_order([[] for _ in range(places)], take, do)) == list(range(50))
 
 
 @pytest.mark.parametrize("places", [1, 3])
@@ -169,14 +171,14 @@ def test_an_error_comes_in_its_turn(places: int, where: str) -> None:
             raise InputError("seven")
         return place[0]
 
-    results = in_order([[0] for _ in range(places)], take, do)
+    results = run_in_order([[0] for _ in range(places)], take, do)
     assert [next(results) for _ in range(7)] == list(range(7))
     with pytest.raises(InputError, match="seven"):
         next(results)
 
 
 def test_formats_are_found_by_name_and_content(tmp_path: Path) -> None:
-    from novikoff.data.formats import found
+    from novikoff.data.formats import detect_format
 
     for title, head, expected in [
         ("x.svm", b"", "svmlight"),
@@ -193,6 +195,6 @@ def test_formats_are_found_by_name_and_content(tmp_path: Path) -> None:
         ("x", b"spam\twin some money\n", "text"),
         ("x.txt", b"PAR1....", "parquet"),
     ]:
-        assert found(title, head) == expected, (title, head)
+        assert detect_format(title, head) == expected, (title, head)
     with pytest.raises(InputError, match="can't tell its format"):
-        found("x", b"what is this\n")
+        detect_format("x", b"what is this\n")

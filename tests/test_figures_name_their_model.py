@@ -31,15 +31,15 @@ from novikoff import (
     VotedPerceptron,
     certify,
 )
-from novikoff.certificates.certificate import Certificate, make
-from novikoff.certificates.data_source import Arrays
+from novikoff.certificates.certificate import Certificate, build_certificate
+from novikoff.certificates.data_source import ArraySource
 from novikoff.cli.main import main
 from novikoff.cli.online_to_batch_options import METHODS
 from novikoff.linear.auto import BinaryAuto
 from novikoff.reports import batch_certificate_page, summary_text
-from novikoff.reports.report_data import Account, account
-from novikoff.reports.certificate_page import page
-from novikoff.server import dashboard as dashboard
+from novikoff.reports.certificate_page import build_page
+from novikoff.reports.report_data import ReportData, build_report_data
+from novikoff.server import dashboard
 from novikoff.theory.binomial import lower, upper
 
 BUDGET = 0.001
@@ -70,10 +70,10 @@ def tiles_of(text: str) -> list[Tile]:
     return found
 
 
-def reported(model: Any, X: Any, y: Any, passes: int = 1) -> tuple[Account, Any]:
-    source = Arrays(X, y)
-    certificate, learned = make(model, source, passes=passes, budget=BUDGET)
-    return account(certificate, learned, source), learned
+def reported(model: Any, X: Any, y: Any, passes: int = 1) -> tuple[ReportData, Any]:
+    source = ArraySource(X, y)
+    certificate, learned = build_certificate(model, source, passes=passes, budget=BUDGET)
+    return build_report_data(certificate, learned, source), learned
 
 
 def boolean(count: int = 400) -> tuple[Any, Any]:
@@ -119,7 +119,7 @@ REPORTS: dict[str, tuple[Any, Any, int]] = {
 def test_every_tile_of_a_report_says_which_run_or_model_it_is_about(name: str) -> None:
     model, data, passes = REPORTS[name]
     found, _ = reported(model, *data(), passes=passes)
-    text, document = page(found), found.document
+    text, document = build_page(found), found.document
     tiles = tiles_of(text)
     by_title = {tile.title: tile for tile in tiles}
     assert len(by_title) == len(tiles)
@@ -136,20 +136,20 @@ def test_every_tile_of_a_report_says_which_run_or_model_it_is_about(name: str) -
     made = by_title["Mistakes made while learning"]
     seen = document["observed"]
     assert made.number == f"{seen['mistakes']:,}"
-    assert made.note.startswith(f"{OF_THE_RUN}{summary_text.percent(seen['mistakes'] / seen['examples'])} of ")
+    assert made.note.startswith(f"{OF_THE_RUN}{summary_text.format_percent(seen['mistakes'] / seen['examples'])} of ")
     assert ("later passes have seen the labels" in made.note) == (passes > 1)
     promised = document.get("hypothesis")
     by_theorem = promised is not None and promised["delta"] is not None and promised["bound"] < 1.0
     assert (OF_THE_MODEL in by_title) == by_theorem
     if by_theorem:
         assert promised["about"].rstrip(",") in by_title[OF_THE_MODEL].note
-        assert by_title[OF_THE_MODEL].number == f"≤ {summary_text.at_most(promised['bound'])}"
+        assert by_title[OF_THE_MODEL].number == f"≤ {summary_text.format_upper_percent(promised['bound'])}"
     # The bound for the mean of the hypotheses is no headline: it stands in a section of that name.
     new = document["new_data"]
     assert (new is None) == ("Mean error of the hypotheses used while learning, if i.i.d." not in text)
     if new is not None:
         head, _, section = text.partition("<h2>Mean error of the hypotheses used while learning, if i.i.d.</h2>")
-        bound = summary_text.at_most(new["mean_error_bound"])
+        bound = summary_text.format_upper_percent(new["mean_error_bound"])
         assert (f"at most</th><td>{bound}" in section) == (new["mean_error_bound"] < 1.0)
         assert f"<td>{bound}" not in head
         assert "not the saved model" in new["of"]
@@ -166,7 +166,7 @@ def test_examples_on_the_wrong_side_are_those_that_the_saved_model_errs_on(name:
         y[-300:] = np.where(y[-300:] == "left", "right", "left")
     found, learned = reported(model, X, y, passes=passes)
     wrong, shown = int((learned.predict(X) != y).sum()), found.learned_margins
-    assert ("What was learned puts" in page(found)) == (shown is not None)
+    assert ("What was learned puts" in build_page(found)) == (shown is not None)
     assert shown is None or shown.wrong <= wrong <= shown.wrong + shown.zero
 
 
@@ -176,9 +176,9 @@ def test_a_first_pass_is_reported_apart_from_later_ones() -> None:
     often, _ = reported(Perceptron(passes=3), X, y, passes=3)
     wrong = once.document["observed"]["mistakes"]
     assert often.document["observed"]["mistakes_of_first_pass"] == wrong
-    sentence = f"In the first pass {wrong:,} were wrong ({summary_text.percent(wrong / len(y))}); later passes"
-    assert sentence in page(often)
-    assert "In the first pass" not in page(once)
+    sentence = f"In the first pass {wrong:,} were wrong ({summary_text.format_percent(wrong / len(y))}); later passes"
+    assert sentence in build_page(often)
+    assert "In the first pass" not in build_page(once)
 
 
 @pytest.mark.parametrize("kind", [AdaBoost, Bagging, RandomForest])
@@ -186,7 +186,7 @@ def test_the_figures_of_an_ensemble_are_those_of_the_saved_model(kind: Any) -> N
     X, y = load_breast_cancer(return_X_y=True)
     model = (kind(Perceptron()) if kind is Bagging else kind()).fit(X, y)
     certificate = certify(model, X, y)
-    text = batch_certificate_page.page(certificate, model, ["cancer.csv"])
+    text = batch_certificate_page.build_page(certificate, model, ["cancer.csv"])
     assert '<dl class="tiles">' not in text
     assert "<h2>Error of the saved model on new data</h2>" in text
     rows = re.findall(r'<th scope="row">(.*?)</th>', text)
@@ -225,7 +225,7 @@ def test_a_bad_model_of_a_good_run_has_no_figure_below_its_own_error(name: str) 
     assert wrong > 0.3
     assert document["observed"]["progressive_error"] < 0.15
     assert document["new_data"]["mean_error_bound"] < wrong  # it would be false of the saved model
-    for tile in tiles_of(page(found)):
+    for tile in tiles_of(build_page(found)):
         assert tile.title != OF_THE_MODEL
         shares = [float(number) / 100.0 for number in re.findall(r"([\d.]+) %", f"{tile.number} {tile.note}")]
         assert not shares or OF_THE_RUN in tile.note
@@ -273,9 +273,9 @@ def test_the_command_line_names_the_run_and_the_model(tmp_path: Path, capsys: py
 
 @pytest.mark.parametrize(("wrong", "examples"), [(0, 7), (7, 7), (13, 150), (2446, 16281), (70_000, 100_000)])
 def test_the_interval_of_a_test_error_is_that_of_clopper_and_pearson(wrong: int, examples: int) -> None:
-    from novikoff.cli.predict import _Compared
+    from novikoff.cli.predict import _LabelComparison
 
-    compared = _Compared(Perceptron())
+    compared = _LabelComparison(Perceptron())
     compared.labelled, compared.wrong = examples, wrong
     low, high = compared.interval() or (np.nan, np.nan)
     assert low == lower(mistakes=wrong, examples=examples, delta=0.025)

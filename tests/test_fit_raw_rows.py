@@ -25,8 +25,8 @@ from novikoff import (
     with_columns,
 )
 from novikoff.cli.main import main
-from novikoff.model_file import to_bytes
 from novikoff.data.raw.table import is_raw
+from novikoff.model_file import to_bytes
 
 pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
 

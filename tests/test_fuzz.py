@@ -26,30 +26,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from novikoff._compiled.simd.byte_scan import PADDING
-from novikoff._compiled.jit import DISABLED
-from novikoff.errors import InputError, LabelError
+from novikoff._compiled.jit import JIT_DISABLED
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
 from novikoff.data.cache import cache_path
-from novikoff.data.text_source import Block
-from novikoff.data.formats import svmlight, ngrams
-from novikoff.data.formats.base import Format, Parsed, Parser
+from novikoff.data.formats import ngrams, svmlight
+from novikoff.data.formats.base import Format, ParsedBlock, Parser
 from novikoff.data.formats.csv import Csv, Tsv
 from novikoff.data.formats.jsonl import JsonLines
 from novikoff.data.formats.svmlight import Svmlight
-from novikoff.data.formats.svmlight_parser import Tile, room_for_marks
+from novikoff.data.formats.svmlight_parser import Tile, allocate_marks
 from novikoff.data.formats.text import Text
 from novikoff.data.formats.vw import VowpalWabbit
-from novikoff.data.reader import Options, Reading
+from novikoff.data.line_reader import allocate_tile_text
+from novikoff.data.reader import DataReader, ReadOptions
 from novikoff.data.rows import Dense
-from novikoff.data.line_reader import tile_text
+from novikoff.data.text_source import TextBlock
+from novikoff.errors import InputError, LabelError
 from tests.fences import Fences, there_are_fences
 from tests.reading import collected
 
 KINDS = ("svmlight", "vw", "csv", "tsv", "jsonl", "text")
-CASES = 40 if DISABLED else 800
+CASES = 40 if JIT_DISABLED else 800
 SECONDS = float(os.environ.get("NOVIKOFF_FUZZ_SECONDS", "600"))
 """Of the slow set, for all formats together."""
-SLOWEST = 60.0 if DISABLED else 5.0
+SLOWEST = 60.0 if JIT_DISABLED else 5.0
 """Seconds that a block may take, on a machine that does other things, too: the largest take some 30 ms."""
 HANGING = 120.0
 NOTE, ABOUT = 1 << 23, 1000
@@ -62,7 +62,7 @@ MIXED = b"y,a,b,c,d\nyes,1,red,2,x\nno,3,green,4,z\n"
 
 
 def table(content: bytes, kind: type[Csv] = Csv, **options: Any) -> Format:
-    return kind.settled(Options(**options), content, "it")
+    return kind.settled(ReadOptions(**options), content, "it")
 
 
 FORMATS: dict[str, list[Format]] = {
@@ -458,7 +458,7 @@ def expected_end(content: bytes, fmt: Format) -> int:
     return content.rfind(b"\n") + 1
 
 
-def check_rows(parsed: Parsed, parser: Parser, fmt: Format) -> None:
+def check_rows(parsed: ParsedBlock, parser: Parser, fmt: Format) -> None:
     rows, count = parsed.rows, len(parsed.keys)
     if isinstance(rows, Dense):
         assert rows.width == parsed.features
@@ -485,7 +485,7 @@ def check_rows(parsed: Parsed, parser: Parser, fmt: Format) -> None:
         assert (bits & np.uint64(1)).all(), "a slot is used that is not noted"
 
 
-def check_lines(parsed: Parsed, content: bytes, kind: str, fmt: Format) -> None:
+def check_lines(parsed: ParsedBlock, content: bytes, kind: str, fmt: Format) -> None:
     lines = parsed.line_of.tolist()
     bad = [problem.line for problem in parsed.problems]
     assert parsed.lines == content.count(b"\n")
@@ -500,7 +500,7 @@ def check_lines(parsed: Parsed, content: bytes, kind: str, fmt: Format) -> None:
         assert len(sentence) < 600
 
 
-def labels_of(parsed: Parsed) -> list[Any]:
+def labels_of(parsed: ParsedBlock) -> list[Any]:
     """Each label; a number that is no class is told so."""
     told: list[Any] = []
     for i in range(len(parsed.keys)):
@@ -514,14 +514,14 @@ def labels_of(parsed: Parsed) -> list[Any]:
     return told
 
 
-def names_of(parsed: Parsed, block: Block, fmt: Format) -> list[str]:
+def names_of(parsed: ParsedBlock, block: TextBlock, fmt: Format) -> list[str]:
     """The names of the first terms, where names are wanted."""
     if not len(parsed.spans) or isinstance(parsed.rows, Dense):
         return []
     return [fmt.feature_name(block, span) for span in parsed.spans[: min(int(parsed.rows.starts[-1]), 60)]]
 
 
-def kept(parsed: Parsed) -> list[Any]:
+def kept(parsed: ParsedBlock) -> list[Any]:
     """All that is told of a block, to be compared."""
     rows = parsed.rows
     out: list[Any] = [parsed.keys, parsed.weights, parsed.line_of, parsed.lines, parsed.features, parsed.problems]
@@ -566,11 +566,11 @@ class Fuzz:
         results, cut = [], rng.randint(0, len(content))
         for late in (True, False):
             block = self.fences.block(content, late=late)
-            end = fmt.last_end(block.text, PADDING, PADDING + cut) - PADDING
+            end = fmt.find_last_record_end(block.text, PADDING_BYTES, PADDING_BYTES + cut) - PADDING_BYTES
             assert end == expected_end(content[:cut], fmt), "the last record ends elsewhere"
             if late:
                 places = [parser._current_places()] if isinstance(fmt, Csv) else []
-                parser._make_room(block.size, *places)
+                parser._ensure_capacity(block.size, *places)
             self.fences.enclose(parser, late=late, garbage=late)
             start = time.perf_counter()
             parsed = parser.parse(block)
@@ -625,13 +625,16 @@ class Fuzz:
         """Tiles of any size, behind fences; lines too long for them are read otherwise."""
         for late in (True, False):
             size = rng.choice((rng.randint(1, 100), rng.randint(100, 5000)))
-            arrays = {"text": tile_text(size), **dict(zip(Tile._fields[1:], room_for_marks(size), strict=True))}
+            arrays = {
+                "text": allocate_tile_text(size),
+                **dict(zip(Tile._fields[1:], allocate_marks(size), strict=True)),
+            }
             placed = {
                 name: self.fences.fence(f"tile {name}", late).place(array.shape, array.dtype, late=late)
                 for name, array in arrays.items()
             }
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(svmlight, "own_tile", functools.partial(Tile, **placed))
+                patch.setattr(svmlight, "get_thread_tile", functools.partial(Tile, **placed))
                 assert outcome(path, threads=1, **options) in allowed, f"not the same in tiles of {size} bytes"
             assert not self.fences.broken(), f"written beside {self.fences.broken()}"
 
@@ -648,11 +651,11 @@ class Fuzz:
 
     def warm_up(self) -> None:
         """Compiles, or loads, all that there is to call."""
-        ngrams.lower_of = functools.cache(ngrams.lower_of)  # type: ignore[assignment]  # a parser asks for all letters
+        ngrams.lower_two_byte = functools.cache(ngrams.lower_two_byte)  # type: ignore[assignment]  # a parser asks for all letters
         for fmt in FORMATS[self.kind]:
             block = self.fences.block(b"1\n", late=True)
             fmt.parser(named=False).parse(block)
-            fmt.last_end(block.text, PADDING, block.stop)
+            fmt.find_last_record_end(block.text, PADDING_BYTES, block.stop)
 
 
 NO_CLASS = "a label is no class"
@@ -754,13 +757,13 @@ print("outside")
 # --- What was found ---
 
 
-@pytest.mark.skipif(DISABLED, reason="millions of interactions")
+@pytest.mark.skipif(JIT_DISABLED, reason="millions of interactions")
 def test_whether_a_line_has_too_many_interactions_depends_on_the_line_alone(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     path.write_bytes((b"1 |a " + b" ".join(b"x%d" % k for k in range(300)) + b"\n") * 40)
     for block in (1000, 60_000):  # 40 times 44,850 interactions
-        options = Options(interactions=("aa",), bad_lines="skip", block=block, threads=1)
-        reading = Reading([str(path)], options)
+        options = ReadOptions(interactions=("aa",), bad_lines="skip", block=block, threads=1)
+        reading = DataReader([str(path)], options)
         assert (sum(map(len, reading.batches())), dict(reading.bad)) == (40, {})
 
 

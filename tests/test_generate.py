@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 import novikoff
-from novikoff.cli.generate import PARAMETERS
+from novikoff.cli.generate import OPTION_PARAMETERS
 from novikoff.cli.main import main
-from novikoff.model_file import replacing
-from novikoff.data.synthetic.concepts import (CONCEPTS, Common, disjunction, linear_threshold)
-from novikoff.data.synthetic.writers import TextOf
-from novikoff.data.synthetic.worst_case import WORST
 from novikoff.data.rows import Dense, Rows
+from novikoff.data.synthetic.concepts import CONCEPTS, BooleanStreamOptions, disjunction, linear_threshold
+from novikoff.data.synthetic.worst_case import WORST_CASE_STREAMS
+from novikoff.data.synthetic.writers import RowWriter
+from novikoff.model_file import atomic_writer
 
-EVERYTHING = CONCEPTS | WORST
+EVERYTHING = CONCEPTS | WORST_CASE_STREAMS
 
 
 def dense(X: Any) -> Any:
@@ -55,7 +55,7 @@ def test_the_text_is_that_of_the_slow_twin(n: int, examples: int, real: bool, vw
         if real
         else disjunction(n=n, k=1, density=seed / 99, examples=examples, seed=seed)
     )
-    text_of = TextOf("vw" if vw else "svmlight", stream.truth.n)
+    text_of = RowWriter("vw" if vw else "svmlight", stream.truth.n)
     for rows, y in stream.blocks():
         assert text_of(rows, y).decode() == plain_text(rows, y, vw)
 
@@ -103,7 +103,7 @@ def test_options_are_the_parameters(tmp_path: Path) -> None:
     assert (dense(theirs) == dense(X)).all()
     assert (labels == y).all()
     known = {p for make in EVERYTHING.values() for p in inspect.signature(make).parameters} - {"more"}
-    assert known | set(Common.__annotations__) == set(PARAMETERS.values())
+    assert known | set(BooleanStreamOptions.__annotations__) == set(OPTION_PARAMETERS.values())
 
 
 def test_stdout_is_the_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -167,7 +167,7 @@ def test_it_learns_from_a_pipe_and_ends_when_nobody_reads() -> None:
 
 
 def test_progress_where_somebody_looks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("novikoff.cli.generate.SECONDS", 0.0)
+    monkeypatch.setattr("novikoff.cli.generate.PROGRESS_INTERVAL_SECONDS", 0.0)
     main(["generate", "disjunction", "--examples", "20000"])
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -183,7 +183,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     link.symlink_to(path)
 
     def interrupted() -> None:
-        with replacing(link) as write:
+        with atomic_writer(link) as write:
             write(b"half")
             raise KeyboardInterrupt
 
@@ -191,7 +191,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
         interrupted()
     assert path.read_text() == "before"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["data.svm", "link"]
-    with replacing(link) as write:
+    with atomic_writer(link) as write:
         write(b"af")
         write(b"ter")
     assert path.read_text() == "after"
@@ -203,7 +203,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_the_writer_is_fast() -> None:
     """Half of what it must do, so that a busy machine does not fail."""
     stream = disjunction(n=1000, density=0.5, examples=4000)
-    text_of = TextOf("svmlight", 1000)
+    text_of = RowWriter("svmlight", 1000)
     blocks = list(stream.blocks())
     began = time.perf_counter()
     size = sum(len(text_of(rows, y)) for rows, y in blocks)

@@ -68,7 +68,7 @@ def consistent_runs(make: Callable[[], Any], world: World, count: int, runs: int
     for _ in range(runs):
         X, y = world.stream(rng, count)
         model = make().partial_fit(X, y, **BOTH)
-        said = model.promised(delta=0.2)
+        said = model._describe_guarantee(delta=0.2)
         assert said["consistent"]
         failed += said["bound"] is not None and world.error(model) > said["bound"]
     return failed
@@ -112,7 +112,7 @@ def test_a_sample_check_says_how_many_were_needed() -> None:
     assert box.needed == math.ceil((8 * 6 * math.log2(26) + 4 * math.log2(4)) / 0.5)
     noisy = Elimination().partial_fit([[1.0, 0.0], [1.0, 0.0]], [1, 0], classes=[0, 1])
     assert not noisy.sample_check(epsilon=0.1, delta=0.05).consistent
-    assert noisy.promised()["bound"] is None
+    assert noisy._describe_guarantee()["bound"] is None
     with pytest.raises(InputError, match="ε, the error, must be a number between 0 and 1"):
         model.sample_check(epsilon=1.5, delta=0.05)
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from novikoff._compiled.simd.byte_scan import PADDING
-from novikoff._compiled.jit import DISABLED, compiled
-from novikoff.data.merge_terms import (Slots, finished_row, put, slots)
+from novikoff._compiled.jit import JIT_DISABLED, compiled
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
+from novikoff.data.merge_terms import HashedTerms, allocate_terms, append_term, finish_row
 from novikoff.data.names.dictionary import NameTable
-from novikoff.data.names.hashing import both, hash_of, hashed
+from novikoff.data.names.hashing import combine_hashes, hash_bytes, hash_name
 
 VECTORS = {
     b"": (0xE6D24D7E0390AE94, 0x647E43DC895F1828),
@@ -33,27 +33,27 @@ VECTORS = {
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors(name: bytes) -> None:
     """These never change: models that were hashed once must be read for ever."""
-    assert hashed(name) == VECTORS[name][0]
-    assert hashed(name, hashed(b"ns")) == VECTORS[name][1]
+    assert hash_name(name) == VECTORS[name][0]
+    assert hash_name(name, hash_name(b"ns")) == VECTORS[name][1]
 
 
 @given(st.binary(max_size=70), st.binary(max_size=20), st.integers(0, 2**64 - 1))
 def test_compiled_equals_the_definition(name: bytes, around: bytes, seed: int) -> None:
-    text = np.frombuffer(bytes(PADDING) + around + name + around + bytes(PADDING), np.uint8).copy()
-    start = PADDING + len(around)
-    assert int(hash_of(text, start, start + len(name), np.uint64(seed))) == hashed(name, seed)
+    text = np.frombuffer(bytes(PADDING_BYTES) + around + name + around + bytes(PADDING_BYTES), np.uint8).copy()
+    start = PADDING_BYTES + len(around)
+    assert int(hash_bytes(text, start, start + len(name), np.uint64(seed))) == hash_name(name, seed)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
 def test_pairs(a: int, b: int) -> None:
     product = (a ^ 0xA0761D6478BD642F) * (b ^ 0xE7037ED1A0B428DB)
-    assert int(both(np.uint64(a), np.uint64(b))) == (product ^ product >> 64) % 2**64
+    assert int(combine_hashes(np.uint64(a), np.uint64(b))) == (product ^ product >> 64) % 2**64
 
 
 @pytest.mark.parametrize("form", ["%d", "feature_%d", "x%08d=1", "%dabcdefghijklmnop"])
 def test_slots_are_used_evenly(form: str) -> None:
     names, slots = 50_000, 1 << 16
-    hashes = np.array([hashed((form % k).encode()) for k in range(names)], np.uint64)
+    hashes = np.array([hash_name((form % k).encode()) for k in range(names)], np.uint64)
     assert len(np.unique(hashes)) == names
     for part in (hashes & np.uint64(slots - 1), hashes >> np.uint64(48)):
         empty = slots * (1 - 1 / slots) ** names
@@ -65,7 +65,7 @@ def test_slots_are_used_evenly(form: str) -> None:
 
 def test_a_table_of_names_gives_numbers_in_order() -> None:
     table, told = NameTable(), []
-    hashes = np.array([hashed(str(k % 3000).encode()) for k in range(10_000)], np.uint64)
+    hashes = np.array([hash_name(str(k % 3000).encode()) for k in range(10_000)], np.uint64)
 
     def new(at: int) -> int:
         told.append(at)
@@ -77,15 +77,15 @@ def test_a_table_of_names_gives_numbers_in_order() -> None:
 
 
 @compiled
-def fill(to: Slots, hashes: NDArray[np.uint64], values: NDArray[np.float64], ends: NDArray[np.int64]) -> int:
+def fill(to: HashedTerms, hashes: NDArray[np.uint64], values: NDArray[np.float64], ends: NDArray[np.int64]) -> int:
     """Rows of these hashes; `ends` are changed to where the rows end then."""
     first = start = 0
     for i in range(len(ends)):
         at = first
         for k in range(start, ends[i]):
-            at = put(to, at, hashes[k], values[k], k, 0, 0)
+            at = append_term(to, at, hashes[k], values[k], k, 0, 0)
         start = ends[i]
-        first = finished_row(to, first, at)
+        first = finish_row(to, first, at)
         ends[i] = first
     return first
 
@@ -97,8 +97,8 @@ def fill(to: Slots, hashes: NDArray[np.uint64], values: NDArray[np.float64], end
 )
 def test_what_comes_twice_in_a_row_is_added_up(rows: list[list[tuple[int, float]]], bits: int, signed: bool) -> None:
     count = sum(map(len, rows))
-    to = slots(count + 1, bits=bits, signed=signed, named=True)
-    hashes = np.array([hashed(str(j).encode()) for r in rows for j, _ in r], np.uint64)
+    to = allocate_terms(count + 1, bits=bits, signed=signed, named=True)
+    hashes = np.array([hash_name(str(j).encode()) for r in rows for j, _ in r], np.uint64)
     values = np.array([v for r in rows for _, v in r])
     ends = np.cumsum([len(r) for r in rows]).astype(np.int64)
     fill(to, hashes, values, ends)
@@ -106,7 +106,7 @@ def test_what_comes_twice_in_a_row_is_added_up(rows: list[list[tuple[int, float]
     for row, end in zip(rows, ends.tolist(), strict=True):
         sums: dict[int, float] = {}
         for j, v in row:
-            h = hashed(str(j).encode())
+            h = hash_name(str(j).encode())
             key = h & ((1 << bits) - 1) if bits else h
             sums[key] = sums.get(key, 0.0) + (-v if signed and bits and h >> 63 else v)
         got = (to.indices if bits else to.hashes)[start:end].tolist()
@@ -119,12 +119,12 @@ def test_what_comes_twice_in_a_row_is_added_up(rows: list[list[tuple[int, float]
         assert {k for k in range(1 << bits) if to.used[k >> 6] >> np.uint64(k & 63) & np.uint64(1)} == seen
 
 
-@pytest.mark.skipif(DISABLED, reason="too long for plain Python")
+@pytest.mark.skipif(JIT_DISABLED, reason="too long for plain Python")
 def test_a_very_long_row_takes_no_longer_for_each_term() -> None:
     count = 300_000
     hashes = np.random.default_rng(0).integers(0, 2**63, count).astype(np.uint64)
     for bits in (0, 20):
-        to = slots(count, bits=bits, signed=False, named=False)
+        to = allocate_terms(count, bits=bits, signed=False, named=False)
         ends = np.array([count], np.int64)
         began = time.perf_counter()
         fill(to, hashes, np.ones(count), ends)

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
-from novikoff.errors import InputError
 from novikoff.data.formats.jsonl import JsonLines
-from novikoff.data.names.hashing import hashed
-from novikoff.data.reader import Options, Reading
+from novikoff.data.names.hashing import hash_name
+from novikoff.data.reader import DataReader, ReadOptions
+from novikoff.errors import InputError
 from tests.test_text import FOLDER, bag, in_block, in_slots, model_file, names, read, rows_of
 
-EXAMPLES = 20 if DISABLED else 80
+EXAMPLES = 20 if JIT_DISABLED else 80
 Term = tuple[int, float, str]
 
 # --- The twin ---
@@ -41,13 +41,13 @@ def flat(value: Any, fmt: Any, path: str | None = None, own: str = "") -> Iterat
         for k, inner in enumerate(value):
             yield from flat(inner, fmt, f"{path}.{k}", str(path))
     elif isinstance(value, str) and own in fmt.texts:
-        seed = hashed(own.encode())
+        seed = hash_name(own.encode())
         shown = {h: name for name, h in names(value, fmt, seed)}
         yield from ((h, worth, f"{own}={shown[h]}") for h, worth in bag(value, fmt, seed).items())
     elif isinstance(value, str) and own != fmt.label:
-        yield hashed(value.encode(), hashed(own.encode())), 1.0, f"{own}={value}"
+        yield hash_name(value.encode(), hash_name(own.encode())), 1.0, f"{own}={value}"
     elif isinstance(value, int | float) and value is not False and path != fmt.label:
-        yield hashed(str(path).encode()), float(value), str(path)
+        yield hash_name(str(path).encode()), float(value), str(path)
 
 
 def twin(line: str, fmt: Any) -> list[Term]:
@@ -140,7 +140,7 @@ def test_long_strings_are_those_of_the_twin() -> None:
 
 def test_hashes_are_those_of_other_formats() -> None:
     _, parsed = in_block(b'{"label":1,"colour":"red","size":2}', JsonLines("label", bits=0))
-    assert parsed.hashes[:2].tolist() == [hashed(b"red", hashed(b"colour")), hashed(b"size")]
+    assert parsed.hashes[:2].tolist() == [hash_name(b"red", hash_name(b"colour")), hash_name(b"size")]
 
 
 @pytest.mark.parametrize("fmt", [f for f in FORMATS if f.bits > 10], ids=str)
@@ -315,7 +315,7 @@ def mutations(count: int, seed: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_exactly_what_json_accepts(seed: int) -> None:
-    count = 2_000 if DISABLED else 40_000 if seed == 1 else 1_000_000
+    count = 2_000 if JIT_DISABLED else 40_000 if seed == 1 else 1_000_000
     fmt = JsonLines("label", "a", bits=20)
     lines = [line for line in mutations(count, seed) if line.strip(b" \t\r")]
     rows_good = 0
@@ -359,7 +359,7 @@ def test_any_bytes_do_no_harm(data: bytes) -> None:
     ids=lambda line: line[:18].decode(),
 )
 def test_long_lines_end(line: bytes) -> None:
-    if DISABLED:
+    if JIT_DISABLED:
         line = line[:2000]
     _, parsed = in_block(line, JsonLines("label"))
     assert len(parsed.keys) + len(parsed.problems) == 1
@@ -385,7 +385,7 @@ def test_cut_anywhere(tmp_path: Path, threads: int) -> None:
     whole, _ = read(path, threads=1, **options)
     assert [label for label, _, _ in whole] == ["spam", "ham", "ham", "spam"]
     assert [place.rpartition(":")[2] for _, _, place in whole] == ["1", "3", "5", "6"]
-    for block in [*range(64, 80 if DISABLED else 200), 500, 1000, 2000]:
+    for block in [*range(64, 80 if JIT_DISABLED else 200), 500, 1000, 2000]:
         assert read(path, threads=threads, block=block, **options)[0] == whole
     path.write_bytes(SPLIT.replace(b"\r\n", b"\n").removeprefix(b"\xef\xbb\xbf") + b"\n")
     assert read(path, threads=threads, **options)[0] == whole
@@ -441,8 +441,8 @@ def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_real_lines() -> None:
     for options in ({}, {"text": "title,body"}):
         count, mistakes = 0, 0
-        told = Options(label="lewissplit", bad_lines="skip", **options)
-        reading = Reading([str(FOLDER / "reuters21578.jsonl.gz")], told)
+        told = ReadOptions(label="lewissplit", bad_lines="skip", **options)
+        reading = DataReader([str(FOLDER / "reuters21578.jsonl.gz")], told)
         for batch in reading.batches():
             count += len(batch)
             mistakes += sum(batch.parsed.label(i) not in ("TRAIN", "TEST", "NOT-USED") for i in range(len(batch)))

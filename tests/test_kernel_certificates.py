@@ -15,11 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import KernelPerceptron, certify, kernels, separable, verify
-from novikoff.certificates.spaces.kernel_measure import (evidence, length, measured, own_values, supports_of, values)
 from novikoff.certificates.separability.proofs import NotSeparable
+from novikoff.certificates.spaces.kernel_measure import (
+    bound_norm,
+    build_kernel_evidence,
+    build_support,
+    evaluate_diagonal,
+    evaluate_kernel,
+    measure_kernel_witnesses,
+)
 from novikoff.cli.main import main
-from novikoff.kernels.gram import in_terms
 from novikoff.data import validation
+from novikoff.kernels.gram import to_canonical_sparse
 
 XOR = (np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), np.array([0, 1, 1, 0]))
 FORMS = ["linear", "poly:3:0.5:0.25", "rbf:0.7", "conjunctions", "2*rbf:0.3*linear^2 + exp(0.1*linear) + 1"]
@@ -51,9 +58,9 @@ def test_values_are_no_farther_off_than_is_said(name: str, seed: int, size: floa
     X, Z = rng.standard_normal((3, 7)) * size, rng.standard_normal((4, 7)) * max(size, 1e-5)
     Z[0] = X[0] * (1.0 + 1e-9)  # nearly the same: what is subtracted nearly cancels
     k = kernels.parse(name)
-    rows = {key: in_terms(validation.batch(T).rows, 7) for key, T in (("X", X), ("Z", Z))}
-    found, squares = values(k, supports_of(rows["Z"], np.arange(4), 7), rows["X"])
-    own = own_values(k, squares, 7)
+    rows = {key: to_canonical_sparse(validation.validate_batch(T).rows, 7) for key, T in (("X", X), ("Z", Z))}
+    found, squares = evaluate_kernel(k, build_support(rows["Z"], np.arange(4), 7), rows["X"])
+    own = evaluate_diagonal(k, squares, 7)
     with localcontext() as context:
         context.prec = 60
         for i in range(3):
@@ -70,12 +77,15 @@ def test_values_are_no_farther_off_than_is_said(name: str, seed: int, size: floa
 def test_a_witness_is_worth_at_least_what_is_claimed(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((6, 3)), rng.integers(0, 2, 6)
-    k, rows, beta = kernels.parse(name), in_terms(validation.batch(X).rows, 3), rng.standard_normal(6)
-    supports = supports_of(rows, np.arange(6), 3)
+    k, rows = kernels.parse(name), to_canonical_sparse(validation.validate_batch(X).rows, 3)
+    beta = rng.standard_normal(6)
+    supports = build_support(rows, np.arange(6), 3)
     sides = np.where(y == 1, 1.0, -1.0)
-    (seen,) = measured(k, supports, [beta], [np.array([0.5])], [(rows, y)], lambda codes, _: sides[: len(codes)], 3)
-    norm = length(k, supports, beta)
-    e = evidence(seen, norm, 2)
+    (seen,) = measure_kernel_witnesses(
+        k, supports, [beta], [np.array([0.5])], [(rows, y)], lambda codes, _: sides[: len(codes)], 3
+    )
+    norm = bound_norm(k, supports, beta)
+    e = build_kernel_evidence(seen, norm, 2)
     with localcontext() as context:
         context.prec = 60
         K = [[exact(name, x, z) for z in X] for x in X]
@@ -92,11 +102,17 @@ def test_a_witness_is_worth_at_least_what_is_claimed(name: str, seed: int) -> No
 
 def test_what_is_no_number_is_worth_nothing() -> None:
     X, y = np.array([[30.0], [-30.0], [1.0]]), np.array([1, 0, 1])
-    k, rows, beta = kernels.exp(kernels.linear()), in_terms(validation.batch(X).rows, 1), np.array([1.0, -1.0, 0.5])
-    supports = supports_of(rows, np.arange(3), 1)
+    k, rows, beta = (
+        kernels.exp(kernels.linear()),
+        to_canonical_sparse(validation.validate_batch(X).rows, 1),
+        np.array([1.0, -1.0, 0.5]),
+    )
+    supports = build_support(rows, np.arange(3), 1)
     sides = np.where(y == 1, 1.0, -1.0)
-    (seen,) = measured(k, supports, [beta], [np.array([0.5])], [(rows, y)], lambda codes, _: sides[: len(codes)], 1)
-    e = evidence(seen, length(k, supports, beta), 1)
+    (seen,) = measure_kernel_witnesses(
+        k, supports, [beta], [np.array([0.5])], [(rows, y)], lambda codes, _: sides[: len(codes)], 1
+    )
+    e = build_kernel_evidence(seen, bound_norm(k, supports, beta), 1)
     assert (e.margin, e.losses["hinge"], e.radius, e.norm) == (-math.inf, math.inf, math.inf, math.inf)
 
 

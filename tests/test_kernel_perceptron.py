@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import novikoff
-from novikoff import InputError, KernelPerceptron, OneVsAll, OverflowRefused, Perceptron, VotedPerceptron, kernels
+from novikoff import InputError, KernelPerceptron, OneVsAll, Perceptron, VotedPerceptron, WeightOverflowError, kernels
 from novikoff.cli.main import main
 from novikoff.model_file import from_bytes, to_bytes
 from tests.test_real_data import FOLDER
@@ -248,7 +248,7 @@ def test_several_threads_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) 
 
     X, y = stream(6, rows=300)
     one = KernelPerceptron(kernel="rbf:0.4").fit(X, y)
-    monkeypatch.setattr(module, "WORTH", 1)
+    monkeypatch.setattr(module, "MIN_PRODUCTS_PER_THREAD", 1)
     monkeypatch.setattr(module.os, "cpu_count", lambda: 3)
     assert to_bytes(KernelPerceptron(kernel="rbf:0.4").fit(X, y)) == to_bytes(one)
 
@@ -272,7 +272,7 @@ def test_a_third_class_in_the_middle_of_a_stream() -> None:
     assert model.score(X, y) > 0.97
     assert model.decision_function(X).shape == (160, 4)
     assert set(model.score_one(X[0])) == {"a", "b", "c", "d"}
-    state = model._fitted()
+    state = model._require_fitted()
     assert state.dual.since.tolist() == [0, 0, 80, 120]
 
 
@@ -281,7 +281,7 @@ def test_a_refused_example_leaves_all_as_it_was() -> None:
     model = KernelPerceptron(kernel="poly:3").fit(X, y)
     before = to_bytes(model)
     for bad in ({0: np.nan}, {0: 1e200}, {"a": 1.0}):
-        with pytest.raises((InputError, OverflowRefused)):
+        with pytest.raises((InputError, WeightOverflowError)):
             model.learn_one(bad, 2)
     with pytest.raises(InputError):
         model.partial_fit([[1.0, np.inf, 2.0]], [7])
@@ -300,7 +300,7 @@ def test_features_that_were_never_learned_count_in_the_length_only() -> None:
 
 def test_an_example_refused_at_the_beginning_leaves_nothing() -> None:
     model = KernelPerceptron(kernel="poly:900")
-    with pytest.raises(OverflowRefused):
+    with pytest.raises(WeightOverflowError):
         model.learn_one({0: 1e3}, 1)
     assert not model.__sklearn_is_fitted__()
 
@@ -415,7 +415,7 @@ def test_settings_are_checked_when_learning_begins(bad: Any) -> None:
 
 
 def test_a_kernel_that_overflows_is_refused() -> None:
-    with pytest.raises(OverflowRefused, match="Scale the features"):
+    with pytest.raises(WeightOverflowError, match="Scale the features"):
         KernelPerceptron(kernel="poly:900").fit([[1e3], [2e3]], [0, 1])
 
 

@@ -14,8 +14,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError, kernels
-from novikoff.kernels.reproducible_exp import (ABSOLUTE, NOTES, RELATIVE, exponentials, powers_of_two)
-from novikoff.kernels.parser import from_plain, plain
+from novikoff.kernels.parser import from_plain_data, to_plain_data
+from novikoff.kernels.reproducible_exp import (
+    EXP_ABSOLUTE_ERROR,
+    EXP_RELATIVE_ERROR,
+    SCRATCH_ROWS,
+    exp2_in_place,
+    exp_in_place,
+)
 
 
 def dot(x: Any, z: Any) -> float:
@@ -34,7 +40,7 @@ def table(seed: int, rows: int, columns: int = 6) -> Any:
 
 
 def through(function: Any, numbers: list[float]) -> list[float]:
-    row, notes = np.array(numbers), np.zeros((NOTES, len(numbers)))
+    row, notes = np.array(numbers), np.zeros((SCRATCH_ROWS, len(numbers)))
     function(row, len(numbers), notes, notes.view(np.int64))
     return [float(value) for value in row]
 
@@ -111,7 +117,7 @@ def test_what_the_algebra_makes_of_kernels_is_a_kernel(k: Any, seed: int) -> Non
 @settings(max_examples=60, deadline=None)
 @given(k=EXPRESSIONS)
 def test_spelling_and_files(k: Any) -> None:
-    assert from_plain(json.loads(json.dumps(plain(k)))) == k
+    assert from_plain_data(json.loads(json.dumps(to_plain_data(k)))) == k
     X = table(5, 5)
     with np.errstate(over="ignore"):
         assert np.allclose(kernels.parse(str(k))(X), k(X), rtol=1e-9, equal_nan=True)
@@ -172,19 +178,19 @@ def test_what_is_no_kernel_is_refused(make: Any) -> None:
 @settings(max_examples=300, deadline=None)
 @given(x=st.floats(-745.0, 709.7))
 def test_the_exponential_is_as_near_as_it_is_said_to_be(x: float) -> None:
-    (value,) = through(exponentials, [x])
+    (value,) = through(exp_in_place, [x])
     with localcontext() as context:
         context.prec = 60
         true = Decimal(x).exp()
-        assert abs(Decimal(value) - true) <= true * Decimal(RELATIVE) + Decimal(ABSOLUTE)
+        assert abs(Decimal(value) - true) <= true * Decimal(EXP_RELATIVE_ERROR) + Decimal(EXP_ABSOLUTE_ERROR)
 
 
 def test_exponentials_at_the_edges() -> None:
-    found = through(exponentials, [0.0, -0.0, 800.0, -800.0, math.inf, -math.inf])
+    found = through(exp_in_place, [0.0, -0.0, 800.0, -800.0, math.inf, -math.inf])
     assert found == [1.0, 1.0, math.inf, 0.0, math.inf, 0.0]
-    assert math.isnan(through(exponentials, [math.nan])[0])
+    assert math.isnan(through(exp_in_place, [math.nan])[0])
     whole = [float(k) for k in range(-1074, 1024)]
-    assert through(powers_of_two, whole) == [math.ldexp(1.0, int(k)) for k in whole]
+    assert through(exp2_in_place, whole) == [math.ldexp(1.0, int(k)) for k in whole]
 
 
 def test_the_advice_is_by_the_numbers() -> None:

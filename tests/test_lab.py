@@ -18,11 +18,20 @@ import pytest
 
 from novikoff import InputError
 from novikoff.cli.main import main
-from novikoff.experiments import (LABS, experiment, curve_fit, irrelevant_attributes, margin)
-from novikoff.experiments.result import (Axis, Check, Result, at_least, at_most, made, panel, x)
+from novikoff.experiments import EXPERIMENTS, curve_fit, experiment, irrelevant_attributes, margin
+from novikoff.experiments.result import (
+    Axis,
+    BoundCheck,
+    ExperimentResult,
+    build_panel,
+    lower_bound_column,
+    observed_column,
+    upper_bound_column,
+    x_column,
+)
 from novikoff.experiments.theorems import MARGIN_REACHED, NOVIKOFF
-from novikoff.reports.formatting import shown, table
-from novikoff.reports.experiment_page import page
+from novikoff.reports.experiment_page import build_page
+from novikoff.reports.formatting import build_table, format_number
 
 SMALL: dict[str, dict[str, Any]] = {
     "irrelevant-attributes": {"attributes": 1000},
@@ -31,12 +40,12 @@ SMALL: dict[str, dict[str, Any]] = {
     "margin": {"margin": 0.03, "examples": 300},
     "noise": {"attributes": 50, "relevant": 2, "examples": 1500},
 }
-RESULTS: dict[str, Result] = {}
+RESULTS: dict[str, ExperimentResult] = {}
 CHROMIUM = "/usr/bin/chromium"
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
-def small(name: str) -> Result:
+def small(name: str) -> ExperimentResult:
     if name not in RESULTS:
         RESULTS[name] = experiment(name)(**SMALL[name])
     return RESULTS[name]
@@ -46,7 +55,7 @@ def options(name: str) -> list[str]:
     return [part for key, value in SMALL[name].items() for part in (f"--{key}", str(value))]
 
 
-@pytest.mark.parametrize("name", LABS)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_bound_is_broken(name: str, seed: int) -> None:
     result = experiment(name)(**SMALL[name], seed=seed)
@@ -71,7 +80,7 @@ def test_the_bounds_are_those_of_the_theorems() -> None:
 
 
 def test_winnow_grows_like_the_logarithm_and_the_perceptron_clearly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(irrelevant_attributes, "DENSE_MOST", 2000)
+    monkeypatch.setattr(irrelevant_attributes, "MAX_DENSE_ATTRIBUTES", 2000)
     result = experiment("irrelevant-attributes")(attributes=100_000, relevant=5)
     power, logarithm = result.fits[:2]
     points = result.panels[0].points()
@@ -115,7 +124,7 @@ def test_the_margin_perceptron_keeps_its_promise() -> None:
 
 
 def test_a_promise_is_not_claimed_where_every_pass_made_an_update(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(margin, "MOST_PASSES", 2)
+    monkeypatch.setattr(margin, "MAX_PASSES", 2)
     updates, reached = margin.run(margin=0.01, examples=300).panels
     last = reached.points()[-1]
     assert last["epsilon_margin"] is last["epsilon_margin_promised"] is updates.points()[-1]["epsilon_passes"] is None
@@ -137,35 +146,43 @@ def test_averaging_helps_under_noise() -> None:
         assert last[f"averaged_{key}_error"] < last[f"{key}_error"]
 
 
-@pytest.mark.parametrize("name", LABS)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_same_seed_gives_the_same_numbers_and_the_same_page(name: str) -> None:
     again = experiment(name)(**SMALL[name])
     assert again.as_dict() == small(name).as_dict()
-    assert page(again) == page(small(name))
+    assert build_page(again) == build_page(small(name))
     other = experiment(name)(**SMALL[name], seed=1).as_dict()
     assert other["panels"] != small(name).as_dict()["panels"]
 
 
 def test_fits_find_the_laws_that_made_the_numbers() -> None:
     n = [100, 1000, 10_000]
-    found = curve_fit.logarithm("p", "c", n, [3 * math.log2(k) - 2 for k in n])
+    found = curve_fit.fit_logarithm("p", "c", n, [3 * math.log2(k) - 2 for k in n])
     assert (found.slope, found.intercept) == pytest.approx((3, -2))
     assert found.largest_residual < 1e-9
-    found = curve_fit.power("p", "c", n, [4 * k**1.5 for k in n])
+    found = curve_fit.fit_power("p", "c", n, [4 * k**1.5 for k in n])
     assert (found.slope, found.intercept) == pytest.approx((1.5, 2))
     assert found.at == pytest.approx([4 * k**1.5 for k in n])
 
 
-def broken_result() -> Result:
-    count, reached = made("count", "Perceptron"), made("reached", "Margin")
-    columns = (x("n", "n"), count, at_most(count, NOVIKOFF), reached, at_least(reached, MARGIN_REACHED))
+def broken_result() -> ExperimentResult:
+    count, reached = observed_column("count", "Perceptron"), observed_column("reached", "Margin")
+    columns = (
+        x_column("n", "n"),
+        count,
+        upper_bound_column(count, NOVIKOFF),
+        reached,
+        lower_bound_column(reached, MARGIN_REACHED),
+    )
     points = [
         {"n": 1, "count": 5, "count_allowed": 5.0 - 1e-12, "reached": 0.5, "reached_promised": 0.5},
         {"n": 2, "count": 7, "count_allowed": 6.5, "reached": 0.4, "reached_promised": 0.5},
         {"n": 3, "count": 7, "count_allowed": None, "reached": None, "reached_promised": None},
     ]
-    shown_in = panel("p", "<P>", "a & b", (Axis("n"), Axis("y")), columns, points)
-    return Result("margin", "<i>T</i>", "q", ("</script><script>alert(1)</script>",), {"seed": 0}, (shown_in,))
+    shown_in = build_panel("p", "<P>", "a & b", (Axis("n"), Axis("y")), columns, points)
+    return ExperimentResult(
+        "margin", "<i>T</i>", "q", ("</script><script>alert(1)</script>",), {"seed": 0}, (shown_in,)
+    )
 
 
 def test_a_broken_bound_is_found_said_and_an_exit_code(
@@ -180,19 +197,21 @@ def test_a_broken_bound_is_found_said_and_an_exit_code(
     assert "2 were broken" in out
     assert "no bound was broken" not in out
     assert "Perceptron has 7, Novikoff's theorem (1962) says at most 6.5" in err
-    assert "which is a defect" in page(result)
+    assert "which is a defect" in build_page(result)
 
 
 def test_a_bound_of_nothing_is_a_defect() -> None:
-    count = made("count", "Perceptron")
+    count = observed_column("count", "Perceptron")
     points = [{"n": 1, "count": None, "count_allowed": 3.0}]
-    alone = panel("p", "P", "", (Axis("n"), Axis("y")), (x("n", "n"), count, at_most(count, NOVIKOFF)), points)
+    alone = build_panel(
+        "p", "P", "", (Axis("n"), Axis("y")), (x_column("n", "n"), count, upper_bound_column(count, NOVIKOFF)), points
+    )
     with pytest.raises(AssertionError, match="bounds nothing"):
-        _ = Result("margin", "T", "q", (), {}, (alone,)).checks
-    assert Check("p", "n = 1", "t", "l", 1.0, "at most", 1.0).holds
+        _ = ExperimentResult("margin", "T", "q", (), {}, (alone,)).checks
+    assert BoundCheck("p", "n = 1", "t", "l", 1.0, "at most", 1.0).holds
 
 
-@pytest.mark.parametrize("name", LABS)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_command_line_gives_the_promised_keys(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", name, *options(name), "--json", "--quiet"]) == 0
     out, err = capsys.readouterr()
@@ -252,7 +271,7 @@ def test_a_lab_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["lab", "--help"])
     text = capsys.readouterr().out
-    assert all(name in text and about in text for name, about in LABS.items())
+    assert all(name in text and about in text for name, about in EXPERIMENTS.items())
     with pytest.raises(InputError):
         experiment("noise")(noise=1.0)
 
@@ -295,10 +314,10 @@ class Tags(HTMLParser):
             self.scripts[self.tags[-1][1].get("id")] = data
 
 
-@pytest.mark.parametrize("name", LABS)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_page_is_whole_and_needs_nothing_else(name: str) -> None:
     result = small(name)
-    text = page(result)
+    text = build_page(result)
     tags = Tags(text)
     assert not any(tag == "link" or "src" in attributes for tag, attributes in tags.tags)
     assert all(not (a.get("href") or "#").startswith("http") for _, a in tags.tags)
@@ -314,22 +333,22 @@ def test_the_page_is_whole_and_needs_nothing_else(name: str) -> None:
 
 
 def test_words_can_not_become_markup() -> None:
-    tags = Tags(page(broken_result()))
+    tags = Tags(build_page(broken_result()))
     assert "alert(1)" not in "".join(tags.scripts.values())
     assert not any(tag in ("i", "p>") for tag, _ in tags.tags)
 
 
 def test_numbers_as_people_read_them() -> None:
-    assert [shown(v) for v in (None, 0, 12345, 1234.5, 116.658, 0.00316, 0.5)] == [
+    assert [format_number(v) for v in (None, 0, 12345, 1234.5, 116.658, 0.00316, 0.5)] == [
         "–", "0", "12,345", "1,234", "116.7", "0.00316", "0.5",
     ]  # fmt: skip
-    rows = table(small("drift").panels[1])[1]
+    rows = build_table(small("drift").panels[1])[1]
     assert len(rows) == 12
     assert rows[-1][0] == "3,000"
 
 
 @pytest.mark.parametrize(
-    "labs", [list(LABS)[::3], pytest.param(list(LABS), marks=pytest.mark.slow)], ids=["some", "all"]
+    "labs", [list(EXPERIMENTS)[::3], pytest.param(list(EXPERIMENTS), marks=pytest.mark.slow)], ids=["some", "all"]
 )
 def test_the_plots_are_drawn_in_a_real_browser(labs: list[str], tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
@@ -339,7 +358,7 @@ def test_the_plots_are_drawn_in_a_real_browser(labs: list[str], tmp_path: Path) 
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for name in labs:
             result, path = small(name), tmp_path / f"{name}.html"
-            path.write_text(page(result))
+            path.write_text(build_page(result))
             window = browser.new_page(viewport={"width": 1200, "height": 900})
             complaints: list[str] = []
             asked: list[str] = []

@@ -30,9 +30,9 @@ from novikoff import (
     Winnow,
 )
 from novikoff.cli.main import main
+from novikoff.data.labels.label_order import LabelOrder
 from novikoff.distributed import DistributedLearner
 from novikoff.model_file import from_bytes, to_bytes
-from novikoff.data.labels.label_order import LabelOrder
 from tests.service import NDJSON, Nursery, Server, running
 
 FOLDER = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))

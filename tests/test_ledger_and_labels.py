@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from novikoff import Ledger, Perceptron
-from novikoff.ledger import CAPACITY
-from novikoff.data.labels.binary_labels import Labels
+from novikoff.data.labels.binary_labels import BinaryLabels
+from novikoff.ledger import MAX_LISTED_MISTAKES
 from tests.streams import real
 
 
@@ -36,7 +36,7 @@ def test_a_long_list_is_thinned_and_stays_true() -> None:
     X, y = np.sign(rng.standard_normal((30_000, 3))), rng.choice([-1, 1], 30_000)
     ledger = Perceptron(bias=False, shuffle=False).fit(X, y).ledger_
     times = wrong_by_a_plain_loop(X, y)
-    assert len(times) > 2 * CAPACITY
+    assert len(times) > 2 * MAX_LISTED_MISTAKES
     assert ledger.mistakes == len(times)
     assert ledger.stride == 4
     assert ledger.mistake_times.tolist() == times[ledger.stride - 1 :: ledger.stride]
@@ -76,17 +76,17 @@ def test_the_ledger_goes_on_counting() -> None:
     ],
 )
 def test_labels_as_they_come(stream: list[Any], negative: Any, positive: Any) -> None:
-    labels = Labels()
+    labels = BinaryLabels()
     assert [labels.sign(v) for v in stream] == [1.0 if v == positive else -1.0 for v in stream]
     assert (labels.negative, labels.positive) == (negative, positive)
-    signs, known = Labels().signs(np.array(stream))
+    signs, known = BinaryLabels().signs(np.array(stream))
     assert signs.tolist() == [labels.sign(v) for v in stream]
     assert known.known() == [negative, positive]
 
 
 def test_named_labels_are_sorted_and_any_two_values_will_do() -> None:
     for pair in (["b", "a"], [7, -3], [2.0, 1.0], [False, True]):
-        assert Labels.sorted(pair).known() == sorted(pair)
+        assert BinaryLabels.sorted(pair).known() == sorted(pair)
         model = Perceptron().fit([[1.0], [-1.0]], pair)
         assert model.classes_.tolist() == sorted(pair)
         assert model.predict([[5.0]])[0] == pair[0]

@@ -16,11 +16,11 @@ import pytest
 import novikoff
 from novikoff._compiled import cpu, library, manifest, signature
 from novikoff._compiled.cpu import LEVELS
-from novikoff._compiled.library import CPU_FILE, LIST, Library, LibraryError, file_name
-from novikoff._compiled.jit import DISABLED, compiled
+from novikoff._compiled.jit import JIT_DISABLED, compiled
+from novikoff._compiled.library import CHECKSUM_FILE, CPU_FILE, KernelLibrary, LibraryError, library_file_name
 
 pytestmark = pytest.mark.skipif(
-    DISABLED or not library.POSSIBLE, reason="the library is for CPython on Linux on x86-64"
+    JIT_DISABLED or not library.IS_SUPPORTED_PLATFORM, reason="the library is for CPython on Linux on x86-64"
 )
 PACKAGE = Path(novikoff.__file__).parent
 ROOT = PACKAGE.parent.parent
@@ -45,7 +45,7 @@ def python(code: str, *arguments: str, **env: str) -> subprocess.CompletedProces
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A folder with the library."""
-    return Path(shutil.copytree(library.FOLDER, tmp_path / "novikoff" / "_compiled" / "lib"))
+    return Path(shutil.copytree(library.LIBRARY_FOLDER, tmp_path / "novikoff" / "_compiled" / "lib"))
 
 
 # --- What is loaded ---
@@ -101,25 +101,25 @@ def test_a_damaged_library_is_refused(which: str, copy: Path) -> None:
     for content in harmed(path.read_bytes()):
         path.write_bytes(content)
         with pytest.raises(LibraryError, match=r"damaged, or not the one that belongs to this version: install"):
-            Library(str(copy), None)
+            KernelLibrary(str(copy), None)
 
 
 def test_a_library_that_is_missing_or_foreign_is_refused(copy: Path) -> None:
     path = next(copy.glob("kernels-*.so"))
     shutil.copy(copy / CPU_FILE, path)
     with pytest.raises(LibraryError, match="not the one that belongs"):
-        Library(str(copy), None)
+        KernelLibrary(str(copy), None)
     path.unlink()
     with pytest.raises(LibraryError, match=r"can't be read \(No such file"):
-        Library(str(copy), None)
+        KernelLibrary(str(copy), None)
 
 
 def test_a_damaged_list_is_refused(copy: Path) -> None:
-    whole = (copy / LIST).read_text()
+    whole = (copy / CHECKSUM_FILE).read_text()
     for content in ("", "another list\n", whole.replace("library", "lbrary"), whole.replace("kernel ", "kernel x ", 1)):
-        (copy / LIST).write_text(content)
+        (copy / CHECKSUM_FILE).write_text(content)
         with pytest.raises(LibraryError, match="damaged"):
-            Library(str(copy), None)
+            KernelLibrary(str(copy), None)
 
 
 def test_the_command_line_says_so(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_the_command_line_says_so(tmp_path: Path) -> None:
 
 
 def test_without_a_library_nothing_is_found(tmp_path: Path) -> None:
-    empty = Library(str(tmp_path), None)
+    empty = KernelLibrary(str(tmp_path), None)
     assert (empty.level, empty.find("novikoff.core.loop.learn", "q")) == (None, None)
 
 
@@ -158,9 +158,9 @@ def test_a_kernel_whose_source_was_edited_is_not_run(tmp_path: Path) -> None:
 
 
 def test_every_kernel_is_made_of_the_file_that_it_is_in() -> None:
-    listed = library.Checksums(library.FOLDER).sources
+    listed = library.ChecksumList(library.LIBRARY_FOLDER).sources
     names = [path for path, *_ in listed.files]
-    for kernel in manifest.read():
+    for kernel in manifest.read_manifest():
         files = {names[k] for k in listed.groups[listed.group_of[kernel.symbol]]}
         assert kernel.module.removeprefix("novikoff.").replace(".", "/") + ".py" in files
         assert {"_jit.py", "_compiled/compiler.py"} <= files
@@ -168,9 +168,9 @@ def test_every_kernel_is_made_of_the_file_that_it_is_in() -> None:
 
 def test_only_what_changes_is_compiled_again() -> None:
     """A file that nothing but the readers needs is in no kernel of a learner."""
-    listed = library.Checksums(library.FOLDER).sources
+    listed = library.ChecksumList(library.LIBRARY_FOLDER).sources
     names = [path for path, *_ in listed.files]
-    learn = next(k for k in manifest.read() if k.name == "novikoff.core.loop.learn")
+    learn = next(k for k in manifest.read_manifest() if k.name == "novikoff.core.loop.learn")
     files = {names[k] for k in listed.groups[listed.group_of[learn.symbol]]}
     assert "stream/formats/json_lines.py" not in files
     assert "parts/geometry.py" in files
@@ -183,9 +183,9 @@ def processor(features: set[str], state: int) -> Any:
     registers = {leaf: [0, 0, 0, 0] for leaf in (0, 1, 7, 0x80000000, 0x80000001)}
     registers[0][0], registers[0x80000000][0] = 7, 0x80000001
     for feature in features:
-        leaf, register, bit = cpu.PLACES[feature]
+        leaf, register, bit = cpu.CPUID_BITS[feature]
         registers[leaf][register] |= 1 << bit
-    return cpu.highest(lambda leaf: tuple(registers[leaf]), lambda: state)  # type: ignore[arg-type, return-value]
+    return cpu.highest_level(lambda leaf: tuple(registers[leaf]), lambda: state)  # type: ignore[arg-type, return-value]
 
 
 def test_the_level_is_the_highest_that_has_all() -> None:
@@ -202,14 +202,16 @@ def test_the_level_is_the_highest_that_has_all() -> None:
 
 
 def test_a_level_can_be_forced(copy: Path) -> None:
-    built = Library(str(copy), None).level
+    built = KernelLibrary(str(copy), None).level
     assert built is not None
-    assert Library(str(copy), built).level == built
+    assert KernelLibrary(str(copy), built).level == built
     with pytest.raises(LibraryError, match="the CPU levels are v2, v3, v4, v4-vbmi"):
-        Library(str(copy), "v9")
-    other = next(name for name in LEVELS if file_name(name) not in Library(str(copy), None).list.checksums)
+        KernelLibrary(str(copy), "v9")
+    other = next(
+        name for name in LEVELS if library_file_name(name) not in KernelLibrary(str(copy), None).list.checksums
+    )
     with pytest.raises(LibraryError, match=f"NOVIKOFF_CPU_LEVEL={other}: .*; there is {built}"):
-        Library(str(copy), other)
+        KernelLibrary(str(copy), other)
 
 
 # --- Calls ---
@@ -226,9 +228,9 @@ def test_types_are_spelled() -> None:
     sample = signature.TypeSample(Pair(np.zeros(2, np.float32), 1.0))
     args = (table, 3, 2.5, True, table[:, 1], (np.uint64(1), False), sample)
     expected = "<f82Cr q d ? <f81Ar (tuple Q ? ) like (tests.test_library.Pair <f41C d )"
-    assert signature.spell_call(args) == expected
+    assert signature.describe_call(args) == expected
     with pytest.raises(signature.UnsupportedArgument):
-        signature.spell_call((["a list"],))
+        signature.describe_call((["a list"],))
 
 
 def test_types_with_different_spellings_have_different_keys() -> None:
@@ -249,14 +251,16 @@ def test_types_with_different_spellings_have_different_keys() -> None:
     ]
     by_key: dict[Any, str] = {}
     for value in values:
-        assert by_key.setdefault(signature.type_key(value), signature.spell(value)) == signature.spell(value)
+        assert by_key.setdefault(signature.type_key(value), signature.describe_type(value)) == signature.describe_type(
+            value
+        )
     assert len(set(by_key.values())) >= len(arrays) + 5
 
 
 def test_a_library_function_checks_how_many_arguments_come() -> None:
-    found = library.library()
+    found = library.load_library()
     assert found is not None
-    kernel = next(k for k in manifest.read() if k.name == "novikoff.data.shuffle.permutation._sort_by_buckets")
+    kernel = next(k for k in manifest.read_manifest() if k.name == "novikoff.data.shuffle.permutation._sort_by_buckets")
     function = found.find(kernel.name, kernel.signature)
     assert function is not None
     with pytest.raises(SystemError):
@@ -326,21 +330,23 @@ def test_without_compiled_code_the_bytes_are_the_same() -> None:
     assert hashes() == hashes(NUMBA_DISABLE_JIT="1")
 
 
-def build_for(levels: list[str], kernels: list[manifest.Kernel], package: Path) -> None:
+def build_for(levels: list[str], kernels: list[manifest.ManifestEntry], package: Path) -> None:
     """A library of these kernels in a copy of the package."""
-    from novikoff._compiled.build import Build
+    from novikoff._compiled.build import LibraryBuild
 
-    build = Build(package / "_compiled" / "lib", ROOT / "build" / "kernels", watch=False)
+    build = LibraryBuild(package / "_compiled" / "lib", ROOT / "build" / "kernels", watch=False)
     build(kernels, levels, os.cpu_count() or 1, quiet=True)
 
 
 @pytest.fixture(scope="module")
-def same_on_all_levels(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[manifest.Kernel], list[str]], None]:
-    def check(kernels: list[manifest.Kernel], learners: list[str]) -> None:
+def same_on_all_levels(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[list[manifest.ManifestEntry], list[str]], None]:
+    def check(kernels: list[manifest.ManifestEntry], learners: list[str]) -> None:
         package = tmp_path_factory.mktemp("levels") / "novikoff"
         ignored = shutil.ignore_patterns("__pycache__", "lib")
         shutil.copytree(PACKAGE, package, ignore=ignored)
-        built = Library(library.FOLDER, None).level
+        built = KernelLibrary(library.LIBRARY_FOLDER, None).level
         assert built is not None
         able = list(LEVELS)[: list(LEVELS).index(built) + 1]
         build_for(able, kernels, package)
@@ -357,13 +363,13 @@ def test_all_levels_give_the_same_bytes(same_on_all_levels: Any, tmp_path: Path)
     path = tmp_path / "called.txt"
     hashes("perceptron", "sgd-logistic-adagrad", NOVIKOFF_RECORD_KERNELS=str(path))
     lines = set(path.read_text().splitlines())
-    kernels = [kernel for kernel in manifest.read() if f"{kernel.name} {kernel.signature}" in lines]
+    kernels = [kernel for kernel in manifest.read_manifest() if f"{kernel.name} {kernel.signature}" in lines]
     same_on_all_levels(kernels, ["perceptron", "sgd-logistic-adagrad"])
 
 
 @pytest.mark.slow
 def test_all_levels_give_the_same_bytes_for_every_learner(same_on_all_levels: Any) -> None:
-    same_on_all_levels(manifest.read(), [])
+    same_on_all_levels(manifest.read_manifest(), [])
 
 
 def test_the_kernels_of_the_demo_are_those_that_it_calls(tmp_path: Path) -> None:
@@ -377,5 +383,5 @@ def test_the_kernels_of_the_demo_are_those_that_it_calls(tmp_path: Path) -> None
             check=True,
         )
         assert done.stdout
-    kernels = {manifest.Kernel(*line.split(" ", 1)) for line in called.read_text().splitlines()}
-    assert kernels == set(manifest.read(manifest.FIRST_KERNELS))
+    kernels = {manifest.ManifestEntry(*line.split(" ", 1)) for line in called.read_text().splitlines()}
+    assert kernels == set(manifest.read_manifest(manifest.FIRST_KERNELS))

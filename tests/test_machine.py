@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from novikoff._compiled.simd import dot
 from novikoff._compiled.jit import Like, compiled
-from novikoff.data.rows import sums_past_zeros
+from novikoff._compiled.simd import dot
+from novikoff.data.rows import dot_skipping_zeros
 
 
 class Pair(NamedTuple):
@@ -25,27 +25,27 @@ class Nest(NamedTuple):
 
 @compiled
 def call_dense(values: Any, start: int, count: int, slots: Any) -> Any:
-    return dot.dense_sums(values, start, count, slots)
+    return dot.dense_dot_and_sq_norm(values, start, count, slots)
 
 
 @compiled
 def call_sparse(values: Any, indices: Any, start: int, count: int, slots: Any) -> Any:
-    return dot.sparse_sums(values, indices, start, count, slots)
+    return dot.sparse_dot_and_sq_norm(values, indices, start, count, slots)
 
 
 @compiled
 def call_two(values: Any, start: int, count: int, slots: Any) -> Any:
-    return dot.dense_two(values, start, count, slots)
+    return dot.dense_dot_two_rows(values, start, count, slots)
 
 
 @compiled
 def call_grow(indices: Any, start: int, stop: int) -> bool:
-    return dot.grow(indices, start, stop)
+    return dot.is_increasing(indices, start, stop)
 
 
 @compiled
 def use_block(block: Any, like: Any, x: float) -> float:
-    nest = dot.unpacked(block, like)
+    nest = dot.unpack_block(block, like)
     nest.pair.first[1] += x
     nest.table[1, 2] = nest.pair.second
     return nest.count + nest.table.shape[1]  # type: ignore[no-any-return]
@@ -61,8 +61,8 @@ def test_sums(value_kind: Any, slot_kind: Any, columns: int | None) -> None:
     slots = rng.standard_normal((51,) if columns is None else (51, columns)).astype(slot_kind)
     for start in (0, 3):
         for count in range(35):
-            assert call_dense(values, start, count, slots) == dot._dense_sums(values, start, count, slots)
-            expected = dot._sparse_sums(values, indices, start, count, slots)
+            assert call_dense(values, start, count, slots) == dot._dense_dot(values, start, count, slots)
+            expected = dot._sparse_dot(values, indices, start, count, slots)
             assert call_sparse(values, indices, start, count, slots) == expected
 
 
@@ -76,9 +76,9 @@ def test_two_rows_at_once_are_each_alone(value_kind: Any, slot_kind: Any) -> Non
         values[slice(0) if zero is None else zero] = 0.0
         for start in (0, 3):
             for count in range(43):
-                each = [dot._dense_sums(values, start + k * count, count, slots) for k in range(2)]
+                each = [dot._dense_dot(values, start + k * count, count, slots) for k in range(2)]
                 np.testing.assert_equal(call_two(values, start, count, slots), sum(each, ()))
-                np.testing.assert_equal(dot._dense_two(values, start, count, slots), sum(each, ()))
+                np.testing.assert_equal(dot._dense_dot_two(values, start, count, slots), sum(each, ()))
 
 
 @pytest.mark.parametrize("value_kind", [np.float32, np.float64])
@@ -92,7 +92,7 @@ def test_sums_past_zeros_are_those_of_a_sparse_row(value_kind: Any, slot_kind: A
             slots = rng.standard_normal(count + 1).astype(slot_kind)
             there = np.flatnonzero(values[2:]).astype(np.uint32)
             meant = call_sparse(values[2:][there], there, 0, len(there), slots)
-            assert sums_past_zeros(values, 2, count, slots) == meant
+            assert dot_skipping_zeros(values, 2, count, slots) == meant
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -110,8 +110,8 @@ def test_sums_tell_of_zeros(kind: Any) -> None:
                 for got, meant in zip(
                     sums,
                     (
-                        dot._dense_sums(padded, 2, count, slots),
-                        dot._sparse_sums(padded[2:], indices, 0, count, slots),
+                        dot._dense_dot(padded, 2, count, slots),
+                        dot._sparse_dot(padded[2:], indices, 0, count, slots),
                     ),
                     strict=True,
                 ):
@@ -135,7 +135,7 @@ def test_grow() -> None:
 
 def test_blocks_are_taken_apart_as_they_were_packed() -> None:
     nest = Nest(Pair(np.zeros(3), 0.25), np.zeros((2, 3), np.float32), 7)
-    step = use_block.bound(dot.pack(nest), Like(nest), 1.0)
-    assert step(dot.pack(nest), None, 1.5) == 10
+    step = use_block.bound(dot.pack_block(nest), Like(nest), 1.0)
+    assert step(dot.pack_block(nest), None, 1.5) == 10
     assert nest.pair.first.tolist() == [0.0, 1.5, 0.0]
     assert nest.table[1].tolist() == [0.0, 0.0, 0.25]

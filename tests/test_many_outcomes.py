@@ -24,13 +24,13 @@ from novikoff import (
     MultiLabel,
     OneVsAll,
     OutputCode,
-    OverflowRefused,
     Perceptron,
     PNormPerceptron,
     VotedPerceptron,
+    WeightOverflowError,
     Winnow,
 )
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.model_file import from_bytes, to_bytes
 from tests.schemes import (
     ONE_LABEL,
@@ -353,7 +353,7 @@ def test_a_refused_first_example_is_no_beginning() -> None:
 def test_weights_that_run_away_are_refused() -> None:
     model = Kesler(SGD(loss="squared", schedule="constant", rate=1e9))
     X = csr(np.full((60, 2), 1e20))
-    with pytest.raises(OverflowRefused, match="out of range"):
+    with pytest.raises(WeightOverflowError, match="out of range"):
         model.partial_fit(X, [0] * 60, classes=[0, 1, 2])
 
 
@@ -481,7 +481,7 @@ def test_a_run_goes_on_with_the_learner_it_began_with() -> None:
     assert from_bytes(before, "m").set_params(learner__passes=4).learn_one({"a": 1.0}, "x").ledger_.examples == 3
 
 
-@pytest.mark.skipif(DISABLED, reason="minutes without Numba")
+@pytest.mark.skipif(JIT_DISABLED, reason="minutes without Numba")
 def test_hundreds_of_classes() -> None:
     k = 128
     X, y = csr(np.eye(k)), [f"class {c:03}" for c in range(k)]

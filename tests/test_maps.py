@@ -20,9 +20,9 @@ import novikoff
 from novikoff import FeatureMap, InputError
 from novikoff.cli.main import main
 from novikoff.data import feature_maps
-from novikoff.data.names.hashing import both, hashed
-from novikoff.data.feature_maps import Map, Mapper
-from novikoff.data.feature_maps.product_index import column_of, columns_for, features_of
+from novikoff.data.feature_maps import Mapper, MapSpec
+from novikoff.data.feature_maps.product_index import count_product_columns, get_product_column, get_product_features
+from novikoff.data.names.hashing import combine_hashes, hash_name
 from novikoff.data.rows import Dense, Sparse
 from tests.streams import csr
 
@@ -33,12 +33,12 @@ def test_columns_are_numbered_without_gaps(degree: int, repeated: bool) -> None:
     choose = combinations_with_replacement if repeated else combinations
     for features in range(6):
         products = [p for k in range(1, degree + 1) for p in choose(range(features), k)]
-        numbers = [column_of(p, degree, repeated=repeated) for p in products]
-        assert sorted(numbers) == list(range(columns_for(features, degree, repeated=repeated)))
-        assert [features_of(j, degree, repeated=repeated) for j in numbers] == products
+        numbers = [get_product_column(p, degree, repeated=repeated) for p in products]
+        assert sorted(numbers) == list(range(count_product_columns(features, degree, repeated=repeated)))
+        assert [get_product_features(j, degree, repeated=repeated) for j in numbers] == products
 
 
-def whole(chosen: Map, rows: Any, features: int) -> Any:
+def whole(chosen: MapSpec, rows: Any, features: int) -> Any:
     """All rows mapped, as a dense array."""
     count = len(rows.starts) - 1 if isinstance(rows, Sparse) else len(rows.values) // rows.width
     out, seen = np.zeros((count, chosen.columns(features)), rows.values.dtype), 0
@@ -59,9 +59,9 @@ ROWS = st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=1
 @settings(max_examples=60, deadline=None)
 @given(ROWS, st.integers(1, 4), st.sampled_from(["products", "poly", "powers"]), st.integers(1, 40))
 def test_every_column_is_what_its_name_says(table: list[list[int]], degree: int, kind: str, at_once: int) -> None:
-    chosen, X = Map.spelled(f"{kind}:{degree}"), np.array(table, float)
+    chosen, X = MapSpec.spelled(f"{kind}:{degree}"), np.array(table, float)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(feature_maps, "AT_ONCE", at_once)
+        patch.setattr(feature_maps, "TERMS_PER_CHUNK", at_once)
         got = whole(chosen, Dense(X.reshape(-1), 4), 4)
     names = [chosen.name(j) for j in range(chosen.columns(4))]
     assert len(set(names)) == len(names)
@@ -117,24 +117,24 @@ def test_columns_stay_where_they_are_as_features_come() -> None:
 def test_hashed_products_have_the_documented_hash() -> None:
     rows = Sparse(np.array([0, 3]), np.array([7, 2, 5], np.uint32), np.array([2.0, 3.0, 5.0]))
     bits = 20
-    got = whole(Map.spelled("products:3", bits), rows, 8)[0]
-    pair = {(i, j): int(both(np.uint64(i), np.uint64(j))) for i, j in ((2, 5), (2, 7), (5, 7))}
-    triple = int(both(np.uint64(pair[2, 5]), np.uint64(7)))
+    got = whole(MapSpec.spelled("products:3", bits), rows, 8)[0]
+    pair = {(i, j): int(combine_hashes(np.uint64(i), np.uint64(j))) for i, j in ((2, 5), (2, 7), (5, 7))}
+    triple = int(combine_hashes(np.uint64(pair[2, 5]), np.uint64(7)))
     want = {2: 3.0, 5: 5.0, 7: 2.0} | {h % 2**bits: v for h, v in zip(pair.values(), (15.0, 6.0, 10.0), strict=True)}
     want[triple % 2**bits] = 30.0
     assert {int(j): got[j] for j in np.flatnonzero(got)} == want
-    assert hashed(b"") != hashed(b"a")
+    assert hash_name(b"") != hash_name(b"a")
 
 
 @settings(max_examples=40, deadline=None)
 @given(ROWS, st.integers(1, 5))
 def test_what_shares_a_slot_is_added_up(table: list[list[int]], bits: int) -> None:
     X = np.array(table, float)
-    own, chosen = whole(Map.spelled("products:2"), Dense(X.reshape(-1), 4), 4), Map.spelled("products:2", bits)
+    own, chosen = whole(MapSpec.spelled("products:2"), Dense(X.reshape(-1), 4), 4), MapSpec.spelled("products:2", bits)
     want = np.zeros((len(X), 2**bits))
     for j in range(own.shape[1]):
-        parts = features_of(j, 2, repeated=False)
-        name = parts[0] if len(parts) == 1 else int(both(np.uint64(parts[0]), np.uint64(parts[1])))
+        parts = get_product_features(j, 2, repeated=False)
+        name = parts[0] if len(parts) == 1 else int(combine_hashes(np.uint64(parts[0]), np.uint64(parts[1])))
         want[:, name % 2**bits] += own[:, j]
     assert (whole(chosen, Dense(X.reshape(-1), 4), 4) == want).all()
 
@@ -261,11 +261,11 @@ def test_bad_rows_are_told_or_left_out(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"makes 50,005,000 columns of 10,000 features.*--map-bits 22"):
-        Map.spelled("products:2").columns(10_000)
-    monkeypatch.setattr(feature_maps, "MOST_TERMS", 50)
+        MapSpec.spelled("products:2").columns(10_000)
+    monkeypatch.setattr(feature_maps, "MAX_TERMS_PER_ROW", 50)
     long = Dense(np.ones(30), 15)
-    mapper = Mapper(Map.spelled("products:2"))
-    with pytest.raises(feature_maps.Unsuitable, match="more than 50 features of this example's 15"):
+    mapper = Mapper(MapSpec.spelled("products:2"))
+    with pytest.raises(feature_maps.UnmappableRowError, match="more than 50 features of this example's 15"):
         list(mapper.pieces(long, 15))
     with pytest.raises(InputError, match="Row 0: the map products:2 makes more than 50"):
         FeatureMap("products:2").fit_transform(np.ones((2, 15)))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 
 STATUS = Path("/proc/self/status")
 MB = 1 << 20
@@ -74,7 +74,7 @@ def peak(kind: str, size: int, path: Path) -> int:
 def compare(kind: str, small: int, large: int, folder: Path, runs: int = 3) -> None:
     if not STATUS.exists() or "VmHWM" not in STATUS.read_text():
         pytest.skip("this system does not tell in /proc how much memory a process had at most")
-    if DISABLED:
+    if JIT_DISABLED:
         pytest.skip("without compilation so much text takes hours")
     path = folder / f"data.{kind}"
     peak(kind, 2 * small, path)  # compiles what was never compiled, which takes memory

@@ -34,11 +34,11 @@ from novikoff import (
 )
 from novikoff import memory_limit as ml
 from novikoff.cli.main import main
+from novikoff.ensemble import sklearn_trees
+from novikoff.ensemble.members import run_parallel
 from novikoff.linear.auto import BinaryAuto
 from novikoff.memory_limit import Growth, limit_memory
 from novikoff.model_file import to_bytes
-from novikoff.ensemble import sklearn_trees
-from novikoff.ensemble.members import side_by_side
 
 MB = 1 << 20
 
@@ -74,26 +74,26 @@ def test_sizes_that_make_no_sense_are_refused(text: str) -> None:
 
 
 def test_the_limit_comes_from_the_block_then_the_environment_then_the_machine(monkeypatch: Any) -> None:
-    monkeypatch.delenv(ml.VARIABLE, raising=False)
-    assert ml.model_limit() == ml.default_memory(ml.MODEL_SHARE)
-    monkeypatch.setenv(ml.VARIABLE, "3M")
+    monkeypatch.delenv(ml.ENVIRONMENT_VARIABLE, raising=False)
+    assert ml.model_limit() == ml.default_memory(ml.MODEL_MEMORY_FRACTION)
+    monkeypatch.setenv(ml.ENVIRONMENT_VARIABLE, "3M")
     assert ml.model_limit() == 3 * MB
     with limit_memory(MB):
         assert ml.model_limit() == MB
         with limit_memory(None):
             assert ml.model_limit() == MB
-    monkeypatch.setenv(ml.VARIABLE, "much")
-    with pytest.raises(InputError, match=ml.VARIABLE):
+    monkeypatch.setenv(ml.ENVIRONMENT_VARIABLE, "much")
+    with pytest.raises(InputError, match=ml.ENVIRONMENT_VARIABLE):
         ml.model_limit()
 
 
 def test_spare_room_is_given_up_before_anything_is_refused() -> None:
     with limit_memory(1000):
-        assert ml.size_with_spare(50, 100, lambda n: 10 * n, "x", "y") == 100
-        assert ml.size_with_spare(80, 160, lambda n: 10 * n, "x", "y") == 100
-        assert ml.size_with_spare(100, 200, lambda n: 10 * n, "x", "y") == 100
+        assert ml.choose_capacity(50, 100, lambda n: 10 * n, "x", "y") == 100
+        assert ml.choose_capacity(80, 160, lambda n: 10 * n, "x", "y") == 100
+        assert ml.choose_capacity(100, 200, lambda n: 10 * n, "x", "y") == 100
         with pytest.raises(ModelTooLarge, match=r"x would need 1010 bytes .* limit is 1000 bytes\. y, or raise"):
-            ml.size_with_spare(101, 200, lambda n: 10 * n, "x", "y")
+            ml.choose_capacity(101, 200, lambda n: 10 * n, "x", "y")
 
 
 ONE_BY_ONE = [
@@ -300,7 +300,7 @@ def test_a_map_that_is_too_wide_is_named_with_its_option(tmp_path: Path, capsys:
 
 def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: Path) -> None:
     scipy = pytest.importorskip("scipy.sparse")
-    far, rows = sklearn_trees.WIDE_FEATURES + 5, 40
+    far, rows = sklearn_trees.MIN_WIDE_FEATURES + 5, 40
     rng = np.random.default_rng(0)
     values, y = rng.normal(size=(rows, 3)), np.arange(rows) % 3
     values[:, 1] += y
@@ -310,7 +310,7 @@ def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: 
     for make in (lambda: DecisionTree(depth=3), lambda: AdaBoost(rounds=5), lambda: Bagging(members=5, n_jobs=2)):
         wide, plain = make().fit(X, y), make().fit(narrow, y)
         assert np.array_equal(wide.predict(X), plain.predict(narrow))
-        trees, same = wide._fitted().members, plain._fitted().members
+        trees, same = wide._require_fitted().members, plain._require_fitted().members
         inner = same.left >= 0
         assert np.array_equal(trees.feature[inner], columns[same.feature[inner]])
         assert np.array_equal(novikoff.model_file.from_bytes(to_bytes(wide), "m").predict(X), wide.predict(X))
@@ -331,4 +331,4 @@ def test_members_of_an_ensemble_are_limited_together() -> None:
 
 def test_threads_of_an_ensemble_have_the_limit_of_the_caller() -> None:
     with limit_memory(12345):
-        assert side_by_side(lambda _: ml.model_limit(), 4, 2) == [12345] * 4
+        assert run_parallel(lambda _: ml.model_limit(), 4, 2) == [12345] * 4

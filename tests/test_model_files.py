@@ -14,28 +14,28 @@ import pytest
 
 import novikoff
 from novikoff import ModelFileError
-from novikoff._compiled.jit import DISABLED
-from novikoff.ledger import KEPT, STRIDE
+from novikoff._compiled.jit import JIT_DISABLED
+from novikoff.ledger import N_LISTED, STRIDE
+from novikoff.model_file import _build_content, from_bytes, to_bytes, to_header_and_tensors
 from novikoff.schema import (
     FEATURES,
-    Array,
-    Between,
+    ArraySpec,
+    Constraint,
     DistinctWithin,
     Entries,
-    Free,
+    FreeSize,
     Increasing,
     IndexInto,
+    InRange,
+    NamedSize,
     Offsets,
     OneOf,
-    Rule,
     Schema,
     SchemaError,
-    Size,
-    verify,
+    verify_arrays,
 )
-from novikoff.server.models.validation import Refused
 from novikoff.server.models.served_model import uploaded
-from novikoff.model_file import (_content, described, from_bytes, to_bytes)
+from novikoff.server.models.validation import Refused
 from tests import mutants
 from tests.learners import ALL, fresh, suited
 
@@ -47,10 +47,10 @@ MUTANTS_OF_A_FAMILY = 100_000
 
 def crafted(model: Any, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> bytes:
     """The file of a model after a change of its header or its arrays, with a correct checksum."""
-    header, tensors = described(model)
+    header, tensors = to_header_and_tensors(model)
     header, tensors = json.loads(json.dumps(header)), {name: array.copy() for name, array in tensors.items()}
     change(header, tensors)
-    return _content(header, tensors)
+    return _build_content(header, tensors)
 
 
 def entry(name: str, at: Any, value: Any) -> Callable[[dict[str, Any], dict[str, Any]], None]:
@@ -77,7 +77,7 @@ def refused(content: bytes, match: str) -> None:
 
 @pytest.mark.parametrize("value", [4096, 10**6, -7, 2**62])
 def test_a_ledger_that_lists_more_mistakes_than_it_has_room_for_is_refused(value: int) -> None:
-    refused(crafted(fitted("perceptron"), entry("ledger.counts", KEPT, value)), "listed_mistakes")
+    refused(crafted(fitted("perceptron"), entry("ledger.counts", N_LISTED, value)), "listed_mistakes")
 
 
 @pytest.mark.parametrize("value", [0, 3, -1, -(2**63), 2**62])
@@ -229,7 +229,7 @@ LARGE_CLAIMS: list[Callable[[], bytes]] = [
 # --- All of a model works after it was loaded ---
 
 
-@pytest.mark.skipif(DISABLED, reason="guard pages are for compiled code")
+@pytest.mark.skipif(JIT_DISABLED, reason="guard pages are for compiled code")
 def test_mutants_are_refused_or_work() -> None:
     share = -(-MUTANTS // len(mutants.FAMILIES))
     seen, failures = mutants.run(",".join(mutants.FAMILIES), 0, share)
@@ -250,16 +250,16 @@ def test_many_mutants_of_each_family_are_refused_or_work(family: str) -> None:
 @pytest.mark.parametrize("family", mutants.FAMILIES)
 def test_the_files_that_mutants_are_made_of_are_valid(family: str) -> None:
     for sample in mutants.samples(family):
-        content = _content(sample.header, sample.tensors)
+        content = _build_content(sample.header, sample.tensors)
         assert to_bytes(from_bytes(content, "m")) == content, sample.name
 
 
 # --- The schema vocabulary ---
 
 
-def problem_of(array: Any, wanted: Array, **sizes: int) -> str | None:
+def problem_of(array: Any, wanted: ArraySpec, **sizes: int) -> str | None:
     try:
-        verify(Schema({"a": wanted}), {"a": np.asarray(array)}, dict(sizes), "float64")
+        verify_arrays(Schema({"a": wanted}), {"a": np.asarray(array)}, dict(sizes), "float64")
     except SchemaError as problem:
         return str(problem)
     return None
@@ -268,7 +268,7 @@ def problem_of(array: Any, wanted: Array, **sizes: int) -> str | None:
 @pytest.mark.parametrize(
     ("check", "good", "bad"),
     [
-        (Between(0, 5), [0, 5, 3], [0, 6]),
+        (InRange(0, 5), [0, 5, 3], [0, 6]),
         (IndexInto(FEATURES), [0, 3], [4]),
         (IndexInto(FEATURES), [2], [-1]),
         (Increasing(), [1, 2, 5], [1, 1]),
@@ -278,33 +278,33 @@ def problem_of(array: Any, wanted: Array, **sizes: int) -> str | None:
         (Offsets(FEATURES), [0, 4], [1, 4]),
         (OneOf((-1, 1)), [1, -1], [0]),
         (Entries(x=(0, FEATURES)), [4, 99], [5]),
-        (Entries(x=(0, 9), y=(0, Size("x"))), [4, 3], [4, 5]),
+        (Entries(x=(0, 9), y=(0, NamedSize("x"))), [4, 3], [4, 5]),
         (Entries(x=(0, 9), y=(0, 9)), [4, 3], [4]),
     ],
 )
 def test_checks_of_numbers(check: Any, good: list[int], bad: list[int]) -> None:
-    wanted = Array("int64", Free("n"), checks=[check])
+    wanted = ArraySpec("int64", FreeSize("n"), checks=[check])
     assert problem_of(good, wanted, features=4) is None
     assert "the array a must be" in str(problem_of(bad, wanted, features=4))
 
 
 def test_nan_is_in_no_range() -> None:
-    assert problem_of([0.0, np.nan], Array("float64", 2, checks=[Between(-np.inf, np.inf)])) is not None
+    assert problem_of([0.0, np.nan], ArraySpec("float64", 2, checks=[InRange(-np.inf, np.inf)])) is not None
 
 
 def test_parts_with_a_number_twice_are_seen() -> None:
     schema = Schema(
         {
-            "ends": Array("int64", 3, checks=[Offsets(4)]),
-            "of": Array("uint32", 4, checks=[DistinctWithin("ends")]),
+            "ends": ArraySpec("int64", 3, checks=[Offsets(4)]),
+            "of": ArraySpec("uint32", 4, checks=[DistinctWithin("ends")]),
         },
-        [Rule("the first is 1", lambda arrays, _: arrays["of"][0] == 1)],
+        [Constraint("the first is 1", lambda arrays, _: arrays["of"][0] == 1)],
     )
     ends = np.array([0, 2, 4])
-    verify(schema, {"ends": ends, "of": np.array([1, 2, 2, 1], np.uint32)}, {}, "float64")
+    verify_arrays(schema, {"ends": ends, "of": np.array([1, 2, 2, 1], np.uint32)}, {}, "float64")
     with pytest.raises(SchemaError, match="distinct within each part of ends"):
-        verify(schema, {"ends": ends, "of": np.array([1, 2, 1, 1], np.uint32)}, {}, "float64")
+        verify_arrays(schema, {"ends": ends, "of": np.array([1, 2, 1, 1], np.uint32)}, {}, "float64")
     with pytest.raises(SchemaError, match="such that the first is 1"):
-        verify(schema, {"ends": ends, "of": np.array([2, 1, 2, 1], np.uint32)}, {}, "float64")
+        verify_arrays(schema, {"ends": ends, "of": np.array([2, 1, 2, 1], np.uint32)}, {}, "float64")
     with pytest.raises(SchemaError, match="the array of must be there"):
-        verify(schema, {"ends": ends}, {}, "float64")
+        verify_arrays(schema, {"ends": ends}, {}, "float64")

@@ -17,20 +17,20 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from novikoff import SGD, InputError, Kesler, Perceptron, QueryRanking, certify, verify
-from novikoff._compiled.jit import DISABLED
-from novikoff.certificates.certificate import make
+from novikoff._compiled.jit import JIT_DISABLED
+from novikoff.certificates.certificate import build_certificate
 from novikoff.certificates.compare import compare
-from novikoff.certificates.measure import evidence, measure, tidy
-from novikoff.certificates.data_source import Arrays, Files
-from novikoff.certificates.verify import read
+from novikoff.certificates.data_source import ArraySource, FileSource
+from novikoff.certificates.measure import build_evidence, canonicalize_batches, measure
+from novikoff.certificates.verify import parse_certificate
 from novikoff.cli.main import main
-from novikoff.reports.report_data import account
-from novikoff.reports.certificate_page import page
 from novikoff.data import validation
-from novikoff.data.reader import Options
-from novikoff.data.rows import Dense, how_many
-from novikoff.data.canonical_rows import as_sparse
-from novikoff.multiclass.label_ranking import spoken
+from novikoff.data.canonical_rows import to_sparse
+from novikoff.data.reader import ReadOptions
+from novikoff.data.rows import Dense, count_rows
+from novikoff.multiclass.label_ranking import parse_preferences
+from novikoff.reports.certificate_page import build_page
+from novikoff.reports.report_data import build_report_data
 from tests.schemes import INNER, ONE_LABEL, PATHS, SCHEMES, scheme, slow_unless, told
 
 PREFERRING = ["kesler", "kesler-uniform", "multi-label-uniform", "label-ranking", "hierarchical"]
@@ -61,7 +61,7 @@ def pairs(name: str, labels: list[Any], one: Any) -> list[tuple[Any, Any]]:
         others = [(c + 1,) for c in range(len(labels)) if (c + 1,) not in has]
         return [(a, b) for a in has for b in [(0,), *others]] + [((0,), b) for b in others]
     if name.startswith("label-ranking"):
-        return [((number[a],), (number[b],)) for a, b in spoken(one)]
+        return [((number[a],), (number[b],)) for a, b in parse_preferences(one)]
     paths = nodes(labels)
     return [(tuple(paths[one]), tuple(paths[other])) for other in labels if other != one]
 
@@ -124,7 +124,7 @@ def sound(name: str, seed: int) -> int:
     X, y = small(name, seed)
     model = scheme(name, Perceptron(bias=bool(seed % 2), passes=1 + seed % 2)).fit(X, y)
     document = certify(model, X, y, budget=1.0 if seed % 40 == 0 else 1e-5).document
-    labels, columns = model._fitted().labels.known(), len(model.column_names())
+    labels, columns = model._require_fitted().labels.known(), len(model.column_names())
     passes = document["passes"]
     truths = {}
     for title, packed in document["witnesses"].items():
@@ -154,7 +154,7 @@ def sound(name: str, seed: int) -> int:
 
 @pytest.mark.parametrize("name", quick(PREFERRING, "kesler"))
 def test_no_certificate_claims_more_than_is_true(name: str) -> None:
-    assert sum(sound(name, seed) for seed in range(6 if DISABLED else 60)) > 0
+    assert sum(sound(name, seed) for seed in range(6 if JIT_DISABLED else 60)) > 0
 
 
 @pytest.mark.slow
@@ -178,7 +178,7 @@ def reduced(name: str, seed: int) -> int:
 
 @pytest.mark.parametrize("name", quick(REDUCING, "one-vs-all"))
 def test_sums_over_columns_hold(name: str) -> None:
-    assert sum(reduced(name, seed) for seed in range(3 if DISABLED else 10)) > 0
+    assert sum(reduced(name, seed) for seed in range(3 if JIT_DISABLED else 10)) > 0
 
 
 @pytest.mark.slow
@@ -209,7 +209,7 @@ def test_the_numbers_are_those_of_the_binary_data(classes: int, bias: bool) -> N
             x[own], x[worst] = z, -z
             rows.append(x.T.ravel())
         flat = np.array(rows)
-        batch = (as_sparse(Dense(flat.ravel(), flat.shape[1])), np.ones(len(flat), np.int8))
+        batch = (to_sparse(Dense(flat.ravel(), flat.shape[1])), np.ones(len(flat), np.int8))
         v = np.concatenate([[np.float32(0)], u.ravel()])
         (found,) = measure([batch], [v], bias=False, widths=[packed["widths"]])
         seen = packed["measured"]
@@ -217,7 +217,7 @@ def test_the_numbers_are_those_of_the_binary_data(classes: int, bias: bool) -> N
         assert seen["margin"] == pytest.approx(found.margin, rel=1e-9, abs=1e-12)
         assert seen["hinge"] == pytest.approx(found.hinge, rel=1e-9)
         assert seen["squared_slacks"] == pytest.approx(list(found.slacks.values()), rel=1e-9)
-        e = evidence(found, bias=False, passes=1, batches=list)
+        e = build_evidence(found, bias=False, passes=1, batches=list)
         assert e.norm == pytest.approx(float(np.linalg.norm(u.astype(np.float64))), rel=1e-9)
 
 
@@ -265,7 +265,7 @@ PREFERRED = ["margin-perceptron", "p-norm-perceptron", "sgd-logistic-adagrad", "
 )
 def test_no_bound_of_a_learner_in_the_construction_is_broken(inner: str) -> None:
     stated = 0
-    for seed in range(2 if DISABLED else 12):
+    for seed in range(2 if JIT_DISABLED else 12):
         X, y = told("kesler", seed, rows=30, classes=3)
         X = np.clip(X, -1.0, 1.0)
         model = scheme(("kesler", "kesler-uniform")[seed % 2], INNER[inner]).fit(X, y)
@@ -311,14 +311,14 @@ def test_any_change_of_the_certificate_is_found(name: str) -> None:
     certificate = certify(scheme(name, Perceptron()).fit(X, y), X, y)
     # Confidence and widths are questions, not answers: a little more of one may have the same answer.
     every = [leaf for leaf in leaves(certificate.document) if not {"confidence", "widths"} & set(leaf[0])]
-    for path, value in every[:: 10 if DISABLED else 1]:
+    for path, value in every[:: 10 if JIT_DISABLED else 1]:
         document = copy.deepcopy(certificate.document)
         place = document
         for key in path[:-1]:
             place = place[key]
         place[path[-1]] = changed(value)
         try:
-            found = verify(read(json.dumps(document), "c"), X, y)
+            found = verify(parse_certificate(json.dumps(document), "c"), X, y)
         except InputError:
             found = ["refused"]
         assert found, path
@@ -342,7 +342,7 @@ def test_any_change_of_the_data_is_found(name: str, change: str) -> None:
     assert "other data" in verify(certificate, other, labels)[0]
     if change == "fewer":  # even if the digest were forged, the numbers would tell
         forged = copy.deepcopy(certificate.document)
-        forged["data"] = Arrays(other, labels).about()
+        forged["data"] = ArraySource(other, labels).about()
         assert verify(forged, other, labels)
 
 
@@ -365,14 +365,14 @@ def test_a_changed_setting_is_named() -> None:
 def test_sets_have_no_order_in_what_identifies_data() -> None:
     X = np.eye(2)
     one, other = [{"a", "b", "c"}, set()], [{"c", "b", "a"}, set()]
-    assert Arrays(X, one).about() == Arrays(X, other).about() != Arrays(X, [{"a"}, set()]).about()
+    assert ArraySource(X, one).about() == ArraySource(X, other).about() != ArraySource(X, [{"a"}, set()]).about()
 
 
 def test_a_feature_that_comes_twice_is_measured_as_its_sum() -> None:
     """Also in a row that comes after one that needs no tidying."""
     X = sp.csr_matrix((np.ones(4), np.array([0, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 2))
-    parts = list(tidy([(validation.batch(X).rows, np.array([1, -1], np.int8))], 2))
-    assert [how_many(rows) for rows, _ in parts] == [1, 1]
+    parts = list(canonicalize_batches([(validation.validate_batch(X).rows, np.array([1, -1], np.int8))], 2))
+    assert [count_rows(rows) for rows, _ in parts] == [1, 1]
     assert parts[1][0].values.tolist() == [2.0]
     model = Perceptron(bias=False).fit(X, [1, -1])
     document = certify(model, X, [1, -1]).document
@@ -391,7 +391,7 @@ def ranking(seed: int) -> tuple[Any, Any, Any]:
 
 def test_rankings_are_sound() -> None:
     stated = 0
-    for seed in range(8 if DISABLED else 80):
+    for seed in range(8 if JIT_DISABLED else 80):
         X, grades, qid = ranking(seed)
         model = QueryRanking(Perceptron()).fit(X, grades, qid)
         document = certify(model, X, grades, qid=qid).document
@@ -433,8 +433,8 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_classes_that_come_as_new_are_allowed_for(data: Path) -> None:
-    source = Files([str(data)], Options())
-    certificate, model = make(Kesler(Perceptron()), source, passes=2)
+    source = FileSource([str(data)], ReadOptions())
+    certificate, model = build_certificate(Kesler(Perceptron()), source, passes=2)
     seen = certificate.document["observed"]
     assert seen["new"] == seen["classes"] == len(certificate.document["labels"])
     assert seen["mistakes"] <= seen["updates"] + seen["new"]
@@ -493,18 +493,18 @@ def test_a_page_for_many_classes() -> None:
     for name in ("kesler", "one-vs-all", "multi-label-uniform"):
         X, y = told(name, 2)
         model = scheme(name, Perceptron()).fit(X, y)
-        certificate, source = certify(model, X, y), Arrays(X, y)
-        shown = account(certificate, model, source)
+        certificate, source = certify(model, X, y), ArraySource(X, y)
+        shown = build_report_data(certificate, model, source)
         assert {w.speaks_for for w in shown.weights or ()} == set(model.column_names())
         assert (shown.witness_margins is not None) == (name != "one-vs-all")
-        text = page(shown)
+        text = build_page(shown)
         assert "5 labels" in text
         assert "speaks against it" in text
 
 
 @pytest.mark.slow
 def test_learners_are_compared_on_many_classes(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = compare([str(data)], Options(), only=["perceptron", "winnow"])
+    found = compare([str(data)], ReadOptions(), only=["perceptron", "winnow"])
     assert {e.name for e in found.entries} == {
         "kesler(perceptron)",
         "one-vs-all(perceptron)",

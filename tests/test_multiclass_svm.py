@@ -20,11 +20,21 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from novikoff import InputError, LabelError, ModelFileError, MulticlassSVM, OverflowRefused, load, save
-from novikoff.core.multiclass.class_scores import room
-from novikoff.core.multiclass.crammer_singer import (Point, Problem, fit_limits, measured, origin, posed, rebuilt, solve, sweep)
+from novikoff import InputError, LabelError, ModelFileError, MulticlassSVM, WeightOverflowError, load, save
+from novikoff.core.multiclass.class_scores import pad_classes
+from novikoff.core.multiclass.crammer_singer import (
+    DualPoint,
+    SvmProblem,
+    build_problem,
+    initial_point,
+    measure_objectives,
+    rebuild_and_measure,
+    shrink_to_limits,
+    solve,
+    sweep,
+)
+from novikoff.data.canonical_rows import to_sparse
 from novikoff.data.rows import Dense
-from novikoff.data.canonical_rows import as_sparse
 
 FOLDER = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 real_data = pytest.mark.skipif(not FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
@@ -37,9 +47,9 @@ class Case(NamedTuple):
     bias: float
     classes: int
 
-    def problem(self) -> Problem:
-        rows = as_sparse(Dense(np.ascontiguousarray(self.X).reshape(-1), self.X.shape[1]))
-        return posed(rows, self.y, self.limits, self.classes, self.bias)
+    def problem(self) -> SvmProblem:
+        rows = to_sparse(Dense(np.ascontiguousarray(self.X).reshape(-1), self.X.shape[1]))
+        return build_problem(rows, self.y, self.limits, self.classes, self.bias)
 
     def whole(self) -> Any:
         """The examples with their bias feature in front."""
@@ -90,7 +100,7 @@ def step_by_sorting(scores: Any, y: int, limit: float, size: float, duals: Any) 
 @given(cases())
 def test_a_pass_is_that_of_the_naive_twin(case: Case) -> None:
     problem, n = case.problem(), len(case.y)
-    point, scratch = origin(problem, case.X.shape[1]), np.zeros((2, room(case.classes)))
+    point, scratch = initial_point(problem, case.X.shape[1]), np.zeros((2, pad_classes(case.classes)))
     idle, due = np.zeros(n, np.int64), np.zeros(n, np.int64)
     order = np.random.default_rng(0).permutation(n)
     sweep(problem, point, order, 0, idle, due, scratch)
@@ -112,7 +122,7 @@ def test_a_pass_is_that_of_the_naive_twin(case: Case) -> None:
 @given(cases(), st.integers(1, 30), st.integers(0, 3))
 def test_the_gap_is_what_it_is_said_to_be(case: Case, passes: int, seed: int) -> None:
     problem = case.problem()
-    point = origin(problem, case.X.shape[1])
+    point = initial_point(problem, case.X.shape[1])
     reached = solve(problem, point, passes, seed=seed)
     duals, W = point.duals[:, : case.classes], point.weights[:, : case.classes]
     rounding = 1e-9 * reached.primal + 1e-12 * case.limits.sum()
@@ -132,7 +142,7 @@ def feasible(case: Case, duals: Any) -> None:
 @given(cases(), st.integers(0, 2**32 - 1))
 def test_no_weights_are_better_than_the_dual_says(case: Case, seed: int) -> None:
     problem = case.problem()
-    reached = solve(problem, origin(problem, case.X.shape[1]), 20)
+    reached = solve(problem, initial_point(problem, case.X.shape[1]), 20)
     rng = np.random.default_rng(seed)
     for scale in (0.01, 0.1, 1.0, 10.0):
         W = scale * rng.standard_normal((case.X.shape[1] + 1, case.classes))
@@ -146,7 +156,7 @@ def test_the_optimum_is_reached(case: Case) -> None:
     and Tucker: a multiplier is not 0 only where the class is one of those that hurt most."""
     case = case._replace(X=case.X / max(abs(case.X).max(), 1e-9), limits=np.minimum(case.limits, 1.0))
     problem = case.problem()
-    point = origin(problem, case.X.shape[1])
+    point = initial_point(problem, case.X.shape[1])
     reached = solve(problem, point, 20_000, tolerance=1e-6)
     assert reached.within(1e-6)
     scores = case.whole() @ point.weights[:, : case.classes]
@@ -188,7 +198,7 @@ def test_the_optimum_is_that_of_a_general_solver(seed: int) -> None:
         options={"maxiter": 1000, "ftol": 1e-14},
     )
     problem = case.problem()
-    point = origin(problem, d)
+    point = initial_point(problem, d)
     reached = solve(problem, point, 50_000, tolerance=1e-10)
     assert reached.within(1e-10)
     assert best.fun == pytest.approx(reached.primal, rel=1e-7)
@@ -208,16 +218,18 @@ def test_a_search_goes_on_from_any_other_limit() -> None:
     X, y = blobs()
     case = Case(X, y, np.ones(len(y)), 1.0, 4)
     problem = case.problem()
-    point = origin(problem, X.shape[1])
+    point = initial_point(problem, X.shape[1])
     for limit in (1.0, 0.01, 5.0, 0.3):
         problem = problem._replace(limits=np.full(len(y), limit))
-        fit_limits(problem, point)
-        before = measured(problem, point)
+        shrink_to_limits(problem, point)
+        before = measure_objectives(problem, point)
         feasible(case._replace(limits=problem.limits), point.duals[:, :4])
         assert before.gap >= 0.0
-        assert rebuilt(problem, Point(point.duals, point.weights.copy())).gap == pytest.approx(before.gap)
+        assert rebuild_and_measure(problem, DualPoint(point.duals, point.weights.copy())).gap == pytest.approx(
+            before.gap
+        )
         reached = solve(problem, point, 20_000, tolerance=1e-8)
-        alone = solve(problem, origin(problem, X.shape[1]), 20_000, tolerance=1e-8)
+        alone = solve(problem, initial_point(problem, X.shape[1]), 20_000, tolerance=1e-8)
         assert reached.within(1e-8)
         assert reached.primal == pytest.approx(alone.primal, rel=3e-8)
 
@@ -225,9 +237,9 @@ def test_a_search_goes_on_from_any_other_limit() -> None:
 def test_examples_rest_that_have_nothing_to_say() -> None:
     X, y = load_digits(return_X_y=True)
     model = MulticlassSVM(C=0.01).fit(X / 16.0, y)
-    rows = as_sparse(Dense(np.ascontiguousarray(X / 16.0).reshape(-1), X.shape[1]))
-    problem = posed(rows, y.astype(np.int64), 0.01, 10, 1.0)
-    reached = solve(problem, origin(problem, X.shape[1]), 5000, tolerance=1e-3)
+    rows = to_sparse(Dense(np.ascontiguousarray(X / 16.0).reshape(-1), X.shape[1]))
+    problem = build_problem(rows, y.astype(np.int64), 0.01, 10, 1.0)
+    reached = solve(problem, initial_point(problem, X.shape[1]), 5000, tolerance=1e-3)
     assert (reached.primal, reached.dual, reached.passes) == (model.objective_, model.dual_objective_, model.passes_)
     assert reached.visits < reached.passes * len(y)
 
@@ -382,7 +394,7 @@ def test_what_can_not_be_done_is_said() -> None:
         MulticlassSVM().predict(X)
     with pytest.raises(LabelError, match="continuous"):
         MulticlassSVM().fit(X, y + 0.5)
-    with pytest.raises(OverflowRefused, match="out of range"):
+    with pytest.raises(WeightOverflowError, match="out of range"):
         MulticlassSVM(C=1e300, passes=3).fit(X * 1e100, y)
     assert not hasattr(MulticlassSVM(), "coef_")
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from novikoff import InputError, MultilayerPerceptron, OverflowRefused, certify, load, save, verify
+from novikoff import InputError, MultilayerPerceptron, WeightOverflowError, certify, load, save, verify
 from novikoff.cli.main import main
 from novikoff.core.counter_rng import uniform
-from novikoff.core.mlp.network import (Desk, backward, error_of, forward)
-from novikoff.model_file import from_bytes, to_bytes
+from novikoff.core.mlp.network import NetworkWorkspace, backward, forward, output_error
 from novikoff.data.rows import Dense
+from novikoff.model_file import from_bytes, to_bytes
 from tests.streams import csr
 from tests.test_sklearn import WEIGHTS
 
@@ -67,14 +67,14 @@ def test_the_gradient_is_that_of_finite_differences(seed: int, loss: Any, hidden
     X, y = rng.standard_normal((1, 3)), int(rng.integers(0, 3))
     network = MultilayerPerceptron(hidden=hidden, loss=loss, schedule="constant", rate=1.0, random_state=seed)
     network.partial_fit(X, [0], classes=[0, 1, 2])
-    before = network._fitted().copy().geometry
-    after = network.partial_fit(X, [y])._fitted().geometry
+    before = network._require_fitted().copy().updater
+    after = network.partial_fit(X, [y])._require_fitted().updater
     rows, units = Dense(X.reshape(-1), 3), sum(hidden)
-    desk = Desk(np.zeros(units), np.zeros(units), np.zeros(3), np.zeros(3))
+    desk = NetworkWorkspace(np.zeros(units), np.zeros(units), np.zeros(3), np.zeros(3))
 
     def error() -> float:
         assert forward(before, rows, 0, 3, desk)
-        return float(error_of(before, y, 3, desk))
+        return float(output_error(before, y, 3, desk))
 
     for name in ("slots", "deep", "top"):
         weights, moved = getattr(before, name).reshape(-1), getattr(after, name).reshape(-1)
@@ -90,12 +90,12 @@ def test_the_gradient_is_that_of_finite_differences(seed: int, loss: Any, hidden
 
 def test_deltas_are_on_the_desk() -> None:
     network = MultilayerPerceptron(hidden=(2,)).fit(*XOR)
-    net = network._fitted().geometry
-    desk = Desk(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2))
+    net = network._require_fitted().updater
+    desk = NetworkWorkspace(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2))
     forward(net, Dense(np.ones(2), 2), 0, 2, desk)
-    error_of(net, 1, 2, desk)
+    output_error(net, 1, 2, desk)
     backward(net, 2, desk)
-    expected = desk.given * (1 - desk.given) * (net.top[:, 1:].T @ desk.out_deltas)
+    expected = desk.given * (1 - desk.given) * (net.top[:, 1:].T @ desk.output_deltas)
     assert np.allclose(desk.deltas, expected)
 
 
@@ -105,9 +105,9 @@ def test_deltas_are_on_the_desk() -> None:
 def twin(network: MultilayerPerceptron, X: Any, y: Any) -> tuple[list[Any], int]:
     """The algorithm as it stands in books, weights and all in plain lists of arrays, for numbered classes."""
     begun = type(network)(**network.get_params())
-    state = begun.fresh_state(X.shape[1], np.float64, None, begun._no_labels().named(network.classes_))
+    state = begun._build_state(X.shape[1], np.float64, None, begun._empty_labels().named(network.classes_))
     begun._make_outputs(state)
-    begun._adopt(state)
+    begun._set_state(state)
     W = [np.vstack([b, w]) for b, w in zip(begun.intercepts_, begun.coefs_, strict=True)]
     G, pulls, mistakes, steps = [w * 0 for w in W], [w * 0 for w in W], 0, 0
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
@@ -183,10 +183,10 @@ def test_features_that_come_later_begin_as_if_they_had_been_there() -> None:
         terms = {j: v for j, v in enumerate(x) if v != 0.0}
         early.learn_one(terms, label)
         late.learn_one(terms, label)
-    late_row, early_row = late._fitted().geometry.slots[:6], early._fitted().geometry.slots[:6]
+    late_row, early_row = late._require_fitted().updater.slots[:6], early._require_fitted().updater.slots[:6]
     assert late_row.shape == early_row.shape
-    fresh = MultilayerPerceptron()._geometry(20, np.float64).slots
-    assert (early._fitted().geometry.slots[7:11] == fresh[7:11]).all()
+    fresh = MultilayerPerceptron()._build_updater(20, np.float64).slots
+    assert (early._require_fitted().updater.slots[7:11] == fresh[7:11]).all()
 
 
 def test_first_weights_depend_on_seed_layer_and_place_alone() -> None:
@@ -220,7 +220,7 @@ def test_a_refused_batch_leaves_all_as_it_was(name: str) -> None:
 
 
 def test_weights_that_grow_out_of_range_are_refused() -> None:
-    with pytest.raises(OverflowRefused):
+    with pytest.raises(WeightOverflowError):
         MultilayerPerceptron(schedule="constant", rate=1e300, spread=1e300).fit([[1e100], [-1e100]] * 9, [0, 1] * 9)
 
 
@@ -263,7 +263,7 @@ def test_a_batch_that_is_not_full_waits() -> None:
     X, y = stream(6)
     network = MultilayerPerceptron(batch=100).partial_fit(X, y)
     assert network.ledger_.updates == 0
-    assert (network.coefs_[0] == MultilayerPerceptron()._geometry(6, np.float64).slots[1:]).all()
+    assert (network.coefs_[0] == MultilayerPerceptron()._build_updater(6, np.float64).slots[1:]).all()
 
 
 def test_bad_settings() -> None:

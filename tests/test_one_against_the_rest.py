@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from novikoff import AROW, load
 from novikoff.cli.main import main
+from novikoff.data.labels.binary_labels import ONE, SEVERAL, UNSEEN, BinaryLabels, build_one_vs_rest_labels
 from novikoff.distributed import DistributedLearner
 from novikoff.model_file import to_bytes
-from novikoff.data.labels.binary_labels import (ONE, SEVERAL, UNSEEN, Labels, one_against_the_rest)
 
 HEADER = "a,b,y\n"
 YES_NO = HEADER + "1,2,yes\n2,1,no\n3,1,no\n1,5,yes\n"
@@ -89,9 +89,9 @@ def test_a_cluster_sees_the_labels_of_all_shards() -> None:
 
 @given(st.lists(st.lists(st.sampled_from(["yes", "no", "maybe", "not yes"]), max_size=4), max_size=4))
 def test_the_name_depends_on_the_set_of_labels_alone(parts: list[list[str]]) -> None:
-    together, merged = one_against_the_rest("yes"), one_against_the_rest("yes")
+    together, merged = build_one_vs_rest_labels("yes"), build_one_vs_rest_labels("yes")
     for part in parts:
-        own = Labels(together.negative, "yes", rest=together.rest)
+        own = BinaryLabels(together.negative, "yes", rest=together.rest)
         for label in part:
             together.note_other(label)
             own.note_other(label)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from novikoff import AROW, Kesler, OneVsAll, Perceptron
+from novikoff.base.multiclass_labels import MulticlassOnlineClassifier
 from novikoff.errors import InputError
-from novikoff.base.multiclass_labels import Classed
 from novikoff.model_file import to_bytes
-from novikoff.multiclass.base import Many
+from novikoff.multiclass.base import MulticlassClassifier
 from tests.schemes import INNER, SCHEMES, scheme, slow_unless, suited, told
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # without Numba
@@ -26,7 +26,7 @@ class Around:
         self.model = model
 
     def learn_one(self, x: Any, y: Any) -> None:
-        Classed.learn_one(self.model, x, y)
+        MulticlassOnlineClassifier.learn_one(self.model, x, y)
         self.model._met = False
 
     def asked(self, x: Any) -> tuple[Any, Any]:
@@ -107,7 +107,7 @@ def test_settings_that_change_are_seen() -> None:
 
 
 def test_the_lane_is_for_examples_of_one_class() -> None:
-    lanes = {name for name, model in SCHEMES.items() if type(model)._plainly_told}
+    lanes = {name for name, model in SCHEMES.items() if type(model)._has_single_labels}
     assert {"kesler", "one-vs-all", "all-vs-all", "code-dense", "hierarchical"} <= lanes
     assert not {"multi-label", "label-ranking"} & lanes
-    assert not Many._plainly_told
+    assert not MulticlassClassifier._has_single_labels

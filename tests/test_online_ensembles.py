@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from novikoff import InputError, OnlineBagging, OnlineBoosting, Perceptron, VotedPerceptron, certify, verify
 from novikoff.cli.main import main
-from novikoff.core.counter_rng import MOST, poisson, uniform
+from novikoff.core.counter_rng import MAX_POISSON_MEAN, poisson, uniform
 from novikoff.model_file import from_bytes, to_bytes
 from tests.streams import csr
 from tests.test_sklearn import WEIGHTS
@@ -64,7 +64,7 @@ def test_draws_are_those_of_poisson() -> None:
         k = int(poisson(u, 1.0))
         assert sum(math.exp(-1.0) / math.factorial(j) for j in range(k)) <= u + 1e-15
         assert sum(math.exp(-1.0) / math.factorial(j) for j in range(k + 1)) > u - 1e-15
-    assert poisson(0.5, 1e9) == poisson(0.5, MOST)
+    assert poisson(0.5, 1e9) == poisson(0.5, MAX_POISSON_MEAN)
     assert poisson(0.99, 0.0) == 0.0
 
 
@@ -140,7 +140,7 @@ def test_it_is_its_plain_twin(kind: Any, seed: int, members: int) -> None:
         if kind is OnlineBagging:
             assert (weights[m::members] == member.weights).all()
     if kind is OnlineBoosting:
-        assert np.allclose(model._fitted().more["boosting"], sums)
+        assert np.allclose(model._require_fitted().more["boosting"], sums)
         assert np.allclose(model.member_errors_, sums[:, 1] / sums.sum(axis=1))
 
 

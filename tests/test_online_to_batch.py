@@ -29,11 +29,11 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
-from novikoff.model_file import from_bytes, to_bytes
-from novikoff.data.labels.binary_labels import Labels
+from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.rows import Dense
-from novikoff.online_to_batch.state import CHOSEN, NEXT, Choosing
-from novikoff.online_to_batch.online_to_batch import METHODS
+from novikoff.model_file import from_bytes, to_bytes
+from novikoff.online_to_batch.online_to_batch import METHOD_NAMES
+from novikoff.online_to_batch.state import CHOSEN, NEXT_DRAW, OnlineToBatchState
 from tests.guarantees import around
 from tests.streams import csr, real
 
@@ -72,7 +72,7 @@ def made(method: str, inner: Any = None, **changes: Any) -> OnlineToBatch:
 
 def stream(name: str, seed: int, rows: int = 60) -> tuple[Any, Any]:
     X, y = real(seed, rows=rows, columns=5)
-    least, most = INNER[name]._range()
+    least, most = INNER[name]._feature_range()
     if least == most:
         X = (X > 0).astype(float)
         y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
@@ -88,7 +88,7 @@ class Twin:
 
     def __init__(self, inner: Any, X: Any, y: Any) -> None:
         model = type(inner)(**inner.get_params())
-        model._adopt(model.fresh_state(X.shape[1], np.float64, None, Labels(-1, 1)))
+        model._set_state(model._build_state(X.shape[1], np.float64, None, BinaryLabels(-1, 1)))
         self.X, self.y, self.hypotheses, self.wrong, self.ends = X, y, [], [], []
         for t in range(len(y)):
             self.hypotheses.append(from_bytes(to_bytes(model), "h"))
@@ -155,7 +155,7 @@ def test_every_method_is_what_its_twin_says(name: str) -> None:
             assert (model.stopped_, model.examples_used_) == (passed, used), (method, model.why_)
             assert scores(model) == pytest.approx(scores(chosen), rel=1e-12)
             later = int((chosen.predict(X[used:]) != y[used:]).sum()) if used < len(y) else 0
-            assert model.promised()["later_mistakes"] == later
+            assert model._describe_guarantee()["later_mistakes"] == later
     longest = made("longest-survivor", inner).partial_fit(X, y, **BOTH)
     lasted = [length for _, length in twin.stretches()]
     at = int(np.argmax(lasted))
@@ -170,7 +170,7 @@ def test_every_method_is_what_its_twin_says(name: str) -> None:
     assert scores(made("vote", inner).partial_fit(X, y, **BOTH)) == pytest.approx(twin.votes(probes), abs=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD_NAMES)
 def test_the_average_and_the_run_are_those_of_the_learner_alone(method: str) -> None:
     X, y = real(8, columns=5)
     model = made(method, Perceptron(shuffle=False)).fit(X, y)
@@ -206,10 +206,10 @@ def same_in_every_way(method: str, name: str, seed: int) -> None:
     again = from_bytes(batch, "m")
     assert (again.decision_function(X) == model.decision_function(X)).all()
     assert [again.predict_one(x) for x in X[:5]] == model.predict(X[:5]).tolist()
-    assert again.promised() == model.promised()
+    assert again._describe_guarantee() == model._describe_guarantee()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD_NAMES)
 def test_every_way_to_learn_gives_the_same_bytes(method: str) -> None:
     same_in_every_way(method, "perceptron", 11)
 
@@ -218,7 +218,7 @@ def test_every_way_to_learn_gives_the_same_bytes(method: str) -> None:
 @given(cuts=st.lists(st.integers(0, 80), max_size=6).map(sorted), seed=st.integers(0, 1000))
 def test_any_cut(cuts: list[int], seed: int) -> None:
     X, y = real(seed, rows=80, columns=4)
-    for method in METHODS:
+    for method in METHOD_NAMES:
         model = made(method, seed=seed, most_hypotheses=5)
         for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
             if stop > start:
@@ -227,7 +227,7 @@ def test_any_cut(cuts: list[int], seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD_NAMES)
 @pytest.mark.parametrize("name", INNER)
 def test_every_way_to_learn_gives_the_same_bytes_with_every_learner(method: str, name: str) -> None:
     if method == "average" and not hasattr(INNER[name], "average"):
@@ -236,7 +236,7 @@ def test_every_way_to_learn_gives_the_same_bytes_with_every_learner(method: str,
         same_in_every_way(method, name, seed)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD_NAMES)
 def test_features_may_come_later(method: str) -> None:
     X, y = real(12, columns=6)
     rows = [{f"f{j}": float(v) for j, v in enumerate(x[: 3 + t // 12]) if v} for t, x in enumerate(X)]
@@ -252,7 +252,7 @@ def test_a_refused_batch_leaves_everything_as_it_was() -> None:
     X, y = real(5, rows=40, columns=4)
     bad = X.copy()
     bad[30, 2] = np.inf
-    for method in METHODS:
+    for method in METHOD_NAMES:
         model = made(method).partial_fit(X, y, **BOTH)
         before = to_bytes(model)
         with pytest.raises(InputError, match="infinity"):
@@ -301,11 +301,11 @@ def test_the_penalised_choice_tries_no_more_than_it_may() -> None:
 def test_every_time_is_drawn_as_often_as_any_other() -> None:
     counts = np.zeros(12)
     for seed in range(6000):
-        state = Choosing(None, None, None, 0, None, None, {})  # type: ignore[arg-type]
+        state = OnlineToBatchState(None, None, None, 0, None, None, {})  # type: ignore[arg-type]
         chosen = 0
-        while state.counts[NEXT] <= 12:
-            chosen = int(state.counts[NEXT])
-            state.next_time(seed)
+        while state.counts[NEXT_DRAW] <= 12:
+            chosen = int(state.counts[NEXT_DRAW])
+            state.schedule_next_draw(seed)
         counts[chosen - 1] += 1
     assert chisquare(counts).pvalue > 1e-6
 
@@ -372,9 +372,9 @@ def test_the_first_hypothesis_that_lasts_is_the_promise_of_the_paper() -> None:
 
 def test_weights_are_refused() -> None:
     model = OnlineToBatch()
-    state = model.fresh_state(1, np.float64, None, Labels(-1, 1))
+    state = model._build_state(1, np.float64, None, BinaryLabels(-1, 1))
     with pytest.raises(InputError, match="takes examples of weight 1"):
-        model._take(state, Dense(np.ones(1), 1), np.ones(1, np.int8), np.array([2.0]), True)
+        model._run_loop(state, Dense(np.ones(1), 1), np.ones(1, np.int8), np.array([2.0]), True)
 
 
 # --- scikit-learn ---
@@ -386,7 +386,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 
 
 @pytest.mark.slow
-@parametrize_with_checks([made(method, Perceptron()) for method in METHODS if method != "longest-survivor"])
+@parametrize_with_checks([made(method, Perceptron()) for method in METHOD_NAMES if method != "longest-survivor"])
 def test_scikit_learn_checks_of_other_methods(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -402,7 +402,7 @@ def test_clone_keeps_settings_and_forgets_the_rest() -> None:
 
 def test_the_chosen_hypothesis_is_a_learner() -> None:
     X, y = real(2, columns=4)
-    for method in METHODS:
+    for method in METHOD_NAMES:
         model = made(method).fit(X, y)
         if method == "vote":
             with pytest.raises(AttributeError, match="no single hypothesis"):

@@ -12,12 +12,12 @@ import pytest
 
 import novikoff
 from novikoff import Elimination, Halving, OnlineToBatch, Perceptron, certify, verify
-from novikoff.cli.main import main, parser
-from novikoff.online_to_batch.online_to_batch import METHODS
+from novikoff.cli.main import build_parser, main
+from novikoff.online_to_batch.online_to_batch import METHOD_NAMES
 from tests.streams import real
 
 QUICK = ("longest-survivor", "controlled-testing")
-EVERY = [pytest.param(method, marks=() if method in QUICK else (pytest.mark.slow,)) for method in METHODS]
+EVERY = [pytest.param(method, marks=() if method in QUICK else (pytest.mark.slow,)) for method in METHOD_NAMES]
 MORE = {"controlled-testing": ["--epsilon", "0.4"], "next-stretch": ["--most-mistakes", "50"]}
 
 
@@ -119,7 +119,7 @@ def test_resuming_is_learning_on(method: str, tmp_path: Path, capsys: pytest.Cap
     assert "'method'" in refused(capsys, "learn", second, "--resume", half, "--output-hypothesis", OTHER[method])
 
 
-OTHER = {method: "vote" if method != "vote" else "average" for method in METHODS}
+OTHER = {method: "vote" if method != "vote" else "average" for method in METHOD_NAMES}
 
 
 def test_what_makes_no_sense_is_refused(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +147,7 @@ def test_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_a_learner_with_an_epsilon_of_its_own_keeps_it() -> None:
     arguments = ["learn", "d.svm", "--learner", "margin-perceptron", "--epsilon", "0.3", "--output-epsilon", "0.2"]
-    options = parser(arguments).parse_args(arguments)
+    options = build_parser(arguments).parse_args(arguments)
     assert (options.setting_epsilon, options.epsilon) == (0.3, 0.2)
 
 
@@ -200,9 +200,9 @@ def test_certificates_of_arrays() -> None:
     for method in QUICK:
         model = OnlineToBatch(Perceptron(), method=method, epsilon=0.4).fit(X, y)  # type: ignore[arg-type]
         certificate = certify(model, X, y, budget=0.01)
-        assert certificate.document["hypothesis"] == json.loads(json.dumps(model.promised()))
+        assert certificate.document["hypothesis"] == json.loads(json.dumps(model._describe_guarantee()))
         assert verify(certificate, X, y) == []
         assert verify(certificate, X[::-1], y[::-1]) != []
     twice = OnlineToBatch().partial_fit(X, y, classes=[-1, 1]).partial_fit(X, y)
-    assert twice.promised(examples=200)["bound"] is None  # they came more than once
+    assert twice._describe_guarantee(examples=200)["bound"] is None  # they came more than once
     assert novikoff.OnlineToBatch is OnlineToBatch

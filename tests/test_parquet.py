@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from novikoff import InputError
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
 from novikoff.data.formats import parquet as parquet_format
 from tests.tables import read
@@ -19,7 +19,7 @@ feather = pytest.importorskip("pyarrow.feather")
 parquet = pytest.importorskip("pyarrow.parquet")
 pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
 
-ROWS = 40 if DISABLED else 5000
+ROWS = 40 if JIT_DISABLED else 5000
 TEXTS = ["red", "green", "", None, "NA", "?", "é", 'say "hi"', "two\nlines", "a,b", "x" * 80, " "]
 
 
@@ -53,7 +53,7 @@ def written(data: Any, folder: Any, kind: str) -> Any:
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "feather"])
 @pytest.mark.parametrize("options", [{}, {"bits": 0}, {"bits": 10, "signed": True}, {"keep_names": 1}, {"threads": 3}])
 def test_rows_are_those_of_csv(kind: str, options: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_format, "CELLS_AT_ONCE", 3000)
+    monkeypatch.setattr(parquet_format, "CELLS_PER_CHUNK", 3000)
     data = table()
     came, expected = (read(written(data, tmp_path, k), **options) for k in (kind, "csv"))
     assert came[:2] == expected[:2]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from novikoff.data.parallel import in_order
+from novikoff.data.parallel import run_in_order
 
 
 class Place:
@@ -43,7 +43,7 @@ def test_results_come_in_order(count: int, spare: int, patient: bool, pauses: li
 
     before = threading.active_count()
     several = places(1 if count == 1 else count + spare)
-    results = in_order(several, counting(len(pauses)), do, spare=spare, patient=patient)
+    results = run_in_order(several, counting(len(pauses)), do, spare=spare, consumer_waits=patient)
     assert list(results) == list(range(len(pauses)))
     assert threading.active_count() == before
 
@@ -57,14 +57,14 @@ def test_what_is_raised_is_raised_in_its_turn(count: int, patient: bool, taking:
             raise ValueError("can't do 5")
         return place.number
 
-    results = in_order(places(count), counting(9, 5 if taking else -1), do, patient=patient)
+    results = run_in_order(places(count), counting(9, 5 if taking else -1), do, consumer_waits=patient)
     assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
     with pytest.raises(ValueError, match=r"can't (take|do) 5"):
         next(results)
 
 
 def test_a_place_is_not_used_again_while_its_result_is_looked_at() -> None:
-    results: Iterator[Place] = in_order(places(3), counting(40), lambda place: place)
+    results: Iterator[Place] = run_in_order(places(3), counting(40), lambda place: place)
     for number, place in enumerate(results):
         time.sleep(0.001)
         assert place.number == number
@@ -78,7 +78,7 @@ def test_a_consumer_who_need_not_be_patient_does_some_of_the_work() -> None:
         time.sleep(0.002)
         return place.number
 
-    assert list(in_order(places(3), counting(30), do)) == list(range(30))
+    assert list(run_in_order(places(3), counting(30), do)) == list(range(30))
     assert here in working
     assert len(working) == 2  # as many threads as are asked for, one fewer than there are places
 
@@ -97,7 +97,7 @@ def test_a_consumer_waits_for_its_turn_to_take_rather_than_for_the_result() -> N
         mine.append(threading.get_ident() == here)
         return place.number
 
-    for number, result in enumerate(in_order(places(3), take, do)):
+    for number, result in enumerate(run_in_order(places(3), take, do)):
         time.sleep(0.001)
         assert result == number
     assert len(mine) == 40
@@ -114,7 +114,7 @@ def test_a_place_stays_with_its_thread_and_each_thread_has_one(count: int, spare
         time.sleep(0.002)
         return place.number
 
-    assert list(in_order(places(count), counting(60), do, spare=spare)) == list(range(60))
+    assert list(run_in_order(places(count), counting(60), do, spare=spare)) == list(range(60))
     assert all(len(working) == 1 for working in threads.values())
     assert len(set.union(*threads.values())) == count - spare
 
@@ -129,7 +129,7 @@ def test_a_patient_consumer_gets_what_is_done_while_nothing_more_has_come() -> N
             assert more.wait(20)
         return place.number >= 0
 
-    with closing(in_order(places(3), take, lambda place: place.number, patient=True)) as results:
+    with closing(run_in_order(places(3), take, lambda place: place.number, consumer_waits=True)) as results:
         assert next(results) == 0  # the second has not come yet
         more.set()
         assert list(results) == [1]
@@ -150,7 +150,7 @@ def test_nobody_reads_any_more_when_the_consumer_leaves(count: int) -> None:
             return True
 
         before = threading.active_count()
-        with closing(in_order(places(count), take, lambda place: place.number)) as results:
+        with closing(run_in_order(places(count), take, lambda place: place.number)) as results:
             assert next(results) == 0
         assert not reading.is_set()
         assert threading.active_count() == before
@@ -170,7 +170,7 @@ def test_a_consumer_may_ask_from_another_thread_each_time_even_before_the_others
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("novikoff.data.parallel.threading.Thread", Late)
-        pieces = in_order(places(3), counting(6), lambda place: place.number)
+        pieces = run_in_order(places(3), counting(6), lambda place: place.number)
         assert next(pieces) == 0
     asking = [threading.Thread(target=ask, daemon=True) for _ in range(5)]
     try:

@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 
 from novikoff.cli.main import main
-from novikoff.errors import InputError
 from novikoff.data import formats
 from novikoff.data.formats.base import NO_LABEL_KEY, Format
-from novikoff.data.reader import Options, Reading
+from novikoff.data.reader import DataReader, ReadOptions
+from novikoff.errors import InputError
 from tests.tables import rows_of
 
 Read = tuple[list[Any], list[Any], list[int]]
 
 
 def settled(content: bytes, name: str, **options: Any) -> Format:
-    kind: type[Format] = formats.format_class(name)
+    kind: type[Format] = formats.get_format_class(name)
     if content.startswith(b"1,"):  # a table without names
         options["label"] = "1"
-    return kind.settled(Options(**options), content, "it")
+    return kind.settled(ReadOptions(**options), content, "it")
 
 
 def read(path: Path, content: bytes, fmt: Format, *, unlabelled: bool = True, **options: Any) -> Read:
     """Rows, labels and keys, as predict reads them; names in place of columns where names are kept in a dictionary."""
     path.write_bytes(content)
-    reading = Reading([str(path)], Options(unlabelled=unlabelled, threads=1, **options), fmt)
+    reading = DataReader([str(path)], ReadOptions(unlabelled=unlabelled, threads=1, **options), fmt)
     rows: list[Any] = []
     labels: list[Any] = []
     keys: list[int] = []
@@ -99,7 +99,7 @@ def test_a_later_file_may_have_labels_again(tmp_path: Path) -> None:
     fmt = settled(MIXED[0], "csv")
     (tmp_path / "a").write_bytes(MIXED[1])
     (tmp_path / "b").write_bytes(MIXED[0])
-    reading = Reading([str(tmp_path / "a"), str(tmp_path / "b")], Options(unlabelled=True), fmt)
+    reading = DataReader([str(tmp_path / "a"), str(tmp_path / "b")], ReadOptions(unlabelled=True), fmt)
     labels = [batch.parsed.label(i) for batch in reading.batches() for i in range(len(batch))]
     assert labels == [None, None, None, "yes", "no", "yes"]
 
@@ -181,7 +181,7 @@ def test_parquet(kind: str, texts: bool, target: str, tmp_path: Path) -> None:
 
     def come(table: Any, fmt: Format | None = None) -> tuple[Read, Format]:
         write(table, str(path))
-        reading = Reading([str(path)], Options(unlabelled=True, threads=1), fmt)
+        reading = DataReader([str(path)], ReadOptions(unlabelled=True, threads=1), fmt)
         rows: list[Any] = []
         told: list[Any] = []
         keys: list[int] = []
@@ -201,7 +201,7 @@ def test_parquet(kind: str, texts: bool, target: str, tmp_path: Path) -> None:
     assert (again, told) == (rows, some)
     write(pyarrow.table({name: columns[name] for name in "ab"}), str(path))
     with pytest.raises(InputError, match="the label, column 'label', is missing"):
-        list(Reading([str(path)], Options(threads=1), fmt).batches())
+        list(DataReader([str(path)], ReadOptions(threads=1), fmt).batches())
 
 
 LEARNED = {

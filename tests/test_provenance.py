@@ -12,8 +12,8 @@ import pytest
 from novikoff import Perceptron, __version__, load, provenance, save
 from novikoff.cli.main import main
 from novikoff.errors import InputError, ModelFileError
-from novikoff.schema import SchemaError
 from novikoff.model_file import read_provenance, to_bytes
+from novikoff.schema import SchemaError
 
 A = "+1 1:1 2:1\n-1 3:1\n+1 1:1\n"
 B = "-1 3:1 4:1\n+1 2:1\n"
@@ -92,7 +92,7 @@ def test_ensembles_have_it_as_well() -> None:
 
 @pytest.mark.usefixtures("data")
 def test_a_file_that_changes_while_it_is_read_has_no_digest() -> None:
-    seen = provenance.look_at(["a.svm", "b.svm"])
+    seen = provenance.read_statuses(["a.svm", "b.svm"])
     Path("a.svm").write_text(A + A)
     Path("b.svm").unlink()
     run, changed = provenance.describe_run("1", seen)
@@ -137,7 +137,7 @@ RUN = {"novikoff": "1", "created": "2026-01-01T00:00:00Z", "files": [{"name": "a
 )
 def test_a_record_made_by_hand_is_refused(wrong: Any, tmp_path: Path) -> None:
     with pytest.raises(SchemaError):
-        provenance.check(wrong)
+        provenance.check_provenance(wrong)
     model = Perceptron().learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y")
     path = tmp_path / "m.model"
     save(model, path, provenance=wrong)

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 from novikoff import Perceptron
-from novikoff.certificates.certificate import Certificate, make
-from novikoff.certificates.margin_histogram import Tally, histograms
-from novikoff.certificates.data_source import Arrays, Files
+from novikoff.certificates.certificate import Certificate, build_certificate
+from novikoff.certificates.data_source import ArraySource, FileSource
+from novikoff.certificates.margin_histogram import HistogramBuilder, build_histograms
 from novikoff.cli.main import main
-from novikoff.ledger import CAPACITY, Ledger, note_mistake
+from novikoff.data.reader import ReadOptions
+from novikoff.ledger import MAX_LISTED_MISTAKES, Ledger, count_mistake
 from novikoff.reports import charts, curves, summary_text
-from novikoff.reports.report_data import Account, account
-from novikoff.reports.certificate_page import page
-from novikoff.reports.plot_theme import literal
-from novikoff.data.reader import Options
+from novikoff.reports.certificate_page import build_page
+from novikoff.reports.plot_theme import escape_for_plotly
+from novikoff.reports.report_data import ReportData, build_report_data
 from novikoff.theory.online_to_batch import progressive
 
 from .learners import ALL, fresh, suited
@@ -40,10 +40,10 @@ def table(count: int = 60, seed: int = 0) -> tuple[Any, Any]:
     return X, np.where(X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * random.normal(size=count) > 0.0, "yes", "no")
 
 
-def of_arrays(model: Any, X: Any, y: Any, passes: int = 1) -> Account:
-    source = Arrays(X, y)
-    certificate, learned = make(model, source, passes=passes, budget=BUDGET)
-    return account(certificate, learned, source)
+def of_arrays(model: Any, X: Any, y: Any, passes: int = 1) -> ReportData:
+    source = ArraySource(X, y)
+    certificate, learned = build_certificate(model, source, passes=passes, budget=BUDGET)
+    return build_report_data(certificate, learned, source)
 
 
 def ledger_of(mistaken: Any) -> Ledger:
@@ -52,7 +52,7 @@ def ledger_of(mistaken: Any) -> Ledger:
     for wrong in mistaken:
         ledger.book.counts[0] += 1
         if wrong:
-            note_mistake(ledger.book)
+            count_mistake(ledger.book)
     return ledger
 
 
@@ -73,7 +73,7 @@ def test_a_histogram_is_the_same_however_it_was_counted(scale: float) -> None:
     pieces = (1, 7, 500)
     found = []
     for count in pieces:
-        tally = Tally()
+        tally = HistogramBuilder()
         for piece in np.array_split(values[:: 1 if count > 1 else -1], count):
             tally.add(piece)
         found.append(tally.done())
@@ -83,50 +83,50 @@ def test_a_histogram_is_the_same_however_it_was_counted(scale: float) -> None:
     assert (one.wrong, one.zero) == ((values < 0).sum(), 3)
     assert (one.least, one.greatest) == (values.min(), values.max())
     for times in (1, 2, 64):
-        wide = one.widened(one.width * times)
+        wide = one.rebin(one.width * times)
         expected = slow_histogram(values, wide.width)
         assert {wide.first + k: c for k, c in enumerate(wide.counts) if c} == expected
-    left, right = charts.beyond(one)
+    left, right = charts.count_outliers(one)
     assert left + right <= 0.01 * 5000
-    low, high, width = charts.span(one)
+    low, high, width = charts.find_bar_range(one)
     assert low <= 0.0 <= high
-    assert (high - low) / width <= charts.BARS + 2
+    assert (high - low) / width <= charts.MAX_BARS + 2
 
 
 def test_margins_are_those_of_the_unit_vector() -> None:
     X, y = table()
     model = Perceptron().fit(X, y)
-    state = model._fitted()
+    state = model._require_fitted()
     u = np.array([0.5, 1.0, -2.0, 0.0, 3.0])
-    source = Arrays(X, y)
-    one, none = histograms(source.batches(state.labels, 4), [u, np.zeros(5)])
+    source = ArraySource(X, y)
+    one, none = build_histograms(source.batches(state.labels, 4), [u, np.zeros(5)])
     margins = np.where(y == "yes", 1, -1) * (X.astype(float) @ u[1:] + u[0]) / np.linalg.norm(u)
     assert none is None
     assert one is not None
     assert one.wrong == (margins < 0).sum()
     assert one.least == pytest.approx(margins.min())
     assert one.greatest == pytest.approx(margins.max())
-    huge, tiny = histograms(source.batches(state.labels, 4), [u * 1e200, u * 1e-200])
+    huge, tiny = build_histograms(source.batches(state.labels, 4), [u * 1e200, u * 1e-200])
     assert huge == tiny == one
 
 
 # --- Curves ---
 
 
-@pytest.mark.parametrize("count", [1, 30, 3 * CAPACITY, 9 * CAPACITY])
+@pytest.mark.parametrize("count", [1, 30, 3 * MAX_LISTED_MISTAKES, 9 * MAX_LISTED_MISTAKES])
 def test_curves_go_through_what_is_known_and_nothing_else(count: int) -> None:
     wrong = np.random.default_rng(count).random(count) < 0.7
     ledger = ledger_of(wrong)
     made = np.concatenate([[0], np.cumsum(wrong)])
-    curve = curves.mistakes(ledger, int(made[-1]), 1)
+    curve = curves.build_mistake_curve(ledger, int(made[-1]), 1)
     assert curve.examples[0] == 0
     assert curve.examples[-1] == count
     assert (made[list(curve.examples)] == curve.counts).all()
-    assert (curve.stride > 1) == (made[-1] >= CAPACITY)
-    assert len(curve.examples) <= CAPACITY + 2
+    assert (curve.stride > 1) == (made[-1] >= MAX_LISTED_MISTAKES)
+    assert len(curve.examples) <= MAX_LISTED_MISTAKES + 2
     assert max(np.diff(curve.counts)) <= curve.stride
-    found = curves.errors(curve, count, 0.9)
-    assert len(found.examples) <= 2 * curves.POINTS + 2
+    found = curves.build_error_curve(curve, count, 0.9)
+    assert len(found.examples) <= 2 * curves.GRID_POINTS + 2
     assert found.errors == pytest.approx(made[list(found.examples)] / np.array(found.examples))
     assert found.examples[-1] == count
     most = min(1.0, progressive(mistakes=int(made[-1]), examples=count, delta=0.1))
@@ -143,14 +143,14 @@ def test_after_the_first_pass_there_is_no_band() -> None:
     first = dict(zip(found.mistakes.examples, found.mistakes.counts, strict=True))[60]
     assert first == found.document["observed"]["mistakes_of_first_pass"]
     assert found.errors.band[-1][1] == pytest.approx(found.document["new_data"]["mean_error_bound"])
-    assert "gone over 3 times" in page(found)
+    assert "gone over 3 times" in build_page(found)
 
 
 # --- The page ---
 
 
-def scripts_of(found: Account) -> Tags:
-    tags = Tags(page(found))
+def scripts_of(found: ReportData) -> Tags:
+    tags = Tags(build_page(found))
     assert not any(tag == "link" or "src" in attributes for tag, attributes in tags.tags)
     assert all(not (a.get("href") or "#").startswith("http") for _, a in tags.tags)
     ids = [attributes["id"] for _, attributes in tags.tags if attributes.get("id")]
@@ -167,13 +167,13 @@ def test_every_learner_has_a_page(name: str) -> None:
     drawn = {a["id"] for tag, a in tags.tags if tag == "div" and (a.get("id") or "").startswith("plot-")}
     assert ("plot-3" in drawn) == bool(found.weights)
     assert ("plot-2" in drawn) == (found.witness_margins is not None or found.learned_margins is not None)
-    assert found.weights is not None or "There is no single weight vector" in page(found)
+    assert found.weights is not None or "There is no single weight vector" in build_page(found)
 
 
 def test_the_words_and_the_table_say_what_the_certificate_says() -> None:
     X, y = table()
     found = of_arrays(Perceptron(), X, y)
-    text, seen = page(found), found.document["observed"]
+    text, seen = build_page(found), found.document["observed"]
     assert f"Perceptron made {seen['mistakes']} mistakes on 60 examples" in text
     best = found.certificate.headline
     assert best is not None
@@ -185,15 +185,15 @@ def test_the_words_and_the_table_say_what_the_certificate_says() -> None:
         assert bound.get("why", "") in text
     assert found.document["data"]["arrays"]["sha256"] in text
     assert "novikoff.verify(" in text
-    assert page(of_arrays(Perceptron(), X, y)) == text
+    assert build_page(of_arrays(Perceptron(), X, y)) == text
 
 
 def test_a_run_without_a_mistake(tmp_path: Path) -> None:
     data = tmp_path / "clean.svm"
     data.write_text("1 1:1\n1 1:2\n1 1:3\n" * 50)
-    source = Files([str(data)], Options())
-    certificate, model = make(Perceptron(), source, passes=1, budget=BUDGET)
-    text = page(account(certificate, model, source, [str(data)]))
+    source = FileSource([str(data)], ReadOptions())
+    certificate, model = build_certificate(Perceptron(), source, passes=1, budget=BUDGET)
+    text = build_page(build_report_data(certificate, model, source, [str(data)]))
     assert "made no mistake on 150 examples" in text
     assert "none made" in text
     assert "All weights are 0" in text
@@ -204,20 +204,20 @@ def test_a_run_without_a_mistake(tmp_path: Path) -> None:
 def test_one_example(tmp_path: Path) -> None:
     data = tmp_path / "one.svm"
     data.write_text("-1 1:1\n")
-    source = Files([str(data)], Options())
-    certificate, model = make(Perceptron(), source, passes=1, budget=BUDGET)
-    found = account(certificate, model, source, [str(data)])
-    assert "made 1 mistake on 1 example," in page(found)
-    assert "too few examples" in page(found)
+    source = FileSource([str(data)], ReadOptions())
+    certificate, model = build_certificate(Perceptron(), source, passes=1, budget=BUDGET)
+    found = build_report_data(certificate, model, source, [str(data)])
+    assert "made 1 mistake on 1 example," in build_page(found)
+    assert "too few examples" in build_page(found)
 
 
 def test_a_weighted_run_has_no_bounds(tmp_path: Path) -> None:
     data = tmp_path / "weighted.vw"
     data.write_text("1 2.5 | a b\n-1 1 | c\n1 | a\n-1 | c d\n")
-    source = Files([str(data)], Options())
-    certificate, model = make(Perceptron(), source, passes=1, budget=BUDGET)
-    found = account(certificate, model, source, [str(data)])
-    text = page(found)
+    source = FileSource([str(data)], ReadOptions())
+    certificate, model = build_certificate(Perceptron(), source, passes=1, budget=BUDGET)
+    found = build_report_data(certificate, model, source, [str(data)])
+    text = build_page(found)
     assert found.weighted == 1
     assert found.certificate.bounds == []
     assert "1 example had a weight other than 1" in text
@@ -231,7 +231,7 @@ def test_a_broken_bound_is_shouted() -> None:
     for bound in document["bounds"]:
         if "allowed" in bound:
             bound |= {"allowed": 0.5, "slack": 0.1, "verdict": "broken"}
-    text = page(found._replace(certificate=Certificate(document)))
+    text = build_page(found._replace(certificate=Certificate(document)))
     assert "✗ broken" in text
     assert "which is a defect" in text
     assert "no bound was broken" not in text
@@ -243,17 +243,19 @@ def test_a_long_run_makes_no_long_page() -> None:
     found = of_arrays(Perceptron(), X, y)
     document = json.loads(found.certificate.as_json())
     document["observed"] |= {"examples": 200_000, "mistakes": ledger.mistakes}
-    curve = curves.mistakes(ledger, ledger.mistakes, 1)
-    long = found._replace(certificate=Certificate(document), mistakes=curve, errors=curves.errors(curve, 200_000, 0.95))
-    assert f"every {ledger.stride:,}th mistake" in page(long)
-    assert len(page(long)) < len(page(found)) + 200_000
+    curve = curves.build_mistake_curve(ledger, ledger.mistakes, 1)
+    long = found._replace(
+        certificate=Certificate(document), mistakes=curve, errors=curves.build_error_curve(curve, 200_000, 0.95)
+    )
+    assert f"every {ledger.stride:,}th mistake" in build_page(long)
+    assert len(build_page(long)) < len(build_page(found)) + 200_000
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(0.2552, "25.6 %"), (0.25, "25 %"), (0.0, "0 %"), (0.9999, "100 %"), (0.001234, "0.124 %")]
 )
 def test_an_upper_end_is_never_rounded_down(value: float, text: str) -> None:
-    assert summary_text.at_most(value) == text
+    assert summary_text.format_upper_percent(value) == text
 
 
 # --- Names from data ---
@@ -275,17 +277,17 @@ def nasty_file(folder: Path) -> Path:
 
 def test_names_can_not_become_markup(tmp_path: Path) -> None:
     data = nasty_file(tmp_path)
-    source = Files([str(data)], Options(label="label"))
-    certificate, model = make(Perceptron(passes=2), source, passes=2, budget=BUDGET)
-    found = account(certificate, model, source, [str(data)])
+    source = FileSource([str(data)], ReadOptions(label="label"))
+    certificate, model = build_certificate(Perceptron(passes=2), source, passes=2, budget=BUDGET)
+    found = build_report_data(certificate, model, source, [str(data)])
     assert found.weights is not None
     assert NASTY in [w.feature for w in found.weights]
     tags = scripts_of(found)
     assert not any(tag in ("img", "b>") or "onerror" in attributes for tag, attributes in tags.tags)
-    assert len([tag for tag, _ in tags.tags if tag == "script"]) == page(found).count("<script")
+    assert len([tag for tag, _ in tags.tags if tag == "script"]) == build_page(found).count("<script")
     broken = found._replace(weights=(found.weights[0]._replace(feature="\ud800\x00"),), hypothesis="<i>")
-    assert page(broken).encode()
-    assert literal("<b>&\n", 3) == "&lt;b…"
+    assert build_page(broken).encode()
+    assert escape_for_plotly("<b>&\n", 3) == "&lt;b…"
 
 
 def test_the_command_line_writes_the_page_or_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -329,10 +331,10 @@ def test_the_pages_work_in_a_real_browser(tmp_path: Path) -> None:
         pytest.skip(f"there is no {CHROMIUM}: install Debian's package chromium")
     X, y = table()
     data = nasty_file(tmp_path)
-    source = Files([str(data)], Options(label="label"))
-    certificate, model = make(Perceptron(passes=2), source, passes=2, budget=BUDGET)
+    source = FileSource([str(data)], ReadOptions(label="label"))
+    certificate, model = build_certificate(Perceptron(passes=2), source, passes=2, budget=BUDGET)
     pages = {
-        "nasty": account(certificate, model, source, [str(data)]),
+        "nasty": build_report_data(certificate, model, source, [str(data)]),
         "plain": of_arrays(Perceptron(margin=0.5), X, y),
         "voted": of_arrays(fresh("voted-perceptron"), X, y),
         "boolean": of_arrays(fresh("halving-disjunctions"), suited("halving-disjunctions", X), y),
@@ -344,8 +346,8 @@ def test_the_pages_work_in_a_real_browser(tmp_path: Path) -> None:
         browser.close()
 
 
-def look_at(browser: Any, found: Account, path: Path) -> None:
-    path.write_text(page(found))
+def look_at(browser: Any, found: ReportData, path: Path) -> None:
+    path.write_text(build_page(found))
     window = browser.new_page(viewport={"width": 1200, "height": 900})
     complaints: list[str] = []
     asked: list[str] = []
@@ -360,7 +362,7 @@ def look_at(browser: Any, found: Account, path: Path) -> None:
     updates = any("allowed" in b and b["counts"] == "updates" for b in found.certificate.bounds)
     assert window.locator("#plot-0 .scatterlayer .trace").count() == stated + 1 + updates
     assert window.locator("#plot-1 .scatterlayer .trace").count() == 3
-    bars = [charts.span(h)[2] for h in (found.witness_margins, found.learned_margins) if h is not None]
+    bars = [charts.find_bar_range(h)[2] for h in (found.witness_margins, found.learned_margins) if h is not None]
     assert (window.locator("#plot-2 .barlayer .point path").count() > 3) == bool(bars)
     assert window.locator("#plot-3 .barlayer .point path").count() == len(found.weights or ())
     shown = " ".join(window.locator("#plot-3 .yaxislayer-above text").all_text_contents())

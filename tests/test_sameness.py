@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import novikoff
 from novikoff import SGD, InputError, Perceptron
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.model_file import from_bytes, to_bytes
 from tests.learners import ALL, GROWING, fresh, suited
 from tests.streams import csr, real, whole
@@ -180,7 +180,7 @@ def test_one_example_scores_as_in_a_batch(name: str, stream: Any) -> None:
 @pytest.mark.parametrize("name", ["perceptron-averaged", "voted-perceptron", "sgd-hinge-adagrad-elastic"])
 def test_large_tables_with_few_and_many_zeros(name: str, share: float) -> None:
     """Many blocks of rows are brought into order, with stretches of rows in between that need not be."""
-    X, y = without_zeros(5, rows=400 if DISABLED else 30_000)
+    X, y = without_zeros(5, rows=400 if JIT_DISABLED else 30_000)
     X = suited(name, X)
     X[np.random.default_rng(5).random(X.shape) < share] = 0.0
     X[-1, 3] = 0.0

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import novikoff
 from novikoff import InputError
-from novikoff.theory.samples import (agnostic, capacity, consistent, deviation, hoeffding, lower_bound)
 from novikoff.theory import binomial, hypothesis_classes
+from novikoff.theory.directed_rounding import float_above, float_below, ln_above, ln_below
 from novikoff.theory.factorials import ln_factorial
-from novikoff.theory.samples.sample_size import (LAWS, ask, check, table)
-from novikoff.theory.directed_rounding import (float_above, float_below, ln_above, ln_below)
+from novikoff.theory.samples import agnostic, capacity, consistent, deviation, hoeffding, lower_bound
+from novikoff.theory.samples.sample_size import SAMPLE_SIZE_BOUNDS, ask, check, table
 
 SHARE = st.floats(1e-6, 0.999)
 MANY = st.integers(1, 10**6)
@@ -271,7 +271,7 @@ def test_huge_numbers_do_not_overflow() -> None:
     assert capacity.examples(dimension=10**100, epsilon=1e-300, delta=1e-300) > 10**400
     with pytest.raises(InputError, match="more than 10"):
         consistent.examples(hypotheses=hypothesis_classes.boolean_functions(variables=100_000), epsilon=0.1, delta=0.1)
-    for law in LAWS:
+    for law in SAMPLE_SIZE_BOUNDS:
         assert "10^" in str(ask(law, epsilon=1e-100, delta=1e-100, hypotheses=10**1000, dimension=10**100))
 
 
@@ -291,7 +291,7 @@ ABSURD = [
 ]
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", SAMPLE_SIZE_BOUNDS)
 @pytest.mark.parametrize("absurd", ABSURD, ids=str)
 def test_absurd_numbers_are_refused(law: str, absurd: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="must be"):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import AllVsAll, OneVsAll, OutputCode, Perceptron
-from novikoff.base.online_classifier import Learner
-from novikoff.core.multiclass.schemes import PAIRS, Scheme, aim
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.core.multiclass.schemes import ONE_VS_ONE, Scheme, binary_target
 from tests.schemes import INNER, WORDS, compiled_in_the_slow_set, examples, scheme, slow_unless, suited, told
 from tests.streams import csr
 from tests.test_twins import dot
@@ -84,7 +84,7 @@ class InLargeSpace:
             return None
         if penalised(self.inner):
             return self.binary.coef_[0]
-        slots = self.binary._state.geometry.slots
+        slots = self.binary._state.updater.slots
         return (slots[:, 0] if slots.ndim == 2 else slots)[1 : self.k * self.n + 1].astype(float)
 
     def learn(self, x: list[float], y: int, update: str) -> None:
@@ -92,7 +92,7 @@ class InLargeSpace:
         s = scores_of(self.blocks(w), x, self.bias)
         self.mistakes += int(np.argmax(s)) != y
         self.unmet += s[y] <= max(s[j] for j in range(self.k) if j != y)
-        norm = float(np.sqrt(self.binary._state.geometry.scalars[0])) if self._measures() and w is not None else 0.0
+        norm = float(np.sqrt(self.binary._state.updater.scalars[0])) if self._measures() and w is not None else 0.0
         example, z = np.zeros((self.k, self.n)), np.array([*x, self.bias])
         example[y] = z
         for j, share in mean_of_rivals(self.inner, update, s, y, norm).items():
@@ -221,7 +221,7 @@ class Apart:
 
     def score(self, learner: Any, x: Any) -> float:
         """As the loop sees it: the rate of a Perceptron is multiplied in when scores are shown."""
-        return float(learner.decision_function(x)[0]) / learner._scale() if learner._state else 0.0
+        return float(learner.decision_function(x)[0]) / learner._weight_scale() if learner._state else 0.0
 
     def choose(self, scores: list[float]) -> int:
         return naive_choice(self.model, scores, self.known) if self.known else -1
@@ -296,7 +296,7 @@ def equal_apart(name: str, inner: str, X: Any, y: Any) -> None:
         elif inner != "winnow":  # nothing to learn from yet
             assert column == [0.0] * n
     made = [one.ledger_.mistakes if one._state else 0 for one in apart.learners]
-    assert model._state.tally.mistakes[: len(made)].tolist() == made
+    assert model._state.column_counters.mistakes[: len(made)].tolist() == made
     assert model._state.unmet == sum(made)
     assert model.ledger_.updates == apart.updates
     if not getattr(model.inner, "average", False) and inner != "winnow":
@@ -348,7 +348,7 @@ def test_one_vs_all_in_either_precision_and_form(inner: str, form: Any, kind: An
     for c, column in enumerate(columns_of(model)):
         alone = fresh(inner).fit(form(X), np.where(y == c, 1, -1))
         assert column == [*alone.coef_[0].tolist(), *alone.intercept_.tolist()]
-        assert model._state.tally.mistakes[c] == alone.ledger_.mistakes
+        assert model._state.column_counters.mistakes[c] == alone.ledger_.mistakes
 
 
 @pytest.mark.parametrize("inner", [pytest.param(name, marks=slow_unless(False)) for name in PENALISED])
@@ -368,12 +368,12 @@ def test_p_norm_columns_have_one_unit(p: float) -> None:
     """Else scores of different classes could not be compared; θ is that of the learner alone."""
     X, y = examples(6)
     model = scheme("one-vs-all", fresh("p-norm-perceptron", p=p)).fit(csr(X), y)
-    slots = model._state.geometry.slots.reshape(-1, model._state.across, 2)
+    slots = model._state.updater.slots.reshape(-1, model._state.stride, 2)
     for c in range(5):
         alone = fresh("p-norm-perceptron", p=p).fit(csr(X), np.where(y == c, 1, -1))
-        theirs = alone._state.geometry
+        theirs = alone._state.updater
         assert slots[: X.shape[1] + 1, c, 1].tolist() == theirs.slots[:, 1].tolist()
-        unit = (theirs.scalars[0] / model._state.geometry.scalars[0]) ** (p - 1)
+        unit = (theirs.scalars[0] / model._state.updater.scalars[0]) ** (p - 1)
         assert model.coef_[c] == pytest.approx(alone.coef_[0] * unit, rel=1e-12)
 
 
@@ -398,11 +398,11 @@ def test_decisions_are_those_of_naive_code(name: str, changes: dict[str, Any], t
     """Scores are small whole numbers, for the ties above all."""
     model = scheme(name, Perceptron(tie=tie), **changes).fit(np.eye(5), list(range(5)))
     rng, state = np.random.default_rng(7), model._state
-    scores = rng.integers(-2, 3, (200, state.across)).astype(float)
-    used = model._in_use(state)
+    scores = rng.integers(-2, 3, (200, state.stride)).astype(float)
+    used = model._n_used_columns(state)
     expected = [naive_choice(model, row[:used].tolist(), 5) for row in scores]
     assert model.choose(scores).tolist() == expected
-    shown, winners = model.weighed(scores)
+    shown, winners = model._class_scores(scores)
     assert winners.tolist() == shown.argmax(axis=1).tolist() == expected
 
 
@@ -413,7 +413,7 @@ def test_decoding_by_the_loss_of_the_learner(inner: str) -> None:
     X, y = examples(8)
     for code in ("dense", "sparse", GIVEN):
         model = scheme("code-dense", fresh(inner), code=code, decoding="loss").fit(csr(X), y)
-        columns = Learner.decision_function(model, X)[:, : model._in_use(model._state)]
+        columns = OnlineClassifier.decision_function(model, X)[:, : model._n_used_columns(model._state)]
         words = model.words(5)
         far = np.array([[[naive_loss(model.inner, b * s) for b, s in zip(w, row, strict=True)] for w in words]
                         for row in columns.tolist()]).sum(axis=2)  # fmt: skip
@@ -425,7 +425,7 @@ def test_every_pair_has_its_column() -> None:
     pairs = [(low, high) for high in range(120) for low in range(high)]
     for c, (low, high) in enumerate(pairs):
         if c % 7 == 0 or low in (0, high - 1):
-            sides = [aim(Scheme(PAIRS, 1.0), y, c) for y in (low, high, (high + 1) % 120)]
+            sides = [binary_target(Scheme(ONE_VS_ONE, 1.0), y, c) for y in (low, high, (high + 1) % 120)]
             assert sides[:2] == [-1.0, 1.0]
             assert sides[2] == (-1.0 if (high + 1) % 120 == low else 0.0)
 
@@ -592,5 +592,5 @@ def test_labels_each_by_itself_equal_binary_learners(inner: str) -> None:
             one.partial_fit(row, [1 if name in labels else -1], classes=[-1, 1])
     assert model.classes_.tolist() == known
     assert columns_of(model) == [[*one.coef_[0].tolist(), *one.intercept_.tolist()] for one in learners]
-    assert model._state.tally.mistakes[: len(known)].tolist() == [one.ledger_.mistakes for one in learners]
+    assert model._state.column_counters.mistakes[: len(known)].tolist() == [one.ledger_.mistakes for one in learners]
     assert model.ledger_.mistakes == mistakes

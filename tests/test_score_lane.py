@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from novikoff import Perceptron, Winnow
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.errors import InputError
 from tests.learners import ALL, GROWING, fresh, suited
 
@@ -22,7 +22,7 @@ LANES = ["perceptron", "perceptron-averaged", "sgd-logistic-adagrad", "arow", "w
 
 def each(names: Iterable[str]) -> list[Any]:
     """Each learner costs seconds to compile: quick tests try those whose lanes differ."""
-    return [pytest.param(n, marks=() if DISABLED or n in LANES else pytest.mark.slow) for n in names]
+    return [pytest.param(n, marks=() if JIT_DISABLED or n in LANES else pytest.mark.slow) for n in names]
 
 
 def table(name: str, seed: int, rows: int = 40, kind: Any = np.float64) -> tuple[Any, list[int]]:
@@ -32,7 +32,7 @@ def table(name: str, seed: int, rows: int = 40, kind: Any = np.float64) -> tuple
 
 
 def around(model: Any, x: Any) -> float:
-    return float(model._score_around(x) * model._scale())
+    return float(model._score_slow_path(x) * model._weight_scale())
 
 
 def same(a: float, b: float) -> bool:
@@ -40,7 +40,7 @@ def same(a: float, b: float) -> bool:
 
 
 @pytest.mark.parametrize("name", each(ALL))
-@pytest.mark.parametrize("kind", [np.float64, pytest.param(np.float32, marks=() if DISABLED else pytest.mark.slow)])
+@pytest.mark.parametrize("kind", [np.float64, pytest.param(np.float32, marks=() if JIT_DISABLED else pytest.mark.slow)])
 def test_arrays_are_scored_as_batches_are(name: str, kind: Any) -> None:
     X, y = table(name, seed=3, kind=kind)
     model = fresh(name, passes=1).fit(X, y) if hasattr(ALL[name], "passes") else fresh(name).fit(X, y)
@@ -72,7 +72,7 @@ def test_a_lane_is_fresh_after_anything_was_learned(name: str) -> None:
             asked = dict(zip(chosen, suited(name, rng.standard_normal(len(chosen))).tolist(), strict=True))
             assert same(model.score_one(asked), around(model, asked))
             assert same(model.score_one(chosen), around(model, chosen))
-            if model._range()[1] > 1.0:
+            if model._feature_range()[1] > 1.0:
                 twice = {**dict.fromkeys(chosen, 1.0), chosen[0]: 2.0}
                 assert same(model.score_one([*chosen, chosen[0]]), around(model, twice))
 
@@ -84,7 +84,7 @@ def test_what_can_not_be_predicted_is_refused_in_the_same_words(name: str) -> No
     for x, label in zip(X, y, strict=True):
         model.learn_one(dict(zip(NAMES, x.tolist(), strict=True)), label)
         model.predict_one({"name1": 1.0})
-    assert model._asked is not None
+    assert model._score_function is not None
     bad = [{"name1": float("nan")}, {"name1": float("inf")}, {"unknown": 1e200}, {"name1": "2"}, {"name1": None}]
     for x in [*bad, [["name1"]], "name1", 3, np.zeros((1, 7)), np.zeros(9)]:
         with pytest.raises((InputError, TypeError)) as told:
@@ -114,7 +114,7 @@ def test_settings_and_copies() -> None:
     assert [model.set_params(rate=0.5).score_one(x) for x in X] == [s / 2 for s in before]
     model.rate = 2.0
     assert [model.score_one(x) for x in X] == [2 * s for s in before]
-    assert twin._asked is None
+    assert twin._score_function is None
     twin.rate = 1.0
     assert [twin.score_one(x) for x in X] == before
     tied = Perceptron().fit(X, y)

@@ -11,10 +11,10 @@ import pytest
 
 import novikoff
 from novikoff import Bagging, Elimination, InputError, KernelPerceptron, MultilayerPerceptron, OnlineToBatch, Perceptron
-from novikoff.certificates.certificate import make
-from novikoff.certificates.data_source import Files
+from novikoff.certificates.certificate import build_certificate
+from novikoff.certificates.data_source import FileSource
 from novikoff.cli.main import main
-from novikoff.data.reader import Options
+from novikoff.data.reader import ReadOptions
 
 
 @pytest.fixture
@@ -66,15 +66,15 @@ def test_consistency_that_was_not_counted_is_not_claimed() -> None:
     model = Elimination(shuffle=False).fit(X, [0, 1, 0, *[0] * 300])
     assert (model.predict(X) != np.array([0, 1, 0, *[0] * 300])).any()
     assert "if any of its class is" in model.sample_check(epsilon=0.1, delta=0.1).sentence
-    assert "if any of its class agrees with all examples" in model.promised()["sentence"]
+    assert "if any of its class agrees with all examples" in model._describe_guarantee()["sentence"]
 
 
 def test_examples_that_come_twice_promise_nothing(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", str(circle), str(circle), "--output-hypothesis", "vote", "--quiet"]) == 2
     assert "name each file once" in capsys.readouterr().err
     for titles, promised in (([circle], True), ([circle, circle], False)):
-        source = Files([str(title) for title in titles], Options())
-        certificate, _ = make(OnlineToBatch(Perceptron(), method="vote"), source, passes=1)
+        source = FileSource([str(title) for title in titles], ReadOptions())
+        certificate, _ = build_certificate(OnlineToBatch(Perceptron(), method="vote"), source, passes=1)
         assert (certificate.document["hypothesis"]["bound"] is not None) == promised
 
 

@@ -20,8 +20,8 @@ from sklearn.datasets import load_svmlight_file
 
 from novikoff import InputError, Perceptron, separable
 from novikoff.certificates.separability import cycling_perceptron, exact_arithmetic, search
-from novikoff.certificates.separability.signed_rows import Examples
-from novikoff.certificates.separability.decide import (NotSeparable, Separable, Undecided, proof_from)
+from novikoff.certificates.separability.decide import NotSeparable, Separable, Undecided, proof_from
+from novikoff.certificates.separability.signed_rows import SignedExamples
 from novikoff.cli.main import main
 from novikoff.data.synthetic.adversarial import orthonormal
 from novikoff.data.synthetic.concepts import CONCEPTS
@@ -123,7 +123,7 @@ def test_linear_programming_alone_decides_the_same(
 ) -> None:
     for name, value in (("EXACTLY", 0), ("AT_ONCE", 0)):
         monkeypatch.setattr(search, name, value)
-    monkeypatch.setattr(cycling_perceptron, "MOST", 0)
+    monkeypatch.setattr(cycling_perceptron, "MAX_VALUES", 0)
     X, y = data.draw(streams(kind))
     proof = separable(sp.csr_matrix(X), y, bias=bias, passes=1)
     assert proof.separable in (twin(signed(X, y, bias)), None)
@@ -212,7 +212,9 @@ def test_xor_repeats_its_weights() -> None:
     first, last, weights = proof.cycle
     for wrong in ((first + 1, last, weights), (last, last, weights), (-1, last, weights)):
         assert not replace(proof, cycle=cycling_perceptron.Cycle(*wrong)).check(CORNERS, XOR)
-    assert not replace(proof, cycle=cycling_perceptron.Cycle(first, last, (weights[0] + 1, *weights[1:]))).check(CORNERS, XOR)
+    assert not replace(proof, cycle=cycling_perceptron.Cycle(first, last, (weights[0] + 1, *weights[1:]))).check(
+        CORNERS, XOR
+    )
 
 
 @pytest.mark.parametrize("name", CONCEPTS)
@@ -365,10 +367,10 @@ def test_numbers_that_are_none_are_refused(bad: float) -> None:
 @given(st.fractions(min_value=0, max_value=10**9).filter(bool), st.integers(-300, 300))
 def test_roots_are_rounded_once(q: Fraction, e: int) -> None:
     q *= Fraction(2) ** e
-    low, high = exact_arithmetic.root_below(q), exact_arithmetic.root_above(q)
+    low, high = exact_arithmetic.sqrt_below(q), exact_arithmetic.sqrt_above(q)
     assert Fraction(low) ** 2 <= q <= Fraction(high) ** 2
     assert high in (low, math.nextafter(low, math.inf))
-    assert Fraction(math.nextafter(exact_arithmetic.above(q), 0)) < q <= Fraction(exact_arithmetic.above(q))
+    assert Fraction(math.nextafter(exact_arithmetic.round_up(q), 0)) < q <= Fraction(exact_arithmetic.round_up(q))
 
 
 @settings(max_examples=100)
@@ -380,15 +382,15 @@ def test_sums_that_cancel_are_seen_through(seed: int, n: int, spread: int) -> No
     X = np.hstack([X, -X + (rng.random((20, n)) < 0.02) * X * 2.0**-50])
     u = np.tile(rng.normal(size=n), 2)
     signs = rng.choice([-1, 1], 20).astype(np.int8)
-    examples = Examples(X, signs, bias=False)
+    examples = SignedExamples(X, signs, bias=False)
     true = [
         s * sum(Fraction(a) * Fraction(b) for a, b in zip(x, u, strict=True)) for s, x in zip(signs, X, strict=True)
     ]
     true = [Fraction(v) for v in true]
-    assert exact_arithmetic.least(examples, u) == min(true)
-    assert exact_arithmetic.wrong(examples, u).tolist() == [i for i, v in enumerate(true) if v <= 0]
+    assert exact_arithmetic.min_margin(examples, u) == min(true)
+    assert exact_arithmetic.find_misclassified(examples, u).tolist() == [i for i, v in enumerate(true) if v <= 0]
     assert exact_arithmetic.separates(examples, u) == (min(true) > 0)
-    assert exact_arithmetic.largest_square(examples) == max(sum(Fraction(v) ** 2 for v in row) for row in X)
+    assert exact_arithmetic.max_sq_norm(examples) == max(sum(Fraction(v) ** 2 for v in row) for row in X)
 
 
 # --- The command line ---

@@ -16,8 +16,8 @@ import pytest
 
 from novikoff import Kesler, Perceptron, load, save, verify
 from novikoff.certificates.certificate import Certificate
-from novikoff.server.models.certificates import gathered
 from novikoff.model_file import to_bytes
+from novikoff.server.models.certificates import gathered
 from tests.service import NDJSON, Nursery, Server, running
 
 

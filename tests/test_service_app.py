@@ -21,15 +21,15 @@ with warnings.catch_warnings():
 from novikoff import __version__
 from novikoff.certificates.verify import verify
 from novikoff.errors import NovikoffError
-from novikoff.server.http import schemas, auth
+from novikoff.server.http import auth, schemas
 from novikoff.server.http.app import App
+from novikoff.server.http.auth import Tokens
+from novikoff.server.http.middleware import Security
+from novikoff.server.http.routes import PUBLIC, ROUTES
+from novikoff.server.models.certificates import gathered
 from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.metrics import Metrics
-from novikoff.server.http.middleware import Security
 from novikoff.server.storage.recovery import opened, prepare
-from novikoff.server.models.certificates import gathered
-from novikoff.server.http.routes import PUBLIC, ROUTES
-from novikoff.server.http.auth import Tokens
 
 NDJSON = {"content-type": "application/x-ndjson"}
 LEARNERS = (

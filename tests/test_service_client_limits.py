@@ -19,8 +19,8 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 
 from novikoff.server.http import auth
 from novikoff.server.http.client_limits import BodyRate, ConnectionLimit
-from novikoff.server.ops.limits import Limits
 from novikoff.server.http.middleware import ConcurrencyLimit
+from novikoff.server.ops.limits import Limits
 from tests.service import Nursery, Server, running
 from tests.test_service_gate import JSON_TYPE, ask, closed_gate, open_gate
 

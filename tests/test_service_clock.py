@@ -12,15 +12,15 @@ import pytest
 pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]")
 
 from novikoff.learner_registry import learner_class
-from novikoff.server.ops import clock
 from novikoff.server.http import auth
-from novikoff.server.storage.attribution import CURRENT_CLIENT
-from novikoff.server.models.registry import House
-from novikoff.server.ops.maintenance import Keeping
-from novikoff.server.models.validation import Refused
-from novikoff.server.ops.limits import DAY_SECONDS, Limits
-from novikoff.server.storage.recovery import opened
 from novikoff.server.http.auth import Granted, Tokens
+from novikoff.server.models.registry import House
+from novikoff.server.models.validation import Refused
+from novikoff.server.ops import clock
+from novikoff.server.ops.limits import DAY_SECONDS, Limits
+from novikoff.server.ops.maintenance import Keeping
+from novikoff.server.storage.attribution import CURRENT_CLIENT
+from novikoff.server.storage.recovery import opened
 from tests.test_service_gate import JSON_TYPE, Gate, ask, bearer, closed_gate
 
 DAYS = [-30, -8, 8, 3_000]

@@ -23,10 +23,10 @@ import uvicorn
 
 from novikoff import Client, ServiceError
 from novikoff.server.http import connections
-from novikoff.server.ops.audit import Audit
-from novikoff.server.http.connections import build_protocol
-from novikoff.server.ops.limits import Limits
 from novikoff.server.http.auth import Tokens
+from novikoff.server.http.connections import build_protocol
+from novikoff.server.ops.audit import Audit
+from novikoff.server.ops.limits import Limits
 from tests.test_service_gate import Gate
 
 LIMITS = Limits(body=100_000, upload=1_000_000, head=4096, concurrent=20)

@@ -14,8 +14,8 @@ import pytest
 
 from novikoff import load
 from novikoff.cli.main import main
-from novikoff.server.storage import checkpoint, journal, wal_check
 from novikoff.model_file import to_bytes
+from novikoff.server.storage import checkpoint, journal, wal_check
 from tests.service import Nursery, Server, running
 from tests.test_service import downloaded, examples, learned
 

@@ -21,12 +21,12 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 from novikoff import Perceptron, __version__
 from novikoff.cli.main import main
 from novikoff.errors import InputError
-from novikoff.server.storage import attribution, journal
+from novikoff.model_file import to_bytes
 from novikoff.server.http import auth
+from novikoff.server.ops.limits import DAY_SECONDS, Limits
+from novikoff.server.storage import attribution, journal
 from novikoff.server.storage.backup import backup
 from novikoff.server.storage.erasure import Subject, erase
-from novikoff.server.ops.limits import DAY_SECONDS, Limits
-from novikoff.model_file import to_bytes
 from tests.service import NDJSON, Nursery, Server, running
 
 

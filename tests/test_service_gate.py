@@ -17,13 +17,13 @@ import pytest
 pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]")
 
 from novikoff.errors import InputError
-from novikoff.server.http import rate_limit, auth
+from novikoff.server.http import auth, rate_limit
 from novikoff.server.http.app import build_router
+from novikoff.server.http.auth import Granted, Refused, Tokens
+from novikoff.server.http.middleware import Security
+from novikoff.server.http.routes import PUBLIC, ROUTES, SCOPES, Operation
 from novikoff.server.ops.audit import Audit
 from novikoff.server.ops.limits import Limits
-from novikoff.server.http.middleware import Security
-from novikoff.server.http.routes import (PUBLIC, ROUTES, SCOPES, Operation)
-from novikoff.server.http.auth import Granted, Refused, Tokens
 
 # --- Tokens ---
 

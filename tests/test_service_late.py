@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from novikoff.server.models.pending_predictions import Answer, Ids, Unlabelled, Waiting
 from novikoff.server.ops.limits import Limits
-from novikoff.server.models.pending_predictions import (Answer, Ids, Unlabelled, Waiting)
 from tests.service import NDJSON, Nursery, Server, running
 
 

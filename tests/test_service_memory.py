@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from novikoff import AROW, Kesler, Perceptron, save
+from novikoff.model_file import to_bytes
+from novikoff.server.models.served_model import Served, made
+from novikoff.server.ops.limits import Limits
 from novikoff.server.storage.backup import backup
 from novikoff.server.storage.journal import reader
-from novikoff.server.ops.limits import Limits
 from novikoff.server.storage.recovery import opened
-from novikoff.server.models.served_model import Served, made
-from novikoff.model_file import to_bytes
 from tests.service import NDJSON, Nursery, Server, running
 from tests.test_service_seams import at_once
 

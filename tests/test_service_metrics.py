@@ -13,8 +13,8 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is a dependen
 
 from prometheus_client import parser
 
-from novikoff.server.ops import metrics
 from novikoff.server.http.routes import TEXT
+from novikoff.server.ops import metrics
 from tests.service import Nursery, running
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]

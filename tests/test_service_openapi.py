@@ -15,11 +15,11 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 
 from starlette.routing import Match
 
+from novikoff.server.http.auth import Tokens
 from novikoff.server.http.docs_page import DOCS_POLICY, render_docs
-from novikoff.server.ops.limits import Limits
 from novikoff.server.http.openapi import document
 from novikoff.server.http.routes import ROUTES
-from novikoff.server.http.auth import Tokens
+from novikoff.server.ops.limits import Limits
 from tests.test_service_gate import Gate
 
 

@@ -16,14 +16,14 @@ pytest.importorskip("uvicorn", reason="the service is an extra: novikoff[serve]"
 
 import uvicorn
 
-from novikoff.server.http import connections, auth
+from novikoff.server.http import auth, connections
 from novikoff.server.http.app import App
+from novikoff.server.http.auth import Tokens
 from novikoff.server.http.connections import build_protocol
+from novikoff.server.http.middleware import Security
 from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.metrics import Metrics
-from novikoff.server.http.middleware import Security
 from novikoff.server.storage.recovery import opened, prepare
-from novikoff.server.http.auth import Tokens
 from tests.service import Server
 
 MAX_MODULES = 9

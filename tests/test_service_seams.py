@@ -14,10 +14,10 @@ import pytest
 
 from novikoff import SGD, Perceptron, save
 from novikoff.errors import InputError
+from novikoff.model_file import to_bytes
+from novikoff.server.models.served_model import Served
 from novikoff.server.ops.limits import Limits
 from novikoff.server.storage.recovery import opened
-from novikoff.server.models.served_model import Served
-from novikoff.model_file import to_bytes
 from tests.service import NDJSON, Nursery, Server, running
 from tests.test_service import downloaded, examples, learned
 

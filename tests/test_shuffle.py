@@ -15,26 +15,26 @@ from novikoff import (
     SGD,
     Auto,
     Bagging,
+    FeatureRangeError,
     InputError,
     KernelPerceptron,
     Kesler,
     LabelRanking,
     MultiLabel,
     OnlineToBatch,
-    OverflowRefused,
     Perceptron,
     QueryRanking,
-    RangeRefused,
+    WeightOverflowError,
     Winnow,
     certify,
     load,
     save,
     verify,
 )
-from novikoff.model_file import described
+from novikoff.data.rows import Dense, Sparse
 from novikoff.data.shuffle.gather import BLOCK_TERMS, gather_blocks, gather_rows
 from novikoff.data.shuffle.permutation import ALGORITHM, permutation, sort_keys
-from novikoff.data.rows import Dense, Sparse
+from novikoff.model_file import to_header_and_tensors
 from tests.learners import ALL, VARIANTS, fresh, suited
 from tests.schemes import slow_unless
 from tests.streams import csr, real
@@ -112,7 +112,7 @@ def test_blocks_cover_the_order_and_fit_into_the_cache() -> None:
 
 def learned(model: Any) -> tuple[Any, Any]:
     """All that a model file holds but the settings and the record of the order."""
-    header, tensors = described(model)
+    header, tensors = to_header_and_tensors(model)
     return {k: v for k, v in header.items() if k not in ("settings", "shuffle")}, {
         k: v.tobytes() for k, v in tensors.items()
     }
@@ -130,8 +130,8 @@ def test_fit_equals_learning_the_rows_in_that_order(name: str, form: Any) -> Non
         known = {"classes": np.unique(y)} if number == 0 else {}
         other.partial_fit(form(X[order]), y[order], **known)
     assert learned(model) == learned(other)
-    assert described(model)[0]["shuffle"] == {"algorithm": ALGORITHM, "seed": 7, "rows": 90}
-    assert "shuffle" not in described(other)[0]
+    assert to_header_and_tensors(model)[0]["shuffle"] == {"algorithm": ALGORITHM, "seed": 7, "rows": 90}
+    assert "shuffle" not in to_header_and_tensors(other)[0]
 
 
 def test_sample_weights_stay_with_their_rows() -> None:
@@ -163,7 +163,7 @@ def test_queries_stay_whole() -> None:
     model = QueryRanking(Perceptron(random_state=4)).fit(X, grades, qid)
     other = QueryRanking(Perceptron(shuffle=False)).fit(X[rows], grades[rows], qid[rows])
     assert learned(model) == learned(other)
-    assert described(model)[0]["shuffle"]["rows"] == 15
+    assert to_header_and_tensors(model)[0]["shuffle"]["rows"] == 15
 
 
 def test_a_gram_matrix_keeps_its_columns() -> None:
@@ -178,7 +178,7 @@ def test_members_of_an_ensemble_learn_sorted_data() -> None:
     X, y = load_iris(return_X_y=True)
     assert Bagging(Kesler(AROW(passes=3)), members=5).fit(X, y).score(X, y) > 0.9
     unshuffled = Bagging(Kesler(AROW(passes=3, shuffle=False)), members=5).fit(X, y)
-    assert unshuffled._fitted() is not None
+    assert unshuffled._require_fitted() is not None
 
 
 def test_an_online_to_batch_run_is_shuffled_as_its_learner_says() -> None:
@@ -196,14 +196,14 @@ def test_errors_name_the_rows_of_the_user() -> None:
     X, y = real(2, 50, 3)
     low = np.abs(X) / np.abs(X).max()
     low[37, 1] = 3.0
-    with pytest.raises(RangeRefused, match=r"row 37, column 1 has 3\.0"):
+    with pytest.raises(FeatureRangeError, match=r"row 37, column 1 has 3\.0"):
         Winnow().fit(low, y)
     bad = X.copy()
     bad[23, 2] = np.nan
     with pytest.raises(InputError, match="NaN"):
         Perceptron().fit(bad, y)
     wild = np.where(np.arange(50)[:, None] == 41, 1e30, X)
-    with pytest.raises(OverflowRefused, match=r"before row \d+"):
+    with pytest.raises(WeightOverflowError, match=r"before row \d+"):
         SGD(loss="squared", schedule="constant", passes=50).fit(wild * 1e8, y)
 
 

@@ -20,18 +20,18 @@ import pytest
 
 import novikoff
 from novikoff import model_file
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
-from novikoff.errors import InputError
 from novikoff.data import datasets
+from novikoff.data.options import ReadOptions
+from novikoff.data.reader import DataReader
 from novikoff.data.shuffle.buckets import Sizes
-from novikoff.data.shuffle.external import BATCH_WORDS, Shuffler, seed_of
-from novikoff.data.options import Options
+from novikoff.data.shuffle.external import BATCH_WORDS, Shuffler, get_recorded_seed
 from novikoff.data.shuffle.permutation import describe_shuffle, permutation
-from novikoff.data.reader import Reading
+from novikoff.errors import InputError
 from tests.reading import collect, collected
 
-ROWS = 120 if DISABLED else 3000
+ROWS = 120 if JIT_DISABLED else 3000
 MB = 1 << 20
 TINY = Sizes(run_words=300, bucket_words=120, bits=2)
 ALL_SIZES = [Sizes(), Sizes(20_000, 1500, 7), TINY, Sizes(run_words=8, bucket_words=1, bits=1)]
@@ -116,8 +116,8 @@ def write(path: Path, kind: Kind, lines: list[str]) -> Path:
     return path
 
 
-def shuffled(*paths: Path, seed: int = 0, sizes: Sizes | None = None, **options: Any) -> Reading:
-    reading = Reading([str(path) for path in paths], Options(**options))
+def shuffled(*paths: Path, seed: int = 0, sizes: Sizes | None = None, **options: Any) -> DataReader:
+    reading = DataReader([str(path) for path in paths], ReadOptions(**options))
     reading.shuffler = Shuffler(seed, sizes=sizes)
     return reading
 
@@ -221,13 +221,13 @@ def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("record", [None, {}, [], {"algorithm": "other", "seed": 0}, {"algorithm": "splitmix64-keys"}])
 def test_records_of_other_orders_are_refused(record: Any) -> None:
     with pytest.raises(InputError, match=r"order|random state"):
-        seed_of(record)
+        get_recorded_seed(record)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.0, True, "0", None])
 def test_seeds_are_whole_numbers_of_64_bits(seed: Any) -> None:
     with pytest.raises(InputError, match="whole number from 0"):
-        seed_of(describe_shuffle(0, 5) | {"seed": seed})
+        get_recorded_seed(describe_shuffle(0, 5) | {"seed": seed})
 
 
 # --- The command line ---
@@ -256,12 +256,12 @@ def sorted_file(path: Path, kind: str = "csv of numbers") -> Path:
 
 def shuffle_of(path: Path | str) -> Any:
     """Return the order that a model file says its run began with."""
-    return novikoff.load(path).working_model()._state.shuffle
+    return novikoff.load(path)._working_model()._state.shuffle
 
 
 def contents(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What a model file holds, except for how its rows were ordered."""
-    header, tensors = model_file.described(novikoff.load(path).working_model())
+    header, tensors = model_file.to_header_and_tensors(novikoff.load(path)._working_model())
     plain = {key: value for key, value in header.items() if key not in ("settings", "shuffle")}
     return plain, {name: array.tobytes() for name, array in tensors.items()}
 
@@ -531,7 +531,7 @@ def test_certificates_of_files_in_their_order_say_nothing_of_it(tmp_path: Path) 
 @pytest.mark.parametrize(("name", "least"), [("iris", 0.9), ("wine", 0.85), ("breast-cancer", 0.88), ("digits", 0.9)])
 def test_built_in_data_sets_are_shuffled(name: str, least: float, tmp_path: Path) -> None:
     model, labels = str(tmp_path / "m.model"), str(tmp_path / "labels.txt")
-    accuracy, (_, expected, _) = {}, datasets.read(name)
+    accuracy, (_, expected, _) = {}, datasets.load_dataset(name)
     for option in ("--shuffle", "--no-shuffle", ""):
         assert main(["learn", name, *filter(None, [option]), "--save", model, "--quiet"]) == 0
         shuffle = shuffle_of(model)
@@ -675,7 +675,7 @@ def compare_memory(megabytes: int, folder: Path) -> None:
     status = Path("/proc/self/status")
     if not status.exists() or "VmHWM" not in status.read_text():
         pytest.skip("this system does not tell in /proc how much memory a process had at most")
-    if DISABLED:
+    if JIT_DISABLED:
         pytest.skip("without compilation so much text takes hours")
     rng, path = random.Random(0), folder / "d.svm"
     lines = []

@@ -46,7 +46,7 @@ class Squeezed:
     range after it has passed the door."""
 
     def _into_range(self: Any, rows: Rows) -> Rows:
-        least, most = self._range()
+        least, most = self._feature_range()
         v = rows.values
         with np.errstate(invalid="ignore"):
             inside = v / (1.0 + np.abs(v)) if least < 0 else np.abs(v) / (1.0 + np.abs(v))
@@ -56,8 +56,8 @@ class Squeezed:
     def _learn(self: Any, state: Any, rows: Rows, *rest: Any) -> None:
         super()._learn(state, self._into_range(rows), *rest)  # type: ignore[misc]
 
-    def scorer(self: Any, **how: Any) -> Any:
-        score = super().scorer(**how)  # type: ignore[misc]
+    def _build_scorer(self: Any, **how: Any) -> Any:
+        score = super()._build_scorer(**how)  # type: ignore[misc]
         return lambda rows: score(self._into_range(rows))
 
 

@@ -15,11 +15,11 @@ import pytest
 
 from novikoff import InputError, Perceptron, load, save
 from novikoff.cli.main import main
-from novikoff.distributed.distributed_learner import DistributedLearner
-from novikoff.distributed.shards import File, identify_machine
-from novikoff.part_files import STALE_SECONDS
 from novikoff.data import cache
-from novikoff.data.options import Options
+from novikoff.data.options import ReadOptions
+from novikoff.distributed.distributed_learner import DistributedLearner
+from novikoff.distributed.shards import FileShard, identify_machine
+from novikoff.part_files import STALE_SECONDS
 
 OLD = time.time() - 2 * STALE_SECONDS
 
@@ -72,7 +72,7 @@ def test_temporary_caches_of_killed_processes_are_removed(tmp_path: Path) -> Non
 def test_a_temporary_cache_that_is_being_written_stays(tmp_path: Path) -> None:
     data = tmp_path / "d.svm"
     data.write_text("1 1:1\n-1 2:1\n" * 100)
-    writer = cache.Writer(str(data), cache.Stamp.of(os.stat(data), {}))
+    writer = cache.CacheWriter(str(data), cache.CacheKey.of(os.stat(data), {}))
     os.utime(writer.temporary, (OLD, OLD))
     assert main(["learn", str(data), "--cache"]) == 0
     assert writer.temporary.exists()
@@ -96,7 +96,7 @@ def test_a_shard_that_is_replaced_between_two_rounds_is_noticed(tmp_path: Path) 
 
     from novikoff.distributed import coordinator
 
-    before, turns = coordinator._Rounds.next, []
+    before, turns = coordinator._RoundLoop.next, []
 
     def following(self: Any, message: bytes, *, more: bool) -> Any:
         turn = before(self, message, more=more)
@@ -106,7 +106,7 @@ def test_a_shard_that_is_replaced_between_two_rounds_is_noticed(tmp_path: Path) 
         return turn
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coordinator._Rounds, "next", following)
+        patch.setattr(coordinator._RoundLoop, "next", following)
         with pytest.raises(InputError, match=r"1\.svm: the file has changed"):
             DistributedLearner(Perceptron(), rounds=3).fit(names)
     turns.clear()
@@ -115,7 +115,7 @@ def test_a_shard_that_is_replaced_between_two_rounds_is_noticed(tmp_path: Path) 
 
 def test_fingerprints_of_other_machines_are_compared_by_content(tmp_path: Path) -> None:
     one, other = (shard(tmp_path / f"{k}.svm", 1) for k in range(2))
-    first, second = (File(name, Options()).fingerprint() for name in (one, other))
+    first, second = (FileShard(name, ReadOptions()).fingerprint() for name in (one, other))
     assert first is not None
     assert second is not None
     assert not first.matches(second)  # another file on the same machine
@@ -149,6 +149,6 @@ def test_copies_of_a_shard_on_two_hosts_of_the_same_name_match(tmp_path: Path, m
     found = []
     for k in range(2):
         monkeypatch.setattr("novikoff.distributed.shards.identify_machine", lambda k=k: f"localhost boot-{k}")
-        found.append(File(shard(tmp_path / f"{k}.svm", 1), Options()).fingerprint())
+        found.append(FileShard(shard(tmp_path / f"{k}.svm", 1), ReadOptions()).fingerprint())
     assert found[0] is not None
     assert found[0].matches(found[1])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import novikoff
 from novikoff import ModelFileError, Perceptron
-from novikoff.model_file import (FORMAT, from_bytes, to_bytes, write_atomically)
+from novikoff.model_file import FORMAT_VERSION, from_bytes, to_bytes, write_atomically
 from tests.learners import ALL, fresh, suited
 from tests.streams import real
 
@@ -49,9 +49,9 @@ def test_random_bytes_are_refused(content: bytes) -> None:
 
 
 def test_a_newer_format_is_refused_by_its_number() -> None:
-    newer = CONTENT.replace(f'\\"format\\": {FORMAT}'.encode(), f'\\"format\\": {FORMAT + 1}'.encode())
+    newer = CONTENT.replace(f'\\"format\\": {FORMAT_VERSION}'.encode(), f'\\"format\\": {FORMAT_VERSION + 1}'.encode())
     assert newer != CONTENT
-    with pytest.raises(ModelFileError, match=f"has format {FORMAT + 1}.*update novikoff"):
+    with pytest.raises(ModelFileError, match=f"has format {FORMAT_VERSION + 1}.*update novikoff"):
         from_bytes(newer, "model")
 
 

@@ -16,18 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError, Perceptron, PNormPerceptron
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.certificates import certificate, sampling, shuffle_buffer
-from novikoff.certificates.certificate import make
-from novikoff.certificates.sampling import Gatherer, gathered, halves
-from novikoff.certificates.data_source import Arrays, Files
-from novikoff.certificates.shuffle_buffer import Spool
-from novikoff.certificates.streaming_search import searched
-from novikoff.certificates.verify import differences, verify
-from novikoff.data.reader import Options
-from novikoff.data.rows import Dense, Sparse, how_many
+from novikoff.certificates.certificate import build_certificate
+from novikoff.certificates.data_source import ArraySource, FileSource
+from novikoff.certificates.sampling import StreamSampler, sample_stream, split_in_halves
+from novikoff.certificates.shuffle_buffer import ShuffleBuffer
+from novikoff.certificates.streaming_search import search_stream
+from novikoff.certificates.verify import find_differences, verify
+from novikoff.data.reader import ReadOptions
+from novikoff.data.rows import Dense, Sparse, count_rows
 
-ROWS, TERMS, FEATURES = (600, 8, 60) if DISABLED else (6000, 12, 400)
+ROWS, TERMS, FEATURES = (600, 8, 60) if JIT_DISABLED else (6000, 12, 400)
 
 
 def planes(order: str, noise: float, rows: int = ROWS) -> tuple[Any, Any]:
@@ -47,14 +47,14 @@ def planes(order: str, noise: float, rows: int = ROWS) -> tuple[Any, Any]:
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for an eighth of the examples, and a budget as long streams have it."""
-    monkeypatch.setattr(sampling, "ROOM", ROWS * TERMS // 8)
-    monkeypatch.setattr(sampling, "PIECE", 16)
-    monkeypatch.setattr(shuffle_buffer, "HAND", ROWS * TERMS // 8)
-    monkeypatch.setattr(certificate, "LEAST_BUDGET", 0)
+    monkeypatch.setattr(sampling, "MAX_SAMPLE_TERMS", ROWS * TERMS // 8)
+    monkeypatch.setattr(sampling, "CHUNK_ROWS", 16)
+    monkeypatch.setattr(shuffle_buffer, "CHUNK_TERMS", ROWS * TERMS // 8)
+    monkeypatch.setattr(certificate, "MIN_BUDGET_TERMS", 0)
 
 
 def allowed(X: Any, y: Any, theorem: str, budget: float = 1.0) -> float:
-    found, _ = make(Perceptron(), Arrays(X, y), passes=1, budget=budget)
+    found, _ = build_certificate(Perceptron(), ArraySource(X, y), passes=1, budget=budget)
     assert verify(found, X, y) == []
     return float({b["name"]: b for b in found.bounds}[theorem]["allowed"])
 
@@ -67,7 +67,7 @@ def test_what_is_measured_in_the_file_is_what_the_data_says(learner: Any, narrow
     twice = sp.csr_matrix((X.data, X.indices // 2, X.indptr), X.shape)
     for data in (table, sp.csr_matrix(table), twice):
         labels = y[: data.shape[0]]
-        found, _ = make(learner(), Arrays(data, labels), passes=1)
+        found, _ = build_certificate(learner(), ArraySource(data, labels), passes=1)
         assert verify(found, data, labels) == []
 
 
@@ -76,18 +76,18 @@ def test_nearly_as_good_as_in_memory(order: str, narrow: None, monkeypatch: pyte
     X, y = planes(order, noise=1.0)
     streamed, longer = allowed(X, y, "hinge"), allowed(X, y, "hinge", budget=8.0)
     sampled = allowed(X, y, "hinge", budget=0.09)
-    monkeypatch.setattr(sampling, "ROOM", 1 << 30)
+    monkeypatch.setattr(sampling, "MAX_SAMPLE_TERMS", 1 << 30)
     whole = allowed(X, y, "hinge", budget=30.0)
     assert whole <= streamed <= 1.05 * whole
     assert longer <= 1.01 * whole
     assert streamed < sampled
 
 
-@pytest.mark.skipif(DISABLED, reason="takes many passes")
+@pytest.mark.skipif(JIT_DISABLED, reason="takes many passes")
 def test_the_largest_margin_is_found_too(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = planes("mixed", noise=0.0)
     streamed = allowed(X, y, "novikoff", budget=1000.0)
-    monkeypatch.setattr(sampling, "ROOM", 1 << 30)
+    monkeypatch.setattr(sampling, "MAX_SAMPLE_TERMS", 1 << 30)
     assert streamed <= 1.03 * allowed(X, y, "novikoff", budget=1000.0)
 
 
@@ -100,10 +100,12 @@ def test_the_same_bytes_however_it_is_read(block: int, threads: int, narrow: Non
         for x, label in zip(X, y, strict=True)
     ]
     path.write_text("\n".join(lines) + "\n")
-    usual, _ = make(Perceptron(), Files([str(path)], Options()), passes=1)
-    other, _ = make(Perceptron(), Files([str(path)], Options(block=block, threads=threads)), passes=1)
+    usual, _ = build_certificate(Perceptron(), FileSource([str(path)], ReadOptions()), passes=1)
+    other, _ = build_certificate(
+        Perceptron(), FileSource([str(path)], ReadOptions(block=block, threads=threads)), passes=1
+    )
     assert other.as_json() == usual.as_json()
-    assert differences(other.document, Files([str(path)], Options())) == []
+    assert find_differences(other.document, FileSource([str(path)], ReadOptions())) == []
 
 
 @settings(max_examples=20, deadline=None)
@@ -113,15 +115,15 @@ def test_pieces_don_t_depend_on_batches(cuts: list[int], dense: bool) -> None:
     y = np.where(X[:, 0] > 1, 1, -1).astype(np.int8)
     edges = [0, *sorted(cuts), 300]
     parts = [(_rows(X[a:b], dense), y[a:b]) for a, b in pairwise(edges)]
-    with pytest.MonkeyPatch.context() as patch, Spool() as whole, Spool() as cut:
-        patch.setattr(sampling, "ROOM", 200)
-        patch.setattr(sampling, "PIECE", 8)
-        one, other = gathered([(_rows(X, True), y)], whole), gathered(parts, cut)
+    with pytest.MonkeyPatch.context() as patch, ShuffleBuffer() as whole, ShuffleBuffer() as cut:
+        patch.setattr(sampling, "MAX_SAMPLE_TERMS", 200)
+        patch.setattr(sampling, "CHUNK_ROWS", 8)
+        one, other = sample_stream([(_rows(X, True), y)], whole), sample_stream(parts, cut)
         assert one is not None
         assert other is not None
         _same(one.rows, other.rows)
         assert whole.index == cut.index
-        for a, b in zip(*(s.hands(np.random.default_rng(1), 1.0) for s in (whole, cut)), strict=True):
+        for a, b in zip(*(s.shuffled_chunks(np.random.default_rng(1), 1.0) for s in (whole, cut)), strict=True):
             _same(a.rows, b.rows)
             np.testing.assert_array_equal(a.labels, b.labels)
 
@@ -150,9 +152,9 @@ def numbered(count: int, kind: Any = np.float32) -> Any:
 
 @pytest.mark.parametrize("most", [1 << 20, 100])
 def test_a_spool_deals_every_piece_once_and_keeps_multipliers(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shuffle_buffer, "HAND", 40)
-    monkeypatch.setattr(shuffle_buffer, "MOST", most)
-    with Spool() as pieces:
+    monkeypatch.setattr(shuffle_buffer, "CHUNK_TERMS", 40)
+    monkeypatch.setattr(shuffle_buffer, "MAX_TERMS", most)
+    with ShuffleBuffer() as pieces:
         for piece in numbered(400):
             pieces.add(*piece)
             assert pieces.terms <= most
@@ -160,7 +162,7 @@ def test_a_spool_deals_every_piece_once_and_keeps_multipliers(most: int, monkeyp
         seen = []
         for tour in range(3):
             came = []
-            for hand in pieces.hands(np.random.default_rng(tour), 0.5):
+            for hand in pieces.shuffled_chunks(np.random.default_rng(tour), 0.5):
                 first = hand.rows.indices[hand.rows.starts[:-1]]
                 assert (np.diff(hand.rows.starts) == 2).all()
                 np.testing.assert_array_equal(hand.rows.values, hand.rows.indices + np.float32(0.5))
@@ -176,9 +178,9 @@ def test_a_spool_deals_every_piece_once_and_keeps_multipliers(most: int, monkeyp
 
 
 def test_few_features_need_no_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shuffle_buffer, "ENOUGH", 2)
-    monkeypatch.setattr(shuffle_buffer, "LEAST", 80)
-    with Spool() as pieces:
+    monkeypatch.setattr(shuffle_buffer, "MAX_ROWS_PER_FEATURE", 2)
+    monkeypatch.setattr(shuffle_buffer, "MIN_TERMS", 80)
+    with ShuffleBuffer() as pieces:
         for rows, labels in numbered(4000):
             pieces.add(rows._replace(indices=rows.indices % 50), labels)
             assert pieces.rows <= max(2 * pieces.features, 40)
@@ -186,28 +188,28 @@ def test_few_features_need_no_more_rows(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_kinds_of_values_may_differ() -> None:
-    with Spool() as pieces:
+    with ShuffleBuffer() as pieces:
         for piece in (*numbered(8), *numbered(8, np.float64)):
             pieces.add(*piece)
-        (hand,) = pieces.hands(np.random.default_rng(0), 1.0)
+        (hand,) = pieces.shuffled_chunks(np.random.default_rng(0), 1.0)
         assert hand.rows.values.dtype == np.float64
         np.testing.assert_array_equal(hand.rows.values, hand.rows.indices + 0.5)
 
 
 def test_half_a_sample_judges_the_other(narrow: None) -> None:
     X, y = planes("mixed", noise=1.0)
-    part = gathered(Arrays(X, y).batches(Perceptron().fit(X, y)._fitted().labels, FEATURES))
+    part = sample_stream(ArraySource(X, y).batches(Perceptron().fit(X, y)._require_fitted().labels, FEATURES))
     assert part is not None
     assert part.share() > 4
-    one, other = halves(part)
-    assert how_many(one.rows) + how_many(other.rows) == how_many(part.rows)
+    one, other = split_in_halves(part)
+    assert count_rows(one.rows) + count_rows(other.rows) == count_rows(part.rows)
     assert one.total == other.total == ROWS
 
 
 def test_streams_that_fit_make_no_temporary_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", None)
     X, y = planes("mixed", noise=1.0, rows=100)
-    assert allowed(X, y, "hinge", budget=1e-3 if DISABLED else 1.0) > 0.0
+    assert allowed(X, y, "hinge", budget=1e-3 if JIT_DISABLED else 1.0) > 0.0
 
 
 def test_a_full_disk_is_told(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,25 +219,25 @@ def test_a_full_disk_is_told(narrow: None, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(shuffle_buffer.os, "pwritev", full)
     X, y = planes("mixed", noise=1.0)
     with pytest.raises(InputError, match=r"No space left on device.*TMPDIR"):
-        make(Perceptron(), Arrays(X, y), passes=1)
+        build_certificate(Perceptron(), ArraySource(X, y), passes=1)
     assert allowed(X, y, "hinge", budget=0.09) > 0.0
 
 
-@pytest.mark.skipif(DISABLED, reason="what is compiled takes no memory")
+@pytest.mark.skipif(JIT_DISABLED, reason="what is compiled takes no memory")
 def test_memory_does_not_grow_with_the_stream(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "PIECE", 128)
+    monkeypatch.setattr(sampling, "CHUNK_ROWS", 128)
     X, y = planes("mixed", noise=1.0)
     table, signs = _rows(X.toarray(), False), y.astype(np.int8)
 
     def peak(times: int) -> int:
         tracemalloc.start()
-        with Spool() as pieces:
-            gatherer = Gatherer(pieces)
+        with ShuffleBuffer() as pieces:
+            gatherer = StreamSampler(pieces)
             for _ in range(times):
                 gatherer.add(table, signs)
             part = gatherer.sample()
             assert part is not None
-            searched(part, pieces, FEATURES, bias=True, budget=5 * TERMS * part.total)
+            search_stream(part, pieces, FEATURES, bias=True, budget=5 * TERMS * part.total)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most

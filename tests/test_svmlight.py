@@ -16,7 +16,7 @@ from sklearn.datasets import load_svmlight_file
 
 import novikoff
 from novikoff import InputError
-from novikoff.data.formats.svmlight import has_sets
+from novikoff.data.formats.svmlight import has_label_sets
 from tests.reading import collected
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
@@ -138,7 +138,7 @@ def test_equals_the_twin_in_blocks_of_any_size(
     tmp_path_factory: pytest.TempPathFactory, rows: list[str], last: bool, block: int, threads: int
 ) -> None:
     content = ("\n".join(rows) + ("\n" if last else "")).encode()
-    assume(not has_sets(content))  # or "1,2" is no mistake
+    assume(not has_label_sets(content))  # or "1,2" is no mistake
     compare(content, tmp_path_factory.mktemp("svm"), block=block, threads=threads)
 
 

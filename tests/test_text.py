@@ -16,19 +16,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novikoff._compiled.simd.byte_scan import PADDING, fold
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES, fold_multiply
 from novikoff.cli.main import main
-from novikoff.errors import InputError
-from novikoff.data.text_source import Block
-from novikoff.data.formats.base import Format, Parsed
+from novikoff.data.formats.base import Format, ParsedBlock
+from novikoff.data.formats.ngrams import lower_two_byte
 from novikoff.data.formats.text import Text
-from novikoff.data.formats.ngrams import lower_of
-from novikoff.data.names.hashing import K0, K1, hashed
-from novikoff.data.reader import Options, Reading
+from novikoff.data.names.hashing import K0, K1, hash_name
+from novikoff.data.reader import DataReader, ReadOptions
+from novikoff.data.text_source import TextBlock
+from novikoff.errors import InputError
 
 FOLDER = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
-EXAMPLES = 30 if DISABLED else 200
+EXAMPLES = 30 if JIT_DISABLED else 200
 WORD = re.compile("[0-9A-Za-z_\u0080-\U0010ffff]+(?:'[0-9A-Za-z_\u0080-\U0010ffff]+)*")
 Row = list[tuple[int, float]]
 
@@ -50,15 +50,15 @@ def names(text: str, fmt: Any, seed: int) -> Iterator[tuple[str, int]]:
     for k in range(len(found)):
         for n in range(1, min(fmt.words, k + 1) + 1):
             run = found[k + 1 - n : k + 1]
-            h = hashed(run[0].encode(), seed)
+            h = hash_name(run[0].encode(), seed)
             for word in run[1:]:
-                h = fold(h ^ K0, hashed(word.encode(), seed) ^ K1)
+                h = fold_multiply(h ^ K0, hash_name(word.encode(), seed) ^ K1)
             yield " ".join(run), h
     if fmt.letters:
         flat = re.sub("[\x00-\x20]+", " ", text).strip(" ")
         for k in range(len(flat) - fmt.letters + 1):
             run = flat[k : k + fmt.letters]
-            yield f'"{run}"', hashed(run.encode(), hashed(b"\x01letters", seed))
+            yield f'"{run}"', hash_name(run.encode(), hash_name(b"\x01letters", seed))
 
 
 def bag(text: str, fmt: Any, seed: int = 0) -> dict[int, float]:
@@ -84,16 +84,16 @@ def in_slots(terms: list[tuple[int, float]], fmt: Any) -> Row:
 # --- The reader ---
 
 
-def in_block(data: bytes, fmt: Format, named: bool = False) -> tuple[Block, Parsed]:
+def in_block(data: bytes, fmt: Format, named: bool = False) -> tuple[TextBlock, ParsedBlock]:
     """A text as one block, read."""
-    block = Block(len(data) + 1)
-    block.text[PADDING : PADDING + len(data)] = np.frombuffer(data, np.uint8)
-    block.text[PADDING + len(data)] = 10
-    block.stop = PADDING + len(data) + (not data.endswith(b"\n"))
+    block = TextBlock(len(data) + 1)
+    block.text[PADDING_BYTES : PADDING_BYTES + len(data)] = np.frombuffer(data, np.uint8)
+    block.text[PADDING_BYTES + len(data)] = 10
+    block.stop = PADDING_BYTES + len(data) + (not data.endswith(b"\n"))
     return block, fmt.parser(named=named).parse(block)
 
 
-def rows_of(parsed: Parsed) -> list[Row]:
+def rows_of(parsed: ParsedBlock) -> list[Row]:
     starts, indices, values = parsed.rows.starts, parsed.rows.indices, parsed.rows.values
     return [
         list(zip(indices[a:b].tolist(), values[a:b].tolist(), strict=True))
@@ -101,9 +101,9 @@ def rows_of(parsed: Parsed) -> list[Row]:
     ]
 
 
-def read(path: Path, **options: Any) -> tuple[list[Any], Reading]:
+def read(path: Path, **options: Any) -> tuple[list[Any], DataReader]:
     """All examples of a file: label, terms, place."""
-    reading = Reading([str(path)], Options(**options))
+    reading = DataReader([str(path)], ReadOptions(**options))
     found: list[Any] = []
     for batch in reading.batches():
         parsed = batch.parsed._replace(rows=batch.rows)
@@ -155,7 +155,7 @@ def test_long_texts_are_those_of_the_twin() -> None:
     """Words across the borders of 64 bytes, rows of thousands of terms."""
     source = random.Random(1)
     alphabet = "abcdefgABCDEFG' éÉ,._жЖ"
-    for size in (60, 64, 65, 127, 128, 129, 500, 300 if DISABLED else 30_000):
+    for size in (60, 64, 65, 127, 128, 129, 500, 300 if JIT_DISABLED else 30_000):
         text = "x" + "".join(source.choices(alphabet, k=size))
         for fmt in FORMATS:
             _, parsed = in_block(f"1\t{text}\n".encode(), fmt)
@@ -164,9 +164,9 @@ def test_long_texts_are_those_of_the_twin() -> None:
 
 def test_lower_case_is_the_same_for_ever() -> None:
     """Models are made with it: a newer table of characters must not change it."""
-    changed = {c: lower_of(c) for c in range(0x80, 0x800) if lower_of(c) != c}
+    changed = {c: lower_two_byte(c) for c in range(0x80, 0x800) if lower_two_byte(c) != c}
     assert len(changed) == 440
-    assert f"{hashed(json.dumps(changed).encode()):016x}" == "a30fa01c22ae3855"
+    assert f"{hash_name(json.dumps(changed).encode()):016x}" == "a30fa01c22ae3855"
 
 
 def test_any_bytes_are_text() -> None:
@@ -182,7 +182,7 @@ def test_any_bytes_are_text() -> None:
         assert not parsed.problems
         counts: dict[int, float] = {}
         for word in words:
-            counts[hashed(word)] = counts.get(hashed(word), 0) + 1
+            counts[hash_name(word)] = counts.get(hash_name(word), 0) + 1
         assert rows_of(parsed) == [in_slots(list(counts.items()), fmt)]
 
 
@@ -213,7 +213,7 @@ def test_cut_anywhere(tmp_path: Path, threads: int) -> None:
     whole, _ = read(path, threads=1, **options)
     assert [label for label, _, _ in whole] == ["spam", "ham", "ham", "ham", "spam"]
     assert [place.rpartition(":")[2] for _, _, place in whole] == ["1", "3", "5", "6", "7"]
-    for block in [*range(64, 80 if DISABLED else 200), 500, 1000, 2000]:
+    for block in [*range(64, 80 if JIT_DISABLED else 200), 500, 1000, 2000]:
         assert read(path, threads=threads, block=block, **options)[0] == whole
     path.write_bytes(SPLIT.replace(b"\r\n", b"\n").removeprefix(b"\xef\xbb\xbf") + b"\n")
     assert read(path, threads=threads, **options)[0] == whole
@@ -303,7 +303,7 @@ def test_a_dictionary_and_slots_are_worth_the_same(tmp_path: Path) -> None:
 
 def test_a_long_line_takes_no_longer(tmp_path: Path) -> None:
     """Each term of a row of 200,000 is found as fast as one of ten."""
-    count = 2_000 if DISABLED else 200_000
+    count = 2_000 if JIT_DISABLED else 200_000
     path = tmp_path / "x"
     path.write_text("a\t" + " ".join(map(str, range(count))) + " 0 1\n")
     found, _ = read(path, format="text", scale="count", bits=31)

@@ -15,16 +15,16 @@ import pytest
 
 from novikoff.cli.main import main
 from novikoff.reports import shattering_page
-from novikoff.theory.samples import capacity
-from novikoff.theory.hypothesis_classes import CLASSES
-from novikoff.theory.samples.sample_size import EPSILONS, LAWS
-from novikoff.theory.mistake_calculator import MISTAKE_LAWS
 from novikoff.theory.geometry.points import HalfSpace
+from novikoff.theory.hypothesis_classes import CLASSES
+from novikoff.theory.mistake_calculator import MISTAKE_BOUNDS
+from novikoff.theory.samples import capacity
+from novikoff.theory.samples.sample_size import SAMPLE_SIZE_BOUNDS, TABLE_EPSILONS
 from novikoff.theory.samples.vc_bound import HALF_SPACES, shattering
 from tests.test_class_sizes import NUMBERS
 from tests.test_lab import CHROMIUM, Tags
 
-TOPICS = [*LAWS, "binomial", "size", "mistakes", "shatter", "growth", "dimension"]
+TOPICS = [*SAMPLE_SIZE_BOUNDS, "binomial", "size", "mistakes", "shatter", "growth", "dimension"]
 SQUARE = "0,0 1,0 0,1 1,1"
 
 
@@ -96,10 +96,10 @@ def test_every_class_has_its_size(name: str, capsys: pytest.CaptureFixture[str])
     assert "= 59,049 hypotheses" in told(capsys, "size", "--class", "conjunctions", "--variables", "10")
 
 
-@pytest.mark.parametrize("law", MISTAKE_LAWS)
+@pytest.mark.parametrize("law", MISTAKE_BOUNDS)
 def test_every_mistake_bound(law: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = [
-        part for name in MISTAKE_LAWS[law].parameters for part in (f"--{name.replace('_', '-')}", str(NUMBERS[name]))
+        part for name in MISTAKE_BOUNDS[law].parameters for part in (f"--{name.replace('_', '-')}", str(NUMBERS[name]))
     ]
     found = numbers(capsys, "mistakes", law, *given)
     assert found["most"] == int(found["bound"] + 1e-9)
@@ -235,7 +235,7 @@ def test_pages_are_whole_and_need_nothing_else(tmp_path: Path) -> None:
         assert all(not (a.get("href") or "#").startswith("http") for _, a in tags.tags)
         about = json.loads(tags.scripts["numbers"])
         if name in ("sizes", "capacity"):
-            assert len(about["tables"][about["law"]]) == len(EPSILONS)
+            assert len(about["tables"][about["law"]]) == len(TABLE_EPSILONS)
         else:
             assert about["shattered"] == (name != "square")
     sizes = json.loads(Tags((tmp_path / "capacity.html").read_text()).scripts["numbers"])["tables"]
@@ -247,7 +247,7 @@ def test_pages_are_whole_and_need_nothing_else(tmp_path: Path) -> None:
 def test_what_is_coloured_is_the_half_plane() -> None:
     for labels, one in shattering(HALF_SPACES, [(0, 0), (1, 0), (0, 1)]).hypotheses.items():
         assert isinstance(one, HalfSpace)
-        corners = shattering_page._area(one, ((-0.3, -0.3), (1.3, 1.3)))
+        corners = shattering_page._set_polygon(one, ((-0.3, -0.3), (1.3, 1.3)))
         w, v, theta = (float(value) for value in (*one.weights, one.threshold))
         assert all(w * x + v * y >= theta - 1e-12 for x, y in corners)
         assert len(corners) >= 3 or not any(labels)

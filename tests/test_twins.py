@@ -284,7 +284,7 @@ def test_equals_its_twin_to_the_last_bit(name: str, stream: Any, form: Any) -> N
         X, y = stream(seed)
         model = fresh(name).fit(form(X), y)
         twin = twin_of(model, X.shape[1]).run(X, y)
-        assert weights(model) == [w * model._scale() for w in twin.w]
+        assert weights(model) == [w * model._weight_scale() for w in twin.w]
         assert (model.ledger_.mistakes, model.ledger_.updates) == (twin.mistakes, twin.updates)
 
 
@@ -307,7 +307,7 @@ def test_averages_by_changes_equal_their_twins_to_the_last_bit(name: str, form: 
     X, y = real(3, rows=200)
     model = fresh(name).fit(form(X), y)
     expected = by_changes(twin_of(model, X.shape[1]), X, y)
-    assert weights(model) == [w * model._scale() for w in expected]
+    assert weights(model) == [w * model._weight_scale() for w in expected]
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
@@ -316,7 +316,7 @@ def test_rows_without_zeros_equal_the_twin_too(name: str, form: Any) -> None:
     X, y = real(13)
     X = X + 0.01
     model = fresh(name).fit(form(X), y)
-    assert weights(model) == [w * model._scale() for w in twin_of(model, X.shape[1]).run(X, y).w]
+    assert weights(model) == [w * model._weight_scale() for w in twin_of(model, X.shape[1]).run(X, y).w]
 
 
 @pytest.mark.parametrize("name", PENALISED)
@@ -335,7 +335,7 @@ def test_lazy_averages_equal_the_mean_of_all_hypotheses(name: str) -> None:
     X, y = real(7, rows=300)
     model = fresh(name).fit(X, y)
     twin = twin_of(model, X.shape[1]).run(X, y)
-    expected = [w * model._scale() for w in twin.mean()]
+    expected = [w * model._weight_scale() for w in twin.mean()]
     assert weights(model) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from novikoff import InputError
 from novikoff.theory.geometry import radon
+from novikoff.theory.geometry.points import Box, HalfLine, HalfSpace, parse_points
 from novikoff.theory.samples import vc_bound
-from novikoff.theory.geometry.points import (Box, HalfLine, HalfSpace, points_of)
-from novikoff.theory.samples.vc_bound import (GEOMETRIC, HALF_LINES, HALF_SPACES, INTERVALS, RECTANGLES)
+from novikoff.theory.samples.vc_bound import GEOMETRIC, HALF_LINES, HALF_SPACES, INTERVALS, RECTANGLES
 
 WHOLE = st.integers(-4, 4)
 
@@ -63,14 +63,14 @@ def test_half_spaces_shatter_a_simplex_and_nothing_larger(dimensions: int) -> No
         assert proof is not None
         assert proof.holds(points)
         assert proof.labels == found.missing
-        assert HALF_SPACES.consistent(points_of(points), proof.labels) is None
+        assert HALF_SPACES.consistent(parse_points(points), proof.labels) is None
 
 
 @pytest.mark.slow
 def test_no_four_points_in_the_plane_are_shattered_by_half_planes() -> None:
     """A large random search, by linear programming on every labelling, and Radon's partition for each."""
     for seed in range(2000):
-        points = points_of(spread(4, 2, seed))
+        points = parse_points(spread(4, 2, seed))
         count = sum(
             HALF_SPACES.consistent(points, labels) is not None for labels in itertools.product((False, True), repeat=4)
         )
@@ -87,7 +87,7 @@ def test_no_four_points_of_a_small_grid_either(points: list[tuple[int, int]]) ->
     proof = radon.partition(points)
     assert proof is not None
     assert proof.holds(points)
-    exact = points_of(points)
+    exact = parse_points(points)
     realised = [
         labels
         for labels in itertools.product((False, True), repeat=4)
@@ -127,7 +127,7 @@ def slow(name: str, points: Sequence[tuple[Fraction, ...]], labels: tuple[bool, 
 @settings(max_examples=60, deadline=None)
 def test_consistency_is_decided_rightly(name: str, data: st.DataObject) -> None:
     width = 1 if name in ("half-lines", "intervals") else data.draw(st.integers(1, 3))
-    points = points_of(data.draw(st.lists(st.tuples(*[WHOLE] * width), min_size=1, max_size=6)))
+    points = parse_points(data.draw(st.lists(st.tuples(*[WHOLE] * width), min_size=1, max_size=6)))
     labels = tuple(data.draw(st.lists(st.booleans(), min_size=len(points), max_size=len(points))))
     found = GEOMETRIC[name].consistent(points, labels)
     assert (found is not None) == slow(name, points, labels)
@@ -143,7 +143,7 @@ def test_consistency_is_decided_rightly(name: str, data: st.DataObject) -> None:
 def test_what_a_theorem_refutes_is_refuted(name: str, data: st.DataObject) -> None:
     """The labelling that is told at once is one that the oracle has no hypothesis for."""
     width = 1 if name in ("half-lines", "intervals") else data.draw(st.integers(1, 3))
-    points = points_of(data.draw(st.lists(st.tuples(*[WHOLE] * width), min_size=1, max_size=8)))
+    points = parse_points(data.draw(st.lists(st.tuples(*[WHOLE] * width), min_size=1, max_size=8)))
     found = vc_bound.shattering(GEOMETRIC[name], points)
     if not found.shattered:
         assert found.missing is not None

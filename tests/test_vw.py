@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from novikoff import InputError
 from novikoff.cli.main import main
-from novikoff.data.names.hashing import both as both_hashed
-from novikoff.data.names.hashing import hashed
+from novikoff.data.names.hashing import combine_hashes as both_hashed
+from novikoff.data.names.hashing import hash_name
 from tests.reading import collected, terms
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
@@ -68,7 +68,7 @@ def features(space: bytes) -> list[Feature]:
     inside = words(space)
     if space[:1] > b" ":
         name, colon, text = inside.pop(0).partition(b":")
-        seed = hashed(name) if name else 0
+        seed = hash_name(name) if name else 0
         if not name:
             raise ValueError("namespace")
         if colon:
@@ -80,7 +80,7 @@ def features(space: bytes) -> list[Feature]:
 
 def feature(space: bytes, word: bytes, scale: float, seed: int) -> Feature:
     name, colon, text = word.partition(b":")
-    h = hashed(name, seed)
+    h = hash_name(name, seed)
     if not colon:
         return space, name, scale, h
     if NUMBER.match(text):
@@ -91,7 +91,7 @@ def feature(space: bytes, word: bytes, scale: float, seed: int) -> Feature:
         raise ValueError("range")
     if not text or text[:1] in b"+-.0123456789" or b":" in text:
         raise ValueError("value")
-    return space, name + b"=" + text, scale, hashed(text, h)
+    return space, name + b"=" + text, scale, hash_name(text, h)
 
 
 def row(found: list[tuple[int, float]], bits: int, signed: bool) -> dict[int, float]:

@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError, Perceptron, load
-from novikoff._compiled.jit import DISABLED
+from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
-from novikoff.distributed import DistributedLearner
-from novikoff.distributed.shards import File
 from novikoff.data.formats.csv import Csv
 from novikoff.data.formats.jsonl import JsonLines
-from novikoff.data.names.hashing import hashed
-from novikoff.data.options import Options
-from novikoff.data.reader import Reading
+from novikoff.data.names.hashing import hash_name
+from novikoff.data.options import ReadOptions
+from novikoff.data.reader import DataReader
+from novikoff.distributed import DistributedLearner
+from novikoff.distributed.shards import FileShard
 from tests.tables import read
 
 DATA = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -108,8 +108,8 @@ def test_many_classes_are_doubtful_in_every_format(
 
 
 def test_grades_of_queries_are_no_classes(tmp_path: Path) -> None:
-    reading = Reading(
-        [str(write(tmp_path / "t.svm", *(f"{k % 60} qid:{k // 60} 1:{k}" for k in range(180))))], Options()
+    reading = DataReader(
+        [str(write(tmp_path / "t.svm", *(f"{k % 60} qid:{k // 60} 1:{k}" for k in range(180))))], ReadOptions()
     )
     reading.describe(next(reading.batches()))
     assert reading.doubts == []
@@ -248,7 +248,7 @@ def test_other_commands_say_what_they_read(
 
 def test_a_shard_says_what_is_read_from_it(tmp_path: Path) -> None:
     path = titanic(tmp_path / "titanic.csv")
-    found = File(str(path), Options(label="survived", hashes_names=True)).describe()
+    found = FileShard(str(path), ReadOptions(label="survived", hashes_names=True)).describe()
     assert found.description["label_column"] == "survived"
     assert "codes: --categorical pclass if so" in found.doubts[0]
 
@@ -353,7 +353,7 @@ def test_json_lines_are_hashed_where_there_may_be_many_names(
 ) -> None:
     def bits_of(rows: list[dict[str, Any]], **options: Any) -> int:
         path = str(table_file(tmp_path, "jsonl", rows))
-        reading = Reading([path], Options(**options))
+        reading = DataReader([path], ReadOptions(**options))
         next(reading.batches())
         assert isinstance(reading.format, JsonLines)
         return reading.format.bits
@@ -369,7 +369,7 @@ def test_json_lines_are_hashed_where_there_may_be_many_names(
     assert bits_of([{"y": k % 2, "tags": [f"t{k}", f"s{k}"]} for k in range(300)]) == 18
     assert bits_of([{"y": k % 2, "note": f"a text of words {k}"} for k in range(60)]) == 18
     assert bits_of([{"y": k % 2, **{f"c{j}": j for j in range(900)}} for k in range(20)]) == 0  # the same in each line
-    monkeypatch.setattr("novikoff.data.reader.MOST_NAMES", 400)
+    monkeypatch.setattr("novikoff.data.reader.MAX_DICTIONARY_NAMES", 400)
     late = table_file(tmp_path, "jsonl", [{"y": k % 2, "id": f"u{k // 4}"} for k in range(2000)])
     assert "Starting again with --bits 18" in learn(late)["said"]
 
@@ -380,7 +380,7 @@ def test_streams_of_json_lines_are_hashed(tmp_path: Path) -> None:
     text = "".join(json.dumps({"y": k % 2, "a": k}) + "\n" for k in range(20))
     writer = threading.Thread(target=pipe.write_text, args=(text,))
     writer.start()
-    reading = Reading([str(pipe)], Options(format="jsonl"))
+    reading = DataReader([str(pipe)], ReadOptions(format="jsonl"))
     assert sum(map(len, reading.batches())) == 20
     writer.join()
     assert reading.format == JsonLines("y", bits=18)
@@ -469,8 +469,8 @@ def test_json_fields_by_option(tmp_path: Path) -> None:
     assert rows_of(path, bits=0, columns=("a",)) == [{"a": 2}, {"a": 7}]
     assert rows_of(path, bits=0, columns=("zip",), categorical=("zip",)) == [{"zip=50667": 1}, {"zip=50668.5": 1}]
     hashed_rows, *_ = read(path, bits=20, ignore=("b", "zip"))
-    assert hashed_rows == [{hashed(b"a") & (2**20 - 1): 2.0}, {hashed(b"a") & (2**20 - 1): 7.0}]
-    assert JsonLines.settled(Options(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == ("a",)
+    assert hashed_rows == [{hash_name(b"a") & (2**20 - 1): 2.0}, {hash_name(b"a") & (2**20 - 1): 7.0}]
+    assert JsonLines.settled(ReadOptions(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == ("a",)
     for wrong, message in (
         ({"ignore": ("y",)}, "field 'y' can't be the label and --ignore"),
         ({"text": "zip", "categorical": ("zip",)}, "field 'zip' can't be --text and --categorical"),
@@ -531,7 +531,7 @@ def test_missing_values_of_json_lines(tmp_path: Path) -> None:
     assert rows_of(path, bits=0, missing="indicator", text="s") == gaps
     assert rows_of(path, bits=0, missing="indicator", ignore=("b", "s")) == [{"a": 2}, {"a is missing": 1}, {}]
     hashed_rows, *_ = read(path, bits=20, missing="indicator", columns=("a",))
-    assert hashed_rows[1] == {hashed(b"\x01missing", hashed(b"a")) & (2**20 - 1): 1.0}  # as in tables
+    assert hashed_rows[1] == {hash_name(b"\x01missing", hash_name(b"a")) & (2**20 - 1): 1.0}  # as in tables
     with pytest.raises(InputError, match=r":1: there must be a value \(--missing error\), but 'null"):
         read(path, missing="error")
     with pytest.raises(InputError, match=r":2: there must be a value"):
@@ -566,8 +566,8 @@ def test_few_categories_get_a_dictionary_and_many_are_hashed(tmp_path: Path) -> 
     many = write(tmp_path / "many.csv", "y,a,b", *(f"{k % 2},v{k},{k}" for k in range(2400)))
     for path, bits in ((few, 0), (many, 18)):
         head = path.read_bytes()
-        assert Csv.settled(Options(), head, "it").bits == bits
-        assert Csv.settled(Options(bits=12), head, "it").bits == 12
+        assert Csv.settled(ReadOptions(), head, "it").bits == bits
+        assert Csv.settled(ReadOptions(bits=12), head, "it").bits == 12
     model = tmp_path / "few.model"
     assert main(["learn", str(few), "--save", str(model), "--quiet"]) == 0
     assert model.stat().st_size < 100_000
@@ -577,7 +577,7 @@ def test_few_categories_get_a_dictionary_and_many_are_hashed(tmp_path: Path) -> 
 def test_learning_starts_again_with_hashing_when_a_dictionary_becomes_large(
     tmp_path: Path, learn: Learn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("novikoff.data.reader.MOST_NAMES", 50)
+    monkeypatch.setattr("novikoff.data.reader.MAX_DICTIONARY_NAMES", 50)
     path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k % 60}" for k in range(400)))
     report = learn(path)
     assert "more than 50 different categories" in report["said"]
@@ -615,7 +615,7 @@ def test_a_model_is_certified_without_saying_again_how_it_was_read(
 # --- One way to read, whatever the order of columns ---
 
 
-@settings(max_examples=10 if DISABLED else 60, deadline=None)
+@settings(max_examples=10 if JIT_DISABLED else 60, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_features_do_not_depend_on_other_columns(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The same features come of a table with other columns between them, and of one with the columns in another order,
@@ -748,7 +748,7 @@ def test_a_file_without_weights_is_not_learned_in_silence(tmp_path: Path, learn:
 
 
 def test_large_dictionaries_that_were_asked_for_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("novikoff.data.reader.MOST_NAMES", 5)
+    monkeypatch.setattr("novikoff.data.reader.MAX_DICTIONARY_NAMES", 5)
     model = tmp_path / "m.model"
     path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k}" for k in range(20)))
     assert main(["learn", str(path), "--bits", "0", "--save", str(model), "--quiet"]) == 0
@@ -819,7 +819,7 @@ def test_a_cluster_reads_other_encodings(tmp_path: Path) -> None:
     shards = [tmp_path / "1.csv", tmp_path / "2.csv"]
     for shard in shards:
         shard.write_bytes("y,stadt\n1,Köln\n0,Münster\n1,Köln\n".encode("latin-1"))
-    options = Options(label="y", encoding="latin-1")
+    options = ReadOptions(label="y", encoding="latin-1")
     model = DistributedLearner(Perceptron(), rounds=2).fit(list(map(str, shards)), options=options).model_
     assert model.predict_one({"stadt": "Köln"}) == 1
     assert model.predict_one({"stadt": "Münster"}) == 0

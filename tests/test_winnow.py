@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novikoff import BalancedWinnow, InputError, Perceptron, RangeRefused, Winnow
-from novikoff._compiled.jit import DISABLED
+from novikoff import BalancedWinnow, FeatureRangeError, InputError, Perceptron, Winnow
+from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
 from novikoff.data.synthetic import adversarial
 from novikoff.theory import winnow_bounds as formulas
@@ -265,8 +265,8 @@ KINDS = [disjunction_stream, drifting_stream, threshold_stream, balanced_stream]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_bound_is_broken(kind: Any) -> None:
-    spoke = sum(kind(seed, 30) for seed in range(6 if DISABLED else 40))
-    assert spoke > (3 if DISABLED else 20)
+    spoke = sum(kind(seed, 30) for seed in range(6 if JIT_DISABLED else 40))
+    assert spoke > (3 if JIT_DISABLED else 20)
 
 
 @pytest.mark.slow
@@ -316,7 +316,7 @@ def test_formulas_refuse_what_they_do_not_hold_for() -> None:
 
 def test_irrelevant_attributes_cost_their_logarithm() -> None:
     """k = 5; n from 10² to 10⁵ (10³ without Numba): Winnow follows log n, the Perceptron n itself."""
-    sizes = [10**p for p in (2, 2.5, 3)] if DISABLED else [10**p for p in (2, 2.5, 3, 3.5, 4, 4.5, 5)]
+    sizes = [10**p for p in (2, 2.5, 3)] if JIT_DISABLED else [10**p for p in (2, 2.5, 3, 3.5, 4, 4.5, 5)]
     logs, winnow_made, perceptron_made = [], [], []
     for n in (int(size) for size in sizes):
         X, y = adversarial.irrelevant(n, 5).whole()
@@ -335,7 +335,7 @@ def test_irrelevant_attributes_cost_their_logarithm() -> None:
 @pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
 def test_weights_survive_ten_million_updates() -> None:
     """Demoted without end, then promoted as often: each weight is where it was, to the last bit."""
-    count, columns = (300, 3) if DISABLED else (5_000_000, 3)
+    count, columns = (300, 3) if JIT_DISABLED else (5_000_000, 3)
     X = sp.csr_matrix(np.tile(np.array([[1, 1, 1], [1, 0, 1]], np.float32), (count // 2, 1)))
     for floor in (0.0, 0.5):
         model = Winnow(alpha=1.7, threshold=4.0, margin=5.0, floor=floor)
@@ -374,17 +374,17 @@ def test_values_out_of_range_are_refused_with_row_and_column(model: Any, value: 
     worse = X.copy()
     worse[33, 4] = value
     for call in (model.fit, model.partial_fit):
-        with pytest.raises(RangeRefused, match=rf"{takes}, but row 33, column 4 has {value}: scale"):
+        with pytest.raises(FeatureRangeError, match=rf"{takes}, but row 33, column 4 has {value}: scale"):
             call(form(worse), y)
-    with pytest.raises(RangeRefused, match="row 33, column 4"):
+    with pytest.raises(FeatureRangeError, match="row 33, column 4"):
         model.predict(form(worse))
-    with pytest.raises(RangeRefused, match=rf"feature 4 has {value}"):
+    with pytest.raises(FeatureRangeError, match=rf"feature 4 has {value}"):
         model.learn_one(worse[33], 1)
-    with pytest.raises(RangeRefused, match="row 33, column 4"):
+    with pytest.raises(FeatureRangeError, match="row 33, column 4"):
         model.fit(form(worse), y, sample_weight=np.where(np.arange(50) == 33, 0.0, 1.0))
     assert (model.coef_ == before).all()
     twice = sp.csr_matrix(([0.75, 0.75], [2, 2], [0, 2]), (1, 7))
-    with pytest.raises(RangeRefused, match=r"column 2 has 1\.5"):
+    with pytest.raises(FeatureRangeError, match=r"column 2 has 1\.5"):
         model.partial_fit(twice, [1])
 
 
@@ -430,7 +430,7 @@ def test_weighted_examples_move_the_exponents_and_silence_the_bounds() -> None:
 def test_single_examples_are_looked_at_before_they_are_judged() -> None:
     model = Winnow(threshold=2.0).learn_one({"a": 1.0}, 1).learn_one({"b": 1.0}, 0)
     for call in (model.predict_one, model.score_one):
-        with pytest.raises(RangeRefused, match=r"feature 'a' has 5\.0"):
+        with pytest.raises(FeatureRangeError, match=r"feature 'a' has 5\.0"):
             call({"a": 5.0})
     with pytest.raises(InputError, match="threshold must be a finite number"):
         BalancedWinnow(threshold="n").fit([[0.0], [1.0]], [0, 1])  # type: ignore[arg-type]
@@ -439,7 +439,7 @@ def test_single_examples_are_looked_at_before_they_are_judged() -> None:
 def test_a_refusal_survives_pickling() -> None:
     import pickle
 
-    with pytest.raises(RangeRefused) as refused:
+    with pytest.raises(FeatureRangeError) as refused:
         Winnow().fit([[0.0], [2.0]], [0, 1])
     again = pickle.loads(pickle.dumps(refused.value))  # noqa: S301 - our own
     assert (str(again), again.row) == (str(refused.value), 1)

@@ -56,8 +56,8 @@ _HOME = {
     "LabelError": "errors",
     "ModelFileError": "errors",
     "ModelTooLarge": "errors",
-    "OverflowRefused": "errors",
-    "RangeRefused": "errors",
+    "WeightOverflowError": "errors",
+    "FeatureRangeError": "errors",
     "ServiceError": "errors",
     "SortedLabelsWarning": "errors",
     "UnknownColumnsWarning": "errors",
@@ -71,45 +71,45 @@ if TYPE_CHECKING:
     from novikoff import kernels as kernels
     from novikoff import theory as theory
     from novikoff.auto import Auto as Auto
+    from novikoff.boolean.elimination import Elimination as Elimination
+    from novikoff.boolean.halving import Halving as Halving
+    from novikoff.boolean.rectangle import Rectangle as Rectangle
     from novikoff.certificates.certificate import certify as certify
     from novikoff.certificates.separability.decide import separable as separable
     from novikoff.certificates.verify import verify as verify
     from novikoff.client.client import Client as Client
+    from novikoff.data.raw.table import with_columns as with_columns
+    from novikoff.data.read import read as read
+    from novikoff.dual.kernel_perceptron import KernelPerceptron as KernelPerceptron
+    from novikoff.ensemble.adaboost import AdaBoost as AdaBoost
+    from novikoff.ensemble.bagging import Bagging as Bagging
+    from novikoff.ensemble.decision_tree import DecisionTree as DecisionTree
+    from novikoff.ensemble.random_forest import RandomForest as RandomForest
     from novikoff.errors import DefaultLearnerWarning as DefaultLearnerWarning
     from novikoff.errors import DoubtfulColumnsWarning as DoubtfulColumnsWarning
+    from novikoff.errors import FeatureRangeError as FeatureRangeError
     from novikoff.errors import InputError as InputError
     from novikoff.errors import LabelError as LabelError
     from novikoff.errors import ModelFileError as ModelFileError
     from novikoff.errors import ModelTooLarge as ModelTooLarge
     from novikoff.errors import NovikoffError as NovikoffError
-    from novikoff.errors import OverflowRefused as OverflowRefused
-    from novikoff.errors import RangeRefused as RangeRefused
     from novikoff.errors import ServiceError as ServiceError
     from novikoff.errors import SortedLabelsWarning as SortedLabelsWarning
     from novikoff.errors import UnknownColumnsWarning as UnknownColumnsWarning
+    from novikoff.errors import WeightOverflowError as WeightOverflowError
+    from novikoff.feature_map import FeatureMap as FeatureMap
+    from novikoff.ledger import Ledger as Ledger
     from novikoff.linear.arow import AROW as AROW
     from novikoff.linear.balanced_winnow import BalancedWinnow as BalancedWinnow
-    from novikoff.boolean.elimination import Elimination as Elimination
-    from novikoff.boolean.halving import Halving as Halving
-    from novikoff.dual.kernel_perceptron import KernelPerceptron as KernelPerceptron
     from novikoff.linear.margin_perceptron import MarginPerceptron as MarginPerceptron
-    from novikoff.neural.multilayer_perceptron import MultilayerPerceptron as MultilayerPerceptron
     from novikoff.linear.p_norm_perceptron import PNormPerceptron as PNormPerceptron
     from novikoff.linear.perceptron import Perceptron as Perceptron
-    from novikoff.boolean.rectangle import Rectangle as Rectangle
     from novikoff.linear.sgd import SGD as SGD
     from novikoff.linear.voted_perceptron import VotedPerceptron as VotedPerceptron
     from novikoff.linear.winnow import Winnow as Winnow
-    from novikoff.ledger import Ledger as Ledger
-    from novikoff.feature_map import FeatureMap as FeatureMap
     from novikoff.model_file import load as load
     from novikoff.model_file import save as save
-    from novikoff.data.read import read as read
-    from novikoff.data.raw.table import with_columns as with_columns
-    from novikoff.ensemble.adaboost import AdaBoost as AdaBoost
     from novikoff.multiclass.all_vs_all import AllVsAll as AllVsAll
-    from novikoff.ensemble.bagging import Bagging as Bagging
-    from novikoff.ensemble.decision_tree import DecisionTree as DecisionTree
     from novikoff.multiclass.hierarchical import Hierarchical as Hierarchical
     from novikoff.multiclass.kesler import Kesler as Kesler
     from novikoff.multiclass.label_ranking import LabelRanking as LabelRanking
@@ -118,10 +118,10 @@ if TYPE_CHECKING:
     from novikoff.multiclass.one_vs_all import OneVsAll as OneVsAll
     from novikoff.multiclass.online_bagging import OnlineBagging as OnlineBagging
     from novikoff.multiclass.online_boosting import OnlineBoosting as OnlineBoosting
-    from novikoff.online_to_batch.online_to_batch import OnlineToBatch as OnlineToBatch
     from novikoff.multiclass.output_code import OutputCode as OutputCode
     from novikoff.multiclass.query_ranking import QueryRanking as QueryRanking
-    from novikoff.ensemble.random_forest import RandomForest as RandomForest
+    from novikoff.neural.multilayer_perceptron import MultilayerPerceptron as MultilayerPerceptron
+    from novikoff.online_to_batch.online_to_batch import OnlineToBatch as OnlineToBatch
 
 
 def __getattr__(name: str) -> Any:

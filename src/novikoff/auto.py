@@ -15,17 +15,23 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import ModelReplaced, TooManyLabels, not_fitted
-from novikoff.linear.auto import BinaryAuto
-from novikoff.base.estimator import Estimator
-from novikoff.base.model_lock import holding, lock_free
-from novikoff.core.updaters.weighted_majority import (ADAGRAD_WEIGHT, AROW_WEIGHT, MEMBERS, PERCEPTRON_WEIGHT, SPREADS)
-from novikoff.core.multiclass.loop import KNOWN, UNMET
+from novikoff.base.estimator import BaseEstimator
+from novikoff.base.model_lock import exclusive_lock, lock_free
+from novikoff.core.multiclass.loop import N_CLASSES, VIOLATIONS
+from novikoff.core.updaters.weighted_majority import (
+    ADAGRAD_WEIGHT,
+    AROW_WEIGHT,
+    N_MEMBERS,
+    PERCEPTRON_WEIGHT,
+    SCORE_SQUARES,
+)
 from novikoff.data import validation
-from novikoff.data.labels.class_labels import Classes
-from novikoff.theory.bounds import Bound
+from novikoff.data.labels.class_labels import ClassLabels
+from novikoff.errors import ModelReplacedError, TooManyLabelsError, build_not_fitted_error
+from novikoff.linear.auto import BinaryAuto
 from novikoff.multiclass.kesler import Kesler
-from novikoff.multiclass.state import Table
+from novikoff.multiclass.state import MulticlassState
+from novikoff.theory.bounds import Bound
 
 __all__ = ["Auto"]
 
@@ -33,13 +39,13 @@ TWO_CLASS_EXAMPLES = "two_class_examples"
 """The entry of `State.more` with the number of examples that were learned before a third class arrived."""
 
 
-def delegated(name: str) -> property:
+def delegate_attribute(name: str) -> property:
     """Return an attribute of Auto that is the one of the learner that does the work."""
-    return property(lambda auto: getattr(auto._attributes(name), name))
+    return property(lambda auto: getattr(auto._require_model(name), name))
 
 
 @final
-class Auto(Estimator):
+class Auto(BaseEstimator):
     """Four learners that vote, each with a weight that shrinks when it errs: the learner for data nothing is known of.
 
     The units of features don't matter, so no scaler is needed. After a change in the stream the votes move to the
@@ -107,7 +113,7 @@ class Auto(Estimator):
         self.random_state = random_state
 
     @classmethod
-    def around(cls, model: Any) -> Any:
+    def _from_model(cls, model: Any) -> Any:
         """Return a fitted Auto that a BinaryAuto, or Kesler's construction of it, works for."""
         auto = cls(**model.inner.get_params())
         auto._model = model
@@ -128,17 +134,17 @@ class Auto(Estimator):
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False."""
-        self.fit_rows(X, y, sample_weight)
+        self._fit_rows(X, y, sample_weight)
         return self
 
-    def fit_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, classes: Any = None) -> int:
+    def _fit_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, classes: Any = None) -> int:
         """Do what fit does, with all of `classes` known where given; return the mistakes of the first pass."""
         model: Any = self.inner
         try:
-            mistakes: int = model.fit_rows(X, y, sample_weight, classes=classes)
-        except TooManyLabels:
+            mistakes: int = model._fit_rows(X, y, sample_weight, classes=classes)
+        except TooManyLabelsError:
             model = Kesler(model)
-            mistakes = model.fit_rows(X, y, sample_weight, classes=classes)
+            mistakes = model._fit_rows(X, y, sample_weight, classes=classes)
         self._model = model
         return mistakes
 
@@ -150,8 +156,8 @@ class Auto(Estimator):
         model = self.inner if self._model is None else self._model
         try:
             model.partial_fit(X, y, classes, sample_weight)
-        except TooManyLabels:
-            with holding(model):
+        except TooManyLabelsError:
+            with exclusive_lock(model):
                 many = self._partial_fit_with_third_label(model, X, y, classes, sample_weight)
                 model.replace()
                 model = many
@@ -162,15 +168,19 @@ class Auto(Estimator):
         """Learn rows among which a third label arrives; return the model of many classes."""
         if classes is not None and model._state is None:
             return Kesler(model).partial_fit(X, y, classes, weights)
-        y = validation.label_array(y)
-        start = 0 if classes is not None else first_of_third_label(y, model)
+        y = validation.validate_y(y)
+        start = 0 if classes is not None else find_third_label(y, model)
         if start:
             model = copy.deepcopy(model)  # where a later row is refused, nothing is learned
-            model.partial_fit(rows_between(X, 0, start), y[:start], None, rows_between(weights, 0, start))
+            model.partial_fit(slice_any_rows(X, 0, start), y[:start], None, slice_any_rows(weights, 0, start))
         many = to_multiclass(model)
         if start:
-            many._check_rows(many._fitted(), validation.batch(X, kind=many._fitted().kind).rows)  # names rows of all of X
-        return many.partial_fit(rows_between(X, start, None), y[start:], classes, rows_between(weights, start, None))
+            many._check_rows(
+                many._require_fitted(), validation.validate_batch(X, kind=many._require_fitted().kind).rows
+            )  # names rows of all of X
+        return many.partial_fit(
+            slice_any_rows(X, start, None), y[start:], classes, slice_any_rows(weights, start, None)
+        )
 
     @lock_free
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -180,21 +190,21 @@ class Auto(Estimator):
         """
         model = self._model
         if model is None:
-            self._learn_unusual(x, y)
+            self._learn_slow_path(x, y)
             return self
         try:
             model.learn_one(x, y)
-        except (TooManyLabels, ModelReplaced):
-            self._learn_unusual(x, y)
+        except (TooManyLabelsError, ModelReplacedError):
+            self._learn_slow_path(x, y)
         return self
 
-    def _learn_unusual(self, x: Any, y: Any) -> None:
+    def _learn_slow_path(self, x: Any, y: Any) -> None:
         """Learn the first example, or the first one of a third label; under the lock."""
         model = self.inner if self._model is None else self._model
         try:
             model.learn_one(x, y)
-        except TooManyLabels:
-            with holding(model):
+        except TooManyLabelsError:
+            with exclusive_lock(model):
                 many = to_multiclass(model).learn_one(x, y)
                 model.replace()
                 model = many
@@ -204,15 +214,15 @@ class Auto(Estimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row."""
-        return np.asarray(self.working_model().predict(X))
+        return np.asarray(self._working_model().predict(X))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return a score for each row, positive for classes_[1]; for more than two classes the votes for each."""
-        return np.asarray(self.working_model().decision_function(X))
+        return np.asarray(self._working_model().decision_function(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on (X, y)."""
-        return float(self.working_model().score(X, y, sample_weight))
+        return float(self._working_model().score(X, y, sample_weight))
 
     @lock_free
     def predict_one(self, x: Any) -> Any:
@@ -222,11 +232,11 @@ class Auto(Estimator):
     @lock_free
     def score_one(self, x: Any) -> Any:
         """Return the score of one example; for more than two classes a dict of class → votes."""
-        return self.working_model().score_one(x)
+        return self._working_model().score_one(x)
 
     def bounds(self) -> Sequence[Bound]:
         """Return the theorems that hold for the run so far."""
-        found: Sequence[Bound] = self.working_model().bounds()
+        found: Sequence[Bound] = self._working_model().bounds()
         return found
 
     # --- What was learned ---
@@ -234,27 +244,27 @@ class Auto(Estimator):
     @property
     def votes_(self) -> dict[str, float]:
         """The vote of each member."""
-        return self.inner.votes_of(self._attributes("votes_")._state)
+        return self.inner._member_votes(self._require_model("votes_")._state)
 
     # Attributes of the learner that does the work. Not by __getattr__, which slows down access to all attributes.
-    classes_ = delegated("classes_")
-    coef_ = delegated("coef_")
-    intercept_ = delegated("intercept_")
-    feature_importances_ = delegated("feature_importances_")
-    feature_names_in_ = delegated("feature_names_in_")
-    feature_std_ = delegated("feature_std_")
-    ledger_ = delegated("ledger_")
-    mistake_rows_ = delegated("mistake_rows_")
-    n_features_in_ = delegated("n_features_in_")
+    classes_ = delegate_attribute("classes_")
+    coef_ = delegate_attribute("coef_")
+    intercept_ = delegate_attribute("intercept_")
+    feature_importances_ = delegate_attribute("feature_importances_")
+    feature_names_in_ = delegate_attribute("feature_names_in_")
+    feature_std_ = delegate_attribute("feature_std_")
+    ledger_ = delegate_attribute("ledger_")
+    mistake_rows_ = delegate_attribute("mistake_rows_")
+    n_features_in_ = delegate_attribute("n_features_in_")
 
-    def _attributes(self, name: str) -> Any:
+    def _require_model(self, name: str) -> Any:
         if self._model is None:
             raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
         return self._model
 
-    def working_model(self) -> Any:
+    def _working_model(self) -> Any:
         if self._model is None:
-            raise not_fitted(type(self).__name__)
+            raise build_not_fitted_error(type(self).__name__)
         return self._model
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -265,7 +275,7 @@ def as_auto(model: Any) -> Any:
     """Return an Auto where that is what learned this model, any other model itself."""
     binary = isinstance(model, BinaryAuto)
     many = isinstance(model, Kesler) and isinstance(model.inner, BinaryAuto) and model.update == "top"
-    return Auto.around(model) if binary or many else model
+    return Auto._from_model(model) if binary or many else model
 
 
 def to_multiclass(model: BinaryAuto) -> Kesler:
@@ -276,34 +286,36 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     columns. What is noted of the size of scores is their variance over the columns: (z/2)² where it was z².
     """
     many = Kesler(BinaryAuto(**model.get_params()))
-    old = model._fitted().copy()
-    state: Any = Table(**{**vars(old), "labels": Classes(old.labels.known()), "settings": many._run_settings()})
+    old = model._require_fitted().copy()
+    state: Any = MulticlassState(
+        **{**vars(old), "labels": ClassLabels(old.labels.known()), "settings": many._run_settings()}
+    )
     state.feature_sample = old.feature_sample.copy()
     state.label_order = None if old.label_order is None else old.label_order.with_class_numbers()
     state.more[TWO_CLASS_EXAMPLES] = np.array([state.ledger.examples])
-    state.make_columns(2)
-    council, signed = state.geometry, [AROW_WEIGHT, ADAGRAD_WEIGHT, PERCEPTRON_WEIGHT]
-    slots, sums = (array.reshape(-1, state.across, array.shape[1]) for array in (council.slots, council.sums))
+    state.ensure_columns(2)
+    council, signed = state.updater, [AROW_WEIGHT, ADAGRAD_WEIGHT, PERCEPTRON_WEIGHT]
+    slots, sums = (array.reshape(-1, state.stride, array.shape[1]) for array in (council.slots, council.sums))
     slots[:, 1], sums[:, 1] = slots[:, 0], sums[:, 0]
     for column, sign in ((0, -0.5), (1, 0.5)):
         slots[:, column, signed] *= sign
         sums[:, column] *= sign
-    council.scalars[SPREADS : SPREADS + MEMBERS] /= 4.0
-    state.tally.counts[KNOWN], state.tally.counts[UNMET] = 2, state.ledger.mistakes
-    state.tally.times[:2] = state.ledger.examples
-    many._adopt(state)
+    council.scalars[SCORE_SQUARES : SCORE_SQUARES + N_MEMBERS] /= 4.0
+    state.column_counters.counts[N_CLASSES], state.column_counters.counts[VIOLATIONS] = 2, state.ledger.mistakes
+    state.column_counters.times[:2] = state.ledger.examples
+    many._set_state(state)
     return many
 
 
-def first_of_third_label(y: NDArray[Any], model: Any) -> int:
+def find_third_label(y: NDArray[Any], model: Any) -> int:
     """Return the first row whose label makes a third one, after those that the model knows."""
     known = [] if model._state is None else model._state.labels.known()
     values, first = np.unique(y, return_index=True)
-    new = sorted(int(at) for value, at in zip(values.tolist(), first, strict=True) if value not in known)
+    new = sorted(int(row) for value, row in zip(values.tolist(), first, strict=True) if value not in known)
     return new[2 - len(known)]
 
 
-def rows_between(rows: Any, start: int, stop: int | None) -> Any:
+def slice_any_rows(rows: Any, start: int, stop: int | None) -> Any:
     """Return the rows start … stop − 1 of an array, a sparse matrix, a data frame or a list; None stays None."""
     if rows is None or (np.ndim(rows) == 0 and not hasattr(rows, "shape")):
         return rows

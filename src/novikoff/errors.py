@@ -42,19 +42,19 @@ class LabelError(InputError):
     """
 
 
-class TooManyLabels(LabelError):
+class TooManyLabelsError(LabelError):
     """A third label came to a learner of two."""
 
 
-class ModelReplaced(NovikoffError):
+class ModelReplacedError(NovikoffError):
     """Another thread has put a model of more classes in the place of this one."""
 
 
-class ModelTorn(NovikoffError, RuntimeError):
+class TornModelError(NovikoffError, RuntimeError):
     """Another thread was learning this model when the process was forked: the copy in the child is half updated."""
 
 
-class TooManyNames(InputError):
+class TooManyNamesError(InputError):
     """A dictionary of features that was not asked for has become large."""
 
 
@@ -80,25 +80,25 @@ class ModelTooLarge(InputError):
         return type(self), (str(self), self.needed, self.limit)
 
 
-class OverflowRefused(NovikoffError, ArithmeticError):
+class WeightOverflowError(NovikoffError, ArithmeticError):
     """The weights would stop being finite; the message says what stands.
 
-    >>> from novikoff import SGD, OverflowRefused
+    >>> from novikoff import SGD, WeightOverflowError
     >>> try:
     ...     SGD(loss="squared", schedule="constant").fit([[1e9], [2e9]] * 50, [0, 1] * 50)
-    ... except OverflowRefused as problem:
+    ... except WeightOverflowError as problem:
     ...     print(str(problem).partition(" before")[0])
     The weights grew out of range
     """
 
 
-class RangeRefused(InputError):
+class FeatureRangeError(InputError):
     """A value is not in the range that the learner takes.
 
-    >>> from novikoff import RangeRefused, Winnow
+    >>> from novikoff import FeatureRangeError, Winnow
     >>> try:
     ...     Winnow().fit([[0.5, 1.0], [3.0, 0.0]], [0, 1])
-    ... except RangeRefused as problem:
+    ... except FeatureRangeError as problem:
     ...     print(str(problem).partition(":")[0])
     Winnow takes numbers from 0 to 1, but row 1, column 0 has 3.0
     """
@@ -107,7 +107,7 @@ class RangeRefused(InputError):
         super().__init__(message)
         self.row = row
 
-    def __reduce__(self) -> tuple[type[RangeRefused], tuple[str, int]]:
+    def __reduce__(self) -> tuple[type[FeatureRangeError], tuple[str, int]]:
         return type(self), (str(self), self.row)
 
 
@@ -178,19 +178,19 @@ class MissingPackageError(NovikoffError, ImportError):
     """What was asked for needs a package that is not installed; the message names the extra that has it."""
 
 
-def needed(module: str, extra: str, purpose: str) -> Any:
+def import_optional(module: str, extra: str, purpose: str) -> Any:
     """A module of a package that only some uses need, imported where it is used."""
     from importlib import import_module
 
     try:
         return import_module(module)
     except ImportError:
-        package = PACKAGES.get(module.partition(".")[0], module.partition(".")[0])
+        package = PACKAGE_NAMES.get(module.partition(".")[0], module.partition(".")[0])
         raise MissingPackageError(f"{purpose} needs {package}: pip install 'novikoff[{extra}]'.") from None
 
 
-SPARSE = "A sparse matrix"
-PACKAGES = {"sklearn": "scikit-learn"}
+SPARSE_MATRIX_PURPOSE = "A sparse matrix"
+PACKAGE_NAMES = {"sklearn": "scikit-learn"}
 """Packages whose names are not those of their modules."""
 
 
@@ -198,7 +198,7 @@ class NotFittedError(NovikoffError, ValueError, AttributeError):
     """A model that has learned nothing was asked to predict. Where scikit-learn is installed, its own is raised."""
 
 
-def of_sklearn(name: str, otherwise: type[Any]) -> type[Any]:
+def find_sklearn_exception(name: str, otherwise: type[Any]) -> type[Any]:
     """An exception or warning of scikit-learn, for its tools look for that type; ours where it is not installed."""
     try:
         from sklearn import exceptions
@@ -208,14 +208,14 @@ def of_sklearn(name: str, otherwise: type[Any]) -> type[Any]:
     return found
 
 
-def not_fitted(subject: str) -> Exception:
+def build_not_fitted_error(subject: str) -> Exception:
     """Imported only when there is an error to show."""
-    kind = of_sklearn("NotFittedError", NotFittedError)
-    error: Exception = kind(f"{subject} has learned nothing yet: call fit, partial_fit or learn_one first.")
+    error_type = find_sklearn_exception("NotFittedError", NotFittedError)
+    error: Exception = error_type(f"{subject} has learned nothing yet: call fit, partial_fit or learn_one first.")
     return error
 
 
-def levels_to_user() -> int:
+def find_user_stacklevel() -> int:
     """Return the `stacklevel` of the caller's warning with which it names the user's line, not one of this package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("novikoff."):

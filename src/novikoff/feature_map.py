@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import SPARSE, InputError, needed, not_fitted
-from novikoff.base.estimator import Estimator
+from novikoff.base.estimator import BaseEstimator
 from novikoff.data import validation
-from novikoff.data.feature_maps import Map, Mapper, Unsuitable
+from novikoff.data.feature_maps import Mapper, MapSpec, UnmappableRowError
 from novikoff.data.rows import Sparse
+from novikoff.errors import SPARSE_MATRIX_PURPOSE, InputError, build_not_fitted_error, import_optional
 
 
-class FeatureMap(Estimator):
+class FeatureMap(BaseEstimator):
     """Makes longer rows of rows, in which more is linear.
 
     There is nothing to learn: `fit` looks at the number of features only, so that batches of a stream may be
@@ -43,8 +43,8 @@ class FeatureMap(Estimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Takes note of the number of features, and of their names."""
-        chosen, batch = Map.spelled(self.map, self.map_bits), validation.batch(X)
-        _check(batch)
+        chosen, batch = MapSpec.spelled(self.map, self.map_bits), validation.validate_batch(X)
+        _check_rows(batch)
         chosen.columns(batch.features)
         self.n_features_in_ = batch.features
         if batch.names is not None:
@@ -54,25 +54,25 @@ class FeatureMap(Estimator):
     def transform(self, X: Any) -> Any:
         """The rows in the larger space, as a SciPy CSR matrix."""
         if not hasattr(self, "n_features_in_"):
-            raise not_fitted(type(self).__name__)
-        batch = validation.batch(X)
+            raise build_not_fitted_error(type(self).__name__)
+        batch = validation.validate_batch(X)
         names = getattr(self, "feature_names_in_", None)
         known = None if names is None else names.tolist()
-        validation.same_features(type(self).__name__, self.n_features_in_, known, batch)
-        _check(batch)
-        mapper = Mapper(Map.spelled(self.map, self.map_bits))
+        validation.check_features(type(self).__name__, self.n_features_in_, known, batch)
+        _check_rows(batch)
+        mapper = Mapper(MapSpec.spelled(self.map, self.map_bits))
         try:
             pieces = [rows for rows, _, _ in mapper.pieces(batch.rows, batch.features)]
-        except Unsuitable as problem:
+        except UnmappableRowError as problem:
             raise InputError(f"Row {problem.row}: {problem}") from None
-        return _matrix(pieces, mapper.map.columns(batch.features))
+        return _build_matrix(pieces, mapper.map.columns(batch.features))
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         return self.fit(X).transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of all columns: x0*x1 or, where features have names, size*age."""
-        chosen = Map.spelled(self.map, self.map_bits)
+        chosen = MapSpec.spelled(self.map, self.map_bits)
         names = getattr(self, "feature_names_in_", input_features)
         known = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
         return np.array([chosen.name(j, known) for j in range(chosen.columns(len(known)))], object)
@@ -91,20 +91,24 @@ class FeatureMap(Estimator):
         )
 
 
-def _check(batch: validation.Batch) -> None:
+def _check_rows(batch: validation.ValidatedBatch) -> None:
     """InputError where a number is not finite, or a column is not there."""
     rows, features = batch.rows, batch.features
     strange = ~np.isfinite(rows.values)
     if isinstance(rows, Sparse):
         strange |= rows.indices >= features
     if strange.any():
-        at = int(np.flatnonzero(strange)[0])
-        row = int(np.searchsorted(rows.starts, at, side="right")) - 1 if isinstance(rows, Sparse) else at // features
-        raise InputError(validation.why_refused(rows, row, features))
+        position = int(np.flatnonzero(strange)[0])
+        row = (
+            int(np.searchsorted(rows.starts, position, side="right")) - 1
+            if isinstance(rows, Sparse)
+            else position // features
+        )
+        raise InputError(validation.explain_rejection(rows, row, features))
 
 
-def _matrix(pieces: list[Sparse], columns: int) -> Any:
-    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
+def _build_matrix(pieces: list[Sparse], columns: int) -> Any:
+    csr_matrix = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE).csr_matrix
     lengths = np.concatenate([np.diff(rows.starts) for rows in pieces])
     indices = np.concatenate([rows.indices for rows in pieces]).view(np.int32)
     values = np.concatenate([rows.values for rows in pieces])

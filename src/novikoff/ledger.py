@@ -12,53 +12,53 @@ import math
 from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
+from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.schema import EXAMPLES as EXAMPLE_COUNT
-from novikoff.schema import INFINITY, MAX_COUNT, Array, Between, Entries, Free, Rule, Schema
+from novikoff.schema import INFINITY, MAX_COUNT, ArraySpec, Constraint, Entries, FreeSize, InRange, Schema
 
-CAPACITY = 4096
+MAX_LISTED_MISTAKES = 4096
 # Where each number lives in Book.counts; the list of mistakes follows from LISTED on.
-EXAMPLES, MISTAKES, UPDATES, WEIGHTED, KEPT, STRIDE, LISTED = 0, 1, 2, 3, 4, 5, 6
+EXAMPLES, MISTAKES, UPDATES, WEIGHTED, N_LISTED, STRIDE, FIRST_LISTED = 0, 1, 2, 3, 4, 5, 6
 # … and in Book.sums.
 SQUARED_RADIUS, ENERGY, LOSS = 0, 1, 2
 
 
 MAX_STRIDE = 2**40
-SCHEMA = Schema(
+LEDGER_SCHEMA = Schema(
     {
-        "counts": Array(
+        "counts": ArraySpec(
             "int64",
-            Free("ledger counts"),
+            FreeSize("ledger counts"),
             checks=[
                 Entries(
                     examples=(0, MAX_COUNT),
                     mistakes=(0, EXAMPLE_COUNT),
                     updates=(0, MAX_COUNT),
                     weighted=(0, MAX_COUNT),
-                    listed_mistakes=(0, CAPACITY - 1),
+                    listed_mistakes=(0, MAX_LISTED_MISTAKES - 1),
                     stride=(1, MAX_STRIDE),
                 )
             ],
         ),
-        "sums": Array("float64", 3, checks=[Between(0.0, INFINITY)]),
+        "sums": ArraySpec("float64", 3, checks=[InRange(0.0, INFINITY)]),
     },
     [
-        Rule(
+        Constraint(
             "as many mistakes are listed as are counted",
-            lambda arrays, sizes: len(arrays["counts"]) == LISTED + sizes["listed_mistakes"],
+            lambda arrays, sizes: len(arrays["counts"]) == FIRST_LISTED + sizes["listed_mistakes"],
         ),
-        Rule("the stride is a power of 2", lambda _, sizes: sizes["stride"].bit_count() == 1),
-        Rule(
+        Constraint("the stride is a power of 2", lambda _, sizes: sizes["stride"].bit_count() == 1),
+        Constraint(
             "listed mistakes ascend, and fall on examples",
-            lambda arrays, sizes: is_ascending(arrays["counts"][LISTED:], 0, sizes["examples"]),
+            lambda arrays, sizes: is_ascending(arrays["counts"][FIRST_LISTED:], 0, sizes["examples"]),
         ),
     ],
 )
 """What a model file may hold of a ledger."""
 
 
-class Book(NamedTuple):
+class LedgerCounters(NamedTuple):
     """The ledger as the loop sees it."""
 
     counts: NDArray[np.int64]
@@ -66,18 +66,18 @@ class Book(NamedTuple):
 
 
 @compiled
-def note_mistake(book: Book) -> None:
+def count_mistake(counters: LedgerCounters) -> None:
     """One more mistake, made on the example that was counted last."""
-    counts = book.counts
+    counts = counters.counts
     counts[MISTAKES] += 1
     if counts[MISTAKES] & (counts[STRIDE] - 1) != 0:  # a power of two
         return
-    counts[LISTED + counts[KEPT]] = counts[EXAMPLES]
-    counts[KEPT] += 1
-    if counts[KEPT] == CAPACITY:
-        for k in range(CAPACITY // 2):
-            counts[LISTED + k] = counts[LISTED + 2 * k + 1]
-        counts[KEPT] = CAPACITY // 2
+    counts[FIRST_LISTED + counts[N_LISTED]] = counts[EXAMPLES]
+    counts[N_LISTED] += 1
+    if counts[N_LISTED] == MAX_LISTED_MISTAKES:
+        for k in range(MAX_LISTED_MISTAKES // 2):
+            counts[FIRST_LISTED + k] = counts[FIRST_LISTED + 2 * k + 1]
+        counts[N_LISTED] = MAX_LISTED_MISTAKES // 2
         counts[STRIDE] *= 2
 
 
@@ -94,11 +94,11 @@ class Ledger:
     Ledger(examples=0, mistakes=0, updates=0, radius=0.0)
     """
 
-    def __init__(self, book: Book | None = None) -> None:
-        if book is None:
-            book = Book(buffers.zeros(LISTED + CAPACITY, "int64"), buffers.zeros(3))
-            book.counts[STRIDE] = 1
-        self.book = book
+    def __init__(self, counters: LedgerCounters | None = None) -> None:
+        if counters is None:
+            counters = LedgerCounters(buffers.zeros(FIRST_LISTED + MAX_LISTED_MISTAKES, "int64"), buffers.zeros(3))
+            counters.counts[STRIDE] = 1
+        self.book = counters
 
     @property
     def examples(self) -> int:
@@ -149,10 +149,10 @@ class Ledger:
     @property
     def mistake_times(self) -> NDArray[np.int64]:
         """The example numbers (from 1) of every stride-th mistake."""
-        return self.book.counts[LISTED : LISTED + int(self.book.counts[KEPT])].copy()
+        return self.book.counts[FIRST_LISTED : FIRST_LISTED + int(self.book.counts[N_LISTED])].copy()
 
     def copy(self) -> Ledger:
-        return Ledger(Book(self.book.counts.copy(), self.book.sums.copy()))
+        return Ledger(LedgerCounters(self.book.counts.copy(), self.book.sums.copy()))
 
     def as_dict(self) -> dict[str, Any]:
         return {

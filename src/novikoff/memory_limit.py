@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 
 from novikoff.errors import InputError, ModelTooLarge
 
-VARIABLE = "NOVIKOFF_MAX_MODEL_MEMORY"
-OPTION = "--max-model-memory"
-MODEL_SHARE = 0.5
+ENVIRONMENT_VARIABLE = "NOVIKOFF_MAX_MODEL_MEMORY"
+COMMAND_LINE_OPTION = "--max-model-memory"
+MODEL_MEMORY_FRACTION = 0.5
 """Share of the memory for one model: while an array grows, the old one, two thirds as large, is there as well."""
 FALLBACK_BYTES = 2 << 30
 """The memory of a machine that does not say how much it has."""
 UNLIMITED_BYTES = 1 << 60
 """Control groups without a limit report a number near 2^63."""
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 NAME_BYTES = 150
 """A name in a dictionary, beside its characters: the text and number objects, the dictionary's entry, and the copy in
 the table that readers use."""
@@ -62,7 +62,7 @@ def parse_size(text: str) -> int:
     (536870912, 1610612736, 4096)
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE | re.ASCII)
-    size = round(float(found[1]) * UNITS[found[2].upper()]) if found else 0
+    size = round(float(found[1]) * UNIT_BYTES[found[2].upper()]) if found else 0
     if not 0 < size < UNLIMITED_BYTES:
         raise InputError(f"A size of memory must be a number with K, M, G or T, such as 512M or 2G, but is {text!r}.")
     return size
@@ -74,10 +74,10 @@ def format_size(size: int) -> str:
     >>> format_size(10_100_000_000), format_size(2 << 30), format_size(900)
     ('9.41 GiB', '2 GiB', '900 bytes')
     """
-    unit = next((unit for unit in ("T", "G", "M", "K") if size >= UNITS[unit]), None)
+    unit = next((unit for unit in ("T", "G", "M", "K") if size >= UNIT_BYTES[unit]), None)
     if unit is None:
         return f"{size} bytes"
-    amount = size / UNITS[unit]
+    amount = size / UNIT_BYTES[unit]
     return f"{amount:.0f} {unit}iB" if amount >= 100 else f"{amount:.3g} {unit}iB"
 
 
@@ -93,7 +93,7 @@ def read_machine_memory(root: str = "/") -> int | None:
 
 
 def _read_meminfo(root: str) -> Iterator[int]:
-    for line in _read(os.path.join(root, "proc/meminfo")).splitlines():
+    for line in _read_text(os.path.join(root, "proc/meminfo")).splitlines():
         name, _, rest = line.partition(":")
         if name == "MemTotal" and rest.split()[:1]:
             yield int(rest.split()[0]) * 1024
@@ -101,7 +101,7 @@ def _read_meminfo(root: str) -> Iterator[int]:
 
 def _read_cgroup_limits(root: str) -> Iterator[int]:
     """Limits of the process's control group and of those around it, versions 1 and 2."""
-    for line in _read(os.path.join(root, "proc/self/cgroup")).splitlines():
+    for line in _read_text(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if controllers == "":
@@ -114,12 +114,12 @@ def _read_limits(top: str, path: str, name: str) -> Iterator[int]:
     """In a container the group's own path may not be mounted; the top of what is mounted then has the limit."""
     parts = [part for part in path.split("/") if part and part != ".."]
     for depth in range(len(parts), -1, -1):
-        text = _read(os.path.join(top, *parts[:depth], name)).strip()
+        text = _read_text(os.path.join(top, *parts[:depth], name)).strip()
         if text.isdigit() and 0 < int(text) < UNLIMITED_BYTES:
             yield int(text)
 
 
-def _read(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             return file.read()
@@ -141,8 +141,8 @@ def model_limit() -> int:
     limit = _limit.get()
     if limit is not None:
         return limit
-    text = os.environ.get(VARIABLE)
-    return default_memory(MODEL_SHARE) if not text else _parse_variable(text)
+    text = os.environ.get(ENVIRONMENT_VARIABLE)
+    return default_memory(MODEL_MEMORY_FRACTION) if not text else _parse_variable(text)
 
 
 @cache
@@ -150,7 +150,7 @@ def _parse_variable(text: str) -> int:
     try:
         return parse_size(text)
     except InputError as problem:
-        raise InputError(f"{VARIABLE}: {problem}") from None
+        raise InputError(f"{ENVIRONMENT_VARIABLE}: {problem}") from None
 
 
 @contextmanager
@@ -167,24 +167,26 @@ def check_size(needed: int, what: str, advice: str) -> None:
     """Raise ModelTooLarge where a model would need more bytes than the limit. `what` would need them."""
     limit = model_limit()
     if needed > limit:
-        raise too_large(what, needed, limit, f"{advice}, or raise the limit ({OPTION}, or {VARIABLE}).")
+        raise build_too_large_error(
+            what, needed, limit, f"{advice}, or raise the limit ({COMMAND_LINE_OPTION}, or {ENVIRONMENT_VARIABLE})."
+        )
 
 
-def too_large(what: str, needed: int, limit: int, advice: str) -> ModelTooLarge:
+def build_too_large_error(what: str, needed: int, limit: int, advice: str) -> ModelTooLarge:
     """Return the error that says what would need how much, what the limit is, and what to do."""
     sizes = f"{format_size(needed)} for the model, but the limit is {format_size(limit)}"
     return ModelTooLarge(f"{what} would need {sizes}. {advice}", needed, limit)
 
 
-def size_with_spare(needed: int, wanted: int, bytes_of: Callable[[int], int], what: str, advice: str) -> int:
+def choose_capacity(needed: int, wanted: int, bytes_of: Callable[[int], int], what: str, advice: str) -> int:
     """Return the size for an array that must have `needed` places and should have `wanted`: spare places are halved
     until the model is within the limit. Raise ModelTooLarge where it is not without any."""
-    limit, spare = model_limit(), max(wanted - needed, 0)
-    while spare and bytes_of(needed + spare) > limit:
-        spare //= 2
-    if not spare:
+    limit, extra = model_limit(), max(wanted - needed, 0)
+    while extra and bytes_of(needed + extra) > limit:
+        extra //= 2
+    if not extra:
         check_size(bytes_of(needed), what, advice)
-    return needed + spare
+    return needed + extra
 
 
 # --- Arrays ---

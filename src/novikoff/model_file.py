@@ -19,30 +19,41 @@ from typing import Any
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.base.estimator import BaseEstimator
+from novikoff.base.model_lock import shared_lock
+from novikoff.base.model_state import ModelState
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.core.feature_sample import FeatureSample
+from novikoff.core.updaters.base import state_arrays
+from novikoff.data.names.feature_names import FeatureNames
 from novikoff.errors import InputError, ModelFileError, NovikoffError
 from novikoff.learner_registry import name_of
-from novikoff.base.estimator import Estimator
-from novikoff.base.online_classifier import Learner
-from novikoff.base.model_lock import sharing
-from novikoff.base.model_state import State
-from novikoff.ledger import CAPACITY, LISTED, Book, Ledger
+from novikoff.ledger import FIRST_LISTED, MAX_LISTED_MISTAKES, Ledger, LedgerCounters
+from novikoff.meta.batch_estimator import BatchEstimator
+from novikoff.model_verifier import (
+    INT64_RANGE,
+    MAX_ENSEMBLE_DEPTH,
+    VerifiedHeader,
+    build_model,
+    check_depth,
+    split_members,
+    verify_batch_model,
+    verify_run,
+)
 from novikoff.part_files import lock_file, name_part, remove_stale_parts
-from novikoff.core.feature_sample import FeatureSample
-from novikoff.core.updaters.base import arrays
 from novikoff.schema import SchemaError
-from novikoff.data.names.feature_names import Names
-from novikoff.model_verifier import (MAX_NESTING, SAVED_NUMBERS, Verified, build_model, check_depth, split_members, verify_run, verify_solved)
-from novikoff.meta.batch_estimator import Solved
 
-FORMAT = 1
+FORMAT_VERSION = 1
 NO_CHECKSUM = "0" * 64
-KINDS = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
+DTYPE_ORDER = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
 """Of numbers, as NumPy calls them, in the order in which safetensors writes arrays of them."""
-NAMED = {"b1": "BOOL"}
-PIECE = 1 << 12  # names that are written at once
+SAFETENSORS_NAMES = {"b1": "BOOL"}
+NAMES_PER_CHUNK = 1 << 12  # names that are written at once
 
 
-def save(model: Learner | Solved, path: str | os.PathLike[str], *, provenance: dict[str, Any] | None = None) -> None:
+def save(
+    model: OnlineClassifier | BatchEstimator, path: str | os.PathLike[str], *, provenance: dict[str, Any] | None = None
+) -> None:
     """Write the model to a file; an existing file is replaced only when the new one is safe on the disk.
 
     Models of novikoff that have learned something can be saved; InputError for anything else, such as a pipeline of
@@ -82,51 +93,51 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
     return as_auto(load_learner(path, kernel=kernel))
 
 
-def to_bytes(model: Learner | Solved, provenance: dict[str, Any] | None = None) -> bytes:
+def to_bytes(model: OnlineClassifier | BatchEstimator, provenance: dict[str, Any] | None = None) -> bytes:
     check_savable(model)
-    with sharing(model.working_model()):
-        return _content(*described(model), provenance)
+    with shared_lock(model._working_model()):
+        return _build_content(*to_header_and_tensors(model), provenance)
 
 
 def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """Return the provenance in a model file, None where it has none; ModelFileError where the file is not right."""
-    from novikoff.provenance import check
+    from novikoff.provenance import check_provenance
 
     try:
         content = Path(path).read_bytes()
     except OSError as problem:
         raise ModelFileError(f"{path}: {problem.strerror}.") from None
-    _checked_header(content, str(path))
+    _check_header(content, str(path))
     outer = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     text = outer["__metadata__"].get("provenance")
     try:
-        return None if text is None else check(json.loads(text))
+        return None if text is None else check_provenance(json.loads(text))
     except (ValueError, TypeError, RecursionError, SchemaError) as problem:
-        raise _refusal(str(path), str(problem).rstrip(".")) from None
+        raise _file_error(str(path), str(problem).rstrip(".")) from None
 
 
 def check_savable(model: Any) -> None:
     """Raise InputError, with advice, for anything but a model of novikoff that has learned something."""
-    facade = isinstance(model, Estimator) and type(model).working_model is not Estimator.working_model
-    if facade or isinstance(model, Learner | Solved):
+    facade = isinstance(model, BaseEstimator) and type(model)._working_model is not BaseEstimator._working_model
+    if facade or isinstance(model, OnlineClassifier | BatchEstimator):
         if not model.__sklearn_is_fitted__():
             raise InputError(
                 f"This {type(model).__name__} has learned nothing yet, so there is nothing to save: call fit,"
                 " partial_fit or learn_one first."
             )
         return
-    found = f"the class {model.__name__}" if isinstance(model, type) else _a(type(model).__name__)
-    raise InputError(f"Only models of novikoff can be saved, but this is {found}. {_advice(model)}")
+    found = f"the class {model.__name__}" if isinstance(model, type) else _with_article(type(model).__name__)
+    raise InputError(f"Only models of novikoff can be saved, but this is {found}. {_find_advice(model)}")
 
 
-def _a(name: str) -> str:
+def _with_article(name: str) -> str:
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
-def _advice(model: Any) -> str:
+def _find_advice(model: Any) -> str:
     if isinstance(model, type):
         return f"Save an object of it that has learned something: save({model.__name__}().fit(X, y), path)."
-    if isinstance(getattr(model, "model_", None), Learner):
+    if isinstance(getattr(model, "model_", None), OnlineClassifier):
         return "Save its model_ instead."
     if isinstance(model, str | os.PathLike):
         return "The model comes first, then the path: save(model, path)."
@@ -138,54 +149,56 @@ def _advice(model: Any) -> str:
     return "To store other objects use skops or joblib."
 
 
-def frozen(model: Learner | Solved) -> Callable[[], bytes]:
+def snapshot(model: OnlineClassifier | BatchEstimator) -> Callable[[], bytes]:
     """What makes the file of the model as it is now, later and in another thread; here it is only copied."""
-    with sharing(model.working_model()):
-        header, tensors = described(model, as_text=_Text)
-        copies = {name: value if isinstance(value, _Text) else value.copy() for name, value in tensors.items()}
-    return lambda: _content(header, {n: v.array() if isinstance(v, _Text) else v for n, v in copies.items()})
+    with shared_lock(model._working_model()):
+        header, tensors = to_header_and_tensors(model, as_text=_DeferredText)
+        copies = {name: value if isinstance(value, _DeferredText) else value.copy() for name, value in tensors.items()}
+    return lambda: _build_content(
+        header, {n: v.array() if isinstance(v, _DeferredText) else v for n, v in copies.items()}
+    )
 
 
-def _content(
+def _build_content(
     header: dict[str, Any], tensors: dict[str, NDArray[Any]], provenance: dict[str, Any] | None = None
 ) -> bytes:
     # The checksum first, so that it is the first place where these digits can stand.
-    header = {"checksum": NO_CHECKSUM, "format": FORMAT, **header}
+    header = {"checksum": NO_CHECKSUM, "format": FORMAT_VERSION, **header}
     metadata = {"novikoff": json.dumps(header)}
     if provenance is not None:
         metadata["provenance"] = json.dumps(provenance)
-    content = _serialised(tensors, metadata)
+    content = _serialize(tensors, metadata)
     digest = hashlib.sha256(content).hexdigest()
     return content.replace(NO_CHECKSUM.encode(), digest.encode(), 1)
 
 
-def _serialised(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> bytes:
+def _serialize(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> bytes:
     """As safetensors writes it: the length of the header, the header, and the arrays, those of the largest kind of
     numbers first, then by name."""
-    order = sorted(tensors, key=lambda name: (KINDS.index(tensors[name].dtype.str[1:]), name))
+    order = sorted(tensors, key=lambda name: (DTYPE_ORDER.index(tensors[name].dtype.str[1:]), name))
     about: dict[str, Any] = {"__metadata__": metadata}
     end = 0
     for name in order:
         array = tensors[name]
         start, end = end, end + array.nbytes
-        kind = NAMED.get(array.dtype.str[1:]) or f"{array.dtype.kind.upper()}{8 * array.itemsize}"
-        about[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [start, end]}
+        dtype = SAFETENSORS_NAMES.get(array.dtype.str[1:]) or f"{array.dtype.kind.upper()}{8 * array.itemsize}"
+        about[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [start, end]}
     text = json.dumps(about, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     return b"".join([len(text).to_bytes(8, "little"), text, *(tensors[name].tobytes() for name in order)])
 
 
-def described(
-    model: Learner | Solved, as_text: Callable[[list[Any]], Any] | None = None
+def to_header_and_tensors(
+    model: OnlineClassifier | BatchEstimator, as_text: Callable[[list[Any]], Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a file holds of a model, and of all models that it is made of."""
-    model = model.working_model()
-    about = {"learner": name_of(type(model)), "settings": model.plain_settings()}
-    if not isinstance(model, Solved):
-        header, tensors = _parts(model, as_text or _as_text)
+    model = model._working_model()
+    about = {"learner": name_of(type(model)), "settings": model._plain_settings()}
+    if not isinstance(model, BatchEstimator):
+        header, tensors = _run_to_header_and_tensors(model, as_text or _encode_text)
         return {**about, **header}, tensors
-    header, tensors = model.file_parts()
-    inside = [described(member, as_text) for member in model.made_of()]
+    header, tensors = model._file_parts()
+    inside = [to_header_and_tensors(member, as_text) for member in model._member_models()]
     if inside:
         header["members"] = [one for one, _ in inside]
     for k, (_, arrays_inside) in enumerate(inside):
@@ -193,18 +206,22 @@ def described(
     return {**about, **header}, tensors
 
 
-def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _run_to_header_and_tensors(
+    model: OnlineClassifier, as_text: Callable[[list[Any]], Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a file holds of a learner's run."""
-    state = model._run_so_far()
-    book = state.ledger.book
-    tensors = {f"geometry.{name}": _whole(a) for name, a in arrays(model._compact(state)).items()}
-    tensors |= {name: _whole(a) for name, a in (model._more_arrays(state) | state.feature_sample.tensors()).items()}
-    used = LISTED + len(state.ledger.mistake_times)
-    tensors |= {"ledger.counts": _whole(book.counts[:used]), "ledger.sums": book.sums}
+    state = model._checked_state()
+    counters = state.ledger.book
+    tensors = {f"geometry.{name}": _to_contiguous(a) for name, a in state_arrays(model._trim_state(state)).items()}
+    tensors |= {
+        name: _to_contiguous(a) for name, a in (model._extra_arrays(state) | state.feature_sample.tensors()).items()
+    }
+    used = FIRST_LISTED + len(state.ledger.mistake_times)
+    tensors |= {"ledger.counts": _to_contiguous(counters.counts[:used]), "ledger.sums": counters.sums}
     if state.names is not None:
         tensors["names"] = as_text(list(state.names.columns))
     header = {
-        "labels": _checked_labels(state.labels.listed()),
+        "labels": _check_labels(state.labels.listed()),
         "features": state.features,
         "precision": state.kind.name,
         "ledger": state.ledger.as_dict(),
@@ -220,39 +237,40 @@ def _parts(model: Learner, as_text: Callable[[list[Any]], Any]) -> tuple[dict[st
     return header, tensors
 
 
-def _checked_labels(listed: list[Any]) -> list[Any]:
+def _check_labels(listed: list[Any]) -> list[Any]:
     """Return labels that a file can hold; InputError where one is a whole number that does not fit into 64 bits."""
     for label in listed:
-        if isinstance(label, int) and label not in SAVED_NUMBERS:
+        if isinstance(label, int) and label not in INT64_RANGE:
             raise InputError(f"A label that is a number must fit into 64 bits to be saved, got {label}. Use texts.")
     return listed
 
 
 def from_bytes(content: bytes, origin: str) -> Any:
     """Return the model in the content of a file; `origin` names it in messages. ModelFileError for any problem."""
-    header = _checked_header(content, origin)
+    header = _check_header(content, origin)
     from safetensors import SafetensorError
     from safetensors.numpy import load as deserialise
 
     try:
         tensors = deserialise(content)
     except (SafetensorError, KeyError, ValueError, TypeError, OverflowError, MemoryError) as problem:
-        raise _refusal(origin, f"its arrays can't be read ({problem})") from None
-    return rebuilt(header, tensors, origin)
+        raise _file_error(origin, f"its arrays can't be read ({problem})") from None
+    return from_header(header, tensors, origin)
 
 
-def rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str, *, complete: bool = True) -> Any:
-    """Return the model that `described` has described. ModelFileError where header and arrays make no model.
+def from_header(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str, *, complete: bool = True) -> Any:
+    """Return the model that `to_header_and_tensors` has described. ModelFileError where header and arrays make no
+    model.
 
     A model that is not `complete`, such as that of a shard, may have fewer features than its encoding.
     """
     try:
         check_depth(header)
-        return _rebuilt(header, tensors, 0, complete=complete)
+        return _build_from_header(header, tensors, 0, complete=complete)
     except ModelFileError:
         raise
     except NovikoffError as problem:
-        raise _refusal(origin, str(problem).rstrip(".")) from None
+        raise _file_error(origin, str(problem).rstrip(".")) from None
     except (
         ValueError,
         TypeError,
@@ -263,55 +281,55 @@ def rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: st
         MemoryError,
     ) as problem:
         reason = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
-        raise _refusal(origin, f"it does not hold what its learner needs ({reason})") from None
+        raise _file_error(origin, f"it does not hold what its learner needs ({reason})") from None
 
 
-def _refusal(origin: str, reason: str) -> ModelFileError:
+def _file_error(origin: str, reason: str) -> ModelFileError:
     return ModelFileError(
         f"{origin}: is not a model that can be used: {reason}. Restore it from a backup, or save the model again."
     )
 
 
-def _rebuilt(header: dict[str, Any], tensors: dict[str, NDArray[Any]], depth: int, *, complete: bool) -> Any:
+def _build_from_header(header: dict[str, Any], tensors: dict[str, NDArray[Any]], depth: int, *, complete: bool) -> Any:
     model = build_model(header)
-    if not isinstance(model, Solved):
-        model._adopt(_state(model, verify_run(model, header, tensors, complete=complete), tensors))
+    if not isinstance(model, BatchEstimator):
+        model._set_state(_build_state(model, verify_run(model, header, tensors, complete=complete), tensors))
         return model
-    verify_solved(model, header, tensors)
+    verify_batch_model(model, header, tensors)
     members = split_members(header, tensors)
-    if members and depth == MAX_NESTING:
-        raise SchemaError("ensembles", f"nested at most {MAX_NESTING} deep", "deeper")
-    model.adopt_parts(header, tensors)
+    if members and depth == MAX_ENSEMBLE_DEPTH:
+        raise SchemaError("ensembles", f"nested at most {MAX_ENSEMBLE_DEPTH} deep", "deeper")
+    model._load_file_parts(header, tensors)
     if members:
-        model.adopt_made_of([_rebuilt(one, own, depth + 1, complete=complete) for one, own in members])
+        model._set_member_models([_build_from_header(one, own, depth + 1, complete=complete) for one, own in members])
     return model
 
 
-def _state(model: Learner, verified: Verified, tensors: dict[str, NDArray[Any]]) -> State:
+def _build_state(model: OnlineClassifier, verified: VerifiedHeader, tensors: dict[str, NDArray[Any]]) -> ModelState:
     """Return the state of a run, from a header and arrays that were verified."""
-    kind, features = buffers.dtype(verified.precision), verified.features
-    fresh = model._geometry(features + 1, kind)
-    counts = buffers.zeros(LISTED + CAPACITY, "int64")
+    dtype, features = buffers.dtype(verified.precision), verified.features
+    fresh = model._build_updater(features + 1, dtype)
+    counts = buffers.zeros(FIRST_LISTED + MAX_LISTED_MISTAKES, "int64")
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
-    ledger = Ledger(Book(counts, tensors["ledger.sums"]))
-    state = State(
-        geometry=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in arrays(fresh)}),
+    ledger = Ledger(LedgerCounters(counts, tensors["ledger.sums"]))
+    state = ModelState(
+        updater=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in state_arrays(fresh)}),
         ledger=ledger,
         labels=verified.labels,
         features=features,
-        names=None if verified.names is None else Names(verified.names),
-        kind=kind,
+        names=None if verified.names is None else FeatureNames(verified.names),
+        kind=dtype,
         settings=model._run_settings(),
         reading=verified.reading,
         shuffle=verified.shuffle,
         slot_names=verified.slot_names,
         encoding=verified.encoding,
-        feature_sample=FeatureSample.from_tensors(tensors, kind, ledger.examples, features),
+        feature_sample=FeatureSample.from_tensors(tensors, dtype, ledger.examples, features),
     )
-    return model._completed(state, tensors)
+    return model._state_from_file(state, tensors)
 
 
-def _checked_header(content: bytes, origin: str) -> dict[str, Any]:
+def _check_header(content: bytes, origin: str) -> dict[str, Any]:
     """The JSON document of a file that is whole, ours, and of a format that we know."""
     broken = ModelFileError(
         f"{origin}: is damaged or not a model file: its checksum does not fit its content. Restore it from a backup."
@@ -323,24 +341,24 @@ def _checked_header(content: bytes, origin: str) -> dict[str, Any]:
         number, checksum = header["format"], header["checksum"].encode("ascii")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise broken from None
-    if isinstance(number, int) and number > FORMAT:
+    if isinstance(number, int) and number > FORMAT_VERSION:
         raise ModelFileError(
-            f"{origin}: has format {number}, but this novikoff reads up to format {FORMAT}: update novikoff."
+            f"{origin}: has format {number}, but this novikoff reads up to format {FORMAT_VERSION}: update novikoff."
         )
     blank = content.replace(checksum, NO_CHECKSUM.encode(), 1)
-    if len(checksum) != 64 or hashlib.sha256(blank).hexdigest() != checksum.decode() or number != FORMAT:
+    if len(checksum) != 64 or hashlib.sha256(blank).hexdigest() != checksum.decode() or number != FORMAT_VERSION:
         raise broken
     return header
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     """A whole file at once; at every moment the old one or the new one is there."""
-    with replacing(path, mode) as write:
+    with atomic_writer(path, mode) as write:
         write(content)
 
 
 @contextlib.contextmanager
-def replacing(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], object]]:
+def atomic_writer(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], object]]:
     """A file piece by piece: gives what takes the pieces. Temporary file, fsync, rename, fsync of the folder, so that
     the file that was there is replaced only when the block has ended well. `mode` is less what the umask forbids."""
     path = Path(os.path.realpath(path))  # what a link points to is replaced, not the link
@@ -373,24 +391,24 @@ def _remove(temporary: Path) -> None:
         temporary.unlink()
 
 
-class _Text:
+class _DeferredText:
     """A list that is to become text."""
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values
 
     def array(self) -> NDArray[np.uint8]:
-        return _as_text(self.values)
+        return _encode_text(self.values)
 
 
-def _as_text(values: list[Any]) -> NDArray[np.uint8]:
+def _encode_text(values: list[Any]) -> NDArray[np.uint8]:
     """JSON as an array of bytes. A piece at a time: other threads need not wait for the whole of a long list."""
-    pieces = (values[k : k + PIECE] for k in range(0, len(values), PIECE))
+    pieces = (values[k : k + NAMES_PER_CHUNK] for k in range(0, len(values), NAMES_PER_CHUNK))
     text = ",".join(json.dumps(piece, separators=(",", ":"))[1:-1] for piece in pieces)
     found: NDArray[np.uint8] = buffers.frombuffer(f"[{text}]".encode(), "uint8")
     return found
 
 
-def _whole(array: NDArray[Any]) -> NDArray[Any]:
-    whole: NDArray[Any] = buffers.ascontiguousarray(array)
-    return whole
+def _to_contiguous(array: NDArray[Any]) -> NDArray[Any]:
+    contiguous: NDArray[Any] = buffers.ascontiguousarray(array)
+    return contiguous

@@ -13,37 +13,37 @@ from typing import Any, NamedTuple
 
 from novikoff import ledger
 from novikoff._compiled.lazy_numpy import NDArray
-from novikoff.base.online_classifier import Learner
+from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core import feature_sample
+from novikoff.data.labels.binary_labels import ONE, SEVERAL, UNSEEN
+from novikoff.data.shuffle.permutation import ALGORITHM, MAX_SEED
+from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.schema import (
     MAX_COUNT,
     SchemaError,
     check_dict,
+    check_int,
     check_list,
     check_names,
     check_text,
-    check_whole,
     shorten,
-    verify,
+    verify_arrays,
 )
-from novikoff.data.labels.binary_labels import ONE, SEVERAL, UNSEEN
-from novikoff.data.shuffle.permutation import ALGORITHM, LARGEST_SEED
 from novikoff.scheme_registry import model_class
-from novikoff.meta.batch_estimator import Solved
 
 MAX_FEATURES = 2**31
-SAVED_NUMBERS = range(-(2**63), 2**63)
+INT64_RANGE = range(-(2**63), 2**63)
 """Labels that are numbers: arrays of them are of type int64."""
-MAX_DEPTH = 100
+MAX_JSON_DEPTH = 100
 """Of lists and objects within each other in a header."""
-MAX_NESTING = 8
+MAX_ENSEMBLE_DEPTH = 8
 """Of ensembles within each other."""
 PRECISIONS = ("float32", "float64")
-RESTS = ("", UNSEEN, ONE, SEVERAL)
+REST_VALUES = ("", UNSEEN, ONE, SEVERAL)
 Tensors = Mapping[str, NDArray[Any]]
 
 
-class Verified(NamedTuple):
+class VerifiedHeader(NamedTuple):
     """What the header of a run holds, each field of its type and in its range."""
 
     precision: str
@@ -64,8 +64,8 @@ def check_depth(value: Any) -> None:
     waiting = [(value, 0)]
     while waiting:
         one, depth = waiting.pop()
-        if depth > MAX_DEPTH:
-            raise SchemaError("the header", f"nested at most {MAX_DEPTH} deep", "deeper")
+        if depth > MAX_JSON_DEPTH:
+            raise SchemaError("the header", f"nested at most {MAX_JSON_DEPTH} deep", "deeper")
         if isinstance(one, dict | list):
             waiting += [(part, depth + 1) for part in (one.values() if isinstance(one, dict) else one)]
 
@@ -73,19 +73,19 @@ def check_depth(value: Any) -> None:
 def build_model(header: dict[str, Any]) -> Any:
     """Return a model with the settings of a header, which has learned nothing. InputError where there is none."""
     name, settings = check_text("learner", header.get("learner")), check_dict("settings", header.get("settings"))
-    kind = model_class(name)
-    if kind is None:
+    model_type = model_class(name)
+    if model_type is None:
         raise SchemaError("learner", "one that this novikoff knows (use the one that wrote the file)", shorten(name))
-    unknown = set(settings) - set(kind.settings())
+    unknown = set(settings) - set(model_type.settings())
     if unknown:
         raise SchemaError("settings", f"those of {name}", f"with {shorten(sorted(unknown)[0])}")
-    model = kind.from_settings(settings)
+    model = model_type._from_settings(settings)
     model._check_all()
     return model
 
 
 def check_features(header: dict[str, Any]) -> int:
-    return check_whole("features", header.get("features"), 0, MAX_FEATURES)
+    return check_int("features", header.get("features"), 0, MAX_FEATURES)
 
 
 def check_precision(header: dict[str, Any]) -> str:
@@ -100,7 +100,7 @@ def check_labels(listed: Any, *, optional: bool) -> list[Any]:
     labels = check_list("labels", listed)
     known = [label for label in labels if not (optional and label is None)]
     for label in known:
-        if not isinstance(label, str) and not (isinstance(label, int) and label in SAVED_NUMBERS):
+        if not isinstance(label, str) and not (isinstance(label, int) and label in INT64_RANGE):
             raise SchemaError("each label", "a whole number, a text or a truth value", shorten(label))
     if len(set(known)) != len(known):
         raise SchemaError("labels", "distinct", shorten(known))
@@ -117,13 +117,15 @@ def check_reading(header: dict[str, Any], features: int) -> tuple[dict[str, Any]
     from novikoff.data import formats
     from novikoff.data.raw.encoding import Encoding
 
-    if check_text("the format of reading", reading["format"]) not in formats.FORMATS:
-        raise SchemaError("the format of reading", f"one of {', '.join(formats.FORMATS)}", shorten(reading["format"]))
+    if check_text("the format of reading", reading["format"]) not in formats.FORMAT_CLASSES:
+        raise SchemaError(
+            "the format of reading", f"one of {', '.join(formats.FORMAT_CLASSES)}", shorten(reading["format"])
+        )
     for name in ("map", "encoding"):
         if reading.get(name) is not None:
             check_text(f"the {name} of reading", reading[name])
     if reading.get("map_bits") is not None:
-        check_whole("the map_bits of reading", reading["map_bits"], 1, 31)
+        check_int("the map_bits of reading", reading["map_bits"], 1, 31)
     encoding = Encoding(reading)
     encoding.check(features)
     return reading, encoding
@@ -135,8 +137,8 @@ def check_shuffle(header: dict[str, Any]) -> dict[str, Any] | None:
     shuffle = check_dict("shuffle", header["shuffle"])
     if set(shuffle) != {"algorithm", "seed", "rows"} or shuffle["algorithm"] != ALGORITHM:
         raise SchemaError("shuffle", f"a record of {ALGORITHM} with seed and rows", shorten(shuffle))
-    check_whole("the seed of shuffle", shuffle["seed"], 0, LARGEST_SEED)
-    check_whole("the rows of shuffle", shuffle["rows"], 0, MAX_COUNT)
+    check_int("the seed of shuffle", shuffle["seed"], 0, MAX_SEED)
+    check_int("the rows of shuffle", shuffle["rows"], 0, MAX_COUNT)
     return shuffle
 
 
@@ -147,7 +149,7 @@ def check_slot_names(pairs: Any, features: int) -> dict[int, str] | None:
     for pair in check_list("slot_names", pairs):
         if not isinstance(pair, list) or len(pair) != 2:
             raise SchemaError("each of slot_names", "a slot and a name", shorten(pair))
-        found[check_whole("a slot of slot_names", pair[0], 0, features - 1)] = check_text("a slot name", pair[1])
+        found[check_int("a slot of slot_names", pair[0], 0, features - 1)] = check_text("a slot name", pair[1])
     return found
 
 
@@ -160,7 +162,7 @@ def check_feature_names(names: Any, features: int) -> list[str] | None:
     return found
 
 
-def text_of(tensors: Tensors, name: str) -> Any:
+def read_json_tensor(tensors: Tensors, name: str) -> Any:
     """Return the JSON document in an array of bytes; None where there is none of that name."""
     array = tensors.get(name)
     if array is None:
@@ -178,46 +180,46 @@ def text_of(tensors: Tensors, name: str) -> Any:
 # --- Runs ---
 
 
-def verify_run(model: Learner, header: dict[str, Any], tensors: Tensors, *, complete: bool) -> Verified:
+def verify_run(model: OnlineClassifier, header: dict[str, Any], tensors: Tensors, *, complete: bool) -> VerifiedHeader:
     """Check all that a file holds of a learner's run; InputError for the first problem. A model that is not `complete`
     may have fewer features than its encoding: it is checked when it is used."""
     features, precision = check_features(header), check_precision(header)
-    labels = _labels(model, header)
-    names = check_feature_names(text_of(tensors, "names"), features)
-    slot_names = check_slot_names(text_of(tensors, "slot_names"), features)
+    labels = _build_labels(model, header)
+    names = check_feature_names(read_json_tensor(tensors, "names"), features)
+    slot_names = check_slot_names(read_json_tensor(tensors, "slot_names"), features)
     columns = model._columns_in_file(labels)
     sizes = {"features": features, "classes": len(labels), "columns": columns, "slots": (features + 1) * columns}
-    known = verify(ledger.SCHEMA, tensors, sizes, precision, "ledger.")
-    known |= verify(model._schema(features), tensors, sizes, precision, "geometry.")
-    for prefix, schema in model._more_schemas(features, tensors.keys()).items():
-        known |= verify(schema, tensors, sizes, precision, prefix)
-    if model.shows_weights and "sample.counts" in tensors:
-        known |= verify(feature_sample.SCHEMA, tensors, sizes, precision, "sample.")
-    _check_no_others(tensors, known | {"names", "slot_names"})
+    known = verify_arrays(ledger.LEDGER_SCHEMA, tensors, sizes, precision, "ledger.")
+    known |= verify_arrays(model._schema(features), tensors, sizes, precision, "geometry.")
+    for prefix, schema in model._extra_schemas(features, tensors.keys()).items():
+        known |= verify_arrays(schema, tensors, sizes, precision, prefix)
+    if model._has_weights and "sample.counts" in tensors:
+        known |= verify_arrays(feature_sample.FEATURE_SAMPLE_SCHEMA, tensors, sizes, precision, "sample.")
+    _check_no_extra_arrays(tensors, known | {"names", "slot_names"})
     reading, encoding = check_reading(header, features) if complete else (header.get("reading"), None)
-    return Verified(precision, features, labels, names, slot_names, reading, encoding, check_shuffle(header))
+    return VerifiedHeader(precision, features, labels, names, slot_names, reading, encoding, check_shuffle(header))
 
 
-def _labels(model: Learner, header: dict[str, Any]) -> Any:
+def _build_labels(model: OnlineClassifier, header: dict[str, Any]) -> Any:
     rest = header.get("rest", "")
-    if rest not in RESTS:
-        raise SchemaError("rest", f"one of {', '.join(RESTS[1:])}", shorten(rest))
+    if rest not in REST_VALUES:
+        raise SchemaError("rest", f"one of {', '.join(REST_VALUES[1:])}", shorten(rest))
     listed = check_labels(header.get("labels"), optional=True)
     pair = len(listed) == 2
     if (None in listed and not pair) or (rest and not (pair and all(isinstance(label, str) for label in listed))):
         raise SchemaError("labels", "two, of which one may be unknown, or classes", shorten(listed))
     try:
-        labels = model._labels_from(listed, rest=rest)
+        labels = model._labels_from_file(listed, rest=rest)
     except TypeError:
         raise SchemaError("labels", "two", shorten(listed)) from None
     if len(labels) != len([label for label in listed if label is not None]) or (
-        model.predicts_one_label and not len(labels)
+        model._predicts_one_label and not len(labels)
     ):
         raise SchemaError("labels", "those of a model that has learned something", shorten(listed))
     return labels
 
 
-def _check_no_others(tensors: Tensors, known: set[str]) -> None:
+def _check_no_extra_arrays(tensors: Tensors, known: set[str]) -> None:
     others = sorted(tensors.keys() - known)
     if others:
         raise SchemaError("the arrays of the file", "those of its learner", f"more than that: {shorten(others[0])}")
@@ -226,7 +228,7 @@ def _check_no_others(tensors: Tensors, known: set[str]) -> None:
 # --- Models that are solved for all data at once ---
 
 
-def verify_solved(model: Solved, header: dict[str, Any], tensors: Tensors) -> None:
+def verify_batch_model(model: BatchEstimator, header: dict[str, Any], tensors: Tensors) -> None:
     """Check all that a file holds of such a model, but for its members; InputError for the first problem."""
     features, precision = check_features(header), check_precision(header)
     labels = check_labels(header.get("labels"), optional=False)
@@ -234,12 +236,12 @@ def verify_solved(model: Solved, header: dict[str, Any], tensors: Tensors) -> No
         raise SchemaError("labels", "one at least", "an empty list")
     check_feature_names(header.get("names"), features)
     check_slot_names(header.get("slot_names"), features)
-    model.check_header(header)
+    model._check_header(header)
     sizes, known = {"features": features, "classes": len(labels)}, set[str]()
     own = {name: array for name, array in tensors.items() if not name.startswith("member.")}
-    for prefix, schema in model.file_schemas(own.keys()).items():
-        known |= verify(schema, own, sizes, precision, prefix)
-    _check_no_others(own, known)
+    for prefix, schema in model._file_schemas(own.keys()).items():
+        known |= verify_arrays(schema, own, sizes, precision, prefix)
+    _check_no_extra_arrays(own, known)
     members = len(check_list("members", header.get("members", [])))
     wanted = 0 if "trees.starts" in own else sizes.get("members", 0)
     if members != wanted:

@@ -13,34 +13,34 @@ import time
 from typing import Any
 
 from novikoff.errors import InputError
-from novikoff.schema import SchemaError, check_dict, check_list, check_text, check_whole
+from novikoff.schema import SchemaError, check_dict, check_int, check_list, check_text
 
-FORMAT = 1
+FORMAT_VERSION = 1
 MAX_RUNS = 10_000
 CHUNK_BYTES = 1 << 20
 Provenance = dict[str, Any]
-Seen = dict[str, tuple[int, int] | None]
+FileStatuses = dict[str, tuple[int, int] | None]
 """Size and time of the last change of each input, None for standard input and built-in data."""
 
 
-def look_at(titles: list[str]) -> Seen:
+def read_statuses(titles: list[str]) -> FileStatuses:
     """Return what is known of inputs before they are read, so that a change while they are read is noticed."""
-    return {title: _status(title) for title in titles}
+    return {title: _read_status(title) for title in titles}
 
 
-def describe_run(version: str, seen: Seen) -> tuple[dict[str, Any], list[str]]:
+def describe_run(version: str, seen: FileStatuses) -> tuple[dict[str, Any], list[str]]:
     """Return the record of a run that has ended, and the names of files that have changed while they were read."""
     files, changed = [], []
     for title, status in seen.items():
         about: dict[str, Any] = {"name": os.path.basename(title) or title}
         if status is not None:
             digest = _digest(title)
-            if digest is None or _status(title) != status:
+            if digest is None or _read_status(title) != status:
                 changed.append(title)
             else:
                 about |= {"bytes": status[0], "sha256": digest}
         files.append(about)
-    return {"novikoff": version, "created": _moment(), "files": files}, changed
+    return {"novikoff": version, "created": _format_current_time(), "files": files}, changed
 
 
 def extend(before: Provenance | None, run: dict[str, Any]) -> Provenance:
@@ -50,15 +50,15 @@ def extend(before: Provenance | None, run: dict[str, Any]) -> Provenance:
     1
     """
     runs = [] if before is None else before["runs"]
-    return {"format": FORMAT, "runs": [*runs, run]}
+    return {"format": FORMAT_VERSION, "runs": [*runs, run]}
 
 
-def check(value: Any) -> Provenance:
+def check_provenance(value: Any) -> Provenance:
     """Return a provenance that was read from a file; SchemaError where it is not one."""
     found = check_dict("provenance", value)
-    number = check_whole("the format of provenance", found.get("format"), 1, 1 << 30)
-    if number > FORMAT:
-        raise SchemaError("the format of provenance", f"up to {FORMAT} (update novikoff)", str(number))
+    number = check_int("the format of provenance", found.get("format"), 1, 1 << 30)
+    if number > FORMAT_VERSION:
+        raise SchemaError("the format of provenance", f"up to {FORMAT_VERSION} (update novikoff)", str(number))
     runs = check_list("the runs of provenance", found.get("runs"))
     if len(runs) > MAX_RUNS:
         raise SchemaError("the runs of provenance", f"at most {MAX_RUNS}", str(len(runs)))
@@ -81,11 +81,11 @@ def _check_file(value: Any) -> dict[str, Any]:
         digest = check_text("the digest of a file", file["sha256"])
         if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
             raise SchemaError("the digest of a file", "64 hexadecimal digits", repr(digest[:80]))
-        found |= {"bytes": check_whole("the size of a file", file.get("bytes"), 0, 1 << 62), "sha256": digest}
+        found |= {"bytes": check_int("the size of a file", file.get("bytes"), 0, 1 << 62), "sha256": digest}
     return found
 
 
-def _status(title: str) -> tuple[int, int] | None:
+def _read_status(title: str) -> tuple[int, int] | None:
     if title == "-" or not os.path.isfile(title):
         return None
     status = os.stat(title)
@@ -103,7 +103,7 @@ def _digest(path: str) -> str | None:
     return digest.hexdigest()
 
 
-def _moment() -> str:
+def _format_current_time() -> str:
     """Return the time in UTC, to the second."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     try:

@@ -1,8 +1,9 @@
 """Schemas of the arrays in model files, and the verifier that checks a file against them.
 
 Compiled code indexes arrays without bounds checks, with numbers that a model file holds. Each module that defines a
-state says here, in a few declarative terms, which numbers its arrays may hold. `verify` checks all of them before
-compiled code sees an array. It looks at the arrays of the file only: it allocates nothing of a size that a file claims.
+state says here, in a few declarative terms, which numbers its arrays may hold. `verify_arrays` checks all of them
+before compiled code sees an array. It looks at the arrays of the file only: it allocates nothing of a size that a
+file claims.
 
     Schema({
         "counts": Array("int64", 2, checks=[Entries(kept=(0, MAX_COUNT), terms=(0, MAX_COUNT))]),
@@ -10,7 +11,7 @@ compiled code sees an array. It looks at the arrays of the file only: it allocat
         "indices": Array("uint32", Size("terms"), checks=[IndexInto(FEATURES)]),
     })
 
-Sizes have names. Those in capitals below are known for every model; `Entries` and `Free` add the counts of a file.
+Sizes have names. Those in capitals below are known for every model; `Entries` and `FreeSize` add the counts of a file.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def shorten(value: Any) -> str:
 # --- Sizes ---
 
 
-class Size:
+class NamedSize:
     """A size that is known by name when a file is verified, or a sum or product of such."""
 
     def __init__(self, text: str, value: Callable[[Mapping[str, int]], int] | None = None) -> None:
@@ -57,39 +58,39 @@ class Size:
     def of(self, sizes: Mapping[str, int]) -> int:
         return sizes[self.text] if self.value is None else self.value(sizes)
 
-    def __add__(self, other: int) -> Size:
-        return Size(f"{self.text} {'+' if other >= 0 else '-'} {abs(other)}", lambda sizes: self.of(sizes) + other)
+    def __add__(self, other: int) -> NamedSize:
+        return NamedSize(f"{self.text} {'+' if other >= 0 else '-'} {abs(other)}", lambda sizes: self.of(sizes) + other)
 
-    def __mul__(self, factor: int) -> Size:
-        return Size(f"{factor} {self.text}", lambda sizes: self.of(sizes) * factor)
+    def __mul__(self, factor: int) -> NamedSize:
+        return NamedSize(f"{factor} {self.text}", lambda sizes: self.of(sizes) * factor)
 
 
-class Free:
+class FreeSize:
     """A size that the first array with this name decides; the others must agree."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
-FEATURES = Size("features")
-SLOTS = Size("slots")
+FEATURES = NamedSize("features")
+SLOTS = NamedSize("slots")
 """The entries of arrays with one entry per slot: (features + 1) × columns of weights."""
-COLUMNS = Size("columns")
-CLASSES = Size("classes")
-EXAMPLES = Size("examples")
+COLUMNS = NamedSize("columns")
+CLASSES = NamedSize("classes")
+EXAMPLES = NamedSize("examples")
 
-Bound = int | float | Size
-Dimension = int | Size | Free
+Limit = int | float | NamedSize
+Dimension = int | NamedSize | FreeSize
 
 
-def _resolve(bound: Bound, sizes: Mapping[str, int]) -> int | float:
-    return bound.of(sizes) if isinstance(bound, Size) else bound
+def _resolve(bound: Limit, sizes: Mapping[str, int]) -> int | float:
+    return bound.of(sizes) if isinstance(bound, NamedSize) else bound
 
 
 # --- Checks of the numbers in an array ---
 
 
-class Check(ABC):
+class ArrayCheck(ABC):
     """A condition on the numbers of one array."""
 
     @abstractmethod
@@ -97,10 +98,10 @@ class Check(ABC):
         """Return what was expected and what was found; None where all is well."""
 
 
-class Between(Check):
+class InRange(ArrayCheck):
     """All numbers are from `low` to `high`; NaN is not. `column` is the only column of a table that is looked at."""
 
-    def __init__(self, low: Bound, high: Bound, column: int | None = None) -> None:
+    def __init__(self, low: Limit, high: Limit, column: int | None = None) -> None:
         self.low, self.high, self.column = low, high, column
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
@@ -115,23 +116,23 @@ class Between(Check):
         return f"numbers from {low} to {high}{where}", f"from {least} to {most}"
 
 
-def IndexInto(size: Bound) -> Between:  # noqa: N802 - reads as the other checks
+def IndexInto(size: Limit) -> InRange:  # noqa: N802 - reads as the other checks
     """Return the check that all numbers are indices of an array with this many entries."""
-    return Between(0, size + -1)
+    return InRange(0, size + -1)
 
 
-def Finite(column: int | None = None) -> Between:  # noqa: N802
+def Finite(column: int | None = None) -> InRange:  # noqa: N802
     """Return the check that no number is NaN or infinite."""
     largest = 1.7976931348623157e308
-    return Between(-largest, largest, column)
+    return InRange(-largest, largest, column)
 
 
-def NotNaN(column: int | None = None) -> Between:  # noqa: N802
+def NotNaN(column: int | None = None) -> InRange:  # noqa: N802
     """Return the check that no number is NaN."""
-    return Between(-INFINITY, INFINITY, column)
+    return InRange(-INFINITY, INFINITY, column)
 
 
-class OneOf(Check):
+class OneOf(ArrayCheck):
     """All numbers are among these."""
 
     def __init__(self, values: tuple[float, ...]) -> None:
@@ -142,7 +143,7 @@ class OneOf(Check):
         return (f"numbers among {self.values}", strange.flat[0].item()) if strange.size else None
 
 
-class Increasing(Check):
+class Increasing(ArrayCheck):
     """Each number is larger than the one before it; not smaller, where not `strictly`."""
 
     def __init__(self, *, strictly: bool = True) -> None:
@@ -155,10 +156,10 @@ class Increasing(Check):
         return "in increasing order" if self.strictly else "in ascending order", "not"
 
 
-class Offsets(Check):
+class Offsets(ArrayCheck):
     """Where each of several parts begins in an array of this size: from 0, ascending, the end of the last part last."""
 
-    def __init__(self, size: Bound) -> None:
+    def __init__(self, size: Limit) -> None:
         self.size = size
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
@@ -168,20 +169,20 @@ class Offsets(Check):
         return f"offsets that ascend from 0 to {end}", "not"
 
 
-class DistinctWithin(Check):
+class DistinctWithin(ArrayCheck):
     """No number comes twice between two of the offsets in another array, which was checked before."""
 
     def __init__(self, offsets: str) -> None:
         self.offsets = offsets
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
-        return None  # see `verify`, which has the other array
+        return None  # see `verify_arrays`, which has the other array
 
 
-class Entries(Check):
+class Entries(ArrayCheck):
     """Each entry of a short array by its name and its range. Later arrays can use the name as a size."""
 
-    def __init__(self, **ranges: tuple[Bound, Bound]) -> None:
+    def __init__(self, **ranges: tuple[Limit, Limit]) -> None:
         self.ranges = ranges
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
@@ -195,7 +196,7 @@ class Entries(Check):
         return None
 
 
-class EqualTo(Check):
+class EqualTo(ArrayCheck):
     """The array is this one, which follows from the settings."""
 
     def __init__(self, values: Sequence[Any]) -> None:
@@ -208,14 +209,16 @@ class EqualTo(Check):
 # --- Arrays and schemas ---
 
 
-class Array:
+class ArraySpec:
     """One array of a state: its dtype, its shape, and checks of its numbers."""
 
-    def __init__(self, dtype: str, *shape: Dimension, checks: Sequence[Check] = (), optional: bool = False) -> None:
+    def __init__(
+        self, dtype: str, *shape: Dimension, checks: Sequence[ArrayCheck] = (), optional: bool = False
+    ) -> None:
         self.dtype, self.shape, self.checks, self.optional = dtype, shape, checks, optional
 
 
-class Rule:
+class Constraint:
     """A condition on several arrays at once."""
 
     def __init__(self, text: str, holds: Callable[[Mapping[str, NDArray[Any]], Mapping[str, int]], bool]) -> None:
@@ -225,14 +228,14 @@ class Rule:
 class Schema:
     """The arrays of one state by their names, in the order in which they are checked."""
 
-    def __init__(self, arrays: Mapping[str, Array], rules: Sequence[Rule] = ()) -> None:
+    def __init__(self, arrays: Mapping[str, ArraySpec], rules: Sequence[Constraint] = ()) -> None:
         self.arrays, self.rules = arrays, rules
 
 
-EMPTY = Schema({})
+EMPTY_SCHEMA = Schema({})
 
 
-def verify(
+def verify_arrays(
     schema: Schema, tensors: Mapping[str, NDArray[Any]], sizes: dict[str, int], precision: str, prefix: str = ""
 ) -> set[str]:
     """Check the arrays of a file; return the names of those that the schema knows. SchemaError for the first problem.
@@ -256,7 +259,7 @@ def verify(
 
 def _verify_array(
     title: str,
-    wanted: Array,
+    wanted: ArraySpec,
     array: NDArray[Any],
     sizes: dict[str, int],
     precision: str,
@@ -268,7 +271,7 @@ def _verify_array(
         raise SchemaError(title, f"of {dtype} and shape {shape}", f"an array of {array.dtype.name} {array.shape}")
     for check in wanted.checks:
         if isinstance(check, DistinctWithin):
-            if _has_twice(array, others[check.offsets]):
+            if _has_duplicates(array, others[check.offsets]):
                 raise SchemaError(title, f"distinct within each part of {check.offsets}", "not")
             continue
         problem = check.problem(array, sizes)
@@ -277,12 +280,12 @@ def _verify_array(
 
 
 def _dimension(wanted: Dimension, axis: int, array: NDArray[Any], sizes: dict[str, int]) -> int:
-    if isinstance(wanted, Free):
+    if isinstance(wanted, FreeSize):
         return sizes.setdefault(wanted.name, array.shape[axis] if axis < array.ndim else 0)
     return int(_resolve(wanted, sizes))
 
 
-def _has_twice(array: NDArray[Any], offsets: NDArray[Any]) -> bool:
+def _has_duplicates(array: NDArray[Any], offsets: NDArray[Any]) -> bool:
     """Whether a number comes twice in a part."""
     parts = np.repeat(np.arange(len(offsets) - 1, dtype=np.uint64), np.diff(offsets))
     keys = np.sort((parts << np.uint64(32)) | array.astype(np.uint64))
@@ -292,7 +295,7 @@ def _has_twice(array: NDArray[Any], offsets: NDArray[Any]) -> bool:
 # --- Plain values of the header ---
 
 
-def check_whole(name: str, value: Any, low: int, high: int) -> int:
+def check_int(name: str, value: Any, low: int, high: int) -> int:
     """Return a whole number from `low` to `high`; SchemaError for anything else."""
     if type(value) is not int or not low <= value <= high:
         raise SchemaError(name, f"a whole number from {low} to {high}", shorten(value))

@@ -19,9 +19,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-LARGE = 1 << 16  # bytes: memory that comes from the system is zero, and costs nothing before it is written
-HUGE = 1 << 25  # … and in large pages from here on: of what parsers make room for most is never written
-PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # what processes share has no large pages, and its small ones cost more
+MMAP_MIN_BYTES = 1 << 16  # bytes: memory that comes from the system is zero, and costs nothing before it is written
+HUGE_PAGE_MIN_BYTES = 1 << 25  # … and in large pages from here on: of what parsers make room for most is never written
+MMAP_FLAGS = (
+    mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+)  # what processes share has no large pages, and its small ones cost more
 
 _wanted = False
 
@@ -32,7 +34,7 @@ def use_buffers() -> None:
     _wanted = True
 
 
-def without_numpy() -> bool:
+def buffers_in_use() -> bool:
     """Whether arrays are buffers now."""
     return _wanted and "numpy" not in sys.modules
 
@@ -74,7 +76,7 @@ class DType:
         return numpy_module().dtype(self.name)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.name == type_name(other))
+        return bool(self.name == dtype_name(other))
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -114,7 +116,7 @@ DTYPES = {
 }
 
 
-def type_name(kind: Any) -> Any:
+def dtype_name(kind: Any) -> Any:
     """Of a type of elements, in whatever form."""
     if isinstance(kind, str) or kind is float:
         return "float64" if kind is float else kind
@@ -152,7 +154,7 @@ class Buffer:
             return (self.itemsize,)
         return tuple(self.itemsize * math.prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
 
-    def for_call(self) -> tuple[int, ...]:
+    def call_arguments(self) -> tuple[int, ...]:
         """As entry points of compiled functions take it."""
         return (self.address, *self.shape, *self.strides)
 
@@ -218,7 +220,7 @@ class Buffer:
         return (self[k] for k in range(len(self)))
 
     def view(self, kind: Any) -> Any:
-        wanted = DTYPES.get(type_name(kind))
+        wanted = DTYPES.get(dtype_name(kind))
         if wanted is None or wanted.itemsize != self.itemsize or len(self.shape) != 1:
             return self.numpy().view(kind)
         return Buffer(_cast(self.cells.cast("B"), wanted), wanted, self.shape, self.address)
@@ -262,7 +264,7 @@ class Buffer:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _by_numpy(name: str) -> Any:
+def _delegate_to_numpy(name: str) -> Any:
     def operation(self: Buffer, *args: Any) -> Any:
         return getattr(self.numpy(), name)(*map(as_numpy, args))
 
@@ -279,7 +281,7 @@ for _operation in (
     *(f"{side}{name}" for name in ("and", "or", "xor", "lshift", "rshift") for side in ("", "r", "i")),
     *("matmul", "rmatmul"),
 ):
-    setattr(Buffer, f"__{_operation}__", _by_numpy(f"__{_operation}__"))
+    setattr(Buffer, f"__{_operation}__", _delegate_to_numpy(f"__{_operation}__"))
 
 
 def _cast(memory: Any, kind: DType) -> Any:
@@ -302,10 +304,10 @@ def _allocate(shape: tuple[int, ...], kind: DType, *, huge: bool) -> Buffer:
     count = math.prod(shape)
     size = count * kind.itemsize
     try:
-        memory: Any = bytearray(size) if size < LARGE else mmap.mmap(-1, size, PRIVATE)
+        memory: Any = bytearray(size) if size < MMAP_MIN_BYTES else mmap.mmap(-1, size, MMAP_FLAGS)
     except OSError:
         raise MemoryError(f"There is no room for {size:,} bytes.") from None
-    if huge and size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+    if huge and size >= HUGE_PAGE_MIN_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) if size else 0
     return Buffer(_cast(memory, kind), kind, shape, address)
@@ -315,27 +317,27 @@ def _allocate(shape: tuple[int, ...], kind: DType, *, huge: bool) -> Buffer:
 
 
 def zeros(shape: Any, dtype: Any = "float64") -> Any:
-    return _make(shape, DTYPES[type_name(dtype)]) if without_numpy() else numpy_module().zeros(shape, dtype)
+    return _make(shape, DTYPES[dtype_name(dtype)]) if buffers_in_use() else numpy_module().zeros(shape, dtype)
 
 
 def empty(shape: Any, dtype: Any = "float64") -> Any:
-    return zeros(shape, dtype) if without_numpy() else numpy_module().empty(shape, dtype)
+    return zeros(shape, dtype) if buffers_in_use() else numpy_module().empty(shape, dtype)
 
 
 def uninitialised(shape: int | tuple[int, ...], dtype: Any = "float64") -> Any:
     """An array for what parsers make room for, most of which is never written and costs nothing then. NumPy asks the
     system for large pages: of each such array the first byte to be written costs two megabytes."""
-    made = _make(shape, DTYPES[type_name(dtype)], huge=False)
-    return made if without_numpy() else made.numpy()
+    made = _make(shape, DTYPES[dtype_name(dtype)], huge=False)
+    return made if buffers_in_use() else made.numpy()
 
 
 def full(shape: Any, fill: Any, dtype: Any) -> Any:
-    if not without_numpy():
+    if not buffers_in_use():
         return numpy_module().full(shape, fill, dtype)
     fill = 0 if type(fill) is float and repr(fill) == "0.0" else fill  # which it is in all types
-    out = _make(shape, DTYPES[type_name(dtype)])
+    out = _make(shape, DTYPES[dtype_name(dtype)])
     if not out._is_item(fill):
-        return numpy_module().full(shape, fill, type_name(dtype))
+        return numpy_module().full(shape, fill, dtype_name(dtype))
     out._fill(fill, fresh=True)
     return out
 
@@ -344,7 +346,7 @@ def array(values: Any, dtype: Any = None) -> Any:
     types = set(map(type, values)) if type(values) is list else {list}
     if dtype is None and types in ({int}, {float}):
         dtype = "int64" if types == {int} else "float64"
-    kind = DTYPES.get(type_name(dtype)) if without_numpy() else None
+    kind = DTYPES.get(dtype_name(dtype)) if buffers_in_use() else None
     if kind is None or types - ({int, UInt64} if kind.kind in "iub" else {int, float}):
         return numpy_module().array(as_numpy(values), dtype)
     out = _make(len(values), kind)
@@ -353,9 +355,9 @@ def array(values: Any, dtype: Any = None) -> Any:
 
 
 def frombuffer(memory: Any, dtype: Any) -> Any:
-    if not without_numpy() or type(memory) is not bytes:
+    if not buffers_in_use() or type(memory) is not bytes:
         return numpy_module().frombuffer(memory, dtype)
-    kind = DTYPES[type_name(dtype)]
+    kind = DTYPES[dtype_name(dtype)]
     address = ctypes.cast(ctypes.c_char_p(memory), ctypes.c_void_p).value or 0  # bytes stay where they are
     return Buffer(_cast(memory, kind), kind, (len(memory) // kind.itemsize,), address)
 
@@ -376,8 +378,8 @@ def ascontiguousarray(values: Any) -> Any:
 
 
 def dtype(kind: Any) -> Any:
-    return DTYPES[type_name(kind)] if without_numpy() else numpy_module().dtype(type_name(kind))
+    return DTYPES[dtype_name(kind)] if buffers_in_use() else numpy_module().dtype(dtype_name(kind))
 
 
 def uint64(value: int) -> Any:
-    return UInt64(value) if without_numpy() else numpy_module().uint64(value)
+    return UInt64(value) if buffers_in_use() else numpy_module().uint64(value)

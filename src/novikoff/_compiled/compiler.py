@@ -26,18 +26,17 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.np.numpy_support import from_dtype
 
-from novikoff._compiled import jit
-from novikoff._compiled import manifest
+from novikoff._compiled import jit, manifest
 from novikoff._compiled.cpu import LEVELS
 from novikoff._compiled.entry_points import EntryPoint
-from novikoff._compiled.signature import LIKE
+from novikoff._compiled.signature import SAMPLE_MARK
 
-OPTIMIZED_TWICE = ("novikoff.core.updaters.weighted_majority.Council",)
+OPTIMIZED_TWICE = ("novikoff.core.updaters.weighted_majority.WeightedMajority",)
 """States whose kernels gain from that (1.06 x with many classes): it takes a quarter more time to compile."""
-SCALARS = {"q": types.int64, "Q": types.uint64, "d": types.float64, "?": types.boolean}
+SCALAR_TYPES = {"q": types.int64, "Q": types.uint64, "d": types.float64, "?": types.boolean}
 
 
-class Object(NamedTuple):
+class ObjectCode(NamedTuple):
     """Object code of a kernel for one signature."""
 
     content: bytes
@@ -48,28 +47,28 @@ class Object(NamedTuple):
 # --- Signatures ---
 
 
-def numba_types(text: str) -> tuple[Any, ...]:
+def parse_signature(text: str) -> tuple[Any, ...]:
     """The argument types that a signature says."""
-    return tuple(_all_types(iter(text.split())))
+    return tuple(_parse_types(iter(text.split())))
 
 
-def _all_types(words: Iterator[str]) -> Iterator[Any]:
+def _parse_types(words: Iterator[str]) -> Iterator[Any]:
     for word in words:
         if word == ")":
             return
-        yield _one_type(word, words)
+        yield _parse_type(word, words)
 
 
-def _one_type(word: str, words: Iterator[str]) -> Any:
-    if word in SCALARS:
-        return SCALARS[word]
-    if word == LIKE:
-        return types.Optional(_one_type(next(words), words))
+def _parse_type(word: str, words: Iterator[str]) -> Any:
+    if word in SCALAR_TYPES:
+        return SCALAR_TYPES[word]
+    if word == SAMPLE_MARK:
+        return types.Optional(_parse_type(next(words), words))
     if word == "(tuple":
-        return types.Tuple(list(_all_types(words)))
+        return types.Tuple(list(_parse_types(words)))
     if word.startswith("("):
         module, _, name = word[1:].rpartition(".")
-        return types.NamedTuple(list(_all_types(words)), getattr(import_module(module), name))
+        return types.NamedTuple(list(_parse_types(words)), getattr(import_module(module), name))
     read_only = word.endswith("r")
     word = word.removesuffix("r")
     return types.Array(from_dtype(np.dtype(word[:-2])), int(word[-2]), word[-1], readonly=read_only, aligned=True)
@@ -78,7 +77,7 @@ def _one_type(word: str, words: Iterator[str]) -> Any:
 # --- Code ---
 
 
-class Library(codegen.AOTCodeLibrary):
+class KernelCodeLibrary(codegen.AOTCodeLibrary):
     """Code of one function with all that it calls; optimised as a whole where it is a kernel with its entry point."""
 
     outermost = False
@@ -97,8 +96,8 @@ class Library(codegen.AOTCodeLibrary):
             super()._optimize_final_module()
 
 
-class Codegen(codegen.AOTCPUCodegen):
-    _library_class = Library
+class KernelCodegen(codegen.AOTCPUCodegen):
+    _library_class = KernelCodeLibrary
     optimizes_inner = False
     """Whether functions inside a kernel are optimised by themselves, too."""
     kernel = ""
@@ -111,7 +110,7 @@ class Codegen(codegen.AOTCPUCodegen):
     @functools.cached_property
     def shared_symbols(self) -> dict[str, str]:
         """The symbol of each function that the library has once; all modules are imported by then."""
-        shared = (kernel for kernel in manifest.read() if kernel.name in jit.shared_functions)
+        shared = (kernel for kernel in manifest.read_manifest() if kernel.name in jit.shared_functions)
         return {kernel.name: f"{kernel.symbol}_body" for kernel in shared}
 
     def is_elsewhere(self, name: str) -> bool:
@@ -129,12 +128,12 @@ class Codegen(codegen.AOTCPUCodegen):
         return self._features
 
 
-class Compiler:
+class KernelCompiler:
     def __init__(self, level: str) -> None:
         from numba import _dynfunc
 
-        jit.more_options.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-        self.codegen = Codegen(level)
+        jit.extra_compile_options.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        self.codegen = KernelCodegen(level)
         self.context = cpu_target.target_context.subtarget(_internal_codegen=self.codegen, aot_mode=True)
 
         def executable(library: Any, descriptor: Any, environment: Any) -> Any:
@@ -144,15 +143,15 @@ class Compiler:
         self.context.get_executable = executable
         cpu_target.__dict__["_toplevel_target_context"] = self.context
 
-    def compile(self, function: Any, signature: str, symbol: str) -> Object:
+    def compile(self, function: Any, signature: str, symbol: str) -> ObjectCode:
         """`function` is what the decorator `compiled` has made."""
         with global_compiler_lock:
             self.codegen.optimizes_inner = any(state in signature for state in OPTIMIZED_TWICE)
             self.codegen.kernel = function.name
             dispatcher = function.dispatcher
-            kinds = numba_types(signature)
-            dispatcher.compile(kinds)
-            made = dispatcher.overloads[kinds]
+            arg_types = parse_signature(signature)
+            dispatcher.compile(arg_types)
+            made = dispatcher.overloads[arg_types]
             library = self.codegen.create_library(symbol)
             library.outermost = True
             module = library.create_ir_module(symbol)
@@ -170,10 +169,10 @@ class Compiler:
             for variable in content.global_variables:
                 if not variable.is_declaration:
                     variable.linkage = "internal"
-            return Object(self.codegen._tm.emit_object(content), frozenset(_modules(made.library, set())))
+            return ObjectCode(self.codegen._tm.emit_object(content), frozenset(_modules_in(made.library, set())))
 
 
-def _modules(library: Any, seen: set[int]) -> Iterator[str]:
+def _modules_in(library: Any, seen: set[int]) -> Iterator[str]:
     """The modules of novikoff whose functions are in a library, by the names of its symbols."""
     if id(library) in seen:
         return
@@ -183,7 +182,7 @@ def _modules(library: Any, seen: set[int]) -> Iterator[str]:
         if parts[:1] == ["novikoff"]:
             yield from (name for k in range(1, len(parts)) if (name := ".".join(parts[:k])) in sys.modules)
     for inner in library._linking_libraries:
-        yield from _modules(inner, seen)
+        yield from _modules_in(inner, seen)
 
 
 def _name_parts(symbol: str) -> list[str]:

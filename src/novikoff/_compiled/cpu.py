@@ -37,8 +37,8 @@ LEVELS = {
 """From the least to the most."""
 
 EAX, EBX, ECX, EDX = range(4)
-EXTENDED = 0x80000001
-PLACES = {
+EXTENDED_LEAF = 0x80000001
+CPUID_BITS = {
     "sse3": (1, ECX, 0),
     "ssse3": (1, ECX, 9),
     "fma": (1, ECX, 12),
@@ -60,15 +60,15 @@ PLACES = {
     "avx512vl": (7, EBX, 31),
     "avx512vbmi": (7, ECX, 1),
     "avx512vbmi2": (7, ECX, 6),
-    "sahf": (EXTENDED, ECX, 0),
-    "lzcnt": (EXTENDED, ECX, 5),
+    "sahf": (EXTENDED_LEAF, ECX, 0),
+    "lzcnt": (EXTENDED_LEAF, ECX, 5),
 }
 """Where the CPUID instruction says so: leaf, register, bit."""
 
 Cpuid = Callable[[int], tuple[int, int, int, int]]
 
 
-def detect(library: ctypes.CDLL) -> str | None:
+def detect_level(library: ctypes.CDLL) -> str | None:
     """The highest level of this processor; None where it is below all of them."""
 
     def cpuid(leaf: int) -> tuple[int, int, int, int]:
@@ -81,15 +81,18 @@ def detect(library: ctypes.CDLL) -> str | None:
         library.novikoff_xgetbv(out)
         return out[0]
 
-    return highest(cpuid, xgetbv)
+    return highest_level(cpuid, xgetbv)
 
 
-def highest(cpuid: Cpuid, xgetbv: Callable[[], int]) -> str | None:
+def highest_level(cpuid: Cpuid, xgetbv: Callable[[], int]) -> str | None:
     """The highest level that a processor with these answers has."""
-    answers = {leaf: cpuid(leaf) if leaf <= cpuid(leaf & EXTENDED & ~1)[EAX] else (0,) * 4 for leaf in (1, 7, EXTENDED)}
+    answers = {
+        leaf: cpuid(leaf) if leaf <= cpuid(leaf & EXTENDED_LEAF & ~1)[EAX] else (0,) * 4
+        for leaf in (1, 7, EXTENDED_LEAF)
+    }
 
     def has(feature: str) -> bool:
-        leaf, register, bit = PLACES[feature]
+        leaf, register, bit = CPUID_BITS[feature]
         return bool(answers[leaf][register] >> bit & 1)
 
     state = xgetbv() if has("osxsave") else 0

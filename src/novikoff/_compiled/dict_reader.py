@@ -13,66 +13,66 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from novikoff._compiled.jit import JIT_DISABLED, Like, compiled_with_gil, primitive
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import (DISABLED, Like, compiled_brief, primitive)
-from novikoff._compiled.simd.dot import element, put, unpacked
+from novikoff._compiled.simd.dot import get_unchecked, set_unchecked, unpack_block
 
-LARGEST = 2**32 - 1
-OTHER = -1
+MAX_COLUMN = 2**32 - 1
+NOT_PLAIN = -1
 OCCUPIED = -2
-COUNT, WAITS = 8, 9  # places in a desk
-TYPE = 8  # bytes from the beginning of an object to where its type is named
+COUNT_AT, WAITING_AT = 8, 9  # places in a desk
+TYPE_OFFSET = 8  # bytes from the beginning of an object to where its type is named
 
 
-class Terms(NamedTuple):
+class DictTerms(NamedTuple):
     """Where a dict is read to; packed into a block for `read_dict`."""
 
-    desk: NDArray[np.int64]
+    workspace: NDArray[np.int64]
     """Room for a place in the dict, a key and a value; the types `str`, `int`, `bool` and `float`; then 0, how many
-    terms were read, and 1 while they wait to be learned (see `terms_of`)."""
+    terms were read, and 1 while they wait to be learned (see `terms_view`)."""
     indices: NDArray[np.uint32]
     values: NDArray[np.floating]
 
 
-def desk(*, guarded: bool = True) -> NDArray[np.int64]:
+def allocate_workspace(*, guarded: bool = True) -> NDArray[np.int64]:
     """Return a fresh desk. A guarded one, for several threads, takes no dict while the last one waits to be learned."""
     return np.array([0, 0, 0, id(str), id(int), id(bool), id(float), 0, 0, 0 if guarded else -1], np.int64)
 
 
-def terms_of(desk: NDArray[np.int64]) -> NDArray[np.int64]:
+def terms_view(workspace: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the part of a desk that says where the terms begin and end, and whether they wait."""
-    return desk[COUNT - 1 :]
+    return workspace[COUNT_AT - 1 :]
 
 
-def readable() -> bool:
+def can_read_dicts() -> bool:
     """Whether objects lie in memory as is known here."""
-    if DISABLED:
+    if JIT_DISABLED:
         return True
-    named = (ctypes.c_int64.from_address(id(one) + TYPE).value == id(type(one)) for one in (7, 0.5, "a"))
+    named = (ctypes.c_int64.from_address(id(one) + TYPE_OFFSET).value == id(type(one)) for one in (7, 0.5, "a"))
     return sys.implementation.name == "cpython" and all(named)
 
 
-def _read(x: int, columns: int, desk: Any, indices: Any, values: Any) -> int:
+def _read_terms(x: int, columns: int, workspace: Any, indices: Any, values: Any) -> int:
     example: Any = ctypes.cast(x, ctypes.py_object).value
     known: Any = ctypes.cast(columns, ctypes.py_object).value if columns else None
     if len(example) > len(values):
-        return OTHER
+        return NOT_PLAIN
     for k, (key, value) in enumerate(example.items()):
         column = key if known is None else known.get(key) if type(key) is str else None
-        if type(column) is not int or not 0 <= column <= LARGEST:
-            return OTHER
+        if type(column) is not int or not 0 <= column <= MAX_COLUMN:
+            return NOT_PLAIN
         if not isinstance(value, float) and type(value) not in (int, bool):
-            return OTHER
+            return NOT_PLAIN
         try:
             indices[k] = column
             with np.errstate(over="ignore"):
                 values[k] = float.__float__(value) if isinstance(value, float) else float(value)
         except OverflowError:
-            return OTHER
+            return NOT_PLAIN
     return len(example)
 
 
-def _read_code(numba: Any, x: Any, columns: Any, desk: Any, indices: Any, values: Any) -> Any:
+def _read_terms_code(numba: Any, x: Any, columns: Any, workspace: Any, indices: Any, values: Any) -> Any:
     from llvmlite import ir
 
     types = numba.types
@@ -93,62 +93,67 @@ def _read_code(numba: Any, x: Any, columns: Any, desk: Any, indices: Any, values
     @numba.extending.intrinsic
     def type_of(context: Any, of: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            place = builder.add(args[0], ir.Constant(ir.IntType(64), TYPE))
+            place = builder.add(args[0], ir.Constant(ir.IntType(64), TYPE_OFFSET))
             return builder.load(builder.inttoptr(place, ir.IntType(64).as_pointer()))
 
         return word(word), code
 
-    def read(x: int, columns: int, desk: Any, indices: Any, values: Any) -> int:
-        place = desk.ctypes.data
-        desk[0] = 0
-        text, integer, truth, floating = element(desk, 3), element(desk, 4), element(desk, 5), element(desk, 6)
+    def read(x: int, columns: int, workspace: Any, indices: Any, values: Any) -> int:
+        place = workspace.ctypes.data
+        workspace[0] = 0
+        text, integer, truth, floating = (
+            get_unchecked(workspace, 3),
+            get_unchecked(workspace, 4),
+            get_unchecked(workspace, 5),
+            get_unchecked(workspace, 6),
+        )
         k = 0
         while next_item(x, place, place + 8, place + 16) != 0:
-            key, value = element(desk, 1), element(desk, 2)
+            key, value = get_unchecked(workspace, 1), get_unchecked(workspace, 2)
             if columns != 0:
                 key = find(columns, key) if type_of(key) == text else 0
             if k == len(values) or key == 0 or type_of(key) != integer:
-                return OTHER
+                return NOT_PLAIN
             column, kind = whole(key), type_of(value)
-            if column < 0 or column > LARGEST:
+            if column < 0 or column > MAX_COLUMN:
                 break
             if kind == floating or is_kind_of(kind, floating) != 0:
-                put(values, k, as_float(value))
+                set_unchecked(values, k, as_float(value))
             elif kind == integer or kind == truth:  # noqa: PLR1714, SIM109 - compiled as it stands
                 x_k = whole_as_float(value)
                 if x_k == -1.0 and error() != 0:
                     break
-                put(values, k, x_k)
+                set_unchecked(values, k, x_k)
             else:
-                return OTHER
+                return NOT_PLAIN
             indices[k] = column
             k += 1
         else:
             return k
         forget_error()  # that a number is too large
-        return OTHER
+        return NOT_PLAIN
 
     return read
 
 
-read = primitive(_read, _read_code)
+read_terms = primitive(_read_terms, _read_terms_code)
 """Writes the terms of a dict into arrays, from their beginning: how many, OTHER where one is not usual or there is no
 room. `x` is the dict's id, and `columns` that of a dict of names → columns, 0 where the keys are columns themselves."""
 
 
-@compiled_brief
+@compiled_with_gil
 def read_dict(block: Any, like: Any, x: int, columns: int) -> int:
-    """`read`, to packed `Terms`; OCCUPIED where another thread's terms wait there to be learned."""
-    terms = unpacked(block, like)
-    if terms.desk[WAITS] > 0:
+    """`read_terms`, to packed `DictTerms`; OCCUPIED where another thread's terms wait there to be learned."""
+    terms = unpack_block(block, like)
+    if terms.workspace[WAITING_AT] > 0:
         return OCCUPIED
-    count = read(x, columns, terms.desk, terms.indices, terms.values)
-    terms.desk[COUNT] = count
-    if count > 0 and terms.desk[WAITS] == 0:
-        terms.desk[WAITS] = 1
+    count = read_terms(x, columns, terms.workspace, terms.indices, terms.values)
+    terms.workspace[COUNT_AT] = count
+    if count > 0 and terms.workspace[WAITING_AT] == 0:
+        terms.workspace[WAITING_AT] = 1
     return count
 
 
-def reader(block: Any, terms: Terms) -> Callable[..., int]:
+def bind_reader(block: Any, terms: DictTerms) -> Callable[..., int]:
     """`read_dict` for blocks such as this one; where dicts can't be read so, a function that reads none."""
-    return read_dict.bound(block, Like(terms), 0, 0) if readable() else lambda *_: OTHER
+    return read_dict.bound(block, Like(terms), 0, 0) if can_read_dicts() else lambda *_: NOT_PLAIN

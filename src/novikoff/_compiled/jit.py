@@ -23,26 +23,26 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from novikoff._compiled.buffers import Buffer, UInt64, as_numpy, numpy_module
 from novikoff._compiled.lazy_numpy import LazyNumpy
-from novikoff._compiled.library import library
-from novikoff._compiled.signature import TypeSample, spell_call, type_key, without_read_only
+from novikoff._compiled.library import load_library
+from novikoff._compiled.signature import TypeSample, describe_call, type_key, without_read_only
 from novikoff.errors import NovikoffError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+JIT_DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 RECORD_VARIABLE = "NOVIKOFF_RECORD_KERNELS"
 """A file to which the name and signature of every kernel that is called are written."""
-STRICT = os.environ.get("NOVIKOFF_JIT", "1") == "0"
+IS_STRICT = os.environ.get("NOVIKOFF_JIT", "1") == "0"
 """Whether a kernel of the package that is not in the library is an error even where Numba is installed."""
 # Compiled code never raises (division by zero gives inf or nan, as the hardware has it), never allocates (so there are
 # no references to count, which would cost more than the loop), and is one piece. No fastmath: certificates compare
 # numbers.
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": True}
-more_options: dict[str, Any] = {}
+COMPILE_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": True}
+extra_compile_options: dict[str, Any] = {}
 """For all functions that are compiled in this process from now on."""
 
-NO_NUMBA = (
+NO_NUMBA_MESSAGE = (
     "This combination is not in the compiled library: install Numba, which compiles it when it is first used "
     "(pip install 'novikoff[jit]')."
 )
@@ -54,12 +54,12 @@ _generics: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 _numba: Any = None
 
 
-def show_compiling(name: str) -> None:
+def announce_compiling(name: str) -> None:
     """Says that a function is compiled, which takes seconds."""
     print(f"Compiling {name} (first use only) …", file=sys.stderr)
 
 
-functions: dict[str, Compiled[Any, Any]] = {}
+functions: dict[str, CompiledFunction[Any, Any]] = {}
 """All compiled functions of the modules that are imported, by name."""
 
 
@@ -67,13 +67,13 @@ shared_functions: set[str] = set()
 """The names of those that the library has once."""
 
 
-class Compiled(Generic[P, R]):
+class CompiledFunction(Generic[P, R]):
     """A function with compiled code for each combination of argument types."""
 
     def __init__(self, function: Callable[P, R], *, reader: bool = False, **options: bool) -> None:
         """`reader`: the code for arrays that can be written to serves read-only ones."""
         self.function, self.reader = function, reader
-        self.options = OPTIONS | options
+        self.options = COMPILE_OPTIONS | options
         self.entries: dict[Any, Callable[..., R]] = {}
         functools.update_wrapper(self, function)
         functions[self.name] = self
@@ -97,25 +97,25 @@ class Compiled(Generic[P, R]):
         return entry
 
     def _find(self, samples: tuple[Any, ...]) -> Callable[..., R]:
-        signature = spell_call(samples)
+        signature = describe_call(samples)
         if self.reader:
             signature = without_read_only(signature)
         _record(self.name, signature)
-        found = library()
+        found = load_library()
         entry = None if found is None else found.find(self.name, signature)
         if entry is None:
             return self._compile(samples, signature)
-        return (lambda *args: entry(*map(_as_words, args))) if _has_buffers(samples) else entry
+        return (lambda *args: entry(*map(_to_call_arguments, args))) if _has_buffers(samples) else entry
 
     def _compile(self, samples: tuple[Any, ...], signature: str) -> Callable[..., R]:
-        if STRICT and is_ours(self.name, signature):
+        if IS_STRICT and is_package_kernel(self.name, signature):
             raise NotInLibrary(f"{self.name} is not in the compiled library (see `make kernels`) for: {signature}")
         numba = numba_module()
-        show_compiling(self.function.__name__)
+        announce_compiling(self.function.__name__)
         began = time.perf_counter()
-        kinds = tuple(_numba_type(numba, sample) for sample in samples)
-        self.dispatcher.compile(kinds)
-        entry: Callable[..., R] = self.dispatcher.overloads[kinds].entry_point
+        arg_types = tuple(_numba_type(numba, sample) for sample in samples)
+        self.dispatcher.compile(arg_types)
+        entry: Callable[..., R] = self.dispatcher.overloads[arg_types].entry_point
         _add_seconds(time.perf_counter() - began)
         return (lambda *args: entry(*map(as_numpy, args))) if _has_buffers(samples) else entry
 
@@ -123,7 +123,7 @@ class Compiled(Generic[P, R]):
     def dispatcher(self) -> Any:
         """Numba's own object."""
         numba = numba_module()
-        dispatcher = numba.njit(_with_numpy(self.function), **self.options, **more_options)
+        dispatcher = numba.njit(_with_numpy(self.function), **self.options, **extra_compile_options)
         template = dispatcher.get_call_template
 
         def of_types(args: Any, kws: Any) -> Any:
@@ -144,12 +144,12 @@ def _numba_type(numba: Any, sample: Any) -> Any:
     return numba.typeof(as_numpy(sample))
 
 
-def _as_words(value: Any) -> Any:
+def _to_call_arguments(value: Any) -> Any:
     """Buffers as entry points take them."""
     if type(value) is Buffer:
-        return value.for_call()
+        return value.call_arguments()
     if isinstance(value, tuple):
-        return tuple(map(_as_words, value))
+        return tuple(map(_to_call_arguments, value))
     return value
 
 
@@ -157,7 +157,7 @@ def _has_buffers(value: Any) -> bool:
     return type(value) is Buffer or (isinstance(value, tuple) and any(map(_has_buffers, value)))
 
 
-def is_ours(name: str, signature: str) -> bool:
+def is_package_kernel(name: str, signature: str) -> bool:
     """Whether a kernel, and all classes in its signature, are of the package."""
     return all(part.startswith(("novikoff.", "tuple")) for part in (name, *re.findall(r"\(([\w.]+)", signature)))
 
@@ -175,7 +175,7 @@ def _add_seconds(more: float) -> None:
         seconds_compiling += more
 
 
-class Plain(Generic[P, R]):
+class PythonFunction(Generic[P, R]):
     """The same interface without compiling (NUMBA_DISABLE_JIT=1)."""
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -192,45 +192,45 @@ class Plain(Generic[P, R]):
 Like = TypeSample
 
 
-def compiled(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+def compiled(function: Callable[P, R]) -> CompiledFunction[P, R] | PythonFunction[P, R]:
     """Marks a function to be compiled."""
-    return Plain(function) if DISABLED else Compiled(function)
+    return PythonFunction(function) if JIT_DISABLED else CompiledFunction(function)
 
 
-def compiled_brief(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+def compiled_with_gil(function: Callable[P, R]) -> CompiledFunction[P, R] | PythonFunction[P, R]:
     """… one so short that letting other threads run meanwhile would cost more than it does."""
-    return Plain(function) if DISABLED else Compiled(function, nogil=False)
+    return PythonFunction(function) if JIT_DISABLED else CompiledFunction(function, nogil=False)
 
 
-def compiled_reader(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+def compiled_read_only(function: Callable[P, R]) -> CompiledFunction[P, R] | PythonFunction[P, R]:
     """… one that writes to no array but those made for its results: a model's arrays may be read-only."""
-    return Plain(function) if DISABLED else Compiled(function, reader=True)
+    return PythonFunction(function) if JIT_DISABLED else CompiledFunction(function, reader=True)
 
 
-def compiled_brief_reader(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+def compiled_read_only_with_gil(function: Callable[P, R]) -> CompiledFunction[P, R] | PythonFunction[P, R]:
     """Mark a function that is both short and a reader."""
-    return Plain(function) if DISABLED else Compiled(function, reader=True, nogil=False)
+    return PythonFunction(function) if JIT_DISABLED else CompiledFunction(function, reader=True, nogil=False)
 
 
-def compiled_shared(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+def compiled_shared(function: Callable[P, R]) -> CompiledFunction[P, R] | PythonFunction[P, R]:
     """Mark a function that the library has once: kernels call it, where they would have copies of others.
 
     For large code that does not depend on the types that kernels differ in. The manifest lists it with its one
     signature.
     """
-    if DISABLED:
-        return Plain(function)
-    made = Compiled(function, forceinline=False)
+    if JIT_DISABLED:
+        return PythonFunction(function)
+    made = CompiledFunction(function, forceinline=False)
     shared_functions.add(made.name)
     return made
 
 
-def compiled_apart(function: Callable[P, R]) -> Compiled[P, R] | Plain[P, R]:
+def compiled_not_inlined(function: Callable[P, R]) -> CompiledFunction[P, R] | PythonFunction[P, R]:
     """… one that is large and seldom called: a copy in each place would cost more time to compile than it saves."""
-    return Plain(function) if DISABLED else Compiled(function, forceinline=False)
+    return PythonFunction(function) if JIT_DISABLED else CompiledFunction(function, forceinline=False)
 
 
-class _Generic(Generic[P, R]):
+class _GenericFunction(Generic[P, R]):
     """The typed face of what `generic` returns."""
 
     of: Callable[[type], Callable[[Callable[..., R]], Callable[..., R]]]
@@ -238,7 +238,7 @@ class _Generic(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...  # type: ignore[empty-body]
 
 
-def generic(default: Callable[P, R]) -> _Generic[P, R]:
+def generic(default: Callable[P, R]) -> _GenericFunction[P, R]:
     """A function with one body per class of its first argument, added by `@name.of(Class)`; for others the default."""
     bodies: dict[type, Callable[..., Any]] = {}
 
@@ -246,9 +246,9 @@ def generic(default: Callable[P, R]) -> _Generic[P, R]:
     def call(*args: Any) -> Any:
         return bodies.get(type(args[0]), default)(*args)
 
-    def of(kind: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    def of(cls: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
         def add(body: Callable[..., R]) -> Callable[..., R]:
-            bodies[kind] = body
+            bodies[cls] = body
             return body
 
         return add
@@ -272,10 +272,10 @@ def primitive(python: Callable[P, R], code: Callable[..., Any]) -> Callable[P, R
     return python
 
 
-def machine_has(target: Any, features: tuple[str, ...]) -> bool:
+def cpu_has(target: Any, features: tuple[str, ...]) -> bool:
     """Whether the machine that Numba compiles for has all of these, by the names that LLVM gives them."""
-    there = str(getattr(target.codegen(), "_tm_features", "")).split(",")
-    return all(f"+{feature}" in there for feature in features)
+    available = str(getattr(target.codegen(), "_tm_features", "")).split(",")
+    return all(f"+{feature}" in available for feature in features)
 
 
 def numba_module() -> Any:
@@ -287,10 +287,10 @@ def numba_module() -> Any:
                 import numba
                 import numba.extending
             except ImportError:
-                raise NotInLibrary(NO_NUMBA) from None
+                raise NotInLibrary(NO_NUMBA_MESSAGE) from None
 
-            @numba.extending.typeof_impl.register(Compiled)
-            def _type_of_compiled(value: Compiled[Any, Any], context: Any) -> Any:
+            @numba.extending.typeof_impl.register(CompiledFunction)
+            def _type_of_compiled(value: CompiledFunction[Any, Any], context: Any) -> Any:
                 return numba.types.Dispatcher(value.dispatcher)
 
             @numba.extending.typeof_impl.register(UInt64)
@@ -305,19 +305,21 @@ def numba_module() -> Any:
 def _register_generics() -> None:
     while _generics:
         call, choose = _generics.pop()
-        _numba.extending.overload(call, strict=False, jit_options=OPTIONS | more_options)(_choosing(choose))
+        _numba.extending.overload(call, strict=False, jit_options=COMPILE_OPTIONS | extra_compile_options)(
+            _with_numpy_chosen(choose)
+        )
 
 
-def _choosing(choose: Callable[..., Any]) -> Callable[..., Any]:
+def _with_numpy_chosen(choose: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *types: _with_numpy(choose(*types))
 
 
 def _with_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function with NumPy itself for `np`: Numba does not know the one that is imported late."""
-    known = function.__globals__
-    if type(known.get("np")) is not LazyNumpy:
+    module_globals = function.__globals__
+    if type(module_globals.get("np")) is not LazyNumpy:
         return function
-    globals_ = {**known, "np": numpy_module()}
-    late = FunctionType(function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__)
-    late.__kwdefaults__, late.__qualname__ = function.__kwdefaults__, function.__qualname__
-    return late
+    globals_ = {**module_globals, "np": numpy_module()}
+    rebound = FunctionType(function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__)
+    rebound.__kwdefaults__, rebound.__qualname__ = function.__kwdefaults__, function.__qualname__
+    return rebound

@@ -27,7 +27,7 @@ class LazyNumpy(ModuleType):
         return value
 
 
-class Annotation:
+class ArrayAnnotation:
     """A type of arrays, in annotations only."""
 
     def __class_getitem__(cls, item: Any) -> Any:
@@ -36,4 +36,4 @@ class Annotation:
 
 if not TYPE_CHECKING:
     np = LazyNumpy("numpy")
-    ArrayLike = NDArray = Annotation
+    ArrayLike = NDArray = ArrayAnnotation

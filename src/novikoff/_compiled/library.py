@@ -15,13 +15,13 @@ from typing import Any
 
 from novikoff.errors import NovikoffError
 
-FOLDER = os.path.join(os.path.dirname(__file__), "lib")
-LIST, CPU_FILE = "checksums.txt", "cpu.so"
-FIRST_LINE = "novikoff kernels 1"
+LIBRARY_FOLDER = os.path.join(os.path.dirname(__file__), "lib")
+CHECKSUM_FILE, CPU_FILE = "checksums.txt", "cpu.so"
+CHECKSUM_HEADER = "novikoff kernels 1"
 LEVEL_VARIABLE = "NOVIKOFF_CPU_LEVEL"
-AGAIN = "install novikoff again, or run `make kernels` in a checkout"
+REINSTALL_ADVICE = "install novikoff again, or run `make kernels` in a checkout"
 METH_FASTCALL = 0x80
-POSSIBLE = (
+IS_SUPPORTED_PLATFORM = (
     sys.platform == "linux"
     and os.uname().machine == "x86_64"
     and sys.implementation.name == "cpython"
@@ -33,11 +33,11 @@ class LibraryError(NovikoffError):
     """The compiled library can't be used."""
 
 
-def file_name(level: str) -> str:
+def library_file_name(level: str) -> str:
     return f"kernels-{level}.so"
 
 
-def symbol(name: str, signature: str) -> str:
+def symbol_name(name: str, signature: str) -> str:
     """The name of a kernel's entry point in the library."""
     try:  # without OpenSSL, which takes longer to load than all that is done here
         from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
@@ -46,7 +46,7 @@ def symbol(name: str, signature: str) -> str:
     return f"novikoff_{sha256(f'{name} {signature}'.encode()).hexdigest()[:16]}"
 
 
-class Sources:
+class KernelSources:
     """Which kernels were made of which source files: (path, changed, size, checksum) of each file, and the numbers of
     the files of each kernel."""
 
@@ -77,26 +77,26 @@ class Sources:
             return True
 
 
-class Checksums:
+class ChecksumList:
     """What the list says."""
 
     def __init__(self, folder: str) -> None:
         self.checksums: dict[str, int] = {}
-        self.sources = Sources(os.path.dirname(os.path.dirname(folder)))
-        path = os.path.join(folder, LIST)
+        self.sources = KernelSources(os.path.dirname(os.path.dirname(folder)))
+        path = os.path.join(folder, CHECKSUM_FILE)
         try:
             with open(path, encoding="utf-8") as file:
                 first, *lines = file.read().splitlines()
-            if first != FIRST_LINE:
+            if first != CHECKSUM_HEADER:
                 raise ValueError(first)
             for line in lines:
-                self._take(*line.split())
+                self._run_loop(*line.split())
         except FileNotFoundError:
             return
         except (OSError, ValueError, TypeError) as problem:
-            raise LibraryError(f"{path} is damaged ({problem}): {AGAIN}.") from None
+            raise LibraryError(f"{path} is damaged ({problem}): {REINSTALL_ADVICE}.") from None
 
-    def _take(self, what: str, *rest: str) -> None:
+    def _run_loop(self, what: str, *rest: str) -> None:
         if what == "library":
             name, checksum = rest
             self.checksums[name] = int(checksum, 16)
@@ -112,26 +112,26 @@ class Checksums:
             raise ValueError(what)
 
 
-class Library:
+class KernelLibrary:
     """Kernels for one CPU level."""
 
     def __init__(self, folder: str, forced: str | None) -> None:
         self.folder = folder
-        self.list = Checksums(folder)
+        self.list = ChecksumList(folder)
         self.level = self._level(forced)
-        self.native: Any = None if self.level is None else self._load(file_name(self.level))
+        self.native: Any = None if self.level is None else self._load(library_file_name(self.level))
         self.methods: list[Any] = []
         """Descriptions of methods, which must live as long as the process."""
 
     def _level(self, forced: str | None) -> str | None:
-        from novikoff._compiled.cpu import LEVELS, detect
+        from novikoff._compiled.cpu import LEVELS, detect_level
 
         built = self.levels()
         if forced and forced not in LEVELS:
             raise LibraryError(f"{LEVEL_VARIABLE}={forced}: the CPU levels are {', '.join(LEVELS)}.")
         if not built:
             return None
-        highest = detect(self._load(CPU_FILE))
+        highest = detect_level(self._load(CPU_FILE))
         names = list(LEVELS)
         able = names[: names.index(highest) + 1] if highest else []
         usable = [level for level in built if level in able]
@@ -148,25 +148,25 @@ class Library:
             with open(path, "rb") as file:
                 checksum = zlib.crc32(file.read())
         except OSError as problem:
-            raise LibraryError(f"{path} can't be read ({problem.strerror}): {AGAIN}.") from None
+            raise LibraryError(f"{path} can't be read ({problem.strerror}): {REINSTALL_ADVICE}.") from None
         if checksum != self.list.checksums.get(name):
-            raise LibraryError(f"{path} is damaged, or not the one that belongs to this version: {AGAIN}.")
+            raise LibraryError(f"{path} is damaged, or not the one that belongs to this version: {REINSTALL_ADVICE}.")
         try:
             return ctypes.PyDLL(path)
         except OSError as problem:
-            raise LibraryError(f"{path} can't be loaded ({problem}): {AGAIN}.") from None
+            raise LibraryError(f"{path} can't be loaded ({problem}): {REINSTALL_ADVICE}.") from None
 
     def levels(self) -> list[str]:
         """Those that the library has."""
         from novikoff._compiled.cpu import LEVELS
 
-        return [level for level in LEVELS if file_name(level) in self.list.checksums]
+        return [level for level in LEVELS if library_file_name(level) in self.list.checksums]
 
     def find(self, name: str, signature: str) -> Callable[..., Any] | None:
         """The kernel, as a function that takes the arguments themselves; None where it is not in the library."""
         if self.native is None:
             return None
-        found = symbol(name, signature)
+        found = symbol_name(name, signature)
         if self.list.sources.is_stale(found):
             return None
         try:
@@ -198,14 +198,14 @@ class Library:
 
 
 _lock = threading.Lock()
-_library: Library | None = None
+_library: KernelLibrary | None = None
 
 
-def library() -> Library | None:
+def load_library() -> KernelLibrary | None:
     """The library of this process; None where there can be none."""
     global _library  # noqa: PLW0603 - loaded once, on first need
-    if _library is None and POSSIBLE:
+    if _library is None and IS_SUPPORTED_PLATFORM:
         with _lock:
             if _library is None:
-                _library = Library(FOLDER, os.environ.get(LEVEL_VARIABLE))
+                _library = KernelLibrary(LIBRARY_FOLDER, os.environ.get(LEVEL_VARIABLE))
     return _library

@@ -11,27 +11,27 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-ZIG = ("-m", "ziglang", "cc", "-target", "x86_64-linux-gnu.2.17")
-OPTIONS = ("-shared", "-s", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,relro")
+ZIG_ARGUMENTS = ("-m", "ziglang", "cc", "-target", "x86_64-linux-gnu.2.17")
+LINKER_OPTIONS = ("-shared", "-s", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,relro")
 
 
-class NoLinker(Exception):
+class LinkerNotFound(Exception):
     """Neither a C compiler nor ziglang is there."""
 
 
-def linker(*, portable: bool) -> list[str]:
+def find_linker(*, portable: bool) -> list[str]:
     """The command; `portable`: one whose libraries run on older systems, too."""
     if portable or not (found := os.environ.get("CC") or shutil.which("cc")):
         if find_spec("ziglang") is None:
-            raise NoLinker("no C compiler (cc) was found, and the package ziglang is not installed")
-        return [sys.executable, *ZIG]
+            raise LinkerNotFound("no C compiler (cc) was found, and the package ziglang is not installed")
+        return [sys.executable, *ZIG_ARGUMENTS]
     return [found]
 
 
 def link(objects: Sequence[Path], target: Path, *, portable: bool = False) -> None:
     """The library is written beside its place, then renamed: another process sees all of it or nothing."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    command = [*linker(portable=portable), *OPTIONS, "-o", str(temporary), *map(str, objects), "-lm"]
+    command = [*find_linker(portable=portable), *LINKER_OPTIONS, "-o", str(temporary), *map(str, objects), "-lm"]
     subprocess.run(command, check=True)  # noqa: S603 - the linker of this machine
     os.replace(temporary, target)
 

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from novikoff._compiled import jit
-from novikoff._compiled.manifest import PACKAGE, Kernel, source_files
+from novikoff._compiled.manifest import PACKAGE, ManifestEntry, source_files
 
 if TYPE_CHECKING:
-    from novikoff._compiled.compiler import Compiler
+    from novikoff._compiled.compiler import KernelCompiler
 
-UPDATER = re.compile(r"\(novikoff\.(core\.updaters|linear|boolean)\.[\w.]+ <f[48]")
+UPDATER_PATTERN = re.compile(r"\(novikoff\.(core\.updaters|linear|boolean)\.[\w.]+ <f[48]")
 """In a signature, the class of the updater and the precision of its weights, which are its first field."""
-SECONDS = {"learn_many": 2.0, "parse": 2.6, "parse_records": 2.3, "learn_network": 2.0, "learn": 1.0}
-OTHER_SECONDS = 0.4
-COMPILER = ("_compiled/compiler.py", "_compiled/entry_points.py", "_compiled/cpu.py", "_compiled/jit.py")
+COMPILE_SECONDS = {"learn_many": 2.0, "parse": 2.6, "parse_records": 2.3, "learn_network": 2.0, "learn": 1.0}
+DEFAULT_COMPILE_SECONDS = 0.4
+COMPILER_FILES = ("_compiled/compiler.py", "_compiled/entry_points.py", "_compiled/cpu.py", "_compiled/jit.py")
 KERNEL_MODULES = tuple(
     f"novikoff.{name}"
     for name in (
@@ -49,7 +49,7 @@ KERNEL_MODULES = tuple(
     )
 )
 """Where generic functions and their bodies are."""
-_compiler: Compiler
+_compiler: KernelCompiler
 
 
 class ObjectStore:
@@ -60,7 +60,7 @@ class ObjectStore:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
-    def find(self, kernel: Kernel) -> tuple[Path, frozenset[str]] | None:
+    def find(self, kernel: ManifestEntry) -> tuple[Path, frozenset[str]] | None:
         """The object file, and the source files that it was made of."""
         try:
             files = frozenset((self.folder / f"{kernel.symbol}.txt").read_text().split())
@@ -69,39 +69,41 @@ class ObjectStore:
             return None
         return (path, files) if path.exists() else None
 
-    def keep(self, kernel: Kernel, content: bytes, files: frozenset[str]) -> None:
+    def keep(self, kernel: ManifestEntry, content: bytes, files: frozenset[str]) -> None:
         for old in self.folder.glob(f"{kernel.symbol}-*.o"):
             old.unlink()
         self._path(kernel, files).write_bytes(content)
         (self.folder / f"{kernel.symbol}.txt").write_text("\n".join(sorted(files)) + "\n")
 
-    def _path(self, kernel: Kernel, files: frozenset[str]) -> Path:
-        digest = sha256(repr((kernel, _toolchain())).encode())
-        for name in sorted({*files, *COMPILER}):
-            digest.update(_digest_of(name))
+    def _path(self, kernel: ManifestEntry, files: frozenset[str]) -> Path:
+        digest = sha256(repr((kernel, _toolchain_versions())).encode())
+        for name in sorted({*files, *COMPILER_FILES}):
+            digest.update(_digest_file(name))
         return self.folder / f"{kernel.symbol}-{digest.hexdigest()[:16]}.o"
 
 
 @functools.cache
-def _digest_of(name: str) -> bytes:
+def _digest_file(name: str) -> bytes:
     return sha256((PACKAGE / name).read_bytes()).digest()
 
 
 @functools.cache
-def _toolchain() -> tuple[str, ...]:
+def _toolchain_versions() -> tuple[str, ...]:
     return tuple(version(package) for package in ("numba", "llvmlite", "numpy"))
 
 
-def compile_kernels(kernels: Sequence[Kernel], level: str, store: ObjectStore, jobs: int, *, quiet: bool) -> None:
+def compile_kernels(
+    kernels: Sequence[ManifestEntry], level: str, store: ObjectStore, jobs: int, *, quiet: bool
+) -> None:
     """Compiles those whose object files are not there."""
     missing = [kernel for kernel in kernels if store.find(kernel) is None]
-    for done, (kernel, content, files) in enumerate(_compiled(missing, level, jobs), start=1):
+    for done, (kernel, content, files) in enumerate(_compile_in_parallel(missing, level, jobs), start=1):
         store.keep(kernel, content, files)
         if not quiet:
-            _show(done, len(missing), level)
+            _show_progress(done, len(missing), level)
 
 
-def _show(done: int, count: int, level: str) -> None:
+def _show_progress(done: int, count: int, level: str) -> None:
     """One line that is written over on a terminal, a line now and then elsewhere."""
     line = f"building kernels {done}/{count} ({level})"
     if sys.stderr.isatty():
@@ -110,38 +112,40 @@ def _show(done: int, count: int, level: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-def _compiled(kernels: Sequence[Kernel], level: str, jobs: int) -> Iterator[tuple[Kernel, bytes, frozenset[str]]]:
+def _compile_in_parallel(
+    kernels: Sequence[ManifestEntry], level: str, jobs: int
+) -> Iterator[tuple[ManifestEntry, bytes, frozenset[str]]]:
     if not kernels:
         return
-    batches = _batches(kernels)
+    batches = _group_into_batches(kernels)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(batches)), context, _start, (level,)) as pool:
-        for future in as_completed([pool.submit(_compile, batch) for batch in batches]):
+    with ProcessPoolExecutor(min(jobs, len(batches)), context, _start_worker, (level,)) as pool:
+        for future in as_completed([pool.submit(_compile_batch, batch) for batch in batches]):
             yield from future.result()
 
 
-def _batches(kernels: Sequence[Kernel]) -> list[list[Kernel]]:
+def _group_into_batches(kernels: Sequence[ManifestEntry]) -> list[list[ManifestEntry]]:
     """Group kernels that share inner functions, which a process compiles once; batches that take longest come first."""
-    groups: dict[str, list[Kernel]] = defaultdict(list)
+    groups: dict[str, list[ManifestEntry]] = defaultdict(list)
     for kernel in kernels:
-        updater = UPDATER.search(kernel.signature)
+        updater = UPDATER_PATTERN.search(kernel.signature)
         groups[updater[0] if updater else kernel.module].append(kernel)
     return sorted(groups.values(), key=lambda batch: -sum(map(_estimated_seconds, batch)))
 
 
-def _estimated_seconds(kernel: Kernel) -> float:
+def _estimated_seconds(kernel: ManifestEntry) -> float:
     """Return roughly how long a kernel takes to compile: the loop for many columns of weights is the largest one."""
-    return SECONDS.get(kernel.name.rpartition(".")[2], OTHER_SECONDS)
+    return COMPILE_SECONDS.get(kernel.name.rpartition(".")[2], DEFAULT_COMPILE_SECONDS)
 
 
-def _start(level: str) -> None:
+def _start_worker(level: str) -> None:
     """In each process that compiles: all modules are imported first, since each may add to generic functions."""
     import pkgutil
 
-    from novikoff._compiled.compiler import Compiler
+    from novikoff._compiled.compiler import KernelCompiler
 
     global _compiler  # noqa: PLW0603 - of the process
-    _compiler = Compiler(level)
+    _compiler = KernelCompiler(level)
     for module in pkgutil.walk_packages([str(PACKAGE)], "novikoff."):
         if module.name.startswith(KERNEL_MODULES) and module.name != "novikoff.__main__":
             import_module(module.name)
@@ -149,7 +153,7 @@ def _start(level: str) -> None:
     gc.set_threshold(100_000, 50, 50)  # a compiler makes millions of small objects: to look for garbage took a sixth
 
 
-def _compile(kernels: Sequence[Kernel]) -> list[tuple[Kernel, bytes, frozenset[str]]]:
+def _compile_batch(kernels: Sequence[ManifestEntry]) -> list[tuple[ManifestEntry, bytes, frozenset[str]]]:
     made = []
     for kernel in kernels:
         try:

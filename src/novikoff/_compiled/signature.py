@@ -16,7 +16,7 @@ from typing import Any
 
 from novikoff._compiled.buffers import Buffer
 
-NUMBERS = {
+SCALAR_CODES = {
     "bool": "?",
     "bool_": "?",
     "int": "q",
@@ -27,7 +27,7 @@ NUMBERS = {
     "float64": "d",
 }
 """How compiled functions take Python's numbers, and NumPy's: by the names of their types."""
-FORMATS = {
+ARRAY_CODES = {
     "d": "<f8",
     "f": "<f4",
     "q": "<i8",
@@ -43,7 +43,7 @@ FORMATS = {
     "?": "|b1",
 }
 """NumPy's names of the types of memory views."""
-LIKE = "like"
+SAMPLE_MARK = "like"
 
 
 class UnsupportedArgument(TypeError):
@@ -73,19 +73,19 @@ def type_key(value: Any) -> Any:
     return kind
 
 
-def spell(value: Any) -> str:
+def describe_type(value: Any) -> str:
     """The text of a value's type."""
     kind = type(value)
-    if kind.__name__ in NUMBERS:
-        return NUMBERS[kind.__name__]
+    if kind.__name__ in SCALAR_CODES:
+        return SCALAR_CODES[kind.__name__]
     if issubclass(kind, tuple):
-        return f"({_class_name(kind)} {' '.join(map(spell, value))}{' ' if value else ''})"
+        return f"({_class_name(kind)} {' '.join(map(describe_type, value))}{' ' if value else ''})"
     if kind is Buffer:
         return f"{value.dtype.str}{len(value.shape)}{_layout(True, not value.cells.readonly)}"
     if kind is TypeSample:
-        return f"{LIKE} {spell(value.value)}"
+        return f"{SAMPLE_MARK} {describe_type(value.value)}"
     if hasattr(kind, "__array_interface__"):
-        if not value.flags.aligned or value.dtype.str not in FORMATS.values():
+        if not value.flags.aligned or value.dtype.str not in ARRAY_CODES.values():
             raise UnsupportedArgument(
                 f"an array of {value.dtype} that is not aligned, or of a type that kernels don't have"
             )
@@ -93,8 +93,8 @@ def spell(value: Any) -> str:
     raise UnsupportedArgument(f"a value of type {kind.__name__}")
 
 
-def spell_call(args: tuple[Any, ...]) -> str:
-    return " ".join(map(spell, args))
+def describe_call(args: tuple[Any, ...]) -> str:
+    return " ".join(map(describe_type, args))
 
 
 def without_read_only(signature: str) -> str:

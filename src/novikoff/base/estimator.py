@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from novikoff.base.model_lock import ModelLock, shared_lock, wrap_methods
 from novikoff.errors import InputError
-from novikoff.base.model_lock import ModelLock, sharing, wrap_methods
 
 REQUIRED = object()
 """In place of a default."""
 
 
-class Estimator:
+class BaseEstimator:
     """Settings are the keyword arguments of __init__, kept under their names and checked when something is learned."""
 
     __slots__ = ("__dict__", "__weakref__", "_model_lock")  # the lock is no attribute that scikit-learn finds
 
-    not_copied: ClassVar[tuple[str, ...]] = ()
+    _not_copied: ClassVar[tuple[str, ...]] = ()
     """Attributes that copies and pickles leave out: fast paths, which are made again when they are needed."""
     multi_class: ClassVar[bool] = False
     """Whether it takes more than two classes, for scikit-learn."""
@@ -52,9 +52,9 @@ class Estimator:
 
     def _snapshot(self, memo: dict[int, Any]) -> dict[str, Any]:
         """Return a deep copy of all attributes but the fast paths, taken while no thread learns."""
-        with sharing(self):
-            kept = {name: value for name, value in self.__dict__.items() if name not in self.not_copied}
-            return copy.deepcopy(kept, memo)
+        with shared_lock(self):
+            attributes = {name: value for name, value in self.__dict__.items() if name not in self._not_copied}
+            return copy.deepcopy(attributes, memo)
 
     def _close_fast_path(self, learns: bool) -> None:
         """Make the fast paths for single examples refuse them: that for learning, and if `learns` all others."""
@@ -90,27 +90,27 @@ class Estimator:
             setattr(self, name, value)
         return self
 
-    def plain_settings(self) -> dict[str, Any]:
+    def _plain_settings(self) -> dict[str, Any]:
         """For a file: plain values, lists and dicts only."""
-        return {name: plain_setting(value) for name, value in self.get_params(deep=False).items()}
+        return {name: to_plain_setting(value) for name, value in self.get_params(deep=False).items()}
 
     @classmethod
-    def from_settings(cls, settings: dict[str, Any]) -> Any:
+    def _from_settings(cls, settings: dict[str, Any]) -> Any:
         """The inverse of `plain_settings`."""
         return cls(**settings)
 
-    def working_model(self) -> Any:
+    def _working_model(self) -> Any:
         """Return the learner that does the work: this one, unless it is a facade such as Auto."""
         return self
 
-    def promised(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any] | None:
+    def _describe_guarantee(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any] | None:
         """What is guaranteed on new data of the very hypothesis that predicts, after so many examples that came once;
         None where no theorem speaks of that one."""
         return None
 
     def __repr__(self) -> str:
         mine = self.get_params(deep=False).items()
-        changed = [f"{name}={value!r}" for name, value in mine if not same(value, self.settings()[name])]
+        changed = [f"{name}={value!r}" for name, value in mine if not is_same_setting(value, self.settings()[name])]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
@@ -124,65 +124,65 @@ class Estimator:
         )
 
 
-def same(a: Any, b: Any) -> bool:
+def is_same_setting(a: Any, b: Any) -> bool:
     """Whether two settings are the same; those that can't be compared, such as arrays, are not."""
     return a is b or (type(a) is type(b) and isinstance(a, bool | int | float | str) and a == b)
 
 
-def plain_setting(value: Any) -> Any:
+def to_plain_setting(value: Any) -> Any:
     """NumPy's numbers and arrays as Python's."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def positive(**settings: float) -> None:
+def check_positive(**settings: float) -> None:
     for name, value in settings.items():
         if not (_is_number(value) and 0.0 < value < float("inf")):
             raise InputError(f"{name} must be a number above 0, but is {value!r}.")
 
 
-def not_negative(**settings: float) -> None:
+def check_non_negative(**settings: float) -> None:
     for name, value in settings.items():
         if not (_is_number(value) and 0.0 <= value < float("inf")):
             raise InputError(f"{name} must be a number of at least 0, but is {value!r}.")
 
 
-def finite(**settings: float) -> None:
+def check_finite(**settings: float) -> None:
     for name, value in settings.items():
         if not (_is_number(value) and abs(value) < float("inf")):
             raise InputError(f"{name} must be a finite number, but is {value!r}.")
 
 
-def above_one(**settings: float) -> None:
+def check_above_one(**settings: float) -> None:
     for name, value in settings.items():
         if not (_is_number(value) and 1.0 < value < float("inf")):
             raise InputError(f"{name} must be a number above 1, but is {value!r}.")
 
 
-def within(least: float, most: float, **settings: float) -> None:
+def check_range(least: float, most: float, **settings: float) -> None:
     for name, value in settings.items():
         if not (_is_number(value) and least <= value <= most):
             raise InputError(f"{name} must be a number from {least:g} to {most:g}, but is {value!r}.")
 
 
-def one_of(choices: tuple[str, ...], **settings: str) -> None:
+def check_choice(choices: tuple[str, ...], **settings: str) -> None:
     for name, value in settings.items():
         if value not in choices:
             raise InputError(f"{name} must be one of {', '.join(choices)}, but is {value!r}.")
 
 
-def whole(**settings: int) -> None:
+def check_positive_int(**settings: int) -> None:
     for name, value in settings.items():
         if not (_is_number(value) and 1 <= value < 2**53 and value == int(value)):
             raise InputError(f"{name} must be a whole number of at least 1, but is {value!r}.")
 
 
-def seeded(**settings: int) -> None:
+def check_seed(**settings: int) -> None:
     for name, value in settings.items():
         if not (hasattr(type(value), "__index__") and not isinstance(value, bool) and 0 <= value < 2**63):
             raise InputError(f"{name} must be a whole number from 0 to 2^63 - 1, but is {value!r}.")
 
 
-def truth(**settings: bool) -> None:
+def check_bool(**settings: bool) -> None:
     for name, value in settings.items():
         if value not in (True, False):
             raise InputError(f"{name} must be True or False, but is {value!r}.")

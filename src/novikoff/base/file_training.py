@@ -8,19 +8,19 @@ from typing import Any, Protocol
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import np
-from novikoff.errors import InputError, ModelTooLarge, OverflowRefused, RangeRefused
-from novikoff.base.model_state import State
+from novikoff.base.model_state import ModelState
+from novikoff.data.feature_limit import build_batch_too_wide_error
+from novikoff.data.labels.binary_labels import build_one_vs_rest_labels
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.data.names.feature_names import FeatureNames
+from novikoff.data.reader import Batch, DataReader
+from novikoff.data.rows import Rows, slice_rows
+from novikoff.errors import FeatureRangeError, InputError, ModelTooLarge, WeightOverflowError
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import Growth
-from novikoff.data.feature_limit import name_batch_too_wide
-from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.labels.binary_labels import one_against_the_rest
-from novikoff.data.names.feature_names import Names
-from novikoff.data.reader import Batch, Reading
-from novikoff.data.rows import Rows, cut
 
 
-class Onlooker(Protocol):
+class ProgressCallback(Protocol):
     """Who wants to see the ledger now and then: after so many more examples."""
 
     def until_next(self, ledger: Ledger) -> int: ...
@@ -28,7 +28,7 @@ class Onlooker(Protocol):
     def show(self, ledger: Ledger) -> None: ...
 
 
-class Nobody:
+class NullProgress:
     def until_next(self, ledger: Ledger) -> int:
         return sys.maxsize
 
@@ -36,31 +36,31 @@ class Nobody:
         return
 
 
-class Following:
+class FileTrainer:
     """One run over some files. How they are cut into batches changes nothing."""
 
-    def __init__(self, model: Any, reading: Reading, *, positive: str | None = None) -> None:
+    def __init__(self, model: Any, reading: DataReader, *, positive: str | None = None) -> None:
         self.model, self.reading, self.positive = model, reading, positive
-        self.state: State | None = model._state
+        self.state: ModelState | None = model._state
         self.sides: Any = None
-        self.went_on = self.state is not None
+        self.resumed = self.state is not None
         self.label_order: LabelOrder | None = LabelOrder()
         """Counts label changes in the first pass; None in later ones."""
 
-    def once(self, onlooker: Onlooker | None = None) -> None:
+    def once(self, onlooker: ProgressCallback | None = None) -> None:
         """All examples, in order."""
         self.all(self.reading.batches(), onlooker)
 
-    def all(self, batches: Iterable[Batch], onlooker: Onlooker | None = None) -> None:
+    def all(self, batches: Iterable[Batch], onlooker: ProgressCallback | None = None) -> None:
         """All of these examples of the reading, in order."""
         for batch in batches:
             self.take(batch, onlooker)
         self.end()
 
-    def take(self, batch: Batch, onlooker: Onlooker | None = None) -> Any:
+    def take(self, batch: Batch, onlooker: ProgressCallback | None = None) -> Any:
         """The next examples of the reading; returns their labels as the model takes them: −1 and +1, 0 for those that
         are left out, of two."""
-        return self._learn(self._ready(batch), batch.settled(), onlooker or Nobody())
+        return self._learn(self._prepare_state(batch), batch.settled(), onlooker or NullProgress())
 
     def shown(self, batches: Iterable[Batch], see: Any) -> None:
         """All of these examples, and each batch with its labels to `see`, where there is one."""
@@ -72,39 +72,39 @@ class Following:
 
     def end(self) -> None:
         """After the last of them."""
-        state = self._begun()
+        state = self._require_state()
         self.label_order = None
         if self.reading.kept:
             state.slot_names = dict(self.reading.kept)
-        if self.positive is not None and state.ledger.examples and not self.went_on and not self._met_positive():
+        if self.positive is not None and state.ledger.examples and not self.resumed and not self._saw_positive_label():
             raise InputError(f"--positive {self.positive}: no example has that label; there are others only.")
 
-    def _met_positive(self) -> bool:
+    def _saw_positive_label(self) -> bool:
         return self.sides is not None and bool((self.sides.codes > 0).any())
 
-    def _begun(self) -> State:
+    def _require_state(self) -> ModelState:
         if self.state is None:  # a reading without examples ends with an error
             raise InputError("There were no examples.")
         return self.state
 
-    def _ready(self, batch: Batch) -> State:
+    def _prepare_state(self, batch: Batch) -> ModelState:
         """The state, with room for what the batch brings."""
         columns = self.reading.columns(batch.title)
         if self.state is None:
-            labels = self.model._no_labels() if self.positive is None else one_against_the_rest(self.positive)
+            labels = self.model._empty_labels() if self.positive is None else build_one_vs_rest_labels(self.positive)
             # How many features a first batch of sparse rows has says nothing: it depends on where the batch ends.
             width = batch.features if batch.table else 0
-            self.state = self.model.fresh_state(width, batch.rows.values.dtype, columns, labels)
+            self.state = self.model._build_state(width, batch.rows.values.dtype, columns, labels)
             self.state.shuffle = self.reading.shuffle_record()
         state = self.state
         if self.sides is None:
             state.label_order = self.label_order
             skips = self.reading.options.bad_lines == "skip"
-            self.sides = self.model.label_reader(state.labels, self.reading.left_out if skips else None)
+            self.sides = self.model._label_reader(state.labels, self.reading.left_out if skips else None)
         if self.reading.names is not None:
             state.names = self.reading.names
         elif columns != (None if state.names is None else list(state.names.columns)):
-            raise self._other_columns(batch.title, state.names, columns)
+            raise self._column_mismatch_error(batch.title, state.names, columns)
         if state.reading is None:
             state.reading = self.reading.settings()
         if batch.table and state.features and batch.features != state.features:
@@ -112,26 +112,26 @@ class Following:
                 f"{batch.title}: has {batch.features} columns of features, but the model has {state.features}."
             )
         try:
-            self.model._make_room(state, batch.features)
+            self.model._ensure_capacity(state, batch.features)
         except ModelTooLarge as problem:
-            raise self._too_wide(state, batch.settled(), problem.limit) from None
+            raise self._too_wide_error(state, batch.settled(), problem.limit) from None
         return state
 
-    def _too_wide(self, state: State, batch: Batch, limit: int) -> ModelTooLarge:
+    def _too_wide_error(self, state: ModelState, batch: Batch, limit: int) -> ModelTooLarge:
         """Return the error that says which row has the first feature for which there is no memory."""
         columns = None if state.names is None else state.names.columns
-        return name_batch_too_wide(
+        return build_batch_too_wide_error(
             batch, self.reading, lambda features: state.bytes_needed(Growth(features)), limit, columns
         )
 
-    def _other_columns(self, title: str, names: Names | None, columns: list[str] | None) -> InputError:
+    def _column_mismatch_error(self, title: str, names: FeatureNames | None, columns: list[str] | None) -> InputError:
         mine = [] if names is None else list(names.columns)
         return InputError(
             f"{title}: its features are not those of the model: one has the columns"
             f" {', '.join((mine or columns or [])[:3])} …, the other does not."
         )
 
-    def _learn(self, state: State, batch: Batch, onlooker: Onlooker) -> Any:
+    def _learn(self, state: ModelState, batch: Batch, onlooker: ProgressCallback) -> Any:
         """In pieces that end where the onlooker wants to look."""
         signs, weights = self.sides.of(batch), batch.parsed.weights
         if self.label_order is not None:
@@ -147,25 +147,25 @@ class Following:
             stop = min(count, start + onlooker.until_next(state.ledger))
             before = state.ledger.examples
             try:
-                self.model.learn_rows(
-                    state, cut(rows, start, stop), signs[start:stop], state.labels, weights[start:stop]
+                self.model._learn_rows(
+                    state, slice_rows(rows, start, stop), signs[start:stop], state.labels, weights[start:stop]
                 )
-            except RangeRefused as problem:
-                at = start + problem.row
+            except FeatureRangeError as problem:
+                row = start + problem.row
                 if self.reading.options.bad_lines != "skip":
-                    raise InputError(f"{batch.where(at)}: {problem}") from None
+                    raise InputError(f"{batch.where(row)}: {problem}") from None
                 self.reading.left_out["range"] += 1
                 if buffers.is_array(signs):
-                    signs[at] = self.sides.nothing
-                start = at + 1
+                    signs[row] = self.sides.nothing
+                start = row + 1
                 continue
             except ModelTooLarge as problem:
-                at = start + state.ledger.examples - before
-                raise ModelTooLarge(f"{batch.where(at)}: {problem}", problem.needed, problem.limit) from None
-            except OverflowRefused:
-                at = start + state.ledger.examples - before
+                row = start + state.ledger.examples - before
+                raise ModelTooLarge(f"{batch.where(row)}: {problem}", problem.needed, problem.limit) from None
+            except WeightOverflowError:
+                row = start + state.ledger.examples - before
                 raise InputError(
-                    f"{batch.where(at)}: the weights grew out of range at example {state.ledger.examples + 1:,}, and"
+                    f"{batch.where(row)}: the weights grew out of range at example {state.ledger.examples + 1:,}, and"
                     " nothing was saved: scale the features, lower --rate, or choose a --schedule whose steps shrink."
                 ) from None
             onlooker.show(state.ledger)

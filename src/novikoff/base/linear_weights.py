@@ -7,33 +7,35 @@ from collections.abc import Callable
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.base.online_classifier import TIES
-from novikoff.base.row_training import Slotted
-from novikoff.base.model_state import State
+from novikoff.base.model_state import ModelState
+from novikoff.base.online_classifier import TIE_SIGNS
+from novikoff.base.row_training import RowLoopClassifier
 from novikoff.core import loop
-from novikoff.core.updaters.base import ALL_FEATURES, limit, read_weights
+from novikoff.core.updaters.base import ALL_FEATURES, max_sq_norm, write_final_weights
 from novikoff.data.rows import Rows
 
 
-class Linear(Slotted):
+class LinearModel(RowLoopClassifier):
     """Abstract."""
 
-    shows_weights = True
+    _has_weights = True
 
     @abstractmethod
-    def _rule(self) -> Any:
+    def _build_loss(self) -> Any:
         """The rule, from the settings."""
 
-    def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
-        slots, tie, book = state.features + 1, TIES[self.tie], state.ledger.book
-        return loop.learn(self._rule(), state.geometry, rows, signs, weights, slots, tie, book, tidy)
+    def _run_loop(
+        self, state: ModelState, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], canonical: bool
+    ) -> int:
+        slots, tie, counters = state.features + 1, TIE_SIGNS[self.tie], state.ledger.book
+        return loop.learn(self._build_loss(), state.updater, rows, signs, weights, slots, tie, counters, canonical)
 
-    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        weights, bias, slots = self._hypothesis(state), state.geometry.bias, state.features + 1
-        largest = limit.function(state.geometry.slots)
-        return lambda rows, tidy, out: loop.scores(weights, rows, bias, slots, largest, tidy, out)
+    def _build_loop_scorer(self, state: ModelState) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        weights, bias, slots = self._hypothesis(state), state.updater.bias, state.features + 1
+        largest = max_sq_norm.function(state.updater.slots)
+        return lambda rows, canonical, out: loop.score_rows(weights, rows, bias, slots, largest, canonical, out)
 
-    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+    def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
         weights = np.empty(state.room + 1)
-        read_weights(state.geometry, 1, 1, np.array([state.ledger.examples]), ALL_FEATURES, weights)
+        write_final_weights(state.updater, 1, 1, np.array([state.ledger.examples]), ALL_FEATURES, weights)
         return weights

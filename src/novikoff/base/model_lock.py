@@ -22,31 +22,30 @@ from contextlib import contextmanager
 from typing import Any, Never, TypeVar
 from weakref import WeakSet
 
-from novikoff._compiled import jit
-from novikoff._compiled import library
-from novikoff._compiled.jit import DISABLED
-from novikoff.errors import ModelTorn
+from novikoff._compiled import jit, library
+from novikoff._compiled.jit import JIT_DISABLED
+from novikoff.errors import TornModelError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-LEARNING = (
+EXCLUSIVE_METHODS = (
     "fit",
-    "fit_rows",
-    "fit_whole",
+    "_fit_rows",
+    "_fit_dataset",
     "partial_fit",
     "learn_one",
-    "learn_rows",
+    "_learn_rows",
     "set_params",
     "with_kernel",
-    "_learn_unusual",
+    "_learn_slow_path",
 )
 """Methods that change the model: they hold its lock alone."""
-PREDICTING = (
+SHARED_METHODS = (
     "predict",
     "predict_proba",
     "decision_function",
     "score",
-    "score_rows",
+    "_score_rows",
     "bounds",
     "classes_",
     "coef_",
@@ -56,7 +55,7 @@ PREDICTING = (
     "feature_names_in_",
 )
 """Methods and properties that read the model: several threads may do so at once, while none learns."""
-PREDICTING_ONE = ("predict_one", "score_one", "_score_around", "_make_lane_for_scores")
+EXCLUSIVE_READ_METHODS = ("predict_one", "score_one", "_score_slow_path", "_open_fast_predict")
 """Methods that read the model and change what is cached for the next example: one thread at a time."""
 
 
@@ -74,7 +73,7 @@ class ModelLock:
         self.changed = threading.Condition(self.alone)
         self.waiting = 0
         """How many threads that are to learn wait for the readers: no other reader may enter."""
-        LOCKS.add(self)
+        ALL_LOCKS.add(self)
 
     def wait_for_readers(self) -> None:
         """Return when no thread shares the lock; the caller holds `alone`."""
@@ -112,7 +111,7 @@ class ModelLock:
         owned: bool = self.alone._is_owned()
         return owned or threading.get_ident() in self.readers
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Make the lock again in the child of a fork, in which only the current thread is left."""
         if self.alone.acquire(blocking=False):
             self.alone.release()
@@ -128,7 +127,7 @@ class TornLock:
     """In place of the lock of a model that another thread was learning when the process was forked."""
 
     def refuse(self, *_: Any, **__: Any) -> Never:
-        raise ModelTorn(
+        raise TornModelError(
             "This model was being learned by another thread when the process was forked: this process has half of a"
             " step. Fork while no thread learns, or load the model from a file."
         )
@@ -139,30 +138,30 @@ class TornLock:
         return
 
 
-LOCKS: WeakSet[ModelLock] = WeakSet()
+ALL_LOCKS: WeakSet[ModelLock] = WeakSet()
 """The locks of all models."""
 
 
-def _renew_locks() -> None:
+def _reset_locks_after_fork() -> None:
     for loading in (jit._lock, library._lock):  # another thread may have been loading its first compiled function
         loading._at_fork_reinit()  # type: ignore[union-attr]
-    for lock in list(LOCKS):
-        lock.renew()
+    for lock in list(ALL_LOCKS):
+        lock.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
+    os.register_at_fork(after_in_child=_reset_locks_after_fork)
 
 
 def lock_free(method: F) -> F:
     """Mark a method with a fast path, which must not be wrapped: it calls others that take the lock where it must.
     Without compiled code nothing is one call, and the method is wrapped as others are."""
-    if not DISABLED:
+    if not JIT_DISABLED:
         method.lock_free = True  # type: ignore[attr-defined]
     return method
 
 
-def hold_alone(method: F, *, learns: bool) -> F:
+def with_exclusive_lock(method: F, *, learns: bool) -> F:
     """Wrap a method so that it holds its model's lock alone; `learns` also closes the fast path for predictions."""
 
     @functools.wraps(method)
@@ -171,7 +170,7 @@ def hold_alone(method: F, *, learns: bool) -> F:
         alone = lock.alone
         if alone._is_owned() or (lock.readers and threading.get_ident() in lock.readers):
             return method(self, *args, **kwargs)
-        with alone:  # as `holding`, without the cost of a context manager
+        with alone:  # as `exclusive_lock`, without the cost of a context manager
             if lock.readers:
                 lock.wait_for_readers()
             lock.learning = learns
@@ -185,7 +184,7 @@ def hold_alone(method: F, *, learns: bool) -> F:
 
 
 @contextmanager
-def holding(model: Any) -> Iterator[None]:
+def exclusive_lock(model: Any) -> Iterator[None]:
     """Hold the lock of a model alone: while this lasts, no other thread learns or predicts."""
     lock: ModelLock = model._model_lock
     if lock.is_held():
@@ -202,10 +201,10 @@ def holding(model: Any) -> Iterator[None]:
             model._open_fast_path()
 
 
-def hold_shared(method: F) -> F:
+def with_shared_lock(method: F) -> F:
     """Wrap a method so that it shares its model's lock; not where raw rows may have to be encoded, for which there is
     one parser in each model."""
-    alone = hold_alone(method, learns=False)
+    alone = with_exclusive_lock(method, learns=False)
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -224,7 +223,7 @@ def hold_shared(method: F) -> F:
 
 
 @contextmanager
-def sharing(model: Any) -> Iterator[None]:
+def shared_lock(model: Any) -> Iterator[None]:
     """Share the lock of a model: while this lasts, no thread learns."""
     lock: ModelLock = model._model_lock
     if lock.is_held():
@@ -239,15 +238,15 @@ def sharing(model: Any) -> Iterator[None]:
 
 def wrap_methods(cls: type) -> None:
     """Wrap the methods and properties of a class that take the lock."""
-    for name in LEARNING:
-        _wrap(cls, name, functools.partial(hold_alone, learns=True))
-    for name in PREDICTING:
-        _wrap(cls, name, hold_shared)
-    for name in PREDICTING_ONE:
-        _wrap(cls, name, functools.partial(hold_alone, learns=False))
+    for name in EXCLUSIVE_METHODS:
+        _wrap_method(cls, name, functools.partial(with_exclusive_lock, learns=True))
+    for name in SHARED_METHODS:
+        _wrap_method(cls, name, with_shared_lock)
+    for name in EXCLUSIVE_READ_METHODS:
+        _wrap_method(cls, name, functools.partial(with_exclusive_lock, learns=False))
 
 
-def _wrap(cls: type, name: str, wrap: Callable[[Any], Any]) -> None:
+def _wrap_method(cls: type, name: str, wrap: Callable[[Any], Any]) -> None:
     found = cls.__dict__.get(name)
     if isinstance(found, property):
         setattr(cls, name, property(wrap(found.fget), found.fset, found.fdel, found.__doc__))

@@ -6,27 +6,27 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray
+from novikoff.core.feature_sample import FeatureSample
+from novikoff.core.memory_sizes import bytes_per_slot, fixed_bytes
+from novikoff.core.updaters.base import APPENDED_FIELDS, resize_updater, state_arrays
+from novikoff.data.labels.binary_labels import BinaryLabels
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.data.names.feature_names import FeatureNames
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
-from novikoff.memory_limit import LABEL_BYTES, Growth, count_bytes, size_with_spare
-from novikoff.core.feature_sample import FeatureSample
-from novikoff.core.updaters.base import APPENDED, arrays, resized
-from novikoff.core.memory_sizes import bytes_per_slot, other_bytes
-from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.labels.binary_labels import Labels
-from novikoff.data.names.feature_names import Names
+from novikoff.memory_limit import LABEL_BYTES, Growth, choose_capacity, count_bytes
 
-ADVICE = "Hash or renumber the features"
+HASH_FEATURES_ADVICE = "Hash or renumber the features"
 NO_GROWTH = Growth()
 
 
 @dataclass
-class State:
-    geometry: Any
+class ModelState:
+    updater: Any
     ledger: Ledger
-    labels: Labels
+    labels: BinaryLabels
     features: int
-    names: Names | None
+    names: FeatureNames | None
     kind: Any
     """The precision of values and weights: that of the first batch."""
     settings: dict[str, Any]
@@ -52,30 +52,32 @@ class State:
     @property
     def room(self) -> int:
         """For how many features there are slots."""
-        return len(self.geometry.slots) - 1
+        return len(self.updater.slots) - 1
 
-    def make_room(self, features: int) -> None:
+    def ensure_capacity(self, features: int) -> None:
         if features > self.room:
             what = f"{features:,} features"
-            room = size_with_spare(features, self._larger_room(features), self._bytes_with_room, what, ADVICE)
+            capacity = choose_capacity(
+                features, self._grown_capacity(features), self._bytes_with_capacity, what, HASH_FEATURES_ADVICE
+            )
             try:
-                self.geometry = resized(self.geometry, room + 1)
+                self.updater = resize_updater(self.updater, capacity + 1)
             except MemoryError:
                 raise InputError(f"There is no memory for {features:,} features: hash or renumber them.") from None
         self.features = max(self.features, features)
 
-    def _larger_room(self, features: int) -> int:
+    def _grown_capacity(self, features: int) -> int:
         """By half as much again at least, so that a stream of new features costs little. Where new weights are 0, which
         costs nothing before they are used, for some more than are needed now: the largest of many numbers is seldom
         among the first."""
-        spare = features // 8 if getattr(self.geometry, "fresh", 0.0) == 0.0 else 0
-        return max(features + spare, self.room + self.room // 2, 15)
+        extra = features // 8 if getattr(self.updater, "fresh", 0.0) == 0.0 else 0
+        return max(features + extra, self.room + self.room // 2, 15)
 
     # --- Memory ---
 
     def bytes_used(self) -> int:
         """Return the memory of this state: of all arrays with their spare room, and of the dictionaries."""
-        parts = (self.geometry, tuple(self.more.values()), self.feature_sample.moments)
+        parts = (self.updater, tuple(self.more.values()), self.feature_sample.moments)
         return count_bytes(parts) + self._dictionary_bytes()
 
     def bytes_needed(self, growth: Growth = NO_GROWTH) -> int:
@@ -84,14 +86,14 @@ class State:
         return self._bytes_at(features, growth)
 
     def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
-        weights = bytes_per_slot(self.geometry) * (features + 1)
-        return weights + other_bytes(self.geometry, growth.examples, growth.terms) + self._dictionary_bytes(growth)
+        weights = bytes_per_slot(self.updater) * (features + 1)
+        return weights + fixed_bytes(self.updater, growth.examples, growth.terms) + self._dictionary_bytes(growth)
 
-    def _bytes_with_room(self, room: int) -> int:
+    def _bytes_with_capacity(self, capacity: int) -> int:
         """Return the memory with room for so many features, once all of them have names such as those so far."""
         names = 0 if self.names is None else len(self.names)
-        later = self.names.bytes_used() * max(0, room - names) // names if self.names is not None and names else 0
-        return self._bytes_at(room) + later
+        later = self.names.bytes_used() * max(0, capacity - names) // names if self.names is not None and names else 0
+        return self._bytes_at(capacity) + later
 
     def _dictionary_bytes(self, growth: Growth = NO_GROWTH) -> int:
         """Return the memory of the names of features and of the labels."""
@@ -107,10 +109,10 @@ class State:
         elif self.names is not None:
             self.names.forget(features)
 
-    def copy(self) -> State:
+    def copy(self) -> ModelState:
         """What a refused batch is undone with; labels and names are not touched before a batch has been taken. Arrays
         to which entries are only added are not copied: their old number of entries is enough."""
-        copies = {name: a.copy() for name, a in arrays(self.geometry).items() if name not in APPENDED}
-        geometry = self.geometry._replace(**copies)
+        copies = {name: a.copy() for name, a in state_arrays(self.updater).items() if name not in APPENDED_FIELDS}
+        updater = self.updater._replace(**copies)
         more = {name: array.copy() for name, array in self.more.items()}
-        return replace(self, geometry=geometry, ledger=self.ledger.copy(), more=more)
+        return replace(self, updater=updater, ledger=self.ledger.copy(), more=more)

@@ -7,40 +7,40 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from novikoff.base.row_training import RowLoopClassifier
 from novikoff.base.single_example import learn_as_batch
-from novikoff.base.row_training import Slotted
 from novikoff.data import validation
-from novikoff.data.labels.class_labels import Classes
+from novikoff.data.labels.class_labels import ClassLabels
 
 
-class Classed(Slotted):
+class MulticlassOnlineClassifier(RowLoopClassifier):
     """Abstract."""
 
-    two_classes = False
+    _needs_two_classes = False
     multi_class = True
 
     # --- Labels ---
 
-    def _no_labels(self) -> Classes:
-        return Classes()
+    def _empty_labels(self) -> ClassLabels:
+        return ClassLabels()
 
-    def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[Any, Classes]:
-        y = validation.label_array(y, examples)
-        return Classes.found(y) if known is None else known.coded(y)
+    def _encode_labels(self, y: Any, examples: int, known: ClassLabels | None = None) -> tuple[Any, ClassLabels]:
+        y = validation.validate_y(y, examples)
+        return ClassLabels.found(y) if known is None else known.encode(y)
 
-    def _labels_from(self, listed: list[Any], *, rest: str) -> Classes:
-        return Classes(listed)
+    def _labels_from_file(self, listed: list[Any], *, rest: str) -> ClassLabels:
+        return ClassLabels(listed)
 
-    def label_reader(self, labels: Any, left_out: Any) -> Any:
-        from novikoff.data.labels.label_encoding import Numbers
+    def _label_reader(self, labels: Any, left_out: Any) -> Any:
+        from novikoff.data.labels.label_encoding import ClassLabelEncoder
 
-        return Numbers(labels, leave_out=left_out)
+        return ClassLabelEncoder(labels, leave_out=left_out)
 
     # --- Learning ---
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False."""
-        self.fit_rows(X, y, sample_weight)
+        self._fit_rows(X, y, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -56,7 +56,7 @@ class Classed(Slotted):
         learn_as_batch(self, x, y)
         return self
 
-    def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
+    def _encode_label(self, y: Any, known: Any) -> tuple[Any, Any]:
         known = known.copy()
         return np.array([known.number(y)]), known
 

@@ -13,40 +13,40 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
-from novikoff.errors import InputError, OverflowRefused, RangeRefused
-from novikoff.base.estimator import seeded, truth, whole
-from novikoff.base.fitted import Fitted
-from novikoff.base.raw_rows import (first_batch, raw_batch, score_raw, undo_new_features)
-from novikoff.base.model_state import ADVICE, State
+from novikoff.base.estimator import check_bool, check_positive_int, check_seed
+from novikoff.base.fitted import StatefulEstimator
+from novikoff.base.model_state import HASH_FEATURES_ADVICE, ModelState
+from novikoff.base.raw_rows import encode_raw_batch, prepare_first_batch, score_raw_rows, undo_new_features
+from novikoff.core.feature_sample import FeatureSample
+from novikoff.core.memory_sizes import bytes_per_slot
+from novikoff.core.updaters.base import first_out_of_range
+from novikoff.data import validation
+from novikoff.data.canonical_rows import list_sparse_blocks, to_sparse
+from novikoff.data.labels.binary_labels import BinaryLabels, merge_label
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.data.names.feature_names import FeatureNames
+from novikoff.data.rows import Rows, count_rows, slice_rows
+from novikoff.data.shuffle.permutation import describe_shuffle, permutation
+from novikoff.errors import FeatureRangeError, InputError, WeightOverflowError
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import Growth, check_size
-from novikoff.core.feature_sample import FeatureSample
-from novikoff.core.updaters.base import first_outside
-from novikoff.core.memory_sizes import bytes_per_slot
 from novikoff.schema import Schema
-from novikoff.data import validation
-from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.labels.binary_labels import Labels, merged_label
-from novikoff.data.names.feature_names import Names
-from novikoff.data.shuffle.permutation import describe_shuffle, permutation
-from novikoff.data.rows import Rows, cut, how_many
-from novikoff.data.canonical_rows import as_sparse, sparse_parts
 from novikoff.theory.bounds import Bound
 
-TIES = {"positive": 1.0, "negative": -1.0}
+TIE_SIGNS = {"positive": 1.0, "negative": -1.0}
 FIT_SETTINGS = ("passes", "shuffle", "random_state")
 """Settings that say how fit goes over its rows; a run may go on with others."""
 
-CHECKED_FEATURES = 1 << 16
+MIN_CHECKED_FEATURES = 1 << 16
 """Features of a new model from which on their memory is looked at: that of fewer is small."""
 
-Orders: TypeAlias = "Iterable[NDArray[np.int64] | None]"
+RowOrders: TypeAlias = "Iterable[NDArray[np.int64] | None]"
 """The order of the rows in each pass; None is the given order."""
-IN_GIVEN_ORDER: Orders = (None,)
+IN_GIVEN_ORDER: RowOrders = (None,)
 """One pass."""
 
 
-class Learner(Fitted[State], ABC):
+class OnlineClassifier(StatefulEstimator[ModelState], ABC):
     """A binary classifier that learns from batches. Abstract: see the learners beside this file."""
 
     bias: bool
@@ -54,23 +54,23 @@ class Learner(Fitted[State], ABC):
     shuffle: bool
     random_state: int
     tie: Any = "positive"
-    tabular: ClassVar[str] = "no"
+    _multiclass_support: ClassVar[str] = "no"
     """Whether many columns of its weights can be learned side by side: each as if it stood alone, as one long vector
     (whole), as preferences of a class to its highest rival (rivals), or not."""
 
-    spare_columns: ClassVar[int] = 0
+    _scratch_columns: ClassVar[int] = 0
     """How many numbers are noted of each column of weights while an example is learned."""
-    shows_weights: ClassVar[bool] = False
+    _has_weights: ClassVar[bool] = False
     """Whether it has `coef_`, so that the spread of the features is sampled for their importance."""
-    takes_classes: ClassVar[bool] = False
+    _is_multiclass: ClassVar[bool] = False
     """Whether it takes more than two classes by itself, without a scheme around it."""
-    predicts_one_label: ClassVar[bool] = True
+    _predicts_one_label: ClassVar[bool] = True
     """Whether it predicts one label for each example."""
-    two_classes: ClassVar[bool] = True
+    _needs_two_classes: ClassVar[bool] = True
     """Whether what is learned are labels, of which there must be two."""
-    warns_of_sorted_labels: bool = True
+    _warns_of_sorted_labels: bool = True
     """Whether fit and partial_fit issue SortedLabelsWarning: not in runs that the user did not ask for."""
-    fixed_length: bool = True
+    _has_fixed_length: bool = True
     """Whether how many examples were learned from has nothing to do with what happened on them."""
     outcomes: str = "sides"
     """What examples are to the theorems: the two sides of a vector, preferences between columns of weights, a binary
@@ -81,24 +81,24 @@ class Learner(Fitted[State], ABC):
         """The binary learner that this is, or is made of."""
         return self
 
-    def about_scheme(self) -> dict[str, Any]:
+    def _scheme_info(self) -> dict[str, Any]:
         """What there is to say of how outcomes are made, where they are not two labels."""
         return {}
 
-    def told_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
+    def _iter_encoded_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
         """Rows as they were learned, and what each asks for, as the loop takes it."""
-        state = self._fitted()
-        batch = raw_batch(state, X) or validation.batch(X)
-        codes, _ = self._told(y, batch.examples, state.labels)
-        for part, start in sparse_parts(batch.rows, state.features):
-            yield part, codes[start : start + how_many(part)]
+        state = self._require_fitted()
+        batch = encode_raw_batch(state, X) or validation.validate_batch(X)
+        codes, _ = self._encode_labels(y, batch.examples, state.labels)
+        for part, start in list_sparse_blocks(batch.rows, state.features):
+            yield part, codes[start : start + count_rows(part)]
 
-    def told_files(self, reading: Any) -> Iterator[tuple[Rows, Any]]:
+    def _iter_encoded_files(self, reading: Any) -> Iterator[tuple[Rows, Any]]:
         """The same for files."""
         skips = reading.options.bad_lines == "skip"
-        reader = self.label_reader(self._fitted().labels, reading.left_out if skips else None)
+        reader = self._label_reader(self._require_fitted().labels, reading.left_out if skips else None)
         for batch in reading.batches():
-            yield as_sparse(batch.rows), reader.of(batch)
+            yield to_sparse(batch.rows), reader.of(batch)
 
     def observed(self) -> dict[str, Any]:
         """What a certificate tells of the run beside the ledger."""
@@ -106,21 +106,21 @@ class Learner(Fitted[State], ABC):
 
     def following(self, reading: Any, *, positive: str | None = None) -> Any:
         """A run of this model over some files."""
-        from novikoff.base.file_training import Following
+        from novikoff.base.file_training import FileTrainer
 
-        return Following(self, reading, positive=positive)
+        return FileTrainer(self, reading, positive=positive)
 
     # --- What a learner's file provides ---
 
     @abstractmethod
-    def _geometry(self, slots: int, kind: Any) -> Any:
+    def _build_updater(self, slots: int, dtype: Any) -> Any:
         """A fresh geometry, from the settings."""
 
     @abstractmethod
     def _schema(self, features: int) -> Schema:
         """Return what a model file with so many features may hold of the geometry, with these settings."""
 
-    def _more_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
+    def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
         """Return the schemas of the arrays beside it, by the beginning of their names; `present` are the names in the
         file."""
         return {}
@@ -130,20 +130,25 @@ class Learner(Fitted[State], ABC):
         return 1
 
     @abstractmethod
-    def _compact(self, state: State) -> Any:
+    def _trim_state(self, state: ModelState) -> Any:
         """The geometry without room to spare, as it goes to a file."""
 
     @abstractmethod
     def _learn(
-        self, state: State, rows: Rows, signs: Any, weights: NDArray[np.float64], orders: Orders = IN_GIVEN_ORDER
+        self,
+        state: ModelState,
+        rows: Rows,
+        signs: Any,
+        weights: NDArray[np.float64],
+        orders: RowOrders = IN_GIVEN_ORDER,
     ) -> int:
         """Learn all rows, one pass for each order, or none where one is refused; return the mistakes of the first
         pass."""
 
     @abstractmethod
-    def _pass(
+    def _run_pass(
         self,
-        state: State,
+        state: ModelState,
         rows: Rows,
         signs: NDArray[np.int8],
         weights: NDArray[np.float64],
@@ -153,68 +158,68 @@ class Learner(Fitted[State], ABC):
         """One pass; returns how many rows were taken."""
 
     @abstractmethod
-    def scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
+    def _build_scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
         """What decision_function does, for many batches of rows that have passed the door, with the hypothesis of this
         moment made once. `known` says that a reader has looked through the rows: no column comes twice; there may be
         some that were never learned."""
 
     @abstractmethod
-    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+    def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
         """The weights, that of the bias first; AttributeError where what is learned is no such vector."""
 
     @abstractmethod
     def bounds(self) -> Sequence[Bound]:
         """The theorems that hold for the run so far, with these settings."""
 
-    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+    def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
         """The theorems that hold in a space of so many variables where all examples are positive, and each is a mean of
         preferences that the rule was not content with (parts/blame.py); `top`: always the one with the least score."""
         return ()
 
-    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
+    def _column_bounds(self, state: ModelState, *, variables: int) -> Sequence[Bound]:
         """The theorems for one of many columns of weights that learns by itself; only what any order allows."""
         return ()
 
     def _check_settings(self) -> None:
         """Raises InputError where a setting makes no sense; called before anything is learned."""
 
-    def _scale(self) -> float:
+    def _weight_scale(self) -> float:
         """What the weights are multiplied by when they are shown."""
         return 1.0
 
-    def _reserve(self, state: State, examples: int, terms: int) -> None:
+    def _reserve(self, state: ModelState, examples: int, terms: int) -> None:
         """Makes room for what so many single examples may add to the geometry."""
 
-    def _range(self) -> tuple[float, float]:
+    def _feature_range(self) -> tuple[float, float]:
         """Which values of features the learner takes; from 1 to 1 says Boolean, for a value of 0 is no term."""
         return -math.inf, math.inf
 
-    def _needs_all_features(self) -> str | None:
+    def _fixed_width_reason(self) -> str | None:
         """Why the number of features must be known before anything is learned; None where it need not be."""
         return None
 
-    def _unseen_weight(self, state: State) -> float:
+    def _unseen_weight(self, state: ModelState) -> float:
         """The weight of features that were never seen."""
         return 0.0
 
-    def _more_arrays(self, state: State) -> dict[str, NDArray[Any]]:
+    def _extra_arrays(self, state: ModelState) -> dict[str, NDArray[Any]]:
         """What goes to a file beside the geometry, by name."""
         return {f"more.{name}": array for name, array in state.more.items()}
 
-    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> State:
+    def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> ModelState:
         """The state with that from a file."""
         state.more = {name.removeprefix("more."): a.copy() for name, a in tensors.items() if name.startswith("more.")}
         return state
 
-    def _labels_from(self, listed: list[Any], *, rest: str) -> Any:
+    def _labels_from_file(self, listed: list[Any], *, rest: str) -> Any:
         """Labels from a file."""
-        return Labels(*listed, rest=rest)
+        return BinaryLabels(*listed, rest=rest)
 
     # --- Learning ---
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False."""
-        self.fit_rows(X, y)
+        self._fit_rows(X, y)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
@@ -224,23 +229,23 @@ class Learner(Fitted[State], ABC):
         """
         return self._partial_fit(X, y, classes, None)
 
-    def fit_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, classes: Any = None) -> int:
+    def _fit_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, classes: Any = None) -> int:
         """Do what fit does, with all of `classes` known where given; return the mistakes of the first pass."""
         self._check_all()
-        batch = first_batch(X, warns=self.warns_of_sorted_labels)
-        weights = validation.weight_array(sample_weight, batch.examples)
-        known = None if classes is None else self._no_labels().named(classes)
-        signs, labels = self._told(y, batch.examples, known)
-        state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
+        batch = prepare_first_batch(X, warns=self._warns_of_sorted_labels)
+        weights = validation.validate_sample_weight(sample_weight, batch.examples)
+        known = None if classes is None else self._empty_labels().named(classes)
+        signs, labels = self._encode_labels(y, batch.examples, known)
+        state = self._build_state(batch.features, batch.rows.values.dtype, batch.names, labels)
         state.reading = batch.reading
         orders = self._orders(state, batch.examples)
         mistakes = self._learn(state, batch.rows, signs, weights, orders)
-        self._adopt(state)
+        self._set_state(state)
         if not self.shuffle:
             self._check_label_order(state, signs, "Leave shuffle=True, or shuffle the rows first.")
         return mistakes
 
-    def _orders(self, state: State, count: int) -> Orders:
+    def _orders(self, state: ModelState, count: int) -> RowOrders:
         """Return the order of `count` rows in each pass of fit, and record it in the state."""
         passes, state.fit_row_count = int(self.passes), count
         if not self.shuffle:
@@ -252,28 +257,32 @@ class Learner(Fitted[State], ABC):
         self._check_all()
         old = self._state
         with undo_new_features(old):
-            raw = None if old is None else raw_batch(old, X)
-            batch = raw or (first_batch(X, warns=True) if old is None else validation.batch(X, kind=old.kind))
-            weights = validation.weight_array(sample_weight, batch.examples)
-            labels = old.labels if old else self._no_labels()
-            signs, labels = self._told(y, batch.examples, labels if classes is None else labels.named(classes))
+            raw = None if old is None else encode_raw_batch(old, X)
+            batch = raw or (
+                prepare_first_batch(X, warns=True) if old is None else validation.validate_batch(X, kind=old.kind)
+            )
+            weights = validation.validate_sample_weight(sample_weight, batch.examples)
+            labels = old.labels if old else self._empty_labels()
+            signs, labels = self._encode_labels(y, batch.examples, labels if classes is None else labels.named(classes))
             if old is None:
-                state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, labels)
+                state = self._build_state(batch.features, batch.rows.values.dtype, batch.names, labels)
                 state.reading = batch.reading
             else:
-                self._goes_on(old)
+                self._check_settings_unchanged(old)
                 check_writeable(old)
                 if raw is None:
-                    self._same_features(batch)
+                    self._check_features(batch)
                 else:
-                    self._make_room(old, batch.features)
+                    self._ensure_capacity(old, batch.features)
                 state = old
             self._learn_batch(state, batch.rows, signs, labels, weights)
-        self._adopt(state)
+        self._set_state(state)
         self._check_label_order(state, signs, "Shuffle the rows first.")
         return self
 
-    def _learn_batch(self, state: State, rows: Rows, signs: Any, labels: Any, weights: NDArray[np.float64]) -> None:
+    def _learn_batch(
+        self, state: ModelState, rows: Rows, signs: Any, labels: Any, weights: NDArray[np.float64]
+    ) -> None:
         """Learn a batch that may bring new labels; they are forgotten if nothing of it was taken."""
         before, known = state.ledger.examples, state.labels
         state.labels = labels
@@ -284,81 +293,83 @@ class Learner(Fitted[State], ABC):
                 state.labels = known
             raise
 
-    def _check_label_order(self, state: State, codes: Any, advice: str) -> None:
+    def _check_label_order(self, state: ModelState, codes: Any, advice: str) -> None:
         """Warn if the labels of this run, in the order in which they are learned, come in long runs."""
-        if not self.warns_of_sorted_labels:
+        if not self._warns_of_sorted_labels:
             return
         if state.label_order is None:
             state.label_order = LabelOrder()
         state.label_order.add(codes, len(state.labels))
         state.label_order.warn(advice)
 
-    def _no_labels(self) -> Any:
+    def _empty_labels(self) -> Any:
         """The labels that are known before any came."""
-        return Labels()
+        return BinaryLabels()
 
-    def _told(self, y: Any, examples: int, known: Any = None) -> tuple[Any, Any]:
+    def _encode_labels(self, y: Any, examples: int, known: Any = None) -> tuple[Any, Any]:
         """The labels y as the loop takes them, and those that are known then; without `known`, all are in y."""
-        y = validation.label_array(y, examples)
-        return Labels.found(y) if known is None else known.signs(y)
+        y = validation.validate_y(y, examples)
+        return BinaryLabels.found(y) if known is None else known.signs(y)
 
-    def label_reader(self, labels: Any, left_out: Any) -> Any:
+    def _label_reader(self, labels: Any, left_out: Any) -> Any:
         """What makes codes of the labels in files; `left_out` counts examples without a label that can be learned."""
-        from novikoff.data.labels.label_encoding import Sides
+        from novikoff.data.labels.label_encoding import BinaryLabelEncoder
 
-        return Sides(labels, leave_out=left_out)
+        return BinaryLabelEncoder(labels, leave_out=left_out)
 
-    def learn_rows(
-        self, state: State, rows: Rows, signs: NDArray[np.int8], labels: Labels, weights: NDArray[np.float64]
+    def _learn_rows(
+        self, state: ModelState, rows: Rows, signs: NDArray[np.int8], labels: BinaryLabels, weights: NDArray[np.float64]
     ) -> None:
         """partial_fit for rows that a reader has looked through: all finite, no column twice, all with slots."""
         state.labels, before = labels, state.ledger.examples
-        taken = self._pass(state, rows, signs, weights, known=True)
+        taken = self._run_pass(state, rows, signs, weights, known=True)
         state.feature_sample.record(rows, weights, before, state.ledger.examples, state.features, known=True)
-        self._adopt(state)
+        self._set_state(state)
         if taken < len(signs):
-            row = cut(rows, taken, taken + 1)
-            if first_outside(row, 1, *self._range()) == 0:
-                column, value = validation.outside(row, 0, *self._range())
-                raise self._out_of_range(_named(state, column), value, taken)
-            raise self._ran_away(taken, nothing_stands=False)
+            row = slice_rows(rows, taken, taken + 1)
+            if first_out_of_range(row, 1, *self._feature_range()) == 0:
+                column, value = validation.find_out_of_range(row, 0, *self._feature_range())
+                raise self._feature_range_error(_describe_column(state, column), value, taken)
+            raise self._overflow_error(taken, nothing_stands=False)
 
     def _check_all(self) -> None:
-        whole(passes=self.passes)
-        truth(**{name: value for name, value in self.get_params().items() if name in ("bias", "average", "shuffle")})
-        seeded(random_state=self.random_state)
+        check_positive_int(passes=self.passes)
+        check_bool(
+            **{name: value for name, value in self.get_params().items() if name in ("bias", "average", "shuffle")}
+        )
+        check_seed(random_state=self.random_state)
         self._check_settings()
 
-    def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Labels) -> State:
-        self._check_first_size(features, kind)
-        geometry = self._geometry(features + 1, kind)
-        known = Names(names) if names else None
-        return State(
-            geometry,
+    def _build_state(self, features: int, dtype: Any, names: list[str] | None, labels: BinaryLabels) -> ModelState:
+        self._check_first_size(features, dtype)
+        updater = self._build_updater(features + 1, dtype)
+        known = FeatureNames(names) if names else None
+        return ModelState(
+            updater,
             Ledger(),
             labels,
             features,
             known,
-            buffers.dtype(kind),
+            buffers.dtype(dtype),
             self._run_settings(),
-            feature_sample=self._fresh_sample(kind),
+            feature_sample=self._fresh_sample(dtype),
         )
 
-    def _fresh_sample(self, kind: Any) -> FeatureSample:
+    def _fresh_sample(self, dtype: Any) -> FeatureSample:
         """Return an empty sample of the features, in the given precision."""
-        return FeatureSample(kind) if self.shows_weights else FeatureSample.never()
+        return FeatureSample(dtype) if self._has_weights else FeatureSample.never()
 
     def _run_settings(self) -> dict[str, Any]:
         """Return the settings that shape a run: all but those of fit alone."""
         return {name: value for name, value in self.get_params().items() if name not in FIT_SETTINGS}
 
-    def _run_so_far(self) -> State:
+    def _checked_state(self) -> ModelState:
         """What was learned, provided that the settings are still those it was learned with."""
-        state = self._fitted()
-        self._goes_on(state)
+        state = self._require_fitted()
+        self._check_settings_unchanged(state)
         return state
 
-    def _goes_on(self, state: State) -> None:
+    def _check_settings_unchanged(self, state: ModelState) -> None:
         """A run goes on as it began: its bounds, its file and its resumption speak of one set of settings."""
         now = self._run_settings()
         before = state.settings
@@ -369,35 +380,35 @@ class Learner(Fitted[State], ABC):
                 " with fit or a fresh learner."
             )
 
-    def _adopt(self, state: State) -> None:
+    def _set_state(self, state: ModelState) -> None:
         self._state = state
 
     def _check_range(self, rows: Rows, start: int = 0) -> None:
-        """RangeRefused where a value is not in the learner's range; `start` is the number of the first row."""
-        least, most = self._range()
+        """FeatureRangeError where a value is not in the learner's range; `start` is the number of the first row."""
+        least, most = self._feature_range()
         if least == -math.inf:
             return
-        bad = first_outside(rows, how_many(rows), least, most)
-        if bad < how_many(rows):
-            column, value = validation.outside(rows, bad, least, most)
-            raise self._out_of_range(f"row {start + bad}, column {column}", value, start + bad)
+        bad = first_out_of_range(rows, count_rows(rows), least, most)
+        if bad < count_rows(rows):
+            column, value = validation.find_out_of_range(rows, bad, least, most)
+            raise self._feature_range_error(f"row {start + bad}, column {column}", value, start + bad)
 
-    def _out_of_range(self, where: str, value: float, row: int = 0) -> RangeRefused:
-        least, most = self._range()
+    def _feature_range_error(self, where: str, value: float, row: int = 0) -> FeatureRangeError:
+        least, most = self._feature_range()
         takes = f"numbers from {least:g} to {most:g}"
         advice = "scale the features, for example with scikit-learn's MinMaxScaler"
         if least == most:
             takes, advice = "features that are 0 or 1", "make features of the others, such as 'size>3': 1"
-        return RangeRefused(f"{type(self).__name__} takes {takes}, but {where} has {value}: {advice}.", row)
+        return FeatureRangeError(f"{type(self).__name__} takes {takes}, but {where} has {value}: {advice}.", row)
 
-    def _make_room(self, state: State, features: int) -> None:
-        why = self._needs_all_features()
+    def _ensure_capacity(self, state: ModelState, features: int) -> None:
+        why = self._fixed_width_reason()
         if why is not None and features > state.features:
             raise InputError(
                 f"{type(self).__name__} must know the number of features beforehand ({why}): it began with"
                 f" {state.features:,}, and now there are {features:,}."
             )
-        state.make_room(features)
+        state.ensure_capacity(features)
 
     # --- Memory ---
 
@@ -405,21 +416,21 @@ class Learner(Fitted[State], ABC):
         """Return the memory that the model needs after such growth, without spare room."""
         state = self._state
         if state is None:
-            state = self.fresh_state(0, "float64", None, self._no_labels())
+            state = self._build_state(0, "float64", None, self._empty_labels())
         return self._bytes_needed(state, growth)
 
-    def _bytes_needed(self, state: State, growth: Growth) -> int:
+    def _bytes_needed(self, state: ModelState, growth: Growth) -> int:
         return state.bytes_needed(growth)
 
-    def _check_first_size(self, features: int, kind: Any) -> None:
+    def _check_first_size(self, features: int, dtype: Any) -> None:
         """Raise ModelTooLarge where the weights of so many features are beyond the limit, before they are allocated."""
-        if features >= CHECKED_FEATURES:
-            weights = bytes_per_slot(self._geometry(2, kind)) * (features + 1)
-            check_size(weights, f"{features:,} features", ADVICE)
+        if features >= MIN_CHECKED_FEATURES:
+            weights = bytes_per_slot(self._build_updater(2, dtype)) * (features + 1)
+            check_size(weights, f"{features:,} features", HASH_FEATURES_ADVICE)
 
-    def _ran_away(self, row: int, *, nothing_stands: bool) -> OverflowRefused:
+    def _overflow_error(self, row: int, *, nothing_stands: bool) -> WeightOverflowError:
         stands = "nothing of this batch was learned" if nothing_stands else "what was learned up to there stands"
-        return OverflowRefused(
+        return WeightOverflowError(
             f"The weights grew out of range before row {row}; {stands}. Scale the features, lower the rate, or"
             " choose a schedule whose steps shrink."
         )
@@ -428,17 +439,17 @@ class Learner(Fitted[State], ABC):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """w·x for each row: positive for classes_[1]."""
-        state = self._fitted()
-        scores = score_raw(self, X)
+        state = self._require_fitted()
+        scores = score_raw_rows(self, X)
         if scores is not None:
             return scores
-        batch = validation.batch(X, kind=state.kind)
-        self._same_features(batch)
-        return self.score_rows(batch.rows)
+        batch = validation.validate_batch(X, kind=state.kind)
+        self._check_features(batch)
+        return self._score_rows(batch.rows)
 
-    def score_rows(self, rows: Rows) -> NDArray[np.float64]:
+    def _score_rows(self, rows: Rows) -> NDArray[np.float64]:
         """What decision_function does with rows that have passed the door."""
-        return self.scorer()(rows)
+        return self._build_scorer()(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row."""
@@ -447,14 +458,14 @@ class Learner(Fitted[State], ABC):
     def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         """The labels for these scores; where only one label is known yet, that one."""
         known = self.classes_
-        positive = scores >= 0.0 if TIES[self.tie] > 0.0 else scores > 0.0
+        positive = scores >= 0.0 if TIE_SIGNS[self.tie] > 0.0 else scores > 0.0
         return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
 
     def spelled(self, label: Any) -> str:
         """A label, predicted or told, as it is written out."""
-        return str(merged_label(label, self._fitted().labels))
+        return str(merge_label(label, self._require_fitted().labels))
 
-    def shown_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _display_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """What is shown of the scores of some examples beside their labels, a row for each."""
         return scores.reshape(len(scores), -1)
 
@@ -463,18 +474,18 @@ class Learner(Fitted[State], ABC):
     @property
     def classes_(self) -> NDArray[Any]:
         """The two labels: the score is positive for the second."""
-        return buffers.array(self._learned("classes_").labels.known())
+        return buffers.array(self._require_attribute("classes_").labels.known())
 
     @property
     def coef_(self) -> NDArray[np.float64]:
         """The weights, one row of n_features_in_ numbers."""
-        state = self._learned("coef_")
-        return self._hypothesis(state)[None, 1 : state.features + 1] * self._scale()
+        state = self._require_attribute("coef_")
+        return self._hypothesis(state)[None, 1 : state.features + 1] * self._weight_scale()
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
         """The weight of the bias feature."""
-        return self._hypothesis(self._learned("intercept_"))[:1] * self._scale()
+        return self._hypothesis(self._require_attribute("intercept_"))[:1] * self._weight_scale()
 
     @property
     def feature_std_(self) -> NDArray[np.float64]:
@@ -494,12 +505,12 @@ class Learner(Fitted[State], ABC):
         return importances
 
     def _deviations(self, name: str) -> NDArray[np.float64]:
-        state = self._learned(name)
-        if not state.feature_sample.is_kept:
+        state = self._require_attribute(name)
+        if not state.feature_sample.is_recording:
             raise AttributeError(f"{type(self).__name__} has no single weight vector, and so no {name}.")
         return state.feature_sample.deviations(state.features)[0]
 
-    def least_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
+    def _min_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
         """How often the best hypothesis of the learner's class errs on these rows, where that can be counted."""
         return None
 
@@ -510,7 +521,7 @@ class Learner(Fitted[State], ABC):
     @property
     def ledger_(self) -> Ledger:
         """What happened: examples, mistakes, updates, radius."""
-        return self._learned("ledger_").ledger
+        return self._require_attribute("ledger_").ledger
 
     @property
     def mistake_rows_(self) -> NDArray[np.int64]:
@@ -519,7 +530,7 @@ class Learner(Fitted[State], ABC):
         With shuffling, a mistake at time t is not one on row t. A row that was mistaken in several passes is listed
         once for each. AttributeError where the run has other examples than those of fit.
         """
-        state = self._learned("mistake_rows_")
+        state = self._require_attribute("mistake_rows_")
         times, record = state.ledger.mistake_times - 1, state.shuffle
         rows = state.fit_row_count if record is None else record["rows"]
         if rows == 0 or state.ledger.examples != rows * int(self.passes):
@@ -534,15 +545,15 @@ class Learner(Fitted[State], ABC):
         return found
 
 
-def check_writeable(state: State) -> None:
+def check_writeable(state: ModelState) -> None:
     """Raise InputError for a model whose arrays can't be changed."""
-    flags = getattr(getattr(state.geometry, "slots", None), "flags", None)
+    flags = getattr(getattr(state.updater, "slots", None), "flags", None)
     if flags is not None and not flags.writeable:
         raise InputError(
             "The arrays of this model are read-only, so it can predict but not learn: load it without mmap_mode."
         )
 
 
-def _named(state: State, column: int) -> str:
+def _describe_column(state: ModelState, column: int) -> str:
     """A column as its user knows it."""
     return f"column {column}" if state.names is None else f"feature {list(state.names.columns)[column]!r}"

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError
 from novikoff.data import validation
-from novikoff.data.names.feature_names import Names
-from novikoff.data.rows import (Dense, Rows, Sparse, how_many)
+from novikoff.data.names.feature_names import FeatureNames
+from novikoff.data.rows import Dense, Rows, Sparse, count_rows
+from novikoff.errors import InputError
 
 
-def encode_one(state: Any, x: Any) -> Any:
+def encode_example(state: Any, x: Any) -> Any:
     """Return one raw row as an array or as a dict of column or name → value; anything else as it is."""
-    encoding = None if state is None else _encoding(state)
+    encoding = None if state is None else _find_encoding(state)
     return x if encoding is None else encoding.example(x)
 
 
@@ -23,70 +23,70 @@ def has_raw_dicts(state: Any) -> bool:
     """Whether a dict with names as keys is a raw row, which must be encoded, and not one of features by name."""
     if state.reading is None or state.names is None:
         return False
-    encoding = _encoding(state)
-    return encoding is not None and encoding.takes_dicts
+    encoding = _find_encoding(state)
+    return encoding is not None and encoding.accepts_dicts
 
 
-def score_raw(model: Any, X: Any) -> NDArray[Any] | None:
+def score_raw_rows(model: Any, X: Any) -> NDArray[Any] | None:
     """Return the scores of many raw rows, as `novikoff predict` makes them; None where X is not raw rows."""
-    state = model._fitted()
-    encoding = _encoding(state)
-    if encoding is None or not encoding.takes(bare_rows(X)):
+    state = model._require_fitted()
+    encoding = _find_encoding(state)
+    if encoding is None or not encoding.takes(unwrap_rows(X)):
         return None
-    score = model.scorer(known=True)
-    parts = [score(batch.rows) for batch in encoding.batches(bare_rows(X), state.names)]
+    score = model._build_scorer(known=True)
+    parts = [score(batch.rows) for batch in encoding.batches(unwrap_rows(X), state.names)]
     if not parts:
         raise InputError("Found array with 0 sample(s) while a minimum of 1 is required.")
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def raw_batch(state: Any, X: Any) -> validation.Batch | None:
+def encode_raw_batch(state: Any, X: Any) -> validation.ValidatedBatch | None:
     """Return many raw rows to be learned, None where X is not raw rows; new names are added to those of the model."""
-    encoding = _encoding(state)
-    if encoding is None or not encoding.takes(bare_rows(X)):
+    encoding = _find_encoding(state)
+    if encoding is None or not encoding.takes(unwrap_rows(X)):
         return None
-    return _encoded(encoding, bare_rows(X), state.names, state.kind)
+    return _encode_batch(encoding, unwrap_rows(X), state.names, state.kind)
 
 
-def _encoded(encoding: Any, X: Any, names: Names | None, kind: Any) -> validation.Batch:
+def _encode_batch(encoding: Any, X: Any, names: FeatureNames | None, dtype: Any) -> validation.ValidatedBatch:
     """Encode rows to be learned; new names are added."""
-    from novikoff.data.raw.encoding import joined
+    from novikoff.data.raw.encoding import concatenate_rows
 
     parts, features = list[Rows](), 0
     for batch in encoding.batches(X, names, learns=True):
-        values, features = batch.rows.values.astype(kind), max(features, batch.features)
+        values, features = batch.rows.values.astype(dtype), max(features, batch.features)
         if isinstance(batch.rows, Dense):
             parts.append(Dense(values, batch.rows.width))
         else:
             starts, indices = batch.rows.starts.copy(), batch.rows.indices.copy()
             parts.append(Sparse(starts, indices, values))
-    rows = joined(parts)
-    if how_many(rows) == 0:
+    rows = concatenate_rows(parts)
+    if count_rows(rows) == 0:
         raise InputError("There are no rows to learn from.")
-    return validation.Batch(rows, how_many(rows), features, None)
+    return validation.ValidatedBatch(rows, count_rows(rows), features, None)
 
 
-def bare_rows(X: Any) -> Any:
+def unwrap_rows(X: Any) -> Any:
     """Return rows without what was said of their columns, which a model knows that was fitted before."""
     from novikoff.data.raw.table import RawRows
 
     return X.X if isinstance(X, RawRows) else X
 
 
-def first_batch(X: Any, *, warns: bool = False) -> validation.Batch:
+def prepare_first_batch(X: Any, *, warns: bool = False) -> validation.ValidatedBatch:
     """Return the rows that a model is fitted to. Raw ones (texts, dicts, frames with texts) are encoded, and bring the
     settings of their encoding."""
-    from novikoff.data.raw.table import is_raw, settle
+    from novikoff.data.raw.table import infer_encoding, is_raw
 
     if not is_raw(X):
-        return validation.batch(X)
+        return validation.validate_batch(X)
     from novikoff.data.raw.encoding import Encoding
 
-    rows, settings = settle(X, warns=warns)
+    rows, settings = infer_encoding(X, warns=warns)
     encoding = Encoding(settings)
     grows, columns = encoding.grows, encoding.writer.format.columns
-    names = Names() if grows else None
-    batch = _encoded(encoding, rows, names, np.dtype("float32"))
+    names = FeatureNames() if grows else None
+    batch = _encode_batch(encoding, rows, names, np.dtype("float32"))
     known = list(names.columns) if names is not None else columns
     return batch._replace(names=known, features=len(known) if grows and known else batch.features, reading=settings)
 
@@ -108,9 +108,9 @@ def undo_new_features(state: Any) -> Iterator[None]:
         raise
 
 
-def _encoding(state: Any) -> Any:
+def _find_encoding(state: Any) -> Any:
     if getattr(state, "reading", None) is None:
         return None
-    from novikoff.data.raw.encoding import encoding_of
+    from novikoff.data.raw.encoding import get_encoding
 
-    return encoding_of(state)
+    return get_encoding(state)

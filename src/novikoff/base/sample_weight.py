@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 from novikoff._compiled.lazy_numpy import ArrayLike
-from novikoff.base.online import OneByOne
+from novikoff.base.online import LinearClassifier
 
 
-class Weighed(OneByOne):
+class SampleWeightClassifier(LinearClassifier):
     """Abstract. An example of weight c makes one step c times as long (for multiplicative learners, of exponents)."""
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -16,7 +16,7 @@ class Weighed(OneByOne):
 
         An example of weight c makes one step c times as long.
         """
-        self.fit_rows(X, y, sample_weight)
+        self._fit_rows(X, y, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:

@@ -6,31 +6,31 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.base.online import OneByOne
-from novikoff.base.model_state import State
-from novikoff.core.loop import judge
+from novikoff.base.model_state import ModelState
+from novikoff.base.online import LinearClassifier
+from novikoff.core.loop import score_rows_with_updater
 from novikoff.data.rows import Rows
 
 G = TypeVar("G", bound=Any)
 
 
-class Judged(OneByOne):
+class StateScoredClassifier(LinearClassifier):
     """Abstract."""
 
-    shows_weights = False
+    _has_weights = False
 
-    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        geometry, slots = own_scratch(state.geometry), state.features + 1
-        return lambda rows, tidy, out: judge(geometry, rows, slots, tidy, out)
+    def _build_loop_scorer(self, state: ModelState) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        updater, slots = copy_scratch(state.updater), state.features + 1
+        return lambda rows, canonical, out: score_rows_with_updater(updater, rows, slots, canonical, out)
 
-    _score_terms = OneByOne._score_row
+    _score_terms = LinearClassifier._score_row
 
-    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+    def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
         raise AttributeError(f"What {type(self).__name__} has learned is no weight vector.")
 
 
-def own_scratch(geometry: G) -> G:
+def copy_scratch(updater: G) -> G:
     """The geometry with room of its own to write an example out: several threads may predict with one model, and a
     model's arrays may be read-only."""
-    rooms = [name for name in ("example", "notes") if hasattr(geometry, name)]
-    return geometry._replace(**{name: np.zeros_like(getattr(geometry, name)) for name in rooms})
+    rooms = [name for name in ("example", "notes") if hasattr(updater, name)]
+    return updater._replace(**{name: np.zeros_like(getattr(updater, name)) for name in rooms})

@@ -19,23 +19,23 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
-from novikoff.boolean.consistent_base import Consistent, taken_wrongly
-from novikoff.base.estimator import whole
-from novikoff.base.online import OneByOne
-from novikoff.base.model_state import State
+from novikoff.base.estimator import check_positive_int
+from novikoff.base.model_state import ModelState
+from novikoff.base.online import LinearClassifier
+from novikoff.boolean.consistent_base import ConsistentLearner, explain_false_positives
+from novikoff.core.losses import FALSE_NEGATIVE, Loss
 from novikoff.core.updaters import clauses as k_cnf
 from novikoff.core.updaters import literals as conjunction
-from novikoff.core.losses import MISSED, Loss
+from novikoff.errors import InputError
 from novikoff.schema import Schema
-from novikoff.theory import hypothesis_classes, boolean_bounds
+from novikoff.theory import boolean_bounds, hypothesis_classes
 from novikoff.theory.bounds import Bound, Evidence
 
 __all__ = ["Elimination"]
 
 
 @final
-class Elimination(Consistent):
+class Elimination(ConsistentLearner):
     """Elimination: the longest conjunction that no positive example has contradicted.
 
     Features are 0 or 1. With k = 1 the target is a conjunction of features and negated features: at most n + 1
@@ -62,7 +62,7 @@ class Elimination(Consistent):
     """
 
     bias = False
-    shows_weights = True
+    _has_weights = True
 
     def __init__(self, *, k: int = 1, passes: int = 1, shuffle: bool = True, random_state: int = 0) -> None:
         self.k = k
@@ -71,66 +71,75 @@ class Elimination(Consistent):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        whole(k=self.k)
+        check_positive_int(k=self.k)
 
-    def _range(self) -> tuple[float, float]:
+    def _feature_range(self) -> tuple[float, float]:
         return 1.0, 1.0
 
-    def _rule(self) -> Loss:
-        return Loss(MISSED)
+    def _build_loss(self) -> Loss:
+        return Loss(FALSE_NEGATIVE)
 
-    def _needs_all_features(self) -> str | None:
+    def _fixed_width_reason(self) -> str | None:
         return f"its clauses of up to {self.k} literals are made of them" if self.k > 1 else None
 
     def _schema(self, features: int) -> Schema:
-        return conjunction.SCHEMA if self.k == 1 else k_cnf.clauses_schema(features, k=int(self.k))
+        return conjunction.LITERALS_SCHEMA if self.k == 1 else k_cnf.clauses_schema(features, k=int(self.k))
 
-    def _geometry(self, slots: int, kind: Any) -> conjunction.Literals | k_cnf.Clauses:
+    def _build_updater(self, slots: int, dtype: Any) -> conjunction.Literals | k_cnf.Clauses:
         if self.k == 1:
-            return conjunction.literals(slots, kind)
+            return conjunction.build_literals(slots, dtype)
         if slots < 2:
-            raise InputError(f"Elimination must know the features beforehand ({self._needs_all_features()}).")
-        return k_cnf.clauses(slots, kind, k=int(self.k))
+            raise InputError(f"Elimination must know the features beforehand ({self._fixed_width_reason()}).")
+        return k_cnf.build_clauses(slots, dtype, k=int(self.k))
 
-    def _unseen_weight(self, state: State) -> float:
-        return -1.0 if self.k == 1 and state.geometry.scalars[conjunction.BEGUN] else 0.0
+    def _unseen_weight(self, state: ModelState) -> float:
+        return -1.0 if self.k == 1 and state.updater.scalars[conjunction.HAS_BEGUN] else 0.0
 
-    def _hypothesis(self, state: State) -> NDArray[np.float64]:
-        return OneByOne._hypothesis(self, state) if self.k == 1 else super()._hypothesis(state)
+    def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
+        return LinearClassifier._hypothesis(self, state) if self.k == 1 else super()._hypothesis(state)
 
     @property
     def formula_(self) -> str:
         """What is left, as a formula; ⊥, which nothing satisfies, before the first positive example."""
-        state = self._learned("formula_")
+        state = self._require_attribute("formula_")
         names = [f"x{j}" for j in range(state.features)] if state.names is None else list(state.names.columns)
-        geometry = state.geometry
-        if isinstance(geometry, k_cnf.Clauses):
-            left = geometry.clauses[: geometry.scalars[k_cnf.LEFT]].tolist()
-            parts = [f"({' ∨ '.join(_literal(names, n) for n in sorted(set(c)))})" for c in left]
+        updater = state.updater
+        if isinstance(updater, k_cnf.Clauses):
+            left = updater.clauses[: updater.scalars[k_cnf.N_LEFT]].tolist()
+            parts = [f"({' ∨ '.join(_format_literal(names, n) for n in sorted(set(c)))})" for c in left]
             return " ∧ ".join(parts) or "⊤"
-        if not geometry.scalars[conjunction.BEGUN]:
+        if not updater.scalars[conjunction.HAS_BEGUN]:
             return "⊥"
-        weights = geometry.slots[1 : state.features + 1] - 1.0
-        return " ∧ ".join(_literal(names, 2 * j + (weights[j] < 0)) for j in np.flatnonzero(weights).tolist()) or "⊤"
+        weights = updater.slots[1 : state.features + 1] - 1.0
+        return (
+            " ∧ ".join(_format_literal(names, 2 * j + (weights[j] < 0)) for j in np.flatnonzero(weights).tolist())
+            or "⊤"
+        )
 
     def describe(self) -> str:
         return self.formula_
 
-    def _class(self) -> tuple[str, dict[str, Any], str]:
-        n, k = self._fitted().features, int(self.k)
-        size = hypothesis_classes.conjunctions_or_never(variables=max(1, n)) if k == 1 else hypothesis_classes.k_cnf(variables=n, k=k)
+    def _hypothesis_class(self) -> tuple[str, dict[str, Any], str]:
+        n, k = self._require_fitted().features, int(self.k)
+        size = (
+            hypothesis_classes.conjunctions_or_never(variables=max(1, n))
+            if k == 1
+            else hypothesis_classes.k_cnf(variables=n, k=k)
+        )
         return "consistent", {"hypotheses": size}, f"{'conjunctions' if k == 1 else f'{k}-CNF'} of {n:,} features"
 
-    def _contradicted(self) -> str | None:
-        return taken_wrongly(self._fitted().ledger)
+    def _find_contradiction(self) -> str | None:
+        return explain_false_positives(self._require_fitted().ledger)
 
     def bounds(self) -> Sequence[Bound]:
-        features = self._run_so_far().features
+        features = self._checked_state().features
 
         def bound(e: Evidence) -> float | None:
             clause = e.target.get("clause")
             return (
-                None if clause is None or clause > self.k else boolean_bounds.elimination(features=features, literals=self.k)
+                None
+                if clause is None or clause > self.k
+                else boolean_bounds.elimination(features=features, literals=self.k)
             )
 
         return (
@@ -144,5 +153,5 @@ class Elimination(Consistent):
         )
 
 
-def _literal(names: list[str], number: int) -> str:
+def _format_literal(names: list[str], number: int) -> str:
     return f"{'¬' if number % 2 else ''}{names[number // 2]}"

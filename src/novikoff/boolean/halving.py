@@ -18,19 +18,29 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
-from novikoff.boolean.consistent_base import Consistent
-from novikoff.base.estimator import finite, one_of, whole
-from novikoff.base.state_scoring import own_scratch
+from novikoff.base.estimator import check_choice, check_finite, check_positive_int
 from novikoff.base.model_lock import lock_free
-from novikoff.base.model_state import State
-from novikoff.core.updaters.base import limit, resized
-from novikoff.core.loop import first_refused, judge
-from novikoff.core.losses import DISAGREEMENT, Loss
-from novikoff.core.updaters.version_space import (CLASSES, LEFT, RESTARTS, VersionSpace, class_of, count_errors, count_hypotheses, version_space, version_space_schema)
+from novikoff.base.model_state import ModelState
+from novikoff.base.state_scoring import copy_scratch
+from novikoff.boolean.consistent_base import ConsistentLearner
+from novikoff.core.loop import first_invalid_row, score_rows_with_updater
+from novikoff.core.losses import VOTE_MARGIN, Loss
+from novikoff.core.updaters.base import max_sq_norm, resize_updater
+from novikoff.core.updaters.version_space import (
+    HYPOTHESIS_CLASSES,
+    N_LEFT,
+    N_RESTARTS,
+    VersionSpace,
+    build_version_space,
+    count_errors,
+    count_hypotheses,
+    list_hypotheses,
+    version_space_schema,
+)
+from novikoff.data.canonical_rows import remove_zeros
+from novikoff.data.rows import Dense, Rows, Sparse, count_rows, scatter_row, slice_rows
+from novikoff.errors import InputError
 from novikoff.schema import Schema
-from novikoff.data.rows import (Dense, Rows, Sparse, cut, how_many, write_out)
-from novikoff.data.canonical_rows import without_zeros
 from novikoff.theory import boolean_bounds
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -41,7 +51,7 @@ Predictor = Any
 
 
 @final
-class Halving(Consistent):
+class Halving(ConsistentLearner):
     """Halving: the majority vote of all hypotheses of a finite class that have made no error yet.
 
     At most log₂|H| mistakes where one of them never errs. `decision_function` gives the votes for classes_[1] less
@@ -79,7 +89,7 @@ class Halving(Consistent):
     """
 
     bias = False
-    _listed: tuple[Any, list[Predictor]] | None = None
+    _predictor_list: tuple[Any, list[Predictor]] | None = None
     """The class that was given, and its predictors: an iterable may be gone through once only."""
 
     def __init__(
@@ -104,34 +114,34 @@ class Halving(Consistent):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        whole(size=self.size, steps=self.steps)
+        check_positive_int(size=self.size, steps=self.steps)
         if isinstance(self.hypotheses, str):
-            one_of(tuple(CLASSES), hypotheses=self.hypotheses)
+            check_choice(tuple(HYPOTHESIS_CLASSES), hypotheses=self.hypotheses)
         elif not isinstance(self.hypotheses, Iterable):
             raise InputError(f"hypotheses must name a class or be a list of predictors, but is {self.hypotheses!r}.")
-        finite(low=self.low, high=self.high)
+        check_finite(low=self.low, high=self.high)
         if self.low > self.high:
             raise InputError(f"low must be at most high, but they are {self.low!r} and {self.high!r}.")
 
-    def _range(self) -> tuple[float, float]:
+    def _feature_range(self) -> tuple[float, float]:
         return (1.0, 1.0) if self._is_boolean() else (-np.inf, np.inf)
 
     def _is_boolean(self) -> bool:
         return isinstance(self.hypotheses, str) and self.hypotheses in ("conjunctions", "disjunctions")
 
-    def _rule(self) -> Loss:
-        return Loss(DISAGREEMENT)
+    def _build_loss(self) -> Loss:
+        return Loss(VOTE_MARGIN)
 
-    def _needs_all_features(self) -> str | None:
+    def _fixed_width_reason(self) -> str | None:
         return "its hypotheses are made of them"
 
     def _own(self) -> list[Predictor] | None:
         """The user's own predictors, where there are any."""
         if isinstance(self.hypotheses, str):
             return None
-        if self._listed is None or self._listed[0] is not self.hypotheses:
-            self._listed = self.hypotheses, list(self.hypotheses)
-        predictors = self._listed[1]
+        if self._predictor_list is None or self._predictor_list[0] is not self.hypotheses:
+            self._predictor_list = self.hypotheses, list(self.hypotheses)
+        predictors = self._predictor_list[1]
         if not predictors or not all(callable(p) or hasattr(p, "predict") for p in predictors):
             raise InputError("hypotheses must be functions or objects that predict, at least one of them.")
         return predictors
@@ -143,22 +153,22 @@ class Halving(Consistent):
             count_hypotheses(self.hypotheses, features, int(self.size), int(self.steps)),
         )
 
-    def _geometry(self, slots: int, kind: Any) -> VersionSpace:
+    def _build_updater(self, slots: int, dtype: Any) -> VersionSpace:
         own = self._own()
         if own is not None:  # the votes are the features; each hypothesis looks at its own
             votes = [(((h, 0.0, np.inf),), 1) for h in range(len(own))]
-            return version_space(max(slots, len(own) + 1), np.float64, votes, boolean=False)
+            return build_version_space(max(slots, len(own) + 1), np.float64, votes, boolean=False)
         if slots < 2:
             raise InputError("Halving must know the features beforehand (its hypotheses are made of them).")
         count_hypotheses(str(self.hypotheses), slots - 1, int(self.size), int(self.steps))  # before cuts are made
         cuts = np.linspace(self.low, self.high, int(self.steps)).tolist()
-        boxes = class_of(str(self.hypotheses), slots - 1, int(self.size), cuts)
-        return version_space(slots, kind, boxes, boolean=self._is_boolean())
+        boxes = list_hypotheses(str(self.hypotheses), slots - 1, int(self.size), cuts)
+        return build_version_space(slots, dtype, boxes, boolean=self._is_boolean())
 
-    def _compact(self, state: State) -> VersionSpace:
+    def _trim_state(self, state: ModelState) -> VersionSpace:
         if self._own() is not None:
             raise InputError("A class of your own predictors can't be written to a file: they are Python objects.")
-        return resized(state.geometry, state.features + 1)
+        return resize_updater(state.updater, state.features + 1)
 
     @lock_free
     def learn_one(self, x: Any, y: Any) -> Halving:
@@ -171,65 +181,67 @@ class Halving(Consistent):
             raise InputError("Your own predictors take arrays: give x as a 1-D array.")
         return self
 
-    def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
+    def _run_loop(
+        self, state: ModelState, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], canonical: bool
+    ) -> int:
         own = self._own()
         if own is None:
-            return super()._take(state, rows, signs, weights, tidy)
-        good = _good(state, rows, tidy)
-        votes = _votes(own, cut(rows, 0, good), state.features, state.kind)
-        return super()._take(state, votes, signs[:good], weights[:good], True)
+            return super()._run_loop(state, rows, signs, weights, canonical)
+        good = _count_valid_rows(state, rows, canonical)
+        votes = _collect_votes(own, slice_rows(rows, 0, good), state.features, state.kind)
+        return super()._run_loop(state, votes, signs[:good], weights[:good], True)
 
-    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+    def _build_loop_scorer(self, state: ModelState) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         own = self._own()
         if own is None:
-            return super()._scorer(state)
-        geometry = own_scratch(state.geometry)
+            return super()._build_loop_scorer(state)
+        updater = copy_scratch(state.updater)
 
-        def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
-            good = _good(state, rows, tidy)
-            votes = _votes(own, cut(rows, 0, good), state.features, state.kind)
-            return judge(geometry, votes, len(own) + 1, True, out[:good])
+        def score(rows: Rows, canonical: bool, out: NDArray[np.float64]) -> int:
+            good = _count_valid_rows(state, rows, canonical)
+            votes = _collect_votes(own, slice_rows(rows, 0, good), state.features, state.kind)
+            return score_rows_with_updater(updater, votes, len(own) + 1, True, out[:good])
 
         return score
 
     @property
     def size_(self) -> int:
         """|H|, how many hypotheses the class has."""
-        return len(self._learned("size_").geometry.version)
+        return len(self._require_attribute("size_").updater.version)
 
     @property
     def hypotheses_left_(self) -> int:
         """How many of them no example has contradicted since all were there."""
-        return int(self._learned("hypotheses_left_").geometry.scalars[LEFT])
+        return int(self._require_attribute("hypotheses_left_").updater.scalars[N_LEFT])
 
     @property
     def restarts_(self) -> int:
         """How often none was left, so that all came back."""
-        return int(self._learned("restarts_").geometry.scalars[RESTARTS])
+        return int(self._require_attribute("restarts_").updater.scalars[N_RESTARTS])
 
-    def least_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
-        state = self._fitted()
+    def _min_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
+        state = self._require_fitted()
         own = self._own()
-        seen = rows if own is None else _votes(own, rows, state.features, state.kind)
-        geometry = own_scratch(state.geometry)
-        errors = np.zeros(len(geometry.version), np.int64)
-        count_errors(geometry, seen, signs, errors)
+        seen = rows if own is None else _collect_votes(own, rows, state.features, state.kind)
+        updater = copy_scratch(state.updater)
+        errors = np.zeros(len(updater.version), np.int64)
+        count_errors(updater, seen, signs, errors)
         return int(errors.min())
 
     def describe(self) -> str:
         return f"{self.hypotheses_left_:,} of {self.size_:,} hypotheses are left; {self.restarts_:,} restarts."
 
-    def _class(self) -> tuple[str, dict[str, Any], str]:
+    def _hypothesis_class(self) -> tuple[str, dict[str, Any], str]:
         return "consistent", {"hypotheses": self.size_}, f"{self.size_:,} hypotheses"
 
-    def _contradicted(self) -> str | None:
+    def _find_contradiction(self) -> str | None:
         return "every one of its class has erred" if self.restarts_ else None
 
     def _parts(self) -> int:
         return 2 if self.hypotheses_left_ > 1 else 1
 
     def bounds(self) -> Sequence[Bound]:
-        size = len(self._run_so_far().geometry.version)
+        size = len(self._checked_state().updater.version)
 
         def bound(e: Evidence) -> float | None:
             errors = e.target.get("errors")
@@ -242,22 +254,24 @@ class Halving(Consistent):
         )
 
 
-def _good(state: State, rows: Rows, tidy: bool) -> int:
+def _count_valid_rows(state: ModelState, rows: Rows, canonical: bool) -> int:
     """How many rows come before one that is to be refused, or brought into order first."""
-    return first_refused(rows, how_many(rows), state.features + 1, limit.function(state.geometry.slots), tidy)
+    return first_invalid_row(
+        rows, count_rows(rows), state.features + 1, max_sq_norm.function(state.updater.slots), canonical
+    )
 
 
-def _votes(predictors: list[Predictor], rows: Rows, features: int, kind: Any) -> Sparse:
+def _collect_votes(predictors: list[Predictor], rows: Rows, features: int, dtype: Any) -> Sparse:
     """Return the vote of each predictor on each row, −1 or +1, as rows of this precision."""
-    table = np.zeros((how_many(rows), features + 1))
+    table = np.zeros((count_rows(rows), features + 1))
     for i in range(len(table)):
-        write_out(rows, i, table[i])
+        scatter_row(rows, i, table[i])
     examples = table[:, 1:]
-    said = np.empty((len(table), len(predictors)))
+    predicted = np.empty((len(table), len(predictors)))
     for h, predictor in enumerate(predictors):
         answers = predictor.predict(examples) if hasattr(predictor, "predict") else [predictor(x) for x in examples]
         try:
-            said[:, h] = np.where(np.asarray(answers, np.float64) > 0.0, 1.0, -1.0)
+            predicted[:, h] = np.where(np.asarray(answers, np.float64) > 0.0, 1.0, -1.0)
         except (TypeError, ValueError):
             raise InputError(f"Predictor {h} must say True or False, or a number, but says {answers[0]!r}.") from None
-    return without_zeros(Dense(said.ravel().astype(kind), len(predictors)))
+    return remove_zeros(Dense(predicted.ravel().astype(dtype), len(predictors)))

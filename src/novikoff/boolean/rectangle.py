@@ -18,22 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.boolean.consistent_base import Consistent, taken_wrongly
-from novikoff.base.model_state import State
-from novikoff.core.updaters.base import limit, score, update
-from novikoff.core.losses import MISSED, Loss
-from novikoff.schema import REAL, SLOTS, Array, Between, NotNaN, Schema
-from novikoff.data.rows import (Rows, measure, wipe, write_out)
+from novikoff.base.model_state import ModelState
+from novikoff.boolean.consistent_base import ConsistentLearner, explain_false_positives
+from novikoff.core.losses import FALSE_NEGATIVE, Loss
+from novikoff.core.updaters.base import max_sq_norm, score, update
+from novikoff.data.rows import Rows, clear_row, dot_and_sq_norm, scatter_row
+from novikoff.schema import REAL, SLOTS, ArraySpec, InRange, NotNaN, Schema
 from novikoff.theory import boolean_bounds
 from novikoff.theory.bounds import Bound, Evidence
 
 __all__ = ["Rectangle"]
 
-BEGUN = 0
-EDGE = 1e-300  # how far inside an example on the edge is: it is inside, and the score of that is above 0
+HAS_POSITIVE = 0
+EDGE_DEPTH = 1e-300  # how far inside an example on the edge is: it is inside, and the score of that is above 0
 
 
-class Box(NamedTuple):
+class Intervals(NamedTuple):
     slots: NDArray[np.floating]
     """(lowest, highest) of each feature."""
     scalars: NDArray[np.int64]
@@ -44,51 +44,51 @@ class Box(NamedTuple):
 
 SCHEMA = Schema(
     {
-        "slots": Array(REAL, SLOTS, 2, checks=[NotNaN()]),
-        "scalars": Array("int64", 1, checks=[Between(0, 1)]),
+        "slots": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]),
+        "scalars": ArraySpec("int64", 1, checks=[InRange(0, 1)]),
     }
 )
 """What a model file may hold of this state."""
 
 
 @compiled
-def depth(geometry: Box, rows: Rows, i: int) -> float:
+def measure_depth(updater: Intervals, rows: Rows, i: int) -> float:
     """How far row i is inside the box, along the feature where it is least so; below 0 outside. Features that are 0
     throughout don't count: nobody knows how many of them there are."""
-    if geometry.scalars[BEGUN] == 0:
+    if updater.scalars[HAS_POSITIVE] == 0:
         return -1.0
-    write_out(rows, i, geometry.example)
+    scatter_row(rows, i, updater.example)
     least = np.inf
-    for j in range(1, len(geometry.slots)):
-        x, low, high = geometry.example[j], np.float64(geometry.slots[j, 0]), np.float64(geometry.slots[j, 1])
+    for j in range(1, len(updater.slots)):
+        x, low, high = updater.example[j], np.float64(updater.slots[j, 0]), np.float64(updater.slots[j, 1])
         if x != 0.0 or low != 0.0 or high != 0.0:
             least = min(least, x - low, high - x)
-    wipe(rows, i, geometry.example)
-    return max(least, EDGE) if 0.0 <= least < np.inf else min(least, EDGE)
+    clear_row(rows, i, updater.example)
+    return max(least, EDGE_DEPTH) if 0.0 <= least < np.inf else min(least, EDGE_DEPTH)
 
 
-@score.of(Box)
-def _(geometry: Box, rows: Rows, i: int) -> tuple[float, float]:
-    _, square = measure(rows, i, geometry.slots)
-    if not square < limit(geometry.slots):
-        return 0.0, square
-    return depth(geometry, rows, i), square
+@score.of(Intervals)
+def _(updater: Intervals, rows: Rows, i: int) -> tuple[float, float]:
+    _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
+    if not sq_norm < max_sq_norm(updater.slots):
+        return 0.0, sq_norm
+    return measure_depth(updater, rows, i), sq_norm
 
 
-@update.of(Box)
-def _(geometry: Box, rows: Rows, i: int, signal: float, t: int) -> None:
-    write_out(rows, i, geometry.example)
-    begun = geometry.scalars[BEGUN] != 0
-    for j in range(1, len(geometry.slots)):
-        x = geometry.example[j]
-        geometry.slots[j, 0] = min(np.float64(geometry.slots[j, 0]), x) if begun else x
-        geometry.slots[j, 1] = max(np.float64(geometry.slots[j, 1]), x) if begun else x
-    geometry.scalars[BEGUN] = 1
-    wipe(rows, i, geometry.example)
+@update.of(Intervals)
+def _(updater: Intervals, rows: Rows, i: int, gradient: float, t: int) -> None:
+    scatter_row(rows, i, updater.example)
+    begun = updater.scalars[HAS_POSITIVE] != 0
+    for j in range(1, len(updater.slots)):
+        x = updater.example[j]
+        updater.slots[j, 0] = min(np.float64(updater.slots[j, 0]), x) if begun else x
+        updater.slots[j, 1] = max(np.float64(updater.slots[j, 1]), x) if begun else x
+    updater.scalars[HAS_POSITIVE] = 1
+    clear_row(rows, i, updater.example)
 
 
 @final
-class Rectangle(Consistent):
+class Rectangle(ConsistentLearner):
     """The tightest axis-parallel box around the positive examples.
 
     `decision_function` says how far an example is inside, along the feature where it is least so.
@@ -117,39 +117,39 @@ class Rectangle(Consistent):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _rule(self) -> Loss:
-        return Loss(MISSED)
+    def _build_loss(self) -> Loss:
+        return Loss(FALSE_NEGATIVE)
 
     def _schema(self, features: int) -> Schema:
         return SCHEMA
 
-    def _geometry(self, slots: int, kind: Any) -> Box:
-        return Box(np.zeros((slots, 2), kind), np.zeros(1, np.int64), np.zeros(slots), 1.0)
+    def _build_updater(self, slots: int, dtype: Any) -> Intervals:
+        return Intervals(np.zeros((slots, 2), dtype), np.zeros(1, np.int64), np.zeros(slots), 1.0)
 
-    def _unseen_weight(self, state: State) -> float:
-        return -1.0 if state.geometry.scalars[BEGUN] else 0.0  # what was 0 in every positive example must be 0
+    def _unseen_weight(self, state: ModelState) -> float:
+        return -1.0 if state.updater.scalars[HAS_POSITIVE] else 0.0  # what was 0 in every positive example must be 0
 
     @property
     def box_(self) -> NDArray[np.float64]:
         """(lowest, highest) of each feature; NaN before the first positive example."""
-        state = self._learned("box_")
-        box = state.geometry.slots[1 : state.features + 1].astype(np.float64)
-        return box if state.geometry.scalars[BEGUN] else np.full_like(box, np.nan)
+        state = self._require_attribute("box_")
+        box = state.updater.slots[1 : state.features + 1].astype(np.float64)
+        return box if state.updater.scalars[HAS_POSITIVE] else np.full_like(box, np.nan)
 
     def describe(self) -> str:
-        state = self._fitted()
+        state = self._require_fitted()
         names = [str(j) for j in range(state.features)] if state.names is None else list(state.names.columns)
         return "\n".join(f"{low:g} ≤ {name} ≤ {high:g}" for name, (low, high) in zip(names, self.box_, strict=True))
 
-    def _class(self) -> tuple[str, dict[str, Any], str]:
-        n = self._fitted().features
+    def _hypothesis_class(self) -> tuple[str, dict[str, Any], str]:
+        n = self._require_fitted().features
         return "vc", {"dimension": 2 * n}, f"boxes of {n:,} features, of VC dimension {2 * n:,}"
 
-    def _contradicted(self) -> str | None:
-        return taken_wrongly(self._fitted().ledger)
+    def _find_contradiction(self) -> str | None:
+        return explain_false_positives(self._require_fitted().ledger)
 
     def bounds(self) -> Sequence[Bound]:
-        self._run_so_far()
+        self._checked_state()
 
         def bound(e: Evidence) -> float | None:
             steps = e.target.get("steps")

@@ -11,13 +11,13 @@ import json
 from typing import Any
 
 from novikoff import __version__
-from novikoff.certificates.serialization import FORMAT
-from novikoff.certificates.data_source import Source
+from novikoff.certificates.data_source import DataSource
+from novikoff.certificates.serialization import CERTIFICATE_FORMAT
 from novikoff.learner_registry import name_of
-from novikoff.meta.batch_estimator import Solved
+from novikoff.meta.batch_estimator import BatchEstimator
 
 
-def document(model: Solved, source: Source, confidence: float) -> dict[str, Any]:
+def build_batch_document(model: BatchEstimator, source: DataSource, confidence: float) -> dict[str, Any]:
     """Of a fresh model, which then has learned."""
     from novikoff.model_file import to_bytes
 
@@ -25,11 +25,11 @@ def document(model: Solved, source: Source, confidence: float) -> dict[str, Any]
     content = to_bytes(model)
     observed, bounds, new = model.shown(confidence)
     found = {
-        "certificate": FORMAT,
+        "certificate": CERTIFICATE_FORMAT,
         "novikoff": __version__,
         "data": source.about(),
         "learner": name_of(type(model)),
-        "settings": model.plain_settings(),
+        "settings": model._plain_settings(),
         "passes": 1,
         "labels": list(getattr(model, "classes_", ())),
         "model": hashlib.sha256(content).hexdigest(),

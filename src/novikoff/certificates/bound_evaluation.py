@@ -6,70 +6,73 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from novikoff.certificates.witness_selection import Found
-from novikoff.certificates.measure import OUTWARD, UNIT, Batches, evidence, measure
-from novikoff.certificates.spaces.base import space_of
-from novikoff.base.online_classifier import Learner
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.certificates.measure import MACHINE_EPSILON, OUTWARD_TOLERANCE, BatchStream, build_evidence, measure
+from novikoff.certificates.spaces.base import find_space
+from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.theory.bounds import Bound, Evidence
 
-NOTHING = "nothing of the data; the theorem is about exact arithmetic, and what this run made is compared with it"
+NO_ASSUMPTIONS = (
+    "nothing of the data; the theorem is about exact arithmetic, and what this run made is compared with it"
+)
 
-RUN = "run"
+RUN_WITNESS = "run"
 """In place of a witness, where a theorem asks for nothing but what was counted."""
 
 
-def judged(
-    model: Learner, found: list[Found], target: Mapping[str, float], stream: Batches, passes: int
+def evaluate_bounds(
+    model: OnlineClassifier, found: list[NamedWitness], target: Mapping[str, float], stream: BatchStream, passes: int
 ) -> list[dict[str, Any]]:
     """What the theorems say of a model after its run, with these witnesses."""
-    _, facts = facts_of(model, found, target, stream, passes)
-    return [verdict(bound, facts, model.ledger_) for bound in model.bounds()]
+    _, facts = measure_witnesses(model, found, target, stream, passes)
+    return [evaluate_bound(bound, facts, model.ledger_) for bound in model.bounds()]
 
 
-def facts_of(
-    model: Learner, found: list[Found], target: Mapping[str, float], stream: Batches, passes: int
+def measure_witnesses(
+    model: OnlineClassifier, found: list[NamedWitness], target: Mapping[str, float], stream: BatchStream, passes: int
 ) -> tuple[Sequence[Any], dict[str, Evidence]]:
     """What is measured of each witness, and what the theorems are asked with."""
-    space = space_of(model)
+    space = find_space(model)
     if space is not None:
-        seen, known = space.facts(found, stream, passes)
+        seen, known = space.measure_witnesses(found, stream, passes)
         return seen, dict(known)
     bias = bool(model.bias)
     measured = (
         measure(stream(), [f.witness for f in found], bias=bias, widths=[f.widths for f in found]) if found else []
     )
     facts = {
-        f.name: evidence(m, bias=bias, passes=passes, batches=stream) for f, m in zip(found, measured, strict=True)
+        f.name: build_evidence(m, bias=bias, passes=passes, batches=stream)
+        for f, m in zip(found, measured, strict=True)
     }
-    return measured, {**facts, "target": only_of(target)} if target else facts
+    return measured, {**facts, "target": evidence_from_target(target)} if target else facts
 
 
-def verdict(bound: Bound, facts: dict[str, Evidence], ledger: Any) -> dict[str, Any]:
+def evaluate_bound(bound: Bound, facts: dict[str, Evidence], ledger: Any) -> dict[str, Any]:
     """The bound with the witness that makes it smallest."""
     made = getattr(ledger, bound.counts)
     said: dict[str, Any] = {"name": bound.name, "counts": bound.counts, "statement": bound.statement, "made": made}
     said["any_order"] = bound.any_order
     if bound.by_run:
-        facts = {RUN: only_of({})}
+        facts = {RUN_WITNESS: evidence_from_target({})}
     values = {name: bound.value(e) for name, e in facts.items() if (name == "target") == bound.by_target}
     allowed = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
     if not allowed:
-        return {**said, "verdict": "not applicable", "why": _why_not(bound, facts)}
+        return {**said, "verdict": "not applicable", "why": _explain_not_applicable(bound, facts)}
     best = min(allowed, key=lambda name: allowed[name])
     # What the ledger sums up was rounded to the nearest number, once for each update.
-    value = allowed[best] * (1.0 + OUTWARD + ledger.updates * UNIT)
+    value = allowed[best] * (1.0 + OUTWARD_TOLERANCE + ledger.updates * MACHINE_EPSILON)
     return {
         **said,
         "allowed": value,
         "slack": value / made if made else None,
         "verdict": "holds" if made <= value else "broken",
-        "assumes": NOTHING,
+        "assumes": NO_ASSUMPTIONS,
         "witness": best,
-        "numbers": _numbers(facts[best]) if bound.by_witness else dict(facts[best].target),
+        "numbers": _evidence_to_dict(facts[best]) if bound.by_witness else dict(facts[best].target),
     }
 
 
-def _why_not(bound: Bound, facts: dict[str, Evidence]) -> str:
+def _explain_not_applicable(bound: Bound, facts: dict[str, Evidence]) -> str:
     if bound.by_target:
         return "a target that explains every label, as it asks for, was not shown"
     if not facts:
@@ -79,7 +82,7 @@ def _why_not(bound: Bound, facts: dict[str, Evidence]) -> str:
     return "no witness was found for which its condition is met"
 
 
-def _numbers(e: Evidence) -> dict[str, float | None]:
+def _evidence_to_dict(e: Evidence) -> dict[str, float | None]:
     return {
         "radius": e.radius,
         "norm": e.norm,
@@ -88,7 +91,7 @@ def _numbers(e: Evidence) -> dict[str, float | None]:
     }
 
 
-def only_of(target: Mapping[str, float]) -> Evidence:
+def evidence_from_target(target: Mapping[str, float]) -> Evidence:
     """Nothing but the target: every number that a witness would have says nothing."""
     nothing = math.inf
     return Evidence(

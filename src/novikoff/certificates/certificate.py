@@ -15,25 +15,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.certificates import batch_models, target_concepts
-from novikoff.certificates.witness_selection import Found, chosen, own_direction
-from novikoff.certificates.serialization import described, unpacked
-from novikoff.certificates.bound_evaluation import judged
-from novikoff.certificates.measure import Batches
-from novikoff.certificates.sampling import Gatherer
-from novikoff.certificates.data_source import Arrays, Source
-from novikoff.certificates.spaces.base import Space, space_of
-from novikoff.certificates.shuffle_buffer import Spool
-from novikoff.certificates.streaming_search import Searched, searched
-from novikoff.certificates.witness_search import Sample
+from novikoff.certificates.bound_evaluation import evaluate_bounds
+from novikoff.certificates.data_source import ArraySource, DataSource
+from novikoff.certificates.measure import BatchStream
+from novikoff.certificates.sampling import StreamSampler
+from novikoff.certificates.serialization import decode_witness, to_document
+from novikoff.certificates.shuffle_buffer import ShuffleBuffer
+from novikoff.certificates.spaces.base import Space, find_space
+from novikoff.certificates.streaming_search import SearchResult, search_stream
+from novikoff.certificates.witness_search import BinarySample
+from novikoff.certificates.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.errors import InputError
-from novikoff.base.online_classifier import Learner
-from novikoff.theory.samples.guarantee import IID
+from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.scheme_registry import model_class
-from novikoff.meta.batch_estimator import Solved
+from novikoff.theory.samples.guarantee import IID_ASSUMPTION
 
-LEAST_BUDGET = 32_000_000  # terms that the search for witnesses looks at: a fraction of a second
-SAMPLE_ONLY = 0.1  # a budget below that is for a sample of a long stream, and no temporary file is made
+MIN_BUDGET_TERMS = 32_000_000  # terms that the search for witnesses looks at: a fraction of a second
+SAMPLE_ONLY_BUDGET = 0.1  # a budget below that is for a sample of a long stream, and no temporary file is made
 
 
 class Certificate:
@@ -56,7 +56,7 @@ class Certificate:
 
     def witness(self, name: str) -> NDArray[np.float32]:
         """A witness of this document, the bias's weight first."""
-        return unpacked(name, self.document["witnesses"][name]).witness
+        return decode_witness(name, self.document["witnesses"][name]).witness
 
     def as_json(self) -> str:
         return json.dumps(self.document, ensure_ascii=False, indent=1)
@@ -94,99 +94,109 @@ class Certificate:
         elif new is not None:
             lines.append(
                 f"  mean error on new data of the hypotheses used while learning (not of the saved model): at most"
-                f" {new['mean_error_bound']:.4f} with confidence {new['confidence']:g}, if {IID}"
+                f" {new['mean_error_bound']:.4f} with confidence {new['confidence']:g}, if {IID_ASSUMPTION}"
             )
         if "hypothesis" in self.document:
             lines.append(f"  the saved model: {self.document['hypothesis']['sentence']}")
         return "\n".join(lines)
 
 
-def make(
-    model: Any, source: Source, *, passes: int, confidence: float = 0.95, budget: float = 1.0
+def build_certificate(
+    model: Any, source: DataSource, *, passes: int, confidence: float = 0.95, budget: float = 1.0
 ) -> tuple[Certificate, Any]:
     """The certificate of a fresh learner on a stream, and the learner after it."""
-    if isinstance(model, Solved):
-        return Certificate(batch_models.document(model, source, confidence)), model
-    space = space_of(model)
+    if isinstance(model, BatchEstimator):
+        return Certificate(batch_models.build_batch_document(model, source, confidence)), model
+    space = find_space(model)
     if space is not None:
-        return _made_in(space, model, source, passes, confidence, budget), model
-    with Spool() as spool:
-        gatherer = Gatherer(spool if budget >= SAMPLE_ONLY else None)
-        first = source.learn(model, passes, gatherer.add)
-        sample = gatherer.sample()
+        return _build_in_space(space, model, source, passes, confidence, budget), model
+    with ShuffleBuffer() as shuffle_buffer:
+        sampler = StreamSampler(shuffle_buffer if budget >= SAMPLE_ONLY_BUDGET else None)
+        first = source.learn(model, passes, sampler.add)
+        sample = sampler.sample()
         if sample is None:
-            raise no_examples()
-        found = _witnesses(model, _search(model, sample, spool, effort(sample, budget)))
-        target = _target(model, sample, passes)
+            raise no_examples_error()
+        found = _select_witnesses(
+            model, _search_directions(model, sample, shuffle_buffer, compute_search_budget(sample, budget))
+        )
+        target = _find_target(model, sample, passes)
         # What lies in the file is there to be measured at once: a text would have to be parsed again.
-        stream = spool.in_order if spool.rows == sample.total else _stream(model, source)
-        return Certificate(described(model, source, stream, found, target, first, passes, confidence)), model
+        stream = shuffle_buffer.in_order if shuffle_buffer.rows == sample.total else _replay_stream(model, source)
+        return Certificate(to_document(model, source, stream, found, target, first, passes, confidence)), model
 
 
-def _made_in(
-    space: Space, model: Learner, source: Source, passes: int, confidence: float, budget: float
+def _build_in_space(
+    space: Space, model: OnlineClassifier, source: DataSource, passes: int, confidence: float, budget: float
 ) -> Certificate:
     """The same for a learner of many outcomes."""
-    gatherer = space.gatherer()
-    first = source.learn(model, passes, gatherer.add)
-    sample = gatherer.sample()
+    sampler = space.make_sampler()
+    first = source.learn(model, passes, sampler.add)
+    sample = sampler.sample()
     if sample is None:
-        raise no_examples()
-    found = space.witnesses(sample, effort(sample, budget))
-    return Certificate(described(model, source, _stream(model, source), found, {}, first, passes, confidence))
+        raise no_examples_error()
+    found = space.witnesses(sample, compute_search_budget(sample, budget))
+    return Certificate(to_document(model, source, _replay_stream(model, source), found, {}, first, passes, confidence))
 
 
-def _stream(model: Learner, source: Source) -> Batches:
+def _replay_stream(model: OnlineClassifier, source: DataSource) -> BatchStream:
     """The stream once more, as theorems are asked about it."""
-    state = model._fitted()
+    state = model._require_fitted()
     if model.outcomes == "sides":
         return lambda: source.batches(state.labels, state.features)
     return lambda: source.told(model)
 
 
-def no_examples() -> InputError:
+def no_examples_error() -> InputError:
     return InputError("There are no examples to certify anything about.")
 
 
-def _target(model: Learner, sample: Sample | None, passes: int) -> Mapping[str, float]:
+def _find_target(model: OnlineClassifier, sample: BinarySample | None, passes: int) -> Mapping[str, float]:
     """What is shown of a target, where a theorem asks for one."""
     if sample is None or not any(bound.by_target for bound in model.bounds()):
         return {}
-    return target_concepts.known(model, sample, model._fitted().features, passes)
+    return target_concepts.find_targets(model, sample, model._require_fitted().features, passes)
 
 
-def effort(sample: Sample, budget: float) -> int:
+def compute_search_budget(sample: BinarySample, budget: float) -> int:
     """How many terms the search for witnesses may look at."""
     terms = int(sample.share() * len(sample.rows.values))
-    return int(budget * max(LEAST_BUDGET, 2 * terms))
+    return int(budget * max(MIN_BUDGET_TERMS, 2 * terms))
 
 
-def _search(model: Learner, sample: Sample, spool: Spool, budget: int) -> Searched:
+def _search_directions(
+    model: OnlineClassifier, sample: BinarySample, shuffle_buffer: ShuffleBuffer, budget: int
+) -> SearchResult:
     if not any(bound.by_witness for bound in model.bounds()):
-        return Searched({}, sample)
-    return searched(sample, spool, model._fitted().features, bias=bool(model.bias), budget=budget)
+        return SearchResult({}, sample)
+    return search_stream(sample, shuffle_buffer, model._require_fitted().features, bias=bool(model.bias), budget=budget)
 
 
-def _witnesses(model: Learner, search: Searched) -> list[Found]:
+def _select_witnesses(model: OnlineClassifier, search: SearchResult) -> list[NamedWitness]:
     bounds, bias = [bound for bound in model.bounds() if bound.by_witness], bool(model.bias)
-    own = own_direction(model, bias) if bounds else None
+    own = extract_direction(model, bias) if bounds else None
     directions = search.directions if own is None else {**search.directions, "own": own}
-    return chosen(bounds, directions, search.judge, bias=bias, target={})
+    return select_witnesses(bounds, directions, search.judge, bias=bias, target={})
 
 
-def bounds_of(
-    model: Learner,
-    sample: Sample,
-    search: Searched,
-    stream: Batches,
+def evaluate_model_bounds(
+    model: OnlineClassifier,
+    sample: BinarySample,
+    search: SearchResult,
+    stream: BatchStream,
     passes: int,
 ) -> list[dict[str, Any]]:
     """What the theorems say of a model after its run, with the best of the directions found and its own."""
-    return judged(model, _witnesses(model, search), _target(model, sample, passes), stream, passes)
+    return evaluate_bounds(model, _select_witnesses(model, search), _find_target(model, sample, passes), stream, passes)
 
 
 def certify(
-    model: Learner | Solved, X: Any, y: Any, *, qid: Any = None, confidence: float = 0.95, budget: float = 1.0
+    model: OnlineClassifier | BatchEstimator,
+    X: Any,
+    y: Any,
+    *,
+    qid: Any = None,
+    confidence: float = 0.95,
+    budget: float = 1.0,
 ) -> Certificate:
     """The certificate of a fitted model for the data that it was fitted to: fit is replayed and must give this model.
     `qid` names the query of each row, for rankings.
@@ -201,10 +211,12 @@ def certify(
     """
     from novikoff.model_file import to_bytes
 
-    model = as_ordered(model.working_model())
-    fresh = type(model).from_settings(model.plain_settings())
-    passes = 1 if isinstance(model, Solved) else int(model.passes)
-    certificate, replayed = make(fresh, Arrays(X, y, qid), passes=passes, confidence=confidence, budget=budget)
+    model = restore_run_order(model._working_model())
+    fresh = type(model)._from_settings(model._plain_settings())
+    passes = 1 if isinstance(model, BatchEstimator) else int(model.passes)
+    certificate, replayed = build_certificate(
+        fresh, ArraySource(X, y, qid), passes=passes, confidence=confidence, budget=budget
+    )
     if to_bytes(replayed) != to_bytes(model):
         raise InputError(
             "This model is not what fit, or one call of partial_fit, gives for this data: certify with all that was"
@@ -213,13 +225,13 @@ def certify(
     return certificate
 
 
-def as_ordered(model: Any) -> Any:
+def restore_run_order(model: Any) -> Any:
     """Return the model with the settings `shuffle` and `random_state` that its run had.
 
     `partial_fit` and `learn_one` keep the order of the rows, whatever the settings say, and settings may be changed
     after `fit`. The model's record of the permutation says what was done.
     """
-    if isinstance(model, Solved) or model._state is None:
+    if isinstance(model, BatchEstimator) or model._state is None:
         return model
     record = model._state.shuffle
     done = {"shuffle": False} if record is None else {"shuffle": True, "random_state": record["seed"]}
@@ -230,41 +242,41 @@ def as_ordered(model: Any) -> Any:
     return twin
 
 
-def again(document: dict[str, Any], source: Source) -> Certificate:
+def rebuild_certificate(document: dict[str, Any], source: DataSource) -> Certificate:
     """The certificate that this data, and what the document says of learner and witnesses, really give."""
-    model = _named(document)
-    if isinstance(model, Solved):
-        return Certificate(batch_models.document(model, source, confidence_of(document)))
-    found = [unpacked(name, packed) for name, packed in document["witnesses"].items()]
-    confidence = confidence_of(document)
-    space = space_of(model)
+    model = _model_from_document(document)
+    if isinstance(model, BatchEstimator):
+        return Certificate(batch_models.build_batch_document(model, source, read_confidence(document)))
+    found = [decode_witness(name, packed) for name, packed in document["witnesses"].items()]
+    confidence = read_confidence(document)
+    space = find_space(model)
     if space is not None:
         first = source.learn(model, document["passes"])
-        fits_in(found, space.slots(), "feature and the bias in each column of weights")
-        stream = _stream(model, source)
-        return Certificate(described(model, source, stream, found, {}, first, document["passes"], confidence))
-    gatherer = Gatherer()
-    first = source.learn(model, document["passes"], gatherer.add)
-    slots = model._fitted().features + 1
-    fits_in(found, slots, "feature and the bias")
-    target = _target(model, gatherer.sample(), document["passes"])
-    stream = _stream(model, source)
-    return Certificate(described(model, source, stream, found, target, first, document["passes"], confidence))
+        check_witness_lengths(found, space.slots(), "feature and the bias in each column of weights")
+        stream = _replay_stream(model, source)
+        return Certificate(to_document(model, source, stream, found, {}, first, document["passes"], confidence))
+    sampler = StreamSampler()
+    first = source.learn(model, document["passes"], sampler.add)
+    slots = model._require_fitted().features + 1
+    check_witness_lengths(found, slots, "feature and the bias")
+    target = _find_target(model, sampler.sample(), document["passes"])
+    stream = _replay_stream(model, source)
+    return Certificate(to_document(model, source, stream, found, target, first, document["passes"], confidence))
 
 
-def confidence_of(document: dict[str, Any]) -> float:
+def read_confidence(document: dict[str, Any]) -> float:
     return float(document["new_data"]["confidence"]) if document["new_data"] else 0.95
 
 
-def _named(document: dict[str, Any]) -> Any:
+def _model_from_document(document: dict[str, Any]) -> Any:
     """A fresh learner as the document says."""
     try:
-        model = model_class(document["learner"]).from_settings(document["settings"])
+        model = model_class(document["learner"])._from_settings(document["settings"])
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as problem:
         raise InputError(f"there is no learner with these settings ({problem})") from None
     return model
 
 
-def fits_in(found: list[Found], slots: int, what: str) -> None:
+def check_witness_lengths(found: list[NamedWitness], slots: int, what: str) -> None:
     if any(len(f.witness) != slots for f in found):
         raise InputError(f"a witness must have {slots} numbers, one for each {what}")

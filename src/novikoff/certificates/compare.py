@@ -14,30 +14,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from novikoff.certificates import certificate
-from novikoff.certificates.witness_selection import Guess
-from novikoff.certificates.bound_evaluation import judged
-from novikoff.certificates.measure import Batch
-from novikoff.certificates.sampling import gathered
-from novikoff.certificates.data_source import Files
-from novikoff.certificates.spaces.base import space_of
-from novikoff.certificates.shuffle_buffer import Spool
-from novikoff.certificates.streaming_search import Searched, searched
-from novikoff.errors import InputError, NovikoffError, TooManyLabels
+from novikoff.certificates.bound_evaluation import evaluate_bounds
+from novikoff.certificates.data_source import FileSource
+from novikoff.certificates.measure import SignedBatch
+from novikoff.certificates.sampling import sample_stream
+from novikoff.certificates.shuffle_buffer import ShuffleBuffer
+from novikoff.certificates.spaces.base import find_space
+from novikoff.certificates.streaming_search import SearchResult, search_stream
+from novikoff.certificates.witness_selection import SampleEvidence
+from novikoff.data.labels.binary_labels import BinaryLabels
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.data.options import ReadOptions
+from novikoff.data.reader import DataReader
+from novikoff.data.shuffle.external import Shuffler
+from novikoff.errors import InputError, NovikoffError, TooManyLabelsError
 from novikoff.learner_registry import learner_class, names, variant_settings
 from novikoff.memory_limit import limit_memory, model_limit
-from novikoff.data.shuffle.external import Shuffler
-from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.labels.binary_labels import Labels
-from novikoff.data.options import Options
-from novikoff.data.reader import Reading
-from novikoff.theory import mistake_bounds
 from novikoff.scheme_registry import scheme_class
+from novikoff.theory import mistake_bounds
 
-DEFAULT = "perceptron"
+DEFAULT_LEARNER = "perceptron"
 REDUCTIONS = ("one-vs-all", "all-vs-all", "output-code")
 
 
-class Entry(NamedTuple):
+class ComparedLearner(NamedTuple):
     """One learner."""
 
     name: str
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
         ledger = self.model.ledger_
         return {
             "learner": self.name,
-            "settings": {k: v for k, v in self.model.plain_settings().items() if k != "passes"},
+            "settings": {k: v for k, v in self.model._plain_settings().items() if k != "passes"},
             "mistakes": ledger.mistakes,
             "updates": ledger.updates,
             "progressive_error": ledger.progressive_error,
@@ -63,7 +63,7 @@ class Entry(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    entries: list[Entry]
+    entries: list[ComparedLearner]
     """The fewest mistakes first."""
     left_out: dict[str, str]
     """Learners that don't take this stream, and why."""
@@ -102,55 +102,55 @@ class Comparison(NamedTuple):
 
 def compare(
     titles: list[str],
-    options: Options,
+    options: ReadOptions,
     *,
     positive: str | None = None,
     passes: int = 1,
     only: Sequence[str] = (),
     random_state: int | None = None,
 ) -> Comparison:
-    """Compare the learners that `tried` lists, or only these; where there are more than two labels, in schemes for
-    that. With `random_state` the examples are learned in random order, the same for all learners.
+    """Compare the learners that `list_default_learners` lists, or only these; where there are more than two labels,
+    in schemes for that. With `random_state` the examples are learned in random order, the same for all learners.
 
     All models are in memory together, so each has an equal share of the memory limit."""
-    chosen = list(only) or tried()
+    chosen = list(only) or list_default_learners()
 
     def run(models: dict[str, Any], positive: str | None) -> Comparison:
         with limit_memory(model_limit() // len(models)):
-            return _compared(titles, options, models, positive, passes, random_state)
+            return _run_comparison(titles, options, models, positive, passes, random_state)
 
     try:
-        found = run({name: _fresh(name) for name in chosen}, positive)
-    except TooManyLabels:
+        found = run({name: _build_learner(name) for name in chosen}, positive)
+    except TooManyLabelsError:
         if positive is not None:
             raise
-        found = run(stacked(chosen), None)
-    return found if only else found._replace(left_out={**found.left_out, **not_tried()})
+        found = run(wrap_multiclass(chosen), None)
+    return found if only else found._replace(left_out={**found.left_out, **explain_excluded_learners()})
 
 
-def tried() -> list[str]:
+def list_default_learners() -> list[str]:
     """Return the learners that are compared where none are named: all with one weight vector, in one pass each."""
-    return [name for name in names() if not learner_class(name).takes_classes]
+    return [name for name in names() if not learner_class(name)._is_multiclass]
 
 
-def not_tried() -> dict[str, str]:
+def explain_excluded_learners() -> dict[str, str]:
     """Return the learners that are compared only where they are named, and why."""
     slow = "slow on long streams, so it is tried only where it is named with --learners"
-    return {name: slow for name in names() if learner_class(name).takes_classes}
+    return {name: slow for name in names() if learner_class(name)._is_multiclass}
 
 
-def _compared(
+def _run_comparison(
     titles: list[str],
-    options: Options,
+    options: ReadOptions,
     models: dict[str, Any],
     positive: str | None,
     passes: int,
     random_state: int | None,
 ) -> Comparison:
-    reading = Reading(titles, options)
+    reading = DataReader(titles, options)
     if random_state is not None:
         reading.shuffler = Shuffler(random_state, queries=True)
-    left_out = _that_do_not_fit(models)
+    left_out = _find_incompatible(models)
     runs = {name: model.following(reading, positive=positive) for name, model in models.items() if name not in left_out}
     seconds = dict.fromkeys(runs, 0.0)
     for _ in range(passes):
@@ -159,7 +159,7 @@ def _compared(
                 began = time.perf_counter()
                 try:
                     runs[name].take(batch)
-                except TooManyLabels:
+                except TooManyLabelsError:
                     raise
                 except NovikoffError as problem:
                     left_out[name] = str(problem)
@@ -172,18 +172,18 @@ def _compared(
         raise InputError(f"No learner takes this stream: {next(iter(left_out.values()))}")
     models = {name: run.model for name, run in runs.items()}
     # Files keep their order where bounds are measured: those that are shown hold for every order.
-    if all(model.outcomes != "sides" or not model.two_classes for model in models.values()):
-        found = _judged_as_many(models, seconds, left_out, Files(titles, options), passes)
+    if all(model.outcomes != "sides" or not model._needs_two_classes for model in models.values()):
+        found = _evaluate_multiclass(models, seconds, left_out, FileSource(titles, options), passes)
     else:
-        found = _judged(models, seconds, left_out, titles, options, passes)
-    return found._replace(label_order=next(iter(models.values()))._fitted().label_order)
+        found = _evaluate_binary(models, seconds, left_out, titles, options, passes)
+    return found._replace(label_order=next(iter(models.values()))._require_fitted().label_order)
 
 
-def _fresh(name: str) -> Any:
+def _build_learner(name: str) -> Any:
     return learner_class(name)(**variant_settings(name))
 
 
-def _that_do_not_fit(models: dict[str, Any]) -> dict[str, str]:
+def _find_incompatible(models: dict[str, Any]) -> dict[str, str]:
     """Schemes that don't take the learner inside them, and why."""
     found = {}
     for name, model in models.items():
@@ -195,99 +195,104 @@ def _that_do_not_fit(models: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def stacked(chosen: Sequence[str]) -> dict[str, Any]:
+def wrap_multiclass(chosen: Sequence[str]) -> dict[str, Any]:
     """These learners in schemes for more than two classes: each in Kesler's construction, the first in all others."""
-    first = DEFAULT if DEFAULT in chosen else chosen[0]
-    alone = {name: _fresh(name) for name in chosen if learner_class(name).takes_classes}
+    first = DEFAULT_LEARNER if DEFAULT_LEARNER in chosen else chosen[0]
+    alone = {name: _build_learner(name) for name in chosen if learner_class(name)._is_multiclass}
     pairs = [("kesler", name) for name in chosen if name not in alone] + [(scheme, first) for scheme in REDUCTIONS]
-    return {f"{scheme}({name})": scheme_class(scheme)(_fresh(name)) for scheme, name in pairs} | alone
+    return {f"{scheme}({name})": scheme_class(scheme)(_build_learner(name)) for scheme, name in pairs} | alone
 
 
-def _judged_as_many(
-    models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], source: Files, passes: int
+def _evaluate_multiclass(
+    models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], source: FileSource, passes: int
 ) -> Comparison:
     entries = []
-    gatherer: Any = None
+    sampler: Any = None
     for name, model in models.items():
-        space = space_of(model)
+        space = find_space(model)
         if space is None:  # no theorem is declared
             bounds = []
-        elif model.takes_classes:
-            bounds = _judged_by_itself(model, source, passes)
+        elif model._is_multiclass:
+            bounds = _evaluate_in_own_space(model, source, passes)
         else:
-            if gatherer is None:  # classes have the same numbers for all
-                gatherer = space.gatherer()
+            if sampler is None:  # classes have the same numbers for all
+                sampler = space.make_sampler()
                 for rows, codes in source.told(model):
-                    gatherer.add(rows, codes)
-            bounds = _judged_by(gatherer, space, model, source, passes)
-        entries.append(Entry(name, model, seconds[name], _tightest(bounds)))
+                    sampler.add(rows, codes)
+            bounds = _evaluate_with_sampler(sampler, space, model, source, passes)
+        entries.append(ComparedLearner(name, model, seconds[name], _select_tightest(bounds)))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
     return Comparison(entries, left_out, None, None, many=True)
 
 
-def _judged_by(gatherer: Any, space: Any, model: Any, source: Files, passes: int) -> list[dict[str, Any]]:
+def _evaluate_with_sampler(
+    sampler: Any, space: Any, model: Any, source: FileSource, passes: int
+) -> list[dict[str, Any]]:
     """What the theorems say, with witnesses from this sample."""
-    sample = gatherer.sample()
+    sample = sampler.sample()
     if sample is None:
         raise InputError("There are no examples to compare learners on.")
-    found = space.witnesses(sample, certificate.effort(sample, 1.0) // 2)
-    return judged(model, found, {}, partial(source.told, model), passes)
+    found = space.witnesses(sample, certificate.compute_search_budget(sample, 1.0) // 2)
+    return evaluate_bounds(model, found, {}, partial(source.told, model), passes)
 
 
-def _judged_by_itself(model: Any, source: Files, passes: int) -> list[dict[str, Any]]:
+def _evaluate_in_own_space(model: Any, source: FileSource, passes: int) -> list[dict[str, Any]]:
     """The same for a learner whose space is its own."""
-    space: Any = space_of(model)
-    gatherer = space.gatherer()
+    space: Any = find_space(model)
+    sampler = space.make_sampler()
     for rows, codes in source.told(model):
-        gatherer.add(rows, codes)
-    return _judged_by(gatherer, space, model, source, passes)
+        sampler.add(rows, codes)
+    return _evaluate_with_sampler(sampler, space, model, source, passes)
 
 
-def _tightest(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _select_tightest(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
     shown = [b for b in bounds if "allowed" in b and b["any_order"]]
     return min(shown, key=lambda b: float(b["allowed"]), default=None)
 
 
-def _judged(
-    models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], titles: list[str], options: Options,
-    passes: int,
+def _evaluate_binary(
+    models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], titles: list[str], options:
+    ReadOptions, passes: int,
 ) -> Comparison:  # fmt: skip
-    labels = _two_labels(models)
-    features = max(model._fitted().features for model in models.values())
+    labels = _find_binary_labels(models)
+    features = max(model._require_fitted().features for model in models.values())
 
-    def stream() -> Iterator[Batch]:
-        return Files(titles, options).batches(labels, features)
+    def stream() -> Iterator[SignedBatch]:
+        return FileSource(titles, options).batches(labels, features)
 
-    with Spool() as spool:
-        sample = gathered(stream(), spool)
+    with ShuffleBuffer() as shuffle_buffer:
+        sample = sample_stream(stream(), shuffle_buffer)
         if sample is None:
             raise InputError("There are no examples to compare learners on.")
-        effort = certificate.effort(sample, 1.0)
-        sides = {bias: searched(sample, spool, features, bias=bias, budget=effort // 2) for bias in (False, True)}
+        effort = certificate.compute_search_budget(sample, 1.0)
+        sides = {
+            bias: search_stream(sample, shuffle_buffer, features, bias=bias, budget=effort // 2)
+            for bias in (False, True)
+        }
     entries = []
     for name, model in models.items():
         if model.outcomes == "sides":
-            bounds = certificate.bounds_of(model, sample, sides[bool(model.bias)], stream, passes)
+            bounds = certificate.evaluate_model_bounds(model, sample, sides[bool(model.bias)], stream, passes)
         else:
-            bounds = _judged_by_itself(model, Files(titles, options), passes)
-        entries.append(Entry(name, model, seconds[name], _tightest(bounds)))
+            bounds = _evaluate_in_own_space(model, FileSource(titles, options), passes)
+        entries.append(ComparedLearner(name, model, seconds[name], _select_tightest(bounds)))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
-    return Comparison(entries, left_out, *_kinds(sides[True], features))
+    return Comparison(entries, left_out, *_compare_update_families(sides[True], features))
 
 
-def _two_labels(models: dict[str, Any]) -> Labels:
-    known: list[Any] = [model._fitted().labels for model in models.values()]
-    found = next((labels for labels in known if isinstance(labels, Labels)), None)
+def _find_binary_labels(models: dict[str, Any]) -> BinaryLabels:
+    known: list[Any] = [model._require_fitted().labels for model in models.values()]
+    found = next((labels for labels in known if isinstance(labels, BinaryLabels)), None)
     if found is None and len(known[0]) > 2:
         raise InputError("These learners take any number of classes: compare them one by one with learn.")
-    return Labels.sorted(known[0].known()) if found is None else found
+    return BinaryLabels.sorted(known[0].known()) if found is None else found
 
 
-def _kinds(search: Searched, features: int) -> tuple[float | None, float | None]:
+def _compare_update_families(search: SearchResult, features: int) -> tuple[float | None, float | None]:
     """(M_p, M_w) for the directions that suit each best."""
     additive, multiplicative = [], []
     for direction in search.directions.values():
-        e = Guess(search.judge, direction, bias=True, target={}).evidence(1.0)
+        e = SampleEvidence(search.judge, direction, bias=True, target={}).evidence(1.0)
         if e.margin > 0.0:
             additive.append(mistake_bounds.additive(norm2=e.norm, radius2=e.radius, margin=e.margin))
             multiplicative.append(

@@ -16,15 +16,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.measure import Batch, margins
+from novikoff.certificates.measure import SignedBatch, compute_margins
 
-SIDE = 4096
+BINS_PER_SIDE = 4096
 """Bins on either side of 0."""
-NARROWEST = 2.0**-100
+MIN_BIN_WIDTH = 2.0**-100
 
 
 class Histogram(NamedTuple):
-    """Counts from −`SIDE`·width to +`SIDE`·width; bin k, from `first` on, reaches from k·width to (k+1)·width."""
+    """Counts from −`BINS_PER_SIDE`·width to +`BINS_PER_SIDE`·width; bin k, from `first` on, reaches from k·width to
+    (k+1)·width."""
 
     width: float
     first: int
@@ -41,7 +42,7 @@ class Histogram(NamedTuple):
     def examples(self) -> int:
         return sum(self.counts)
 
-    def widened(self, width: float) -> Histogram:
+    def rebin(self, width: float) -> Histogram:
         """The same with bins of this width, a power of 2 that is not smaller."""
         times = round(width / self.width)
         first = self.first // times
@@ -50,12 +51,12 @@ class Histogram(NamedTuple):
         return self._replace(width=width, first=first, counts=tuple(counts.tolist()))
 
 
-class Tally:
+class HistogramBuilder:
     """A histogram in the making."""
 
     def __init__(self) -> None:
-        self.width = NARROWEST
-        self.counts = np.zeros(2 * SIDE, np.int64)
+        self.width = MIN_BIN_WIDTH
+        self.counts = np.zeros(2 * BINS_PER_SIDE, np.int64)
         self.wrong = self.zero = 0
         self.least, self.greatest = math.inf, -math.inf
 
@@ -66,42 +67,44 @@ class Tally:
         self.least, self.greatest = min(self.least, float(values.min())), max(self.greatest, float(values.max()))
         self.wrong += int(np.count_nonzero(values < 0.0))
         self.zero += int(np.count_nonzero(values == 0.0))
-        while not -SIDE * self.width <= self.least <= self.greatest < SIDE * self.width:
-            self._widen()
-        bins = np.floor(values / self.width).astype(np.int64) + SIDE
-        self.counts += np.bincount(bins, minlength=2 * SIDE)
+        while not -BINS_PER_SIDE * self.width <= self.least <= self.greatest < BINS_PER_SIDE * self.width:
+            self._double_width()
+        bins = np.floor(values / self.width).astype(np.int64) + BINS_PER_SIDE
+        self.counts += np.bincount(bins, minlength=2 * BINS_PER_SIDE)
 
-    def _widen(self) -> None:
+    def _double_width(self) -> None:
         self.width *= 2.0
         if self.counts.any():
             merged = self.counts.reshape(-1, 2).sum(axis=1)
-            self.counts = np.zeros(2 * SIDE, np.int64)
-            self.counts[SIDE // 2 : SIDE // 2 + SIDE] = merged
+            self.counts = np.zeros(2 * BINS_PER_SIDE, np.int64)
+            self.counts[BINS_PER_SIDE // 2 : BINS_PER_SIDE // 2 + BINS_PER_SIDE] = merged
 
     def done(self) -> Histogram:
         filled = np.flatnonzero(self.counts)
-        start, stop = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (SIDE, SIDE)
+        start, stop = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (BINS_PER_SIDE, BINS_PER_SIDE)
         counts = tuple(self.counts[start:stop].tolist())
-        return Histogram(self.width, start - SIDE, counts, self.wrong, self.zero, self.least, self.greatest)
+        return Histogram(self.width, start - BINS_PER_SIDE, counts, self.wrong, self.zero, self.least, self.greatest)
 
 
-def histograms(batches: Iterable[Batch], directions: Sequence[NDArray[np.floating]]) -> list[Histogram | None]:
+def build_histograms(
+    batches: Iterable[SignedBatch], directions: Sequence[NDArray[np.floating]]
+) -> list[Histogram | None]:
     """One for each direction, whose first number is the bias's weight, in one pass; None for a direction of 0."""
-    wide = [unit(np.asarray(u, np.float64)) for u in directions]
-    tallies = [None if u is None else Tally() for u in wide]
-    room = np.empty(0)
+    wide = [normalize(np.asarray(u, np.float64)) for u in directions]
+    tallies = [None if u is None else HistogramBuilder() for u in wide]
+    buffer = np.empty(0)
     for rows, labels in batches:
-        kept = labels != 0
-        room = room if len(room) >= len(labels) else np.empty(len(labels))
+        labelled = labels != 0
+        buffer = buffer if len(buffer) >= len(labels) else np.empty(len(labels))
         for u, tally in zip(wide, tallies, strict=True):
             if u is not None and tally is not None:
-                reached = room[: len(labels)]
-                margins(rows, labels, u, 1.0, reached)
-                tally.add(reached if kept.all() else reached[kept])
+                reached = buffer[: len(labels)]
+                compute_margins(rows, labels, u, 1.0, reached)
+                tally.add(reached if labelled.all() else reached[labelled])
     return [tally.done() if tally is not None and tally.counts.any() else None for tally in tallies]
 
 
-def unit(u: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def normalize(u: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """u/‖u‖, also where squares of its numbers would overflow or vanish."""
     largest = float(np.abs(u).max(initial=0.0))
     if largest == 0.0 or not math.isfinite(largest):

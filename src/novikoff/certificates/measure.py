@@ -19,17 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff._compiled.simd.dot import element
-from novikoff.data.rows import (Rows, first, how_many, last, slot)
-from novikoff.data.canonical_rows import sparse_parts
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff.data.canonical_rows import list_sparse_blocks
+from novikoff.data.rows import Rows, count_rows, end_term, first_term, weight_slot
 from novikoff.theory.bounds import Evidence
 
-UNIT = 2.0**-52
-OUTWARD = 1e-12
-EXAMPLES, SQUARED_RADIUS, LARGEST, MARGIN, HINGE, LOGISTIC, SQUARED, FIRST_SLACK = range(8)
+MACHINE_EPSILON = 2.0**-52
+OUTWARD_TOLERANCE = 1e-12
+EXAMPLES, SQUARED_RADIUS, MAX_ABS, MARGIN, HINGE, LOGISTIC, SQUARED, FIRST_SLACK = range(8)
 
 
-class Measured(NamedTuple):
+class WitnessMeasurement(NamedTuple):
     """Sums over one pass, rounded outward, of the witness u."""
 
     witness: NDArray[np.float32]
@@ -47,7 +47,7 @@ class Measured(NamedTuple):
 
 
 @compiled
-def weigh(
+def measure_rows(
     rows: Rows,
     labels: NDArray[np.int8],
     witness: NDArray[np.float64],
@@ -62,21 +62,21 @@ def weigh(
             continue
         dot, size, square, largest = bias * witness[0], abs(bias * witness[0]), bias, 0.0
         count = 8
-        for k in range(first(rows, i), last(rows, i)):
-            x, j = np.float64(element(rows.values, k)), slot(rows, i, k)
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            x, j = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k)
             count += x != 0.0  # nothing is rounded where nothing is added
             if j < len(witness):
-                product = x * element(witness, j)
+                product = x * get_unchecked(witness, j)
                 dot += product
                 size += abs(product)
             square += x * x
             largest = max(largest, abs(x))
         terms = np.float64(count)
-        error = size * terms * UNIT
+        error = size * terms * MACHINE_EPSILON
         low, high = y * dot - error, y * dot + error
         sums[EXAMPLES] += 1.0
-        sums[SQUARED_RADIUS] = max(sums[SQUARED_RADIUS], square * (1.0 + terms * UNIT))
-        sums[LARGEST] = max(sums[LARGEST], largest)
+        sums[SQUARED_RADIUS] = max(sums[SQUARED_RADIUS], square * (1.0 + terms * MACHINE_EPSILON))
+        sums[MAX_ABS] = max(sums[MAX_ABS], largest)
         sums[MARGIN] = min(sums[MARGIN], low)
         sums[HINGE] += max(0.0, 1.0 - low)
         sums[LOGISTIC] += math.log1p(math.exp(-abs(low))) + max(0.0, -low)
@@ -88,67 +88,73 @@ def weigh(
 
 
 @compiled
-def margins(
+def compute_margins(
     rows: Rows, labels: NDArray[np.int8], witness: NDArray[np.float64], bias: float, out: NDArray[np.float64]
 ) -> None:
     """y·u·x of each row, to the nearest number: for searching, not for claims."""
     for i in range(len(labels)):
         dot = bias * witness[0]
-        for k in range(first(rows, i), last(rows, i)):
-            j = slot(rows, i, k)
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            j = weight_slot(rows, i, k)
             if j < len(witness):
-                dot += np.float64(element(rows.values, k)) * element(witness, j)
+                dot += np.float64(get_unchecked(rows.values, k)) * get_unchecked(witness, j)
         out[i] = np.float64(labels[i]) * dot
 
 
 @compiled
-def power_sums(rows: Rows, labels: NDArray[np.int8], p: float, bias: float) -> float:
+def max_power_sum(rows: Rows, labels: NDArray[np.int8], p: float, bias: float) -> float:
     """The largest Σ|x_j|^p, rounded up."""
     largest = 0.0
     for i in range(len(labels)):
         if labels[i] != 0:
             total, terms = bias, 16.0
-            for k in range(first(rows, i), last(rows, i)):
-                size = abs(np.float64(element(rows.values, k)))
+            for k in range(first_term(rows, i), end_term(rows, i)):
+                size = abs(np.float64(get_unchecked(rows.values, k)))
                 total += size**p
                 terms += size != 0.0
-            largest = max(largest, total * (1.0 + terms * UNIT))
+            largest = max(largest, total * (1.0 + terms * MACHINE_EPSILON))
     return largest
 
 
-Batch = tuple[Rows, NDArray[np.int8]]
+SignedBatch = tuple[Rows, NDArray[np.int8]]
 """Rows and their labels, −1 or +1, 0 for rows that are left out."""
-Batches = Callable[[], Iterable[Batch]]
+BatchStream = Callable[[], Iterable[SignedBatch]]
 """The stream, from its beginning, as often as it is asked for."""
 
 
 def measure(
-    batches: Iterable[Batch], witnesses: Sequence[NDArray[np.float32]], *, bias: bool, widths: Sequence[Sequence[float]]
-) -> list[Measured]:
+    batches: Iterable[SignedBatch],
+    witnesses: Sequence[NDArray[np.float32]],
+    *,
+    bias: bool,
+    widths: Sequence[Sequence[float]],
+) -> list[WitnessMeasurement]:
     """All witnesses in one pass; `widths` are the γ·‖u‖ for which squared slacks are wanted, by witness."""
-    sums = [fresh_sums(len(wanted)) for wanted in widths]
+    sums = [init_sums(len(wanted)) for wanted in widths]
     wide = [np.asarray(u, np.float64) for u in witnesses]
     for rows, labels in batches:
         for u, wanted, total in zip(wide, widths, sums, strict=True):
-            weigh(rows, labels, u, float(bias), np.asarray(wanted, np.float64), total)
-    return [result(*parts) for parts in zip(witnesses, widths, sums, strict=True)]
+            measure_rows(rows, labels, u, float(bias), np.asarray(wanted, np.float64), total)
+    return [to_measurement(*parts) for parts in zip(witnesses, widths, sums, strict=True)]
 
 
-def fresh_sums(slacks: int) -> NDArray[np.float64]:
+def init_sums(slacks: int) -> NDArray[np.float64]:
     sums = np.zeros(FIRST_SLACK + slacks)
     sums[MARGIN] = math.inf
     return sums
 
 
-def result(witness: NDArray[np.float32], widths: Sequence[float], sums: NDArray[np.float64]) -> Measured:
-    raised = 1.0 + (sums[EXAMPLES] + 64.0) * UNIT
+def to_measurement(
+    witness: NDArray[np.float32], widths: Sequence[float], sums: NDArray[np.float64]
+) -> WitnessMeasurement:
+    raised = 1.0 + (sums[EXAMPLES] + 64.0) * MACHINE_EPSILON
     slacks = {width: float(total * raised) for width, total in zip(widths, sums[FIRST_SLACK:], strict=True)}
     hinge, logistic, squared = (float(sums[k] * raised) for k in (HINGE, LOGISTIC, SQUARED))
-    return Measured(
+    return WitnessMeasurement(
         witness=witness,
         examples=int(sums[EXAMPLES]),
         squared_radius=float(sums[SQUARED_RADIUS]),
-        largest=float(sums[LARGEST]),
+        largest=float(sums[MAX_ABS]),
         margin=float(sums[MARGIN]),
         hinge=hinge,
         logistic=logistic,
@@ -157,7 +163,7 @@ def result(witness: NDArray[np.float32], widths: Sequence[float], sums: NDArray[
     )
 
 
-def norm_up(u: NDArray[np.float32], q: float = 2.0) -> float:
+def norm_rounded_up(u: NDArray[np.float32], q: float = 2.0) -> float:
     """‖u‖_q, rounded up."""
     sizes = np.abs(u[u != 0.0].astype(np.float64))
     if not len(sizes):
@@ -166,37 +172,39 @@ def norm_up(u: NDArray[np.float32], q: float = 2.0) -> float:
         return float(sizes.max())
     largest = float(sizes.max())
     total = math.fsum((sizes / largest) ** q)
-    return float(largest * total ** (1.0 / q) * (1.0 + OUTWARD))
+    return float(largest * total ** (1.0 / q) * (1.0 + OUTWARD_TOLERANCE))
 
 
-def evidence(
-    found: Measured, *, bias: bool, passes: int, batches: Batches, target: dict[str, float] | None = None
+def build_evidence(
+    found: WitnessMeasurement, *, bias: bool, passes: int, batches: BatchStream, target: dict[str, float] | None = None
 ) -> Evidence:
     """What the theorems ask for, of `passes` passes over the stream, each number moved outward."""
-    up, down = 1.0 + OUTWARD, 1.0 - OUTWARD
+    up, down = 1.0 + OUTWARD_TOLERANCE, 1.0 - OUTWARD_TOLERANCE
     powers: dict[float, float] = {}
 
     def radius_p(p: float) -> float:
         if p == math.inf:
             return max(found.largest, float(bias)) * up
         if p not in powers:
-            powers[p] = max((power_sums(rows, labels, p, float(bias)) for rows, labels in batches()), default=0.0)
+            powers[p] = max((max_power_sum(rows, labels, p, float(bias)) for rows, labels in batches()), default=0.0)
         return float(powers[p] ** (1.0 / p)) * up
 
-    norm = norm_up(found.witness)
+    norm = norm_rounded_up(found.witness)
 
     def slack(gamma: float) -> float:
         """D₂ for a γ whose width was asked for; for one a little smaller the sum for the larger is an upper bound."""
         width = min((w for w in found.slacks if w >= gamma * norm * down), default=None)
         return (
-            math.inf if width is None or norm == 0.0 else math.sqrt(passes * found.slacks[width]) / norm_down(norm) * up
+            math.inf
+            if width is None or norm == 0.0
+            else math.sqrt(passes * found.slacks[width]) / norm_rounded_down(norm) * up
         )
 
     return Evidence(
         radius=math.sqrt(found.squared_radius) * up,
         radius_p=radius_p,
         norm=norm,
-        norm_q=lambda q: norm_up(found.witness, q),
+        norm_q=lambda q: norm_rounded_up(found.witness, q),
         margin=found.margin * (down if found.margin > 0.0 else up),
         losses={
             "hinge": found.hinge * passes * up,
@@ -205,17 +213,17 @@ def evidence(
         },
         slack=slack,
         target=target or {},
-        gammas=tuple(width / norm * (1.0 - 8.0 * OUTWARD) for width in found.slacks) if norm > 0.0 else (),
+        gammas=tuple(width / norm * (1.0 - 8.0 * OUTWARD_TOLERANCE) for width in found.slacks) if norm > 0.0 else (),
     )
 
 
-def norm_down(norm: float) -> float:
-    """A lower end for a norm whose upper end was made by `norm_up`."""
-    return norm * (1.0 - 4.0 * OUTWARD)
+def norm_rounded_down(norm: float) -> float:
+    """A lower end for a norm whose upper end was made by `norm_rounded_up`."""
+    return norm * (1.0 - 4.0 * OUTWARD_TOLERANCE)
 
 
-def tidy(batches: Iterable[Batch], features: int) -> Iterable[Batch]:
+def canonicalize_batches(batches: Iterable[SignedBatch], features: int) -> Iterable[SignedBatch]:
     """The same with zeros left out and features that come twice added up, as learners see them."""
     for rows, labels in batches:
-        for part, start in sparse_parts(rows, features):
-            yield part, labels[start : start + how_many(part)]
+        for part, start in list_sparse_blocks(rows, features):
+            yield part, labels[start : start + count_rows(part)]

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.witness_search import joined
+from novikoff.certificates.witness_search import join_batches
 from novikoff.data.labels.class_labels import LabelSets
-from novikoff.data.rows import Rows, Sparse, cut
+from novikoff.data.rows import Rows, Sparse, slice_rows
 
-ROOM = 4_000_000  # terms
-PIECE = 256  # rows
+MAX_SAMPLE_TERMS = 4_000_000  # terms
+CHUNK_ROWS = 256  # rows
 
 
-class Sample(NamedTuple):
+class MulticlassSample(NamedTuple):
     """Examples that are kept in memory, out of `total`."""
 
     rows: Sparse
@@ -31,7 +31,7 @@ class Sample(NamedTuple):
         return self.total / max(1, len(self.labels))
 
 
-def kept(codes: Any) -> NDArray[np.int8]:
+def mark_included(codes: Any) -> NDArray[np.int8]:
     """0 for examples that are left out."""
     if isinstance(codes, LabelSets):
         there = np.ones(len(codes), np.int8) if codes.absent is None else ~codes.absent
@@ -40,50 +40,50 @@ def kept(codes: Any) -> NDArray[np.int8]:
     return there.astype(np.int8)
 
 
-class Gatherer:
+class MulticlassStreamSampler:
     """Takes batches as they come: keeps all of a small stream, an even share of a large one. When pieces take too much
     room every second is dropped, and from there on only every second is kept, and so on."""
 
-    def __init__(self, *, room: int = ROOM) -> None:
+    def __init__(self, *, room: int = MAX_SAMPLE_TERMS) -> None:
         self.room = room
         self.kept: list[tuple[Sparse, Any]] = []
         self.stride, self.number, self.terms, self.total = 1, 0, 0, 0
 
     def add(self, rows: Rows, codes: Any) -> None:
-        for start in range(0, len(codes), PIECE):
-            stop = min(len(codes), start + PIECE)
+        for start in range(0, len(codes), CHUNK_ROWS):
+            stop = min(len(codes), start + CHUNK_ROWS)
             self.total += stop - start
             self.number += 1
             if self.number % self.stride == 0:
-                self._keep(cut(rows, start, stop), codes[start:stop])
+                self._store_chunk(slice_rows(rows, start, stop), codes[start:stop])
 
-    def _keep(self, rows: Rows, codes: Any) -> None:
-        piece = rows_of([rows])
-        self.kept.append((piece, together([codes])))
+    def _store_chunk(self, rows: Rows, codes: Any) -> None:
+        piece = join_rows([rows])
+        self.kept.append((piece, join_codes([codes])))
         self.terms += len(piece.values)
         if self.terms > self.room and len(self.kept) > 1:
             self.kept, self.stride = self.kept[1::2], 2 * self.stride
             self.terms = sum(len(rows.values) for rows, _ in self.kept)
 
-    def sample(self) -> Sample | None:
+    def sample(self) -> MulticlassSample | None:
         """None where there were no examples."""
         if not self.kept:
             return None
-        codes = together([codes for _, codes in self.kept])
-        return Sample(rows_of([rows for rows, _ in self.kept]), kept(codes), codes, self.total)
+        codes = join_codes([codes for _, codes in self.kept])
+        return MulticlassSample(join_rows([rows for rows, _ in self.kept]), mark_included(codes), codes, self.total)
 
 
-def rows_of(parts: Sequence[Rows]) -> Sparse:
-    rows, _ = joined([(part, np.zeros(0, np.int8)) for part in parts])
+def join_rows(parts: Sequence[Rows]) -> Sparse:
+    rows, _ = join_batches([(part, np.zeros(0, np.int8)) for part in parts])
     return rows
 
 
-def together(parts: Sequence[Any]) -> Any:
+def join_codes(parts: Sequence[Any]) -> Any:
     """What the examples of several batches ask for, as that of one; a copy."""
     if not isinstance(parts[0], LabelSets):
         return np.concatenate(parts)
     lengths = np.concatenate([np.diff(part.starts) for part in parts])
     members = [part.members[int(part.starts[0]) : int(part.starts[-1])] for part in parts]
-    absent = np.concatenate([kept(part) == 0 for part in parts])
+    absent = np.concatenate([mark_included(part) == 0 for part in parts])
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return LabelSets(starts, np.concatenate(members), absent=absent if absent.any() else None)

@@ -13,28 +13,28 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.multiclass_sample import Sample
-from novikoff.certificates.witness_search import LEAST_PASS, limit_for
-from novikoff.core.multiclass.class_scores import room, score_rows
-from novikoff.core.multiclass.crammer_singer import (Point, origin, posed, solve)
-from novikoff.data.rows import how_many
+from novikoff.certificates.multiclass_sample import MulticlassSample
+from novikoff.certificates.witness_search import MIN_PASS_TERMS, compute_cost
+from novikoff.core.multiclass.class_scores import dot_rows, pad_classes
+from novikoff.core.multiclass.crammer_singer import DualPoint, build_problem, initial_point, solve
+from novikoff.data.rows import count_rows
 
-MOST_DUALS = 40_000_000  # multipliers that are kept in memory
-ROUNDS = 8  # of solving and computing C anew
+MAX_DUAL_VARIABLES = 40_000_000  # multipliers that are kept in memory
+MAX_ROUNDS = 8  # of solving and computing C anew
 
 
-class Machine:
+class CrammerSingerSolver:
     """Is solved again and again, each time from where it was."""
 
-    def __init__(self, sample: Sample, classes: int, features: int, *, bias: bool, budget: int) -> None:
+    def __init__(self, sample: MulticlassSample, classes: int, features: int, *, bias: bool, budget: int) -> None:
         self.classes, self.budget, self.share = classes, budget, sample.share()
         self.there = sample.labels != 0
         numbers = np.where(self.there, sample.codes, 0)
-        self.problem = posed(sample.rows, numbers, self.there.astype(np.float64), classes, float(bias))
-        self.point: Point = origin(self.problem, features)
+        self.problem = build_problem(sample.rows, numbers, self.there.astype(np.float64), classes, float(bias))
+        self.point: DualPoint = initial_point(self.problem, features)
         # A term meets the weights of all classes, several at once; each step goes through the classes by itself.
-        terms = len(sample.rows.values) + 4 * how_many(sample.rows)
-        self.terms = max(LEAST_PASS, int(terms * room(classes) / 16))
+        terms = len(sample.rows.values) + 4 * count_rows(sample.rows)
+        self.terms = max(MIN_PASS_TERMS, int(terms * pad_classes(classes) / 16))
 
     def solve(self, limit: float, budget: int, tolerance: float) -> None:
         passes = min(budget, self.budget) // self.terms
@@ -51,7 +51,7 @@ class Machine:
     def margins(self) -> NDArray[np.float64]:
         """Of each example's worst preference."""
         scores = np.empty((len(self.there), self.point.weights.shape[1]))
-        score_rows(self.problem.rows, self.point.weights, self.problem.bias, scores)
+        dot_rows(self.problem.rows, self.point.weights, self.problem.bias, scores)
         scores = scores[self.there, : self.classes]
         every, own = np.arange(len(scores)), self.problem.labels[self.there]
         mine = scores[every, own]
@@ -64,31 +64,31 @@ class Machine:
         return self.point.weights[:, : self.classes].copy()
 
 
-def directions(
-    sample: Sample, classes: int, features: int, *, bias: bool, stretch: float, budget: int
+def find_directions(
+    sample: MulticlassSample, classes: int, features: int, *, bias: bool, stretch: float, budget: int
 ) -> dict[str, NDArray[np.float64]]:
     """The machine for the hinge bounds, and the largest margin where the sample is separable; [slot][class]."""
-    if classes < 2 or how_many(sample.rows) * room(classes) > MOST_DUALS:
+    if classes < 2 or count_rows(sample.rows) * pad_classes(classes) > MAX_DUAL_VARIABLES:
         return {}
-    machine = Machine(sample, classes, features, bias=bias, budget=budget)
+    machine = CrammerSingerSolver(sample, classes, features, bias=bias, budget=budget)
     radius = math.sqrt(stretch * float(machine.problem.sizes.max(initial=0.0)))
     if radius == 0.0 or not machine.there.any():
         return {}
     limit = 1.0 / radius**2
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         machine.solve(limit, budget // 16, 0.01)
         loss = machine.share * float(np.maximum(0.0, 1.0 - machine.margins()).sum())
-        better = limit_for((radius * machine.norm) ** 2, loss, radius) * machine.share
+        better = compute_cost((radius * machine.norm) ** 2, loss, radius) * machine.share
         settled, limit = abs(better - limit) < 0.02 * limit, better
         if settled:
             break
     machine.solve(limit, budget // 3, 0.001)
     found = {"hinge": machine.found()}
-    wide = _widest(machine, radius)
+    wide = _find_max_margin(machine, radius)
     return found if wide is None else {**found, "margin": wide}
 
 
-def _widest(machine: Machine, radius: float) -> NDArray[np.float64] | None:
+def _find_max_margin(machine: CrammerSingerSolver, radius: float) -> NDArray[np.float64] | None:
     """The direction of the largest margin, found with larger and larger limits; None where nothing separates."""
     limit, best, witness = 100.0 / radius**2, 0.0, None
     share = machine.budget // 6

@@ -12,49 +12,53 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.measure import Batch
-from novikoff.certificates.row_chunks import Piece, Pile, copied
-from novikoff.certificates.shuffle_buffer import Spool
-from novikoff.certificates.witness_search import Sample, joined
-from novikoff.data.rows import Rows, cut, how_many
+from novikoff.certificates.measure import SignedBatch
+from novikoff.certificates.row_chunks import RowBuffer, RowChunk, copy_chunk
+from novikoff.certificates.shuffle_buffer import ShuffleBuffer
+from novikoff.certificates.witness_search import BinarySample, join_batches
+from novikoff.data.rows import Rows, count_rows, slice_rows
 
-ROOM = 4_000_000  # terms
-PIECE = 256  # rows
+MAX_SAMPLE_TERMS = 4_000_000  # terms
+CHUNK_ROWS = 256  # rows
 
 
-class Gatherer:
+class StreamSampler:
     """Takes batches as they come."""
 
-    def __init__(self, spool: Spool | None = None, *, room: int | None = None) -> None:
-        self.spool, self.pile, self.room = spool, Pile(PIECE), ROOM if room is None else room
-        self.kept: list[Piece] = []
+    def __init__(self, spool: ShuffleBuffer | None = None, *, room: int | None = None) -> None:
+        self.spool, self.row_buffer, self.room = (
+            spool,
+            RowBuffer(CHUNK_ROWS),
+            MAX_SAMPLE_TERMS if room is None else room,
+        )
+        self.kept: list[RowChunk] = []
         self.stride, self.number, self.terms, self.total = 1, 1, 0, 0
 
     def add(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         start = 0
         while start < len(labels):
-            already = self.total % PIECE
-            stop = min(len(labels), start + PIECE - already)
-            if self._wanted():
-                self.pile.put(cut(rows, start, stop), labels[start:stop])
+            already = self.total % CHUNK_ROWS
+            stop = min(len(labels), start + CHUNK_ROWS - already)
+            if self._needs_chunk():
+                self.row_buffer.put(slice_rows(rows, start, stop), labels[start:stop])
             self.total += stop - start
-            if self.total % PIECE == 0:
+            if self.total % CHUNK_ROWS == 0:
                 self._finish()
             start = stop
 
-    def _wanted(self) -> bool:
+    def _needs_chunk(self) -> bool:
         return self.number % self.stride == 0 or (self.spool is not None and self.spool.wants())
 
     def _finish(self) -> None:
         """The rows that came since the last piece are one."""
         if self.spool is not None and self.stride > 1:
-            self.spool.add(*self.pile.piece())
+            self.spool.add(*self.row_buffer.piece())
         if self.number % self.stride == 0:
-            self._keep(copied(self.pile.piece()))
-        self.pile.clear()
+            self._store_chunk(copy_chunk(self.row_buffer.piece()))
+        self.row_buffer.clear()
         self.number += 1
 
-    def _keep(self, piece: Piece) -> None:
+    def _store_chunk(self, piece: RowChunk) -> None:
         self.kept.append(piece)
         self.terms += len(piece[0].values)
         if self.terms > self.room and len(self.kept) > 1:
@@ -64,28 +68,30 @@ class Gatherer:
             self.kept, self.stride = self.kept[1::2], 2 * self.stride
             self.terms = sum(len(rows.values) for rows, _ in self.kept)
 
-    def sample(self) -> Sample | None:
+    def sample(self) -> BinarySample | None:
         """All that was kept, after the last batch; None where there were no examples."""
-        if self.total % PIECE:
+        if self.total % CHUNK_ROWS:
             self._finish()
-        return Sample(*joined(self.kept), self.total) if self.kept else None
+        return BinarySample(*join_batches(self.kept), self.total) if self.kept else None
 
 
-def gathered(batches: Iterable[Batch], spool: Spool | None = None) -> Sample | None:
+def sample_stream(batches: Iterable[SignedBatch], spool: ShuffleBuffer | None = None) -> BinarySample | None:
     """The sample of a stream."""
-    gatherer = Gatherer(spool)
+    sampler = StreamSampler(spool)
     for rows, labels in batches:
-        gatherer.add(rows, labels)
-    return gatherer.sample()
+        sampler.add(rows, labels)
+    return sampler.sample()
 
 
-def halves(sample: Sample) -> tuple[Sample, Sample]:
+def split_in_halves(sample: BinarySample) -> tuple[BinarySample, BinarySample]:
     """Every second piece, and the others: what is found in the one is judged by the other. A single piece is both."""
-    count = how_many(sample.rows)
+    count = count_rows(sample.rows)
     pieces = [
-        (cut(sample.rows, start, min(count, start + PIECE)), sample.labels[start : start + PIECE])
-        for start in range(0, count, PIECE)
+        (slice_rows(sample.rows, start, min(count, start + CHUNK_ROWS)), sample.labels[start : start + CHUNK_ROWS])
+        for start in range(0, count, CHUNK_ROWS)
     ]
     if len(pieces) < 2:
         return sample, sample
-    return Sample(*joined(pieces[::2]), sample.total), Sample(*joined(pieces[1::2]), sample.total)
+    return BinarySample(*join_batches(pieces[::2]), sample.total), BinarySample(
+        *join_batches(pieces[1::2]), sample.total
+    )

@@ -13,26 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff import __version__
-from novikoff.certificates.witness_selection import Found
-from novikoff.certificates.bound_evaluation import facts_of, verdict
-from novikoff.certificates.measure import Batches, Measured
-from novikoff.certificates.data_source import Source
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.certificates.bound_evaluation import evaluate_bound, measure_witnesses
+from novikoff.certificates.data_source import DataSource
+from novikoff.certificates.measure import BatchStream, WitnessMeasurement
+from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.errors import InputError
 from novikoff.learner_registry import name_of
-from novikoff.base.online_classifier import Learner
 from novikoff.theory import online_to_batch
-from novikoff.theory.samples.guarantee import IID, nothing
+from novikoff.theory.samples.guarantee import IID_ASSUMPTION, no_guarantee
 
-FORMAT = 2
+CERTIFICATE_FORMAT = 2
 MEAN_OF_HYPOTHESES = "mean of the hypotheses used while learning, in the first pass; not the saved model"
-"""Which model `new_data` speaks of where examples were learned one by one."""
+"""Which model `compute_new_data_bounds` speaks of where examples were learned one by one."""
 
 
-def described(
-    model: Learner,
-    source: Source,
-    stream: Batches,
-    found: list[Found],
+def to_document(
+    model: OnlineClassifier,
+    source: DataSource,
+    stream: BatchStream,
+    found: list[NamedWitness],
     target: Mapping[str, float],
     first: int,
     passes: int,
@@ -40,60 +40,63 @@ def described(
 ) -> dict[str, Any]:
     from novikoff.model_file import to_bytes
 
-    state = model._fitted()
+    state = model._require_fitted()
     ledger = state.ledger
-    measured, facts = facts_of(model, found, target, stream, passes)
+    measured, facts = measure_witnesses(model, found, target, stream, passes)
     document = {
-        "certificate": FORMAT,
+        "certificate": CERTIFICATE_FORMAT,
         "novikoff": __version__,
         "data": source.about(),
         "learner": name_of(type(model)),
-        "settings": model.plain_settings(),
+        "settings": model._plain_settings(),
         "passes": passes,
         **({} if state.shuffle is None else {"shuffle": state.shuffle}),
         "labels": state.labels.listed(),
         "precision": state.kind.name,
         "model": hashlib.sha256(to_bytes(model)).hexdigest(),
         "observed": {**ledger.as_dict(), **model.observed(), "mistakes_of_first_pass": first},
-        "bounds": [verdict(bound, facts, ledger) for bound in model.bounds()],
+        "bounds": [evaluate_bound(bound, facts, ledger) for bound in model.bounds()],
         "target": dict(target),
-        "new_data": new_data(first, ledger.examples // passes if model.fixed_length else 0, confidence),
-        **_promised(model, source, passes, confidence),
+        "new_data": compute_new_data_bounds(
+            first, ledger.examples // passes if model._has_fixed_length else 0, confidence
+        ),
+        **_describe_guarantee(model, source, passes, confidence),
         "witnesses": {
-            f.name: {**packed_as(f), "measured": numbers_of(m)} for f, m in zip(found, measured, strict=True)
+            f.name: {**encode_witness(f), "measured": measurement_to_dict(m)}
+            for f, m in zip(found, measured, strict=True)
         },
     }
     plain: dict[str, Any] = json.loads(json.dumps(document))  # as it will be read again
     return plain
 
 
-def _promised(model: Learner, source: Source, passes: int, confidence: float) -> dict[str, Any]:
+def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int, confidence: float) -> dict[str, Any]:
     """What is guaranteed of the hypothesis that predicts. That it agrees with its examples is measured."""
-    promised = model.promised(model.ledger_.examples // passes, 1.0 - confidence)
+    promised = model._describe_guarantee(model.ledger_.examples // passes, 1.0 - confidence)
     if promised is None:
         return {}
     files = [tuple(one.items()) for one in source.about().get("files", ())]
     if len(set(files)) < len(files):
-        return {"hypothesis": {**promised, **nothing("this hypothesis", "a file came more than once").as_dict()}}
+        return {"hypothesis": {**promised, **no_guarantee("this hypothesis", "a file came more than once").as_dict()}}
     if promised.get("consistent"):
-        wrong = _wrong(model, source)
+        wrong = _count_errors(model, source)
         if wrong:
             why = f"it is wrong on {wrong:,} of its examples"
-            return {"hypothesis": {**promised, "consistent": False, **nothing("this hypothesis", why).as_dict()}}
+            return {"hypothesis": {**promised, "consistent": False, **no_guarantee("this hypothesis", why).as_dict()}}
     return {"hypothesis": promised}
 
 
-def _wrong(model: Learner, source: Source) -> int:
+def _count_errors(model: OnlineClassifier, source: DataSource) -> int:
     """On how many examples the hypothesis of the end is wrong."""
-    state, score, wrong = model._fitted(), model.scorer(known=True), 0
+    state, score, wrong = model._require_fitted(), model._build_scorer(known=True), 0
     for rows, labels in source.batches(state.labels, state.features):
-        told = labels != 0
+        labelled = labels != 0
         signs = np.where(score(rows) >= 0.0, 1, -1)
-        wrong += int(np.count_nonzero(told & (signs != labels)))
+        wrong += int(np.count_nonzero(labelled & (signs != labels)))
     return wrong
 
 
-def new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any] | None:
+def compute_new_data_bounds(mistakes: int, examples: int, confidence: float) -> dict[str, Any] | None:
     """Return what i.i.d. examples say of the hypotheses used while learning, None for a run without a fixed length.
 
     Nothing here bounds the error of the saved model.
@@ -106,7 +109,7 @@ def new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any] 
     delta = 1.0 - confidence
     return {
         "of": MEAN_OF_HYPOTHESES,
-        "assumes": IID,
+        "assumes": IID_ASSUMPTION,
         "confidence": confidence,
         **numbers,
         "mean_error_bound": online_to_batch.progressive(**numbers, delta=delta),
@@ -115,10 +118,10 @@ def new_data(mistakes: int, examples: int, confidence: float) -> dict[str, Any] 
     }
 
 
-def numbers_of(found: Measured | list[Measured]) -> dict[str, Any]:
+def measurement_to_dict(found: WitnessMeasurement | list[WitnessMeasurement]) -> dict[str, Any]:
     """Of one pass; sums are rounded up, the margin down. A list is of columns that learn by themselves."""
     if isinstance(found, list):
-        return {"columns": [numbers_of(one) for one in found]}
+        return {"columns": [measurement_to_dict(one) for one in found]}
     return {
         "examples": found.examples,
         "squared_radius": found.squared_radius,
@@ -131,7 +134,7 @@ def numbers_of(found: Measured | list[Measured]) -> dict[str, Any]:
     }
 
 
-def packed_as(found: Found) -> dict[str, Any]:
+def encode_witness(found: NamedWitness) -> dict[str, Any]:
     """A witness as text: the slots that are not 0, and their float32 values."""
     slots = np.flatnonzero(found.witness).astype(np.uint32)
     values = found.witness[slots]
@@ -143,7 +146,7 @@ def packed_as(found: Found) -> dict[str, Any]:
     }
 
 
-def unpacked(name: str, packed: dict[str, Any]) -> Found:
+def decode_witness(name: str, packed: dict[str, Any]) -> NamedWitness:
     try:
         u: NDArray[np.float32] = np.zeros(int(packed["slots"]), np.float32)
         places = np.frombuffer(base64.b64decode(packed["places"], validate=True), "<u4")
@@ -158,4 +161,4 @@ def unpacked(name: str, packed: dict[str, Any]) -> Found:
         raise InputError(
             f"The certificate's witness {name!r} can't be read ({problem}): ask for another one."
         ) from None
-    return Found(name, u, widths)
+    return NamedWitness(name, u, widths)

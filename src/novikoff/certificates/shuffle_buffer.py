@@ -20,17 +20,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
-from novikoff.data.shuffle.buckets import transfer
 from novikoff.data.rows import Sparse
+from novikoff.data.shuffle.buckets import transfer
+from novikoff.errors import InputError
 
-MOST = 1 << 28  # terms: two gigabytes of float32
-ENOUGH = 3000  # rows for each feature: u has a number for each, and is settled by far fewer than all rows of a table
-LEAST = 1 << 23  # terms that are kept in any case
-HAND = 1 << 21  # terms
+MAX_TERMS = 1 << 28  # terms: two gigabytes of float32
+MAX_ROWS_PER_FEATURE = (
+    3000  # rows for each feature: u has a number for each, and is settled by far fewer than all rows of a table
+)
+MIN_TERMS = 1 << 23  # terms that are kept in any case
+CHUNK_TERMS = 1 << 21  # terms
 
 
-class _Place(NamedTuple):
+class _ChunkLocation(NamedTuple):
     """A piece in the file: multipliers, where each row ends, labels, columns, values."""
 
     at: int
@@ -44,7 +46,7 @@ class _Place(NamedTuple):
         return 17 * self.rows + (4 + self.width) * self.terms
 
 
-class Hand(NamedTuple):
+class ShuffledChunk(NamedTuple):
     """Some pieces in memory. What is done to the multipliers is written back when the next hand is asked for."""
 
     rows: Sparse
@@ -52,7 +54,7 @@ class Hand(NamedTuple):
     multipliers: NDArray[np.float64]
 
 
-class Spool:
+class ShuffleBuffer:
     """A temporary file that has no name and is gone when it is closed; there is none until something is added."""
 
     def __init__(self) -> None:
@@ -61,7 +63,7 @@ class Spool:
         self.width = 4
         self.file: Any = None
 
-    def __enter__(self) -> Spool:
+    def __enter__(self) -> ShuffleBuffer:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,52 +80,52 @@ class Spool:
         self.number += 1
         if not wanted:
             return
-        place = _Place(self.end, len(labels), int(rows.starts[-1]), rows.values.itemsize)
+        place = _ChunkLocation(self.end, len(labels), int(rows.starts[-1]), rows.values.itemsize)
         terms = slice(place.terms)
         fresh = np.zeros(place.rows)
         self._write(place.at, [fresh, rows.starts[1:], labels, rows.indices[terms], rows.values[terms]])
         self._note(place)
         self.features = max(self.features, int(rows.indices[terms].max(initial=0)) + 1)
-        enough = self.rows > ENOUGH * self.features and self.terms > LEAST
-        if (enough or self.terms > MOST) and len(self.index) > len(place):
-            self._thin_out()
+        enough = self.rows > MAX_ROWS_PER_FEATURE * self.features and self.terms > MIN_TERMS
+        if (enough or self.terms > MAX_TERMS) and len(self.index) > len(place):
+            self._drop_every_second()
 
     def places(self) -> NDArray[np.int64]:
         """A row for each place."""
-        return np.array(self.index, np.int64).reshape(-1, len(_Place._fields))
+        return np.array(self.index, np.int64).reshape(-1, len(_ChunkLocation._fields))
 
-    def hands(self, random: np.random.Generator, factor: float) -> Iterator[Hand]:
+    def shuffled_chunks(self, random: np.random.Generator, factor: float) -> Iterator[ShuffledChunk]:
         """All pieces once, in a random order, their multipliers times a factor."""
-        for hand, dealt in self._deal(random.permutation(self.places())):
-            hand.multipliers[:] *= factor
-            yield hand
+        for chunk, locations in self._iter_chunks(random.permutation(self.places())):
+            chunk.multipliers[:] *= factor
+            yield chunk
             i = 0
-            for place in dealt:
-                self._write(place.at, [hand.multipliers[i : i + place.rows]])
+            for place in locations:
+                self._write(place.at, [chunk.multipliers[i : i + place.rows]])
                 i += place.rows
 
     def in_order(self) -> Iterator[tuple[Sparse, NDArray[np.int8]]]:
         """All pieces in the order of the stream; rows and labels may be looked at until more are asked for."""
-        for hand, _ in self._deal(self.places()):
-            yield hand.rows, hand.labels
+        for chunk, _ in self._iter_chunks(self.places()):
+            yield chunk.rows, chunk.labels
 
-    def _deal(self, places: NDArray[np.int64]) -> Iterator[tuple[Hand, list[_Place]]]:
-        edges = _dealt(places[:, 2].tolist())
+    def _iter_chunks(self, places: NDArray[np.int64]) -> Iterator[tuple[ShuffledChunk, list[_ChunkLocation]]]:
+        edges = _find_chunk_edges(places[:, 2].tolist())
         rows, terms = (int(np.add.reduceat(places[:, k], edges[:-1]).max()) for k in (1, 2))
-        room = Hand(
+        buffer = ShuffledChunk(
             Sparse(np.zeros(rows + 1, np.int64), np.empty(terms, np.uint32), np.empty(terms, f"f{self.width}")),
             np.empty(rows, np.int8),
             np.empty(rows),
         )
         for begin, end in pairwise(edges):
-            dealt = [_Place(*numbers) for numbers in places[begin:end].tolist()]
-            yield self._filled(room, dealt), dealt
+            locations = [_ChunkLocation(*numbers) for numbers in places[begin:end].tolist()]
+            yield self._fill_buffer(buffer, locations), locations
 
-    def _filled(self, room: Hand, dealt: Sequence[_Place]) -> Hand:
+    def _fill_buffer(self, buffer: ShuffledChunk, locations: Sequence[_ChunkLocation]) -> ShuffledChunk:
         """The beginning of the room, with these pieces read into it."""
-        (starts, indices, values), labels, multipliers = room
+        (starts, indices, values), labels, multipliers = buffer
         i = k = 0
-        for place in dealt:
+        for place in locations:
             r, t = slice(i, i + place.rows), slice(k, k + place.terms)
             ends = starts[i + 1 : r.stop + 1]
             alike = place.width == self.width
@@ -133,21 +135,21 @@ class Spool:
             if not alike:
                 values[t] = narrow
             i, k = r.stop, t.stop
-        return Hand(Sparse(starts[: i + 1], indices[:k], values[:k]), labels[:i], multipliers[:i])
+        return ShuffledChunk(Sparse(starts[: i + 1], indices[:k], values[:k]), labels[:i], multipliers[:i])
 
-    def _note(self, place: _Place) -> None:
+    def _note(self, place: _ChunkLocation) -> None:
         self.index.extend(place)
         self.end += place.size
         self.rows += place.rows
         self.terms += place.terms
         self.width = max(self.width, place.width)
 
-    def _thin_out(self) -> None:
-        kept = self.places()[1::2]
+    def _drop_every_second(self) -> None:
+        remaining = self.places()[1::2]
         self.index, self.end, self.rows, self.terms = array("q"), 0, 0, 0
         self.stride *= 2
-        for numbers in kept.tolist():
-            place = _Place(*numbers)
+        for numbers in remaining.tolist():
+            place = _ChunkLocation(*numbers)
             content = np.empty(place.size, np.uint8)
             self._read(place.at, [content])
             self._write(self.end, [content])
@@ -170,11 +172,11 @@ class Spool:
             ) from None
 
 
-def _dealt(terms: Sequence[int]) -> list[int]:
+def _find_chunk_edges(terms: Sequence[int]) -> list[int]:
     """Where hands of about HAND terms, at least a piece each, begin, and where the last one ends."""
     edges, held = [0], 0
     for k, more in enumerate(terms):
-        if held + more > HAND and k > edges[-1]:
+        if held + more > CHUNK_TERMS and k > edges[-1]:
             edges.append(k)
             held = 0
         held += more

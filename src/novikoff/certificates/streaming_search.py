@@ -21,25 +21,35 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.measure import margins, power_sums
-from novikoff.certificates.sampling import halves
-from novikoff.certificates.shuffle_buffer import Hand, Spool
-from novikoff.certificates.wide_search import Widening
-from novikoff.certificates.witness_search import (SMALL, Machine, Sample, descend, directions, length_of, limit_for, lowest, squares)
+from novikoff.certificates.measure import compute_margins, max_power_sum
+from novikoff.certificates.sampling import split_in_halves
+from novikoff.certificates.shuffle_buffer import ShuffleBuffer, ShuffledChunk
+from novikoff.certificates.wide_search import MaxMarginSearch
+from novikoff.certificates.witness_search import (
+    VIOLATION_TOLERANCE,
+    BinarySample,
+    LinearSvmSolver,
+    compute_cost,
+    compute_norm,
+    compute_sq_norms,
+    find_directions,
+    minimize_golden_section,
+    run_dual_pass,
+)
 from novikoff.theory import mistake_bounds
 
-ROUNDS = 8  # of solving and computing C anew
-SWEEPS = 2  # over the half of the sample in each
-FOR_SAMPLE, FOR_MARGIN, FOR_TOURS = 0.2, 0.15, 0.75  # of the budget
+MAX_ROUNDS = 8  # of solving and computing C anew
+SWEEPS_PER_ROUND = 2  # over the half of the sample in each
+SAMPLE_BUDGET_FRACTION, MARGIN_BUDGET_FRACTION, PASSES_BUDGET_FRACTION = 0.2, 0.15, 0.75  # of the budget
 
 
-class Searched(NamedTuple):
+class SearchResult(NamedTuple):
     directions: dict[str, NDArray[np.float64]]
-    judge: Sample
+    judge: BinarySample
     """Examples that lengths can be chosen by, for all of the directions."""
 
 
-class Verdict(NamedTuple):
+class HingeEvaluation(NamedTuple):
     """The sharper hinge bound of u at its best length, as far as the judging examples tell."""
 
     allowed: float
@@ -48,36 +58,44 @@ class Verdict(NamedTuple):
     witness: NDArray[np.float64]
 
 
-def searched(sample: Sample, spool: Spool, features: int, *, bias: bool, budget: int) -> Searched:
+def search_stream(
+    sample: BinarySample, shuffle_buffer: ShuffleBuffer, features: int, *, bias: bool, budget: int
+) -> SearchResult:
     """`budget` is a number of terms to be looked at. The spool is empty where the sample is all there is, or all that
     is to be looked at."""
     if sample.total == len(sample.labels):
-        return Searched(directions(sample, features, bias=bias, budget=budget), sample)
-    half, judge = halves(sample)
-    radius = power_sums(sample.rows, sample.labels, 2.0, float(bias)) ** 0.5
+        return SearchResult(find_directions(sample, features, bias=bias, budget=budget), sample)
+    half, judge = split_in_halves(sample)
+    radius = max_power_sum(sample.rows, sample.labels, 2.0, float(bias)) ** 0.5
     if radius == 0.0:
-        return Searched({}, judge)
-    verdict_of = partial(_verdict, judge, float(bias), radius)
-    machine = Machine(half, features, bias=bias, budget=int(budget * FOR_SAMPLE))
-    best, limit = _in_sample(machine, radius, verdict_of)
-    widening = Widening(machine, radius, budget=int(budget * FOR_MARGIN))
-    share = sample.total / max(1, spool.rows)
+        return SearchResult({}, judge)
+    evaluate_direction = partial(_evaluate_direction, judge, float(bias), radius)
+    svm = LinearSvmSolver(half, features, bias=bias, budget=int(budget * SAMPLE_BUDGET_FRACTION))
+    best, limit = _search_sample(svm, radius, evaluate_direction)
+    margin_search = MaxMarginSearch(svm, radius, budget=int(budget * MARGIN_BUDGET_FRACTION))
+    share = sample.total / max(1, shuffle_buffer.rows)
     # A tour over a share of the stream is worth less than one over all of it: what is left out counts half.
-    tours = int(budget * FOR_TOURS / (0.5 * spool.terms * (1.0 + share))) if spool.terms else 0
+    tours = (
+        int(budget * PASSES_BUDGET_FRACTION / (0.5 * shuffle_buffer.terms * (1.0 + share)))
+        if shuffle_buffer.terms
+        else 0
+    )
     if tours < 2:
-        widening.in_sample()
-    for tour, verdict in enumerate(_on_tour(spool, share, tours, limit, float(bias), best, verdict_of, widening)):
+        margin_search.search_sample()
+    for tour, verdict in enumerate(
+        _descend_over_stream(shuffle_buffer, share, tours, limit, float(bias), best, evaluate_direction, margin_search)
+    ):
         best = verdict
         if tour == 0 and tours > 1:
-            widening.begin(best.witness, judge)
+            margin_search.begin(best.witness, judge)
     found = {"hinge": best.witness}
-    return Searched(found if widening.witness is None else {**found, "margin": widening.witness}, judge)
+    return SearchResult(found if margin_search.witness is None else {**found, "margin": margin_search.witness}, judge)
 
 
-def _verdict(judge: Sample, bias: float, radius: float, u: NDArray[np.float64]) -> Verdict:
+def _evaluate_direction(judge: BinarySample, bias: float, radius: float, u: NDArray[np.float64]) -> HingeEvaluation:
     reached = np.empty(len(judge.labels))
-    margins(judge.rows, judge.labels, u, bias, reached)
-    reached, share, norm = reached[judge.labels != 0], judge.share(), length_of(u)
+    compute_margins(judge.rows, judge.labels, u, bias, reached)
+    reached, share, norm = reached[judge.labels != 0], judge.share(), compute_norm(u)
 
     def loss(length: float) -> float:
         return share * float(np.maximum(0.0, 1.0 - length * reached).sum())
@@ -86,59 +104,61 @@ def _verdict(judge: Sample, bias: float, radius: float, u: NDArray[np.float64]) 
         length = float(np.exp(logarithm))
         return mistake_bounds.hinge(radius=radius, norm=length * norm, loss=loss(length))
 
-    at = lowest(allowed, -4.0, 4.0, steps=24)
+    at = minimize_golden_section(allowed, -4.0, 4.0, steps=24)
     length = float(np.exp(at))
-    return Verdict(allowed(at), limit_for((radius * length * norm) ** 2, loss(length), radius), length * u)
+    return HingeEvaluation(allowed(at), compute_cost((radius * length * norm) ** 2, loss(length), radius), length * u)
 
 
-def _in_sample(
-    machine: Machine, radius: float, verdict_of: Callable[[NDArray[np.float64]], Verdict]
-) -> tuple[Verdict, float]:
+def _search_sample(
+    svm: LinearSvmSolver, radius: float, evaluate_direction: Callable[[NDArray[np.float64]], HingeEvaluation]
+) -> tuple[HingeEvaluation, float]:
     """The best of the machine's u by the way, and the C that it settles at."""
-    share, best = machine.sample.share(), None
+    share, best = svm.sample.share(), None
     limit = 1.0 / (radius**2 * share)
-    for _ in range(ROUNDS):
-        machine.solve(limit * share, SWEEPS * machine.terms)
-        now = verdict_of(machine.w)
+    for _ in range(MAX_ROUNDS):
+        svm.solve(limit * share, SWEEPS_PER_ROUND * svm.terms)
+        now = evaluate_direction(svm.w)
         best = now if best is None or now.allowed < best.allowed else best
         limit = now.limit
     assert best is not None  # noqa: S101 - there are rounds
     return best, limit
 
 
-def _on_tour(
-    spool: Spool,
+def _descend_over_stream(
+    shuffle_buffer: ShuffleBuffer,
     share: float,
     tours: int,
     limit: float,
     bias: float,
-    best: Verdict,
-    verdict_of: Callable[[NDArray[np.float64]], Verdict],
-    widening: Widening,
-) -> Iterator[Verdict]:
+    best: HingeEvaluation,
+    evaluate_direction: Callable[[NDArray[np.float64]], HingeEvaluation],
+    margin_search: MaxMarginSearch,
+) -> Iterator[HingeEvaluation]:
     """Descends over the whole stream again and again; after each tour the best u that has come by."""
     random = np.random.default_rng(0)
     w, factor = np.zeros_like(best.witness), 0.0  # multipliers of an earlier search are forgotten
     for _ in range(tours):
         mean, worst = np.zeros_like(w), 0.0
-        for k, hand in enumerate(spool.hands(random, factor)):
-            worst = max(worst, _descend(hand, random, bias, limit * share, w))
-            widening.see(hand)
+        for k, chunk in enumerate(shuffle_buffer.shuffled_chunks(random, factor)):
+            worst = max(worst, _descend_chunk(chunk, random, bias, limit * share, w))
+            margin_search.add_chunk(chunk)
             # Weights that grow make of all u that came by a mean of those at the end.
             mean += (w - mean) * (4.0 / (k + 4.0))
-        widening.widen()
-        best = min((best, verdict_of(w), verdict_of(mean)), key=lambda verdict: verdict.allowed)
+        margin_search.widen()
+        best = min((best, evaluate_direction(w), evaluate_direction(mean)), key=lambda verdict: verdict.allowed)
         # A smaller C: all multipliers shrink alike, which keeps w what they make it.
         factor = min(1.0, best.limit / limit)
         w *= factor
         limit = best.limit
         yield best
-        if worst < SMALL and widening.done:
+        if worst < VIOLATION_TOLERANCE and margin_search.done:
             break
 
 
-def _descend(hand: Hand, random: np.random.Generator, bias: float, limit: float, w: NDArray[np.float64]) -> float:
-    count = len(hand.labels)
+def _descend_chunk(
+    chunk: ShuffledChunk, random: np.random.Generator, bias: float, limit: float, w: NDArray[np.float64]
+) -> float:
+    count = len(chunk.labels)
     sizes = np.zeros(count)
-    squares(hand.rows, count, bias, sizes)
-    return descend(hand.rows, hand.labels, sizes, random.permutation(count), bias, limit, hand.multipliers, w)
+    compute_sq_norms(chunk.rows, count, bias, sizes)
+    return run_dual_pass(chunk.rows, chunk.labels, sizes, random.permutation(count), bias, limit, chunk.multipliers, w)

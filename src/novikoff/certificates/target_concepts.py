@@ -12,33 +12,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.witness_search import Sample
-from novikoff.errors import needed
+from novikoff.certificates.witness_search import BinarySample
 from novikoff.data.rows import Sparse
+from novikoff.errors import import_optional
 
-MOST_VALUES = 20_000_000  # of a table in which the sides of a rectangle are looked for
+MAX_RECTANGLE_VALUES = 20_000_000  # of a table in which the sides of a rectangle are looked for
 
 
-def known(model: Any, sample: Sample, features: int, passes: int) -> Mapping[str, float]:
+def find_targets(model: Any, sample: BinarySample, features: int, passes: int) -> Mapping[str, float]:
     """What is shown of a target, by the names of `Evidence.target`; empty where the stream was too long to keep."""
     if sample.total != len(sample.labels) or not isinstance(sample.rows, Sparse):
         return {}
-    sp = needed("scipy.sparse", "scipy", "A certificate")  # here: to import it takes longer than many a certificate
+    sp = import_optional(
+        "scipy.sparse", "scipy", "A certificate"
+    )  # here: to import it takes longer than many a certificate
 
     rows = sample.rows
     table = sp.csr_matrix((rows.values, rows.indices.astype(np.int64), rows.starts), (len(sample.labels), features))
-    told = sample.labels != 0
-    table, labels = table[told], sample.labels[told]
+    labelled = sample.labels != 0
+    table, labels = table[labelled], sample.labels[labelled]
     shown: dict[str, float] = {}
     if (table.data == 1.0).all():
-        shown |= _disjunction(table, labels) | _conjunction(table, labels)
-    if table.shape[0] * table.shape[1] <= MOST_VALUES:
-        shown |= _rectangle(table.toarray(), labels)
-    errors = model.least_errors(sample.rows, sample.labels)
+        shown |= _find_disjunction(table, labels) | _find_conjunction(table, labels)
+    if table.shape[0] * table.shape[1] <= MAX_RECTANGLE_VALUES:
+        shown |= _find_rectangle(table.toarray(), labels)
+    errors = model._min_errors(sample.rows, sample.labels)
     return shown if errors is None else {**shown, "errors": float(errors * passes)}
 
 
-def _disjunction(table: Any, labels: NDArray[np.int8]) -> dict[str, float]:
+def _find_disjunction(table: Any, labels: NDArray[np.int8]) -> dict[str, float]:
     """Features that no negative example has, chosen one after another until every positive example has one."""
     allowed = np.asarray(table[labels < 0].sum(axis=0)).ravel() == 0
     rows = table[labels > 0].tocsr()
@@ -58,7 +60,7 @@ def _disjunction(table: Any, labels: NDArray[np.int8]) -> dict[str, float]:
     return {"disjunction": float(chosen), "gained": float(chosen), "separation": 1.0, "weight": float(chosen)}
 
 
-def _conjunction(table: Any, labels: NDArray[np.int8]) -> dict[str, float]:
+def _find_conjunction(table: Any, labels: NDArray[np.int8]) -> dict[str, float]:
     """The longest conjunction that every positive example satisfies, if no negative one does."""
     positive = table[labels > 0]
     counts = np.asarray(positive.sum(axis=0)).ravel()
@@ -68,7 +70,7 @@ def _conjunction(table: Any, labels: NDArray[np.int8]) -> dict[str, float]:
     return {} if positive.shape[0] and satisfied.any() else {"clause": 1.0}
 
 
-def _rectangle(table: NDArray[np.floating], labels: NDArray[np.int8]) -> dict[str, float]:
+def _find_rectangle(table: NDArray[np.floating], labels: NDArray[np.int8]) -> dict[str, float]:
     """The tightest box around the positive examples, if no negative one is in it."""
     positive, negative = table[labels > 0], table[labels < 0]
     if not len(positive):

@@ -5,25 +5,25 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from novikoff.certificates.certificate import Certificate, again
-from novikoff.certificates.serialization import FORMAT
-from novikoff.certificates.data_source import Arrays, Source
+from novikoff.certificates.certificate import Certificate, rebuild_certificate
+from novikoff.certificates.data_source import ArraySource, DataSource
+from novikoff.certificates.serialization import CERTIFICATE_FORMAT
 from novikoff.errors import InputError, NovikoffError
 from novikoff.scheme_registry import model_class
 
-NEEDED = ("data", "learner", "settings", "passes", "observed", "bounds", "new_data", "witnesses")
+REQUIRED_KEYS = ("data", "learner", "settings", "passes", "observed", "bounds", "new_data", "witnesses")
 
 
-def read(text: str, origin: str) -> dict[str, Any]:
+def parse_certificate(text: str, origin: str) -> dict[str, Any]:
     """The document; InputError where it is none."""
     try:
         document = json.loads(text)
         number = document["certificate"]
-        missing = [name for name in NEEDED if name not in document]
+        missing = [name for name in REQUIRED_KEYS if name not in document]
     except (ValueError, TypeError, KeyError, RecursionError):
         raise InputError(f"{origin}: is not a certificate.") from None
-    if number != FORMAT:
-        raise InputError(f"{origin}: has format {number}, but this novikoff reads format {FORMAT}.")
+    if number != CERTIFICATE_FORMAT:
+        raise InputError(f"{origin}: has format {number}, but this novikoff reads format {CERTIFICATE_FORMAT}.")
     if missing or model_class(str(document["learner"])) is None:
         raise InputError(
             f"{origin}: is not a whole certificate of a known learner ({', '.join(missing) or 'learner'})."
@@ -31,33 +31,37 @@ def read(text: str, origin: str) -> dict[str, Any]:
     return dict(document)
 
 
-def differences(document: dict[str, Any], source: Source) -> list[str]:
+def find_differences(document: dict[str, Any], source: DataSource) -> list[str]:
     """What in the document is not as the data say, in words; none where all is right."""
     data = source.about()
     if data != document["data"]:
-        return [f"data: the certificate is about other data: {_first(document['data'], data, 'data')[0]}"]
+        return [f"data: the certificate is about other data: {compare_documents(document['data'], data, 'data')[0]}"]
     try:
-        real = again(document, source)
+        real = rebuild_certificate(document, source)
     except NovikoffError as problem:
         return [f"it can't be made anew: {problem}"]
-    return _first(document, real.document, "")
+    return compare_documents(document, real.document, "")
 
 
-def _first(said: Any, found: Any, where: str) -> list[str]:
+def compare_documents(claimed: Any, found: Any, where: str) -> list[str]:
     """The places where two documents differ."""
-    if isinstance(said, dict) and isinstance(found, dict):
-        keys = [*said, *(k for k in found if k not in said)]
-        return [text for k in keys for text in _first(said.get(k), found.get(k), f"{where}.{k}".lstrip("."))]
-    if isinstance(said, list) and isinstance(found, list) and len(said) == len(found):
+    if isinstance(claimed, dict) and isinstance(found, dict):
+        keys = [*claimed, *(k for k in found if k not in claimed)]
         return [
-            text for k, (a, b) in enumerate(zip(said, found, strict=True)) for text in _first(a, b, f"{where}[{k}]")
+            text for k in keys for text in compare_documents(claimed.get(k), found.get(k), f"{where}.{k}".lstrip("."))
         ]
-    if type(said) is type(found) and said == found:
+    if isinstance(claimed, list) and isinstance(found, list) and len(claimed) == len(found):
+        return [
+            text
+            for k, (a, b) in enumerate(zip(claimed, found, strict=True))
+            for text in compare_documents(a, b, f"{where}[{k}]")
+        ]
+    if type(claimed) is type(found) and claimed == found:
         return []
-    return [f"{where}: the certificate says {_short(said)}, the data say {_short(found)}"]
+    return [f"{where}: the certificate says {_shorten(claimed)}, the data say {_shorten(found)}"]
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
@@ -68,4 +72,4 @@ def verify(certificate: Certificate | dict[str, Any], X: Any, y: Any, *, qid: An
     document = certificate.document if isinstance(certificate, Certificate) else certificate
     about = document["data"].get("arrays") if isinstance(document.get("data"), dict) else None
     arriving = isinstance(about, dict) and about.get("arriving") is True
-    return differences(document, Arrays(X, y, qid, arriving=arriving))
+    return find_differences(document, ArraySource(X, y, qid, arriving=arriving))

@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff._compiled.simd.dot import element
-from novikoff.certificates.measure import margins
-from novikoff.data.rows import (Rows, Sparse, first, how_many, last, slot)
-from novikoff.data.canonical_rows import without_zeros
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff.certificates.measure import compute_margins
+from novikoff.data.canonical_rows import remove_zeros
+from novikoff.data.rows import Rows, Sparse, count_rows, end_term, first_term, weight_slot
 
-LEAST_PASS = 50_000  # terms: what a pass costs at least, however few examples there are
-SMALL = 1e-3  # where a pass over the examples has hardly anything left to do
+MIN_PASS_TERMS = 50_000  # terms: what a pass costs at least, however few examples there are
+VIOLATION_TOLERANCE = 1e-3  # where a pass over the examples has hardly anything left to do
 
 
-class Sample(NamedTuple):
+class BinarySample(NamedTuple):
     """Examples that are kept in memory, out of `total`."""
 
     rows: Rows
@@ -40,16 +40,16 @@ class Sample(NamedTuple):
 
 
 @compiled
-def squares(rows: Rows, count: int, bias: float, out: NDArray[np.float64]) -> None:
+def compute_sq_norms(rows: Rows, count: int, bias: float, out: NDArray[np.float64]) -> None:
     for i in range(count):
         out[i] = bias
-        for k in range(first(rows, i), last(rows, i)):
-            x = np.float64(element(rows.values, k))
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            x = np.float64(get_unchecked(rows.values, k))
             out[i] += x * x
 
 
 @compiled
-def descend(
+def run_dual_pass(
     rows: Rows,
     labels: NDArray[np.int8],
     sizes: NDArray[np.float64],
@@ -67,8 +67,8 @@ def descend(
             continue
         y = np.float64(labels[i])
         dot = bias * w[0]
-        for k in range(first(rows, i), last(rows, i)):
-            dot += np.float64(element(rows.values, k)) * element(w, slot(rows, i, k))
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            dot += np.float64(get_unchecked(rows.values, k)) * get_unchecked(w, weight_slot(rows, i, k))
         slope = y * dot - 1.0
         old = alphas[i]
         violation = min(slope, 0.0) if old <= 0.0 else max(slope, 0.0) if old >= limit else slope
@@ -80,30 +80,30 @@ def descend(
         if change != 0.0:
             alphas[i] = new
             w[0] += change * bias
-            for k in range(first(rows, i), last(rows, i)):
-                w[slot(rows, i, k)] += change * np.float64(element(rows.values, k))
+            for k in range(first_term(rows, i), end_term(rows, i)):
+                w[weight_slot(rows, i, k)] += change * np.float64(get_unchecked(rows.values, k))
     return worst
 
 
-class Machine:
+class LinearSvmSolver:
     """A support vector machine that is solved again and again, each time from where it was."""
 
-    def __init__(self, sample: Sample, features: int, *, bias: bool, budget: int) -> None:
+    def __init__(self, sample: BinarySample, features: int, *, bias: bool, budget: int) -> None:
         self.sample, self.bias, self.budget = sample, float(bias), budget
-        count = how_many(sample.rows)
-        self.terms = max(LEAST_PASS, int(last(sample.rows, count - 1) - first(sample.rows, 0)) + count)
+        count = count_rows(sample.rows)
+        self.terms = max(MIN_PASS_TERMS, int(end_term(sample.rows, count - 1) - first_term(sample.rows, 0)) + count)
         self.sizes, self.alphas, self.w = np.zeros(count), np.zeros(count), np.zeros(features + 1)
-        squares(sample.rows, count, self.bias, self.sizes)
+        compute_sq_norms(sample.rows, count, self.bias, self.sizes)
         self.random = np.random.default_rng(0)
 
-    def solve(self, limit: float, budget: int, small: float = SMALL) -> None:
+    def solve(self, limit: float, budget: int, small: float = VIOLATION_TOLERANCE) -> None:
         """Until a pass finds nothing worth doing, or so many terms were looked at."""
         self._clip(limit)
         rows, labels = self.sample.rows, self.sample.labels
         until = self.budget - budget
         while self.budget > max(until, 0):
             order = self.random.permutation(len(self.alphas))
-            worst = descend(rows, labels, self.sizes, order, self.bias, limit, self.alphas, self.w)
+            worst = run_dual_pass(rows, labels, self.sizes, order, self.bias, limit, self.alphas, self.w)
             self.budget -= self.terms
             if worst < small:
                 break
@@ -117,33 +117,33 @@ class Machine:
 
     def margins(self) -> NDArray[np.float64]:
         out = np.empty(len(self.alphas))
-        margins(self.sample.rows, self.sample.labels, self.w, self.bias, out)
+        compute_margins(self.sample.rows, self.sample.labels, self.w, self.bias, out)
         reached: NDArray[np.float64] = out[self.sample.labels != 0]
         return reached
 
 
-def directions(sample: Sample, features: int, *, bias: bool, budget: int) -> dict[str, NDArray[np.float64]]:
+def find_directions(sample: BinarySample, features: int, *, bias: bool, budget: int) -> dict[str, NDArray[np.float64]]:
     """The machine for the hinge bounds, and the largest margin where the sample is separable."""
-    machine = Machine(sample, features, bias=bias, budget=budget)
-    radius = math.sqrt(float(machine.sizes.max(initial=0.0)))
+    svm = LinearSvmSolver(sample, features, bias=bias, budget=budget)
+    radius = math.sqrt(float(svm.sizes.max(initial=0.0)))
     if radius == 0.0:
         return {}
     share, limit = sample.share(), 1.0 / radius**2
     for _ in range(8):
-        machine.solve(limit, budget // 16)
-        r = radius * length_of(machine.w)
-        loss = share * float(np.maximum(0.0, 1.0 - machine.margins()).sum())
-        better = limit_for(r * r, loss, radius) * share
+        svm.solve(limit, budget // 16)
+        r = radius * compute_norm(svm.w)
+        loss = share * float(np.maximum(0.0, 1.0 - svm.margins()).sum())
+        better = compute_cost(r * r, loss, radius) * share
         settled, limit = abs(better - limit) < 0.02 * limit, better
         if settled:
             break
-    machine.solve(limit, budget // 3, small=SMALL / 10.0)
-    found = {"hinge": machine.w.copy()}
-    wide = widest(machine, radius)
+    svm.solve(limit, budget // 3, small=VIOLATION_TOLERANCE / 10.0)
+    found = {"hinge": svm.w.copy()}
+    wide = find_max_margin(svm, radius)
     return found if wide is None else {**found, "margin": wide}
 
 
-def limit_for(a: float, loss: float, radius: float) -> float:
+def compute_cost(a: float, loss: float, radius: float) -> float:
     """C = B_L/(2R²·B_a) for the sharper hinge bound B at this a = R²‖u‖² and L."""
     if a <= 0.0:
         return 1.0 / radius**2
@@ -153,12 +153,12 @@ def limit_for(a: float, loss: float, radius: float) -> float:
     return by_loss / (2.0 * radius**2 * by_a)
 
 
-def length_of(u: NDArray[np.float64]) -> float:
+def compute_norm(u: NDArray[np.float64]) -> float:
     """‖u‖, always in the same order of summation: BLAS, behind NumPy's own norm, has one for each number of threads."""
     return math.sqrt(float(np.square(u).sum()))
 
 
-def lowest(function: Callable[[float], float], low: float, high: float, steps: int = 60) -> float:
+def minimize_golden_section(function: Callable[[float], float], low: float, high: float, steps: int = 60) -> float:
     """Where a function with one valley is lowest, by golden sections."""
     golden = (math.sqrt(5.0) - 1.0) / 2.0
     a, b = low, high
@@ -176,17 +176,17 @@ def lowest(function: Callable[[float], float], low: float, high: float, steps: i
     return (a + b) / 2.0
 
 
-def widest(machine: Machine, radius: float) -> NDArray[np.float64] | None:
+def find_max_margin(svm: LinearSvmSolver, radius: float) -> NDArray[np.float64] | None:
     """The direction of the largest margin, found with larger and larger limits; None where nothing separates."""
     limit, best, witness = 100.0 / radius**2, 0.0, None
-    share = machine.budget // 6
-    while machine.budget > 0:
-        machine.solve(limit, share)
-        reached, size = machine.margins(), length_of(machine.w)
+    share = svm.budget // 6
+    while svm.budget > 0:
+        svm.solve(limit, share)
+        reached, size = svm.margins(), compute_norm(svm.w)
         least = float(reached.min()) / size if size else 0.0  # no direction at all: one row has both labels
         if least > best:
             grown = least > best * 1.001
-            best, witness = least, machine.w / (size * least)
+            best, witness = least, svm.w / (size * least)
             if not grown:
                 break
         elif best == 0.0 and limit > 1e4 / radius**2:
@@ -195,9 +195,9 @@ def widest(machine: Machine, radius: float) -> NDArray[np.float64] | None:
     return witness
 
 
-def joined(parts: Sequence[tuple[Rows, NDArray[np.int8]]]) -> tuple[Sparse, NDArray[np.int8]]:
+def join_batches(parts: Sequence[tuple[Rows, NDArray[np.int8]]]) -> tuple[Sparse, NDArray[np.int8]]:
     """Batches as one."""
-    pieces = [without_zeros(rows) for rows, _ in parts]
+    pieces = [remove_zeros(rows) for rows, _ in parts]
     lengths = np.concatenate([np.diff(piece.starts) for piece in pieces])
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     cut = [slice(int(piece.starts[0]), int(piece.starts[-1])) for piece in pieces]

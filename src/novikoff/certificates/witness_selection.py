@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.measure import margins, power_sums
-from novikoff.certificates.witness_search import Sample, length_of, lowest
-from novikoff.data.rows import how_many
+from novikoff.certificates.measure import compute_margins, max_power_sum
+from novikoff.certificates.witness_search import BinarySample, compute_norm, minimize_golden_section
+from novikoff.data.rows import count_rows
 from novikoff.theory.bounds import Bound, Evidence
 
-MOST = 50_000  # margins that lengths are chosen by
-NEARLY = 1.0005
-REACH = 14.0  # how far from R‖u‖ = 1 other lengths are tried, in powers of e
-SHORTEST = 1e-100  # a vector below that is what rounding has left of none
+MAX_MARGINS = 50_000  # margins that lengths are chosen by
+REUSE_TOLERANCE = 1.0005
+LOG_LENGTH_RANGE = 14.0  # how far from R‖u‖ = 1 other lengths are tried, in powers of e
+MIN_NORM = 1e-100  # a vector below that is what rounding has left of none
 
 
-class Found(NamedTuple):
+class NamedWitness(NamedTuple):
     name: str
     witness: NDArray[np.float32]
     """The bias's weight first; 0 where there is none."""
@@ -51,25 +51,25 @@ class _Losses(dict[str, float]):
         return self[name]
 
 
-class Guess:
+class SampleEvidence:
     """What the sample says of a direction, at any length."""
 
     def __init__(
-        self, sample: Sample, direction: NDArray[np.float64], *, bias: bool, target: Mapping[str, float]
+        self, sample: BinarySample, direction: NDArray[np.float64], *, bias: bool, target: Mapping[str, float]
     ) -> None:
-        stride = -(-how_many(sample.rows) // MOST)
-        reached = self._reached(sample, direction, bias=bias)
+        stride = -(-count_rows(sample.rows) // MAX_MARGINS)
+        reached = self._compute_margins(sample, direction, bias=bias)
         self.margins = reached[sample.labels != 0][::stride]
         self.least = float(reached[sample.labels != 0].min(initial=math.inf))
         self.share = sample.total / max(1, len(self.margins))
         self.sample, self.direction, self.bias, self.target = sample, direction, bias, target
-        self.norm = length_of(direction)
+        self.norm = compute_norm(direction)
         self.powers: dict[float, float] = {}
 
-    def _reached(self, sample: Any, direction: NDArray[np.float64], *, bias: bool) -> NDArray[np.float64]:
+    def _compute_margins(self, sample: Any, direction: NDArray[np.float64], *, bias: bool) -> NDArray[np.float64]:
         """The margin of each example."""
         reached = np.empty(len(sample.labels))
-        margins(sample.rows, sample.labels, direction, float(bias), reached)
+        compute_margins(sample.rows, sample.labels, direction, float(bias), reached)
         return reached
 
     def evidence(self, length: float, widths: tuple[float, ...] = ()) -> Evidence:
@@ -93,7 +93,7 @@ class Guess:
                 largest = float(np.abs(self.sample.rows.values).max(initial=0.0))
                 self.powers[p] = max(largest, float(self.bias))
             else:
-                self.powers[p] = power_sums(self.sample.rows, self.sample.labels, p, float(self.bias)) ** (1.0 / p)
+                self.powers[p] = max_power_sum(self.sample.rows, self.sample.labels, p, float(self.bias)) ** (1.0 / p)
         return self.powers[p]
 
     @cached_property
@@ -108,52 +108,52 @@ class Guess:
             return (r + math.sqrt(self.share * float((missing**2).sum()))) / width
 
         top = math.log(max(float(np.abs(reached).max(initial=1.0)), 1e-6))
-        return math.exp(lowest(bound, top - 14.0, top + 2.0))
+        return math.exp(minimize_golden_section(bound, top - 14.0, top + 2.0))
 
 
-def chosen(
+def select_witnesses(
     bounds: Sequence[Bound],
     directions: Mapping[str, NDArray[np.float64]],
-    sample: Sample,
+    sample: BinarySample,
     *,
     bias: bool,
     target: Mapping[str, float],
-) -> list[Found]:
+) -> list[NamedWitness]:
     """For each bound the witness that makes it smallest; one witness may serve several."""
-    radius = math.sqrt(power_sums(sample.rows, sample.labels, 2.0, float(bias)))
+    radius = math.sqrt(max_power_sum(sample.rows, sample.labels, 2.0, float(bias)))
     guesses = {
-        name: Guess(sample, direction / (length_of(direction) * radius), bias=bias, target=target)
+        name: SampleEvidence(sample, direction / (compute_norm(direction) * radius), bias=bias, target=target)
         for name, direction in directions.items()
-        if radius > 0.0 and SHORTEST < length_of(direction) < math.inf
+        if radius > 0.0 and MIN_NORM < compute_norm(direction) < math.inf
     }
-    return best_of(bounds, guesses)
+    return select_best_witnesses(bounds, guesses)
 
 
-def best_of(bounds: Sequence[Bound], guesses: Mapping[str, Guess]) -> list[Found]:
+def select_best_witnesses(bounds: Sequence[Bound], guesses: Mapping[str, SampleEvidence]) -> list[NamedWitness]:
     """… among these directions."""
-    found: dict[str, Found] = {}
+    found: dict[str, NamedWitness] = {}
     taken: list[tuple[str, float]] = []
     for bound in bounds:
-        best = min((_at_its_best(bound, guess, name) for name, guess in guesses.items()), default=None)
+        best = min((_find_best_length(bound, guess, name) for name, guess in guesses.items()), default=None)
         if best is not None and math.isfinite(best[0]):
             value, name, length = best
             guess = guesses[name]
-            if any(_serves(bound, guesses[other], at, value) for other, at in taken):
+            if any(_is_nearly_as_good(bound, guesses[other], at, value) for other, at in taken):
                 continue
             taken.append((name, length))
             title = f"{name} for {bound.name}"
             u = (guess.direction * length).astype(np.float32)
-            found[title] = Found(title, u, (1.0, guess.width * length))
+            found[title] = NamedWitness(title, u, (1.0, guess.width * length))
     return list(found.values())
 
 
-def _serves(bound: Bound, guess: Guess, length: float, best: float) -> bool:
+def _is_nearly_as_good(bound: Bound, guess: SampleEvidence, length: float, best: float) -> bool:
     """Whether a witness that is there already is as good, or nearly."""
     allowed = bound.value(guess.evidence(length, (guess.width * length,)))
-    return allowed is not None and allowed <= best * NEARLY
+    return allowed is not None and allowed <= best * REUSE_TOLERANCE
 
 
-def _at_its_best(bound: Bound, guess: Guess, name: str) -> tuple[float, str, float]:
+def _find_best_length(bound: Bound, guess: SampleEvidence, name: str) -> tuple[float, str, float]:
     """(the bound, the direction's name, the length) where the bound is smallest."""
 
     def value(logarithm: float) -> float:
@@ -161,19 +161,19 @@ def _at_its_best(bound: Bound, guess: Guess, name: str) -> tuple[float, str, flo
         allowed = bound.value(guess.evidence(length, (guess.width * length,)))
         return math.inf if allowed is None else allowed
 
-    grid = np.linspace(-REACH, REACH, 15)
+    grid = np.linspace(-LOG_LENGTH_RANGE, LOG_LENGTH_RANGE, 15)
     values = [value(float(at)) for at in grid]
     k = int(np.argmin(values))
     if not math.isfinite(values[k]):
         return math.inf, name, 1.0
     low, high = float(grid[max(0, k - 1)]), float(grid[min(len(grid) - 1, k + 1)])
-    at = lowest(value, low, high, steps=24)
+    at = minimize_golden_section(value, low, high, steps=24)
     if value(at) > values[k]:
         at = float(grid[k])
     return value(at), name, math.exp(at)
 
 
-def own_direction(model: Any, bias: bool) -> NDArray[np.float64] | None:
+def extract_direction(model: Any, bias: bool) -> NDArray[np.float64] | None:
     """What the learner itself has found, where that is a weight vector."""
     try:
         weights = np.concatenate([model.intercept_, model.coef_[0]])

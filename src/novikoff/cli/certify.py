@@ -11,15 +11,21 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli.memory_options import HALF, add_max_model_memory, within_model_memory
-from novikoff.cli.data_options import (DATA, add_reading, as_learned, options_of, reads_alike)
-from novikoff.cli.report_output import add_report, write_report
+from novikoff.cli.data_options import (
+    DATA_HELP,
+    add_data_options,
+    build_reading_options,
+    matches_reading,
+    restore_reading_options,
+)
+from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
 from novikoff.cli.model_output import check_writable
+from novikoff.cli.report_output import add_report_option, write_report
+from novikoff.data.options import ReadOptions
 from novikoff.errors import InputError
-from novikoff.data.options import Options
 
 EPILOG = f"""\
-{DATA}
+{DATA_HELP}
 
 examples:
   novikoff certify spam.model train.svm --output spam.certificate
@@ -37,15 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     )
     parser.add_argument("--positive", metavar="LABEL", help="the label that was learned against all others")
     parser.add_argument("--output", metavar="FILE", help="write the certificate to this file")
-    add_report(parser)
-    add_certifying(parser)
+    add_report_option(parser)
+    add_certificate_options(parser)
     parser.add_argument("--json", action="store_true", help="print the certificate as one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    add_max_model_memory(parser, HALF)
-    add_reading(parser)
+    add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
+    add_data_options(parser)
 
 
-def add_certifying(parser: argparse.ArgumentParser) -> None:
+def add_certificate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confidence", metavar="P", type=float, help="of the bounds that assume i.i.d. examples (default: 0.95)"
     )
@@ -66,10 +72,10 @@ def run(options: argparse.Namespace) -> int:
         if path:
             check_writable(path)
     settings = getattr(getattr(model, "_state", None), "reading", None)
-    ways = options_of(options)
-    if not reads_alike(options.data, ways, settings):
-        ways = as_learned(ways, settings)
-    certificate, replayed, source = _made(model, ways, options.passes, options)
+    reading_options = build_reading_options(options)
+    if not matches_reading(options.data, reading_options, settings):
+        reading_options = restore_reading_options(reading_options, settings)
+    certificate, replayed, source = _build_certificate(model, reading_options, options.passes, options)
     if getattr(model._state, "slot_names", None):  # kept for people: they are no part of what was learned
         replayed._state.slot_names = model._state.slot_names
     if to_bytes(replayed) != to_bytes(model):
@@ -77,37 +83,41 @@ def run(options: argparse.Namespace) -> int:
             f"{options.model}: was not learned from this data, in this order, in {options.passes} passes: name the same"
             " files, passes and reading options as learn had."
         )
-    _write(certificate, model, source, options.output, options)
+    _write_outputs(certificate, model, source, options.output, options)
     print(certificate.as_json() if options.json else certificate)
     return 0
 
 
-def certified(model: Any, ways: Options, passes: int, options: argparse.Namespace) -> dict[str, Any]:
+def write_certificate(
+    model: Any, reading_options: ReadOptions, passes: int, options: argparse.Namespace
+) -> dict[str, Any]:
     """For `learn`: writes the certificate, made from a run of its own, and its page; returns its document."""
-    certificate, _, source = _made(model, ways, passes, options)
-    _write(certificate, model, source, options.certificate, options)
+    certificate, _, source = _build_certificate(model, reading_options, passes, options)
+    _write_outputs(certificate, model, source, options.certificate, options)
     document: dict[str, Any] = certificate.document
     return document
 
 
-def _made(model: Any, ways: Options, passes: int, options: argparse.Namespace) -> tuple[Any, Any, Any]:
+def _build_certificate(
+    model: Any, reading_options: ReadOptions, passes: int, options: argparse.Namespace
+) -> tuple[Any, Any, Any]:
     """The certificate, the model as it was learned again, and the data."""
-    from novikoff.certificates.certificate import make
-    from novikoff.certificates.data_source import Files
+    from novikoff.certificates.certificate import build_certificate
+    from novikoff.certificates.data_source import FileSource
 
     state = getattr(model, "_state", None)
-    source = Files(options.data, ways, options.positive, getattr(state, "shuffle", None))
-    fresh = type(model).from_settings(model.plain_settings())
-    return *make(fresh, source, passes=passes, **chosen(options)), source
+    source = FileSource(options.data, reading_options, options.positive, getattr(state, "shuffle", None))
+    fresh = type(model)._from_settings(model._plain_settings())
+    return *build_certificate(fresh, source, passes=passes, **given_certify_settings(options)), source
 
 
-def chosen(options: argparse.Namespace) -> dict[str, Any]:
+def given_certify_settings(options: argparse.Namespace) -> dict[str, Any]:
     """What the user said about certifying."""
-    said = {"confidence": options.confidence, "budget": options.budget}
-    return {name: value for name, value in said.items() if value is not None}
+    given = {"confidence": options.confidence, "budget": options.budget}
+    return {name: value for name, value in given.items() if value is not None}
 
 
-def _write(certificate: Any, model: Any, source: Any, path: str | None, options: argparse.Namespace) -> None:
+def _write_outputs(certificate: Any, model: Any, source: Any, path: str | None, options: argparse.Namespace) -> None:
     from novikoff.model_file import write_atomically
 
     if path:

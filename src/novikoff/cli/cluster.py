@@ -18,20 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learner_registry
-from novikoff.cli import signals, multiclass_options, learner_options
-from novikoff.cli.certify import add_certifying, chosen
+from novikoff.cli import learner_options, multiclass_options, signals
+from novikoff.cli.certify import add_certificate_options, given_certify_settings
+from novikoff.cli.data_options import add_data_options, build_reading_options
 from novikoff.cli.data_summary import show_description
 from novikoff.cli.figures import progressive_error_lines
-from novikoff.cli.memory_options import HALF, add_max_model_memory, max_model_memory
-from novikoff.cli.data_options import add_reading, options_of
-from novikoff.cli.shuffle_options import add_random_state, run_settings
+from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, max_model_memory
 from novikoff.cli.model_output import check_writable
+from novikoff.cli.shuffle_options import add_random_state, run_settings
 from novikoff.errors import InputError, SortedLabelsWarning
-from novikoff.memory_limit import VARIABLE
-from novikoff.meta.default_learner import DEFAULT, FALLBACK
+from novikoff.memory_limit import ENVIRONMENT_VARIABLE
+from novikoff.meta.default_learner import DEFAULT_LEARNER, FALLBACK_LEARNER
 
-USED_INSTEAD = f"{DEFAULT} can't be mixed across shards: using {FALLBACK}"
-SCHEMES = ("binary", "kesler", "one-vs-all", "all-vs-all", "output-code", "ova", "ava", "ecoc")
+FALLBACK_MESSAGE = f"{DEFAULT_LEARNER} can't be mixed across shards: using {FALLBACK_LEARNER}"
+SCHEME_CHOICES = ("binary", "kesler", "one-vs-all", "all-vs-all", "output-code", "ova", "ava", "ecoc")
 EPILOG = """\
 A shard is a file that every worker finds under the same name; a pattern stands for all files that match. Without
 --scheduler the workers are processes on this machine, as many as it has processors. Start a cluster with Dask's own
@@ -67,10 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         help="how much each shard counts in the mixture (default: all alike)",
     )
     learn.add_argument(
-        "--learner", choices=learner_registry.names(), help=f"the algorithm (default: {FALLBACK}, for {DEFAULT} can't be mixed)"
+        "--learner",
+        choices=learner_registry.names(),
+        help=f"the algorithm (default: {FALLBACK_LEARNER}, for {DEFAULT_LEARNER} can't be mixed)",
     )
     learn.add_argument(
-        "--scheme", choices=SCHEMES, help="how classes are made of weights (default: kesler for more than two)"
+        "--scheme", choices=SCHEME_CHOICES, help="how classes are made of weights (default: kesler for more than two)"
     )
     learn.add_argument("--classes", metavar="A,B,…", help="all labels: spares a look at every file for them")
     learn.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
@@ -79,26 +81,30 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         "--checkpoint", metavar="PATH", help="written after each round; a run that ended goes on from it"
     )
     learn.add_argument("--certificate", metavar="FILE", help="write what the theorems say of this run to this file")
-    add_certifying(learn)
-    add_max_model_memory(learn, HALF)
+    add_certificate_options(learn)
+    add_max_model_memory(learn, DEFAULT_LIMIT_TEXT)
     learn.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     learn.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_random_state(learn, "of a code of --scheme ecoc, of the first weights of a network")
-    add_reading(learn)
-    for name in learner_registry.names() if arguments is None else [learner_options.chosen_learner(arguments, FALLBACK)]:
+    add_data_options(learn)
+    for name in (
+        learner_registry.names()
+        if arguments is None
+        else [learner_options.find_learner_name(arguments, FALLBACK_LEARNER)]
+    ):
         learner_options.add_settings(learn, name)
 
 
 def run(options: argparse.Namespace) -> int:
+    from novikoff.distributed.dask_executor import connect
     from novikoff.distributed.distributed_learner import DistributedLearner
-    from novikoff.distributed.shard_summary import describe_first
-    from novikoff.distributed.inputs import shards_of
-    from novikoff.distributed.dask_executor import connected
+    from novikoff.distributed.inputs import make_shards
+    from novikoff.distributed.shard_summary import describe_first_shard
 
     began = time.perf_counter()
     limit = max_model_memory(options)
     if limit is not None:
-        os.environ[VARIABLE] = str(limit)  # worker processes on this machine inherit it
+        os.environ[ENVIRONMENT_VARIABLE] = str(limit)  # worker processes on this machine inherit it
     if options.workers is not None and (options.scheduler or options.workers < 1):
         raise InputError("--workers is how many processes are started without --scheduler, at least 1.")
     if options.budget is not None and not options.certificate:
@@ -107,25 +113,27 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.save, options.certificate, local):
         if path:
             check_writable(Path(path))
-    ways = options_of(options)
-    binary = _learner(options)
-    shards_of(options.data, None, ways, options.positive)  # patterns that match nothing: before a cluster is started
-    ways.prefer_largest = options.together is None and binary._range()[1] < math.inf
-    with connected(options.scheduler, options.workers) as client:
-        _tell(options, f"scheduler   {client.scheduler.address}\ndashboard   {client.dashboard_link}")
-        read = describe_first(options.data, ways, client)
+    reading_options = build_reading_options(options)
+    binary = _build_learner(options)
+    make_shards(
+        options.data, None, reading_options, options.positive
+    )  # patterns that match nothing: before a cluster is started
+    reading_options.prefer_largest = options.together is None and binary._feature_range()[1] < math.inf
+    with connect(options.scheduler, options.workers) as client:
+        _print_progress(options, f"scheduler   {client.scheduler.address}\ndashboard   {client.dashboard_link}")
+        read = describe_first_shard(options.data, reading_options, client)
         show_description(read, quiet=options.quiet)
-        shown = Rounds(quiet=options.quiet)
-        told = None if options.classes is None else [_label(word) for word in options.classes.split(",")]
-        model = _model(binary, options, ways, client, told)
+        shown = RoundProgress(quiet=options.quiet)
+        told = None if options.classes is None else [_parse_label(word) for word in options.classes.split(",")]
+        model = _build_model(binary, options, reading_options, client, told)
         learner = DistributedLearner(
             model, rounds=options.rounds, mixing=options.mixing, client=client, checkpoint=options.checkpoint
         )
         with warnings.catch_warnings():  # printed below, in the way of the command line
             warnings.simplefilter("ignore", SortedLabelsWarning)
-            learner.fit(options.data, options=ways, positive=options.positive, classes=told, onlooker=shown)
-        signals.check()
-        report = _summary(learner, time.perf_counter() - began)
+            learner.fit(options.data, options=reading_options, positive=options.positive, classes=told, onlooker=shown)
+        signals.raise_if_interrupted()
+        report = _summarize(learner, time.perf_counter() - began)
         report |= {"read": read.description, "notes": [*read.notes, *learner.notes_]}
         report["warnings"] = [*read.doubts, *learner.warnings_]
         if options.save:
@@ -133,8 +141,8 @@ def run(options: argparse.Namespace) -> int:
 
             save(learner.model_, options.save)
         if options.certificate:
-            report["certificate"] = _certified(learner, options)
-    print(json.dumps(report) if options.json else _as_text(report, options))
+            report["certificate"] = _certify(learner, options)
+    print(json.dumps(report) if options.json else _format_text(report, options))
     for note in () if options.quiet else learner.notes_:
         print(f"note: {note}", file=sys.stderr)
     for warning in learner.warnings_:  # the others came before learning
@@ -142,14 +150,14 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-class Rounds:
+class RoundProgress:
     """Progress: a line for each round."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet, self.before, self.heading = quiet, time.perf_counter(), True
 
     def __call__(self, number: int, turn: Any) -> None:
-        signals.check()
+        signals.raise_if_interrupted()
         if self.quiet:
             return
         if self.heading:
@@ -166,47 +174,47 @@ class Rounds:
         self.before = now
 
 
-def _tell(options: argparse.Namespace, text: str) -> None:
+def _print_progress(options: argparse.Namespace, text: str) -> None:
     if not options.quiet:
         print(text, file=sys.stderr)
 
 
-def _label(word: str) -> Any:
+def _parse_label(word: str) -> Any:
     return int(word) if word.lstrip("+-").isdigit() else word
 
 
-def _learner(options: argparse.Namespace) -> Any:
-    given = learner_options.given(options)
+def _build_learner(options: argparse.Namespace) -> Any:
+    given = learner_options.given_settings(options)
     if "passes" in given:
         raise InputError("--passes: a cluster goes over the data once in each round: say --rounds.")
     if options.learner is None:
-        _tell(options, USED_INSTEAD)
-    name = options.learner or FALLBACK
-    kind = learner_registry.learner_class(name)
-    return kind(**{**learner_registry.variant_settings(name), **given}, **run_settings(kind, options))
+        _print_progress(options, FALLBACK_MESSAGE)
+    name = options.learner or FALLBACK_LEARNER
+    model_type = learner_registry.learner_class(name)
+    return model_type(**{**learner_registry.variant_settings(name), **given}, **run_settings(model_type, options))
 
 
-def _model(binary: Any, options: argparse.Namespace, ways: Any, client: Any, told: Any) -> Any:
+def _build_model(binary: Any, options: argparse.Namespace, reading_options: Any, client: Any, told: Any) -> Any:
     """The learner in its scheme, which follows from the first labels where it is not named."""
-    name = multiclass_options.SHORT.get(options.scheme, options.scheme)
+    name = multiclass_options.SCHEME_ALIASES.get(options.scheme, options.scheme)
     if name is None and options.positive is None:
-        from novikoff.distributed.shard_summary import labels_of
+        from novikoff.distributed.shard_summary import read_first_labels
 
-        first = labels_of(options.data, ways, client) if told is None else told
+        first = read_first_labels(options.data, reading_options, client) if told is None else told
         name = "kesler" if len(first) > 2 else "binary"
     if name in (None, "binary"):
         return binary
     from novikoff import scheme_registry
 
-    kind = scheme_registry.scheme_class(name)
-    return kind(binary, **run_settings(kind, options))
+    model_type = scheme_registry.scheme_class(name)
+    return model_type(binary, **run_settings(model_type, options))
 
 
-def _summary(learner: Any, seconds: float) -> dict[str, Any]:
+def _summarize(learner: Any, seconds: float) -> dict[str, Any]:
     model, ledger = learner.model_, learner.ledger_
     return {
         "learner": learner_registry.name_of(type(model.inner)),
-        **model.about_scheme(),
+        **model._scheme_info(),
         "shards": ledger.shards,
         "rounds": len(ledger.rounds),
         "mixing": learner.mixing,
@@ -216,28 +224,28 @@ def _summary(learner: Any, seconds: float) -> dict[str, Any]:
         "mixed_mistakes": float(ledger.mixed("mistakes")),
         "updates": model.ledger_.updates,
         "progressive_error": ledger.mistakes / max(ledger.examples, 1),
-        **({"first_pass": _first_round(ledger)} if len(ledger.rounds) > 1 else {}),
+        **({"first_pass": _summarize_first_round(ledger)} if len(ledger.rounds) > 1 else {}),
         "seconds": seconds,
         "examples_per_second": ledger.examples / seconds,
         "radius": model.ledger_.radius,
     }
 
 
-def _first_round(ledger: Any) -> dict[str, Any]:
+def _summarize_first_round(ledger: Any) -> dict[str, Any]:
     records = ledger.rounds[0].records
     examples, mistakes = (sum(getattr(record, name) for record in records) for name in ("examples", "mistakes"))
     return {"examples": examples, "mistakes": mistakes, "progressive_error": mistakes / max(examples, 1)}
 
 
-def _certified(learner: Any, options: argparse.Namespace) -> dict[str, Any]:
+def _certify(learner: Any, options: argparse.Namespace) -> dict[str, Any]:
     from novikoff.model_file import write_atomically
 
-    certificate = learner.certify(**chosen(options))
+    certificate = learner.certify(**given_certify_settings(options))
     write_atomically(Path(options.certificate), (certificate.as_json() + "\n").encode())
     return dict(certificate.document)
 
 
-def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
+def _format_text(report: dict[str, Any], options: argparse.Namespace) -> str:
     lines = [f"{key:<12}{report[key]}" for key in ("learner", "scheme", "classes") if key in report]
     lines += [f"{key:<12}{report[key]:,}" for key in ("shards", "rounds", "examples", "features")]
     mixed = f"({report['mixed_mistakes']:,.6g} as the mixtures count them)"

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from novikoff import learner_registry
+from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options
 from novikoff.cli.data_summary import describe_files, show_description
-from novikoff.cli.memory_options import HALF, add_max_model_memory, within_model_memory
-from novikoff.cli.data_options import DATA, add_reading, options_of
-from novikoff.cli.report_output import add_report
-from novikoff.cli.shuffle_options import add_shuffle, order_warnings, settle_shuffle
+from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
 from novikoff.cli.model_output import check_writable
+from novikoff.cli.report_output import add_report_option
+from novikoff.cli.shuffle_options import add_shuffle, order_warnings, resolve_shuffle
 
 if TYPE_CHECKING:
     from novikoff.certificates.compare import Comparison
 
 EPILOG = f"""\
-{DATA}
+{DATA_HELP}
 
 examples:
   novikoff compare breast-cancer --report learners.html
@@ -38,22 +38,24 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="the stream, in this order")
-    parser.add_argument("--learners", metavar="NAMES", type=_names, help="only these, with commas in between")
+    parser.add_argument("--learners", metavar="NAMES", type=_parse_names, help="only these, with commas in between")
     parser.add_argument("--passes", metavar="N", type=int, default=1, help="how often to go over the data (default: 1)")
     parser.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
     add_shuffle(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    add_max_model_memory(parser, HALF)
-    add_report(parser)
-    add_reading(parser)
+    add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
+    add_report_option(parser)
+    add_data_options(parser)
 
 
-def _names(text: str) -> list[str]:
+def _parse_names(text: str) -> list[str]:
     chosen = text.split(",")
     unknown = [name for name in chosen if name not in learner_registry.names()]
     if unknown:
-        raise argparse.ArgumentTypeError(f"no learner is called {unknown[0]}: there are {', '.join(learner_registry.names())}")
+        raise argparse.ArgumentTypeError(
+            f"no learner is called {unknown[0]}: there are {', '.join(learner_registry.names())}"
+        )
     return chosen
 
 
@@ -63,13 +65,13 @@ def run(options: argparse.Namespace) -> int:
 
     if options.report:
         check_writable(Path(options.report))
-    settle_shuffle(options)
-    ways = options_of(options)
-    read = describe_files(options.data, ways)
+    resolve_shuffle(options)
+    reading_options = build_reading_options(options)
+    read = describe_files(options.data, reading_options)
     show_description(read, quiet=options.quiet)
     found = compare(
         options.data,
-        ways,
+        reading_options,
         positive=options.positive,
         passes=options.passes,
         only=options.learners or (),
@@ -79,18 +81,18 @@ def run(options: argparse.Namespace) -> int:
     for warning in late:
         print(f"warning: {warning}", file=sys.stderr)
     if options.report:
-        from novikoff.reports.comparison_page import page
         from novikoff.model_file import write_atomically
+        from novikoff.reports.comparison_page import build_page
 
         names = [Path(title).name for title in options.data]
-        write_atomically(Path(options.report), page(found, names).encode())
+        write_atomically(Path(options.report), build_page(found, names).encode())
     document = {**found.as_dict(), "read": read.description, "notes": read.notes, "warnings": [*read.doubts, *late]}
-    print(json.dumps(document, ensure_ascii=False) if options.json else _as_text(found))
+    print(json.dumps(document, ensure_ascii=False) if options.json else _format_text(found))
     broken = any(entry.bound is not None and entry.bound["verdict"] == "broken" for entry in found.entries)
     return 1 if broken else 0
 
 
-def _as_text(found: Comparison) -> str:
+def _format_text(found: Comparison) -> str:
     titles = (
         f"{'mistakes':>10}{'updates':>10}{'progressive error':>19}{'allowed':>13}{'slack':>8}{'seconds':>10}   theorem"
     )

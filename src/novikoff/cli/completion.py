@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from novikoff.errors import needed
+from novikoff.errors import import_optional
 
 EPILOG = """\
 examples:
@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.cli.main import parser
+    from novikoff.cli.main import build_parser
 
-    shtab = needed("shtab", "completion", "Shell completion")
-    print(shtab.complete(parser(), shell=options.shell))
+    shtab = import_optional("shtab", "completion", "Shell completion")
+    print(shtab.complete(build_parser(), shell=options.shell))
     return 0

@@ -8,21 +8,23 @@ import os
 from dataclasses import asdict, replace
 from typing import Any
 
-from novikoff.errors import InputError
 from novikoff.data import formats
 from novikoff.data.formats.base import Format
-from novikoff.data.options import MISSING_VALUES, Options, checked
-from novikoff.data.reader import Reading, check_names
+from novikoff.data.options import MISSING_VALUES, ReadOptions, check_options
+from novikoff.data.reader import DataReader, check_sources
+from novikoff.errors import InputError
 
-DATA = """\
+DATA_HELP = """\
 DATA is a file, - for standard input, or a built-in stream (breast-cancer, digits, iris, wine). Files are svmlight,
 Vowpal Wabbit, CSV, TSV, JSON lines, labelled text or Parquet, packed (gzip, zstd, xz, bzip2) or not; the format is
 found by the file's name or content, or given by --format."""
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
+def add_data_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the data is read")
-    group.add_argument("--format", choices=tuple(formats.FORMATS), help="the format of the files (default: found)")
+    group.add_argument(
+        "--format", choices=tuple(formats.FORMAT_CLASSES), help="the format of the files (default: found)"
+    )
     group.add_argument(
         "--label", metavar="COLUMN", help="the column or field with the label: a name, or a number from 1"
     )
@@ -45,7 +47,9 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--delimiter", metavar="CHARACTER", help="between the columns of a table (default: found)")
     group.add_argument("--quote", choices=("none",), help="none: quotes in a table are text like any other")
-    group.add_argument("--encoding", metavar="NAME", type=_encoding, help="of text that is not UTF-8, such as latin-1")
+    group.add_argument(
+        "--encoding", metavar="NAME", type=_parse_encoding, help="of text that is not UTF-8, such as latin-1"
+    )
     group.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
@@ -98,7 +102,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--threads", metavar="N", type=int, help="threads that read (default: one per processor)")
 
 
-def _encoding(name: str) -> str:
+def _parse_encoding(name: str) -> str:
     """Return the usual name of an encoding."""
     try:
         found = codecs.lookup(name).name
@@ -108,21 +112,21 @@ def _encoding(name: str) -> str:
     return found
 
 
-def _names(said: list[str] | None) -> tuple[str, ...]:
+def _split_names(given: list[str] | None) -> tuple[str, ...]:
     """Options that may be repeated or have commas."""
-    return tuple(name for one in said or () for name in one.split(",") if name)
+    return tuple(name for one in given or () for name in one.split(",") if name)
 
 
-def options_of(arguments: argparse.Namespace) -> Options:
+def build_reading_options(arguments: argparse.Namespace) -> ReadOptions:
     """What the user has said, checked as far as it can be before a file is opened."""
-    options = Options(
+    options = ReadOptions(
         format=arguments.format,
         label=arguments.label,
-        text=",".join(_names(arguments.text)) or None,
-        ignore=_names(arguments.ignore),
-        columns=_names(arguments.columns),
-        categorical=_names(arguments.categorical),
-        numeric=_names(arguments.numeric),
+        text=",".join(_split_names(arguments.text)) or None,
+        ignore=_split_names(arguments.ignore),
+        columns=_split_names(arguments.columns),
+        categorical=_split_names(arguments.categorical),
+        numeric=_split_names(arguments.numeric),
         weight=arguments.weight,
         missing=arguments.missing,
         quote=arguments.quote,
@@ -144,14 +148,14 @@ def options_of(arguments: argparse.Namespace) -> Options:
         map=arguments.map,
         map_bits=arguments.map_bits,
     )
-    return checked(options)
+    return check_options(options)
 
 
-HOW_NOT_WHAT = (
+NEUTRAL_OPTIONS = (
     "prefer_largest", "bad_lines", "threads", "block", "cache", "keep_names", "unlabelled", "header", "encoding",
     "hashes_names",
 )  # fmt: skip
-FLAGS = {"lower": "--case"}
+OPTION_FLAGS = {"lower": "--case"}
 """Options that do not change what is read from a good file."""
 
 
@@ -160,14 +164,14 @@ def is_stream(title: str) -> bool:
     return title == "-" or (os.path.exists(title) and not os.path.isfile(title))
 
 
-def reading_for(titles: list[str], options: Options, state: Any) -> Reading:
+def open_reading(titles: list[str], options: ReadOptions, state: Any) -> DataReader:
     """The examples of these files, read as the model's were where there is one."""
-    check_names(titles)
-    reading = Reading(titles, options)
+    check_sources(titles)
+    reading = DataReader(titles, options)
     if state is None:
         return reading
     if state.reading is not None:
-        reading.format = as_before(state.reading, options)
+        reading.format = restore_format(state.reading, options)
         options.map, options.map_bits = state.reading.get("map"), state.reading.get("map_bits")
         options.encoding = options.encoding or state.reading.get("encoding")
     elif state.names is not None and options.bits is None:
@@ -179,18 +183,18 @@ def reading_for(titles: list[str], options: Options, state: Any) -> Reading:
     return reading
 
 
-SAME_IN_BOTH = (
+STORED_OPTIONS = (
     "format", "label", "text", "delimiter", "header", "bits", "signed", "largest", "missing", "interactions", "words",
     "letters", "lower", "scale", "map", "map_bits", "ignore", "categorical", "encoding",
 )  # fmt: skip
 """Options that models store under the same names."""
 
 
-def reads_alike(titles: list[str], options: Options, settings: dict[str, Any] | None) -> bool:
+def matches_reading(titles: list[str], options: ReadOptions, settings: dict[str, Any] | None) -> bool:
     """Whether files that are read with these options are read as a model's were."""
     import json
 
-    reading = Reading(titles, replace(options, threads=1))
+    reading = DataReader(titles, replace(options, threads=1))
     try:
         next(reading.batches(), None)
     except InputError:
@@ -198,12 +202,12 @@ def reads_alike(titles: list[str], options: Options, settings: dict[str, Any] | 
     return json.dumps(reading.settings(), sort_keys=True) == json.dumps(settings, sort_keys=True)
 
 
-def as_learned(options: Options, settings: dict[str, Any] | None) -> Options:
+def restore_reading_options(options: ReadOptions, settings: dict[str, Any] | None) -> ReadOptions:
     """The options with which a model's files were read, where the user has not said others: a model can be certified
     without naming them again."""
     if not settings:
         return options
-    found = {name: settings[name] for name in SAME_IN_BOTH if settings.get(name) is not None}
+    found = {name: settings[name] for name in STORED_OPTIONS if settings.get(name) is not None}
     found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
     if settings.get("format") != "text" and not (settings.get("text") or settings.get("texts")):
         found = {name: value for name, value in found.items() if name not in ("words", "letters", "lower", "scale")}
@@ -215,13 +219,13 @@ def as_learned(options: Options, settings: dict[str, Any] | None) -> Options:
     if settings.get("format") == "jsonl":
         found |= {"numeric": tuple(settings.get("numeric", ())), "weight": settings.get("weight")}
     if "names" in settings:
-        found |= _columns_as_learned(settings)
-    unsaid = asdict(Options())
-    said = {name for name, value in asdict(options).items() if value != unsaid[name]}
-    return replace(options, **{name: value for name, value in found.items() if name not in said})
+        found |= _restore_column_options(settings)
+    unsaid = asdict(ReadOptions())
+    given = {name for name, value in asdict(options).items() if value != unsaid[name]}
+    return replace(options, **{name: value for name, value in found.items() if name not in given})
 
 
-def _columns_as_learned(settings: dict[str, Any]) -> dict[str, Any]:
+def _restore_column_options(settings: dict[str, Any]) -> dict[str, Any]:
     """The options that say what the columns of a table are, by their numbers."""
     texts, ignored = settings.get("texts", ()), settings.get("ignored", ())
     features = [c for c in range(len(settings["names"])) if c not in (settings["target"], *texts, *ignored)]
@@ -239,37 +243,37 @@ def _columns_as_learned(settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def as_before(settings: dict[str, Any], options: Options) -> Format | None:
+def restore_format(settings: dict[str, Any], options: ReadOptions) -> Format | None:
     """The format that a model was learned with, where it was learned from files; InputError where the user wants
     another."""
     before = {name: value for name, value in settings.items() if name not in ("map", "map_bits", "encoding")}
     name = before.pop("format", None)
-    unsaid = asdict(Options())
-    said = {option for option, value in asdict(options).items() if value != unsaid[option]} - set(HOW_NOT_WHAT)
-    learned = as_learned(Options(), settings)
-    different = sorted(key for key in said if not _alike(key, getattr(options, key), getattr(learned, key)))
+    unsaid = asdict(ReadOptions())
+    given = {option for option, value in asdict(options).items() if value != unsaid[option]} - set(NEUTRAL_OPTIONS)
+    learned = restore_reading_options(ReadOptions(), settings)
+    different = sorted(key for key in given if not _matches_learned(key, getattr(options, key), getattr(learned, key)))
     if different:
-        flags = ", ".join(FLAGS.get(key, "--" + key.replace("_", "-")) for key in different)
+        flags = ", ".join(OPTION_FLAGS.get(key, "--" + key.replace("_", "-")) for key in different)
         raise InputError(
             f"The model was learned from {name or 'built-in'} data read in its own way, and goes on so: leave out"
             f" {flags}."
         )
     if name is None:
         return None
-    restored: Format = formats.format_class(name).restored(before)
+    restored: Format = formats.get_format_class(name).from_settings(before)
     return restored
 
 
-def _alike(key: str, said: Any, learned: Any) -> bool:
+def _matches_learned(key: str, given: Any, learned: Any) -> bool:
     """Whether an option says what a model has learned with. Columns may be named in part."""
     if key in ("ignore", "categorical", "numeric"):
-        return set(said) <= set(learned)
+        return set(given) <= set(learned)
     if key == "text":
-        return set(said.split(",")) == set((learned or "").split(","))
-    return bool(_plain(key, said) == _plain(key, learned))
+        return set(given.split(",")) == set((learned or "").split(","))
+    return bool(_normalize_option(key, given) == _normalize_option(key, learned))
 
 
-def _plain(key: str, value: Any) -> Any:
+def _normalize_option(key: str, value: Any) -> Any:
     """In a form in which what was said and what was settled can be compared."""
     if key == "quote":
         return value or '"'

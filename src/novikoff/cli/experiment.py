@@ -16,11 +16,11 @@ from novikoff import __version__
 from novikoff.cli import signals
 from novikoff.cli.model_output import check_writable
 from novikoff.errors import InputError
-from novikoff.experiments import LABS, experiment
+from novikoff.experiments import EXPERIMENTS, experiment
 
 EPILOG = f"""\
 NAME, and what it shows:
-{chr(10).join(f"  {name:<23}{text}" for name, text in LABS.items())}
+{chr(10).join(f"  {name:<23}{text}" for name, text in EXPERIMENTS.items())}
 
 and what it may be told, beside --seed:
   irrelevant-attributes  --attributes --relevant
@@ -38,10 +38,10 @@ examples:
   novikoff lab margin --epsilon 0.05 --report margin.html
   novikoff lab noise --noise 0.2 --seed 7
 """
-WIDTH = 110
+TEXT_WIDTH = 110
 """Of the lines that are wrapped."""
 
-OPTIONS = (
+EXPERIMENT_OPTIONS = (
     ("attributes", "N", int, "how many attributes, or the most of them (default: 100000; irrelevant-dimensions"
      " and noise 1000, drift 1024, margin 20)"),
     ("relevant", "K", int, "how many of them matter (default: 5)"),
@@ -56,9 +56,9 @@ OPTIONS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
-    parser.add_argument("name", metavar="NAME", choices=tuple(LABS), help="see below")
-    for name, metavar, kind, text in OPTIONS:
-        parser.add_argument(f"--{name}", metavar=metavar, type=kind, default=argparse.SUPPRESS, help=text)
+    parser.add_argument("name", metavar="NAME", choices=tuple(EXPERIMENTS), help="see below")
+    for name, metavar, value_type, text in EXPERIMENT_OPTIONS:
+        parser.add_argument(f"--{name}", metavar=metavar, type=value_type, default=argparse.SUPPRESS, help=text)
     parser.add_argument("--report", metavar="FILE.html", help="write a page with the plots to this file")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -67,35 +67,35 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     perform = experiment(options.name)
-    given = _given(options, perform)
+    given = _given_options(options, perform)
     if options.report:
         check_writable(Path(options.report))
-    result = perform(**given, tell=_tell(quiet=options.quiet))
+    result = perform(**given, tell=_progress_printer(quiet=options.quiet))
     if options.report:
         _write_report(result, Path(options.report))
     seconds = time.perf_counter() - began
     about = {**result.as_dict(), "version": __version__, "seconds": seconds}
-    print(json.dumps(about) if options.json else _as_text(result, options.report, seconds))
+    print(json.dumps(about) if options.json else _format_text(result, options.report, seconds))
     for check in result.broken:
         print(f"novikoff: a bound was broken: {check}", file=sys.stderr)
     return 1 if result.broken else 0
 
 
-def _given(options: argparse.Namespace, perform: Callable[..., Any]) -> dict[str, Any]:
+def _given_options(options: argparse.Namespace, perform: Callable[..., Any]) -> dict[str, Any]:
     known = inspect.signature(perform).parameters
-    given = {name: getattr(options, name) for name, *_ in OPTIONS if name in options}
+    given = {name: getattr(options, name) for name, *_ in EXPERIMENT_OPTIONS if name in options}
     strange = [f"--{name}" for name in given if name not in known]
     if strange:
-        allowed = ", ".join(f"--{name}" for name, *_ in OPTIONS if name in known)
+        allowed = ", ".join(f"--{name}" for name, *_ in EXPERIMENT_OPTIONS if name in known)
         raise InputError(f"{options.name} has no {' and no '.join(strange)}: it can be told {allowed}.")
     return given
 
 
-def _tell(*, quiet: bool) -> Callable[[str], None]:
+def _progress_printer(*, quiet: bool) -> Callable[[str], None]:
     began = time.perf_counter()
 
     def tell(line: str) -> None:
-        signals.check()
+        signals.raise_if_interrupted()
         if not quiet:
             print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
 
@@ -103,18 +103,18 @@ def _tell(*, quiet: bool) -> Callable[[str], None]:
 
 
 def _write_report(result: Any, path: Path) -> None:
-    from novikoff.reports.experiment_page import page
     from novikoff.model_file import write_atomically
+    from novikoff.reports.experiment_page import build_page
 
-    write_atomically(path, page(result).encode())
+    write_atomically(path, build_page(result).encode())
 
 
-def _as_text(result: Any, report: str | None, seconds: float) -> str:
-    from novikoff.reports.formatting import table
+def _format_text(result: Any, report: str | None, seconds: float) -> str:
+    from novikoff.reports.formatting import build_table
 
     lines = [result.title]
     for panel in result.panels:
-        columns, rows = table(panel)
+        columns, rows = build_table(panel)
         cells = [[column.title for column in columns], *rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines += ["", panel.title]
@@ -128,7 +128,7 @@ def _as_text(result: Any, report: str | None, seconds: float) -> str:
     lines.append("")
     for theorem in result.theorems:
         about = f"allowed     {theorem.statement} Assumes: {theorem.assumes}"
-        lines += textwrap.wrap(about, WIDTH, subsequent_indent=12 * " ")
+        lines += textwrap.wrap(about, TEXT_WIDTH, subsequent_indent=12 * " ")
     verdict = f"{len(result.broken)} were broken" if result.broken else "no bound was broken"
     lines += ["", f"checked     {len(result.checks)} numbers against their bounds: {verdict}"]
     lines += [f"report      {Path(report)}"] if report else []

@@ -9,15 +9,15 @@ import os
 import sys
 
 
-class Formatter(argparse.RawDescriptionHelpFormatter):
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """As wide as the terminal is. One is made for each option, and only for that argparse would import `shutil`."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
+        super().__init__(prog, width=_terminal_columns() - 2)
 
 
 @functools.cache
-def _columns() -> int:
+def _terminal_columns() -> int:
     try:
         columns = int(os.environ.get("COLUMNS", "0"))
     except ValueError:

@@ -14,11 +14,11 @@ from typing import Any
 
 from novikoff.cli import signals
 from novikoff.cli.model_output import check_writable
+from novikoff.data.synthetic.base import SyntheticStream
+from novikoff.data.synthetic.concepts import CONCEPTS, BooleanStreamOptions
+from novikoff.data.synthetic.worst_case import WORST_CASE_STREAMS
+from novikoff.data.synthetic.writers import ROW_FORMATS, RowWriter
 from novikoff.errors import InputError
-from novikoff.data.synthetic.concepts import CONCEPTS, Common
-from novikoff.data.synthetic.base import Generated
-from novikoff.data.synthetic.writers import FORMATS, TextOf
-from novikoff.data.synthetic.worst_case import WORST
 
 EPILOG = """\
 CONCEPT, and what it may be told:
@@ -42,10 +42,10 @@ examples:
   novikoff generate linear-threshold --margin 0.01 --examples 100000 | novikoff learn -
   novikoff generate irrelevant --attributes 10000 --format vw > worst.vw
 """
-SECONDS = 1.0
+PROGRESS_INTERVAL_SECONDS = 1.0
 """Between two lines of progress."""
 
-PARAMETERS = {
+OPTION_PARAMETERS = {
     "attributes": "n",
     "relevant": "k",
     "least": "m",
@@ -65,8 +65,8 @@ PARAMETERS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
-    parser.add_argument("concept", metavar="CONCEPT", choices=[*CONCEPTS, *WORST], help="see below")
-    for name, metavar, kind, text in (
+    parser.add_argument("concept", metavar="CONCEPT", choices=[*CONCEPTS, *WORST_CASE_STREAMS], help="see below")
+    for name, metavar, value_type, text in (
         ("attributes", "N", int, "how many attributes there are (default: 100; linear-threshold 20, rectangle 2)"),
         ("relevant", "K", int, "how many of them, or of their literals, matter (default: 5; xor 2, real numbers all)"),
         ("least", "M", int, "how many of the relevant ones must be true (default: 3)"),
@@ -76,17 +76,17 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         ("margin", "G", float, "the least distance to the separating plane, ‖x‖ being at most 1 (default: 0.1)"),
         ("examples", "M", int, "how many examples (default: 1000)"),
         ("density", "P", float, "how likely an irrelevant attribute is active (default: 0.5, at most 50 in all)"),
-        ("balance", "P", _balance, "the share of positive examples, by how often literals are true (default: 0.5);"
-         " none: relevant attributes are as dense as others"),
+        ("balance", "P", _parse_balance, "the share of positive examples, by how often literals are true (default:"
+         " 0.5); none: relevant attributes are as dense as others"),
         ("noise", "P", float, "how likely a label is flipped (default: 0)"),
         ("drift", "C", int, "how often a literal is dropped and another one gained (default: 0)"),
         ("seed", "S", int, "another number gives another concept and other examples (default: 0)"),
     ):  # fmt: skip
-        parser.add_argument(f"--{name}", metavar=metavar, type=kind, default=argparse.SUPPRESS, help=text)
+        parser.add_argument(f"--{name}", metavar=metavar, type=value_type, default=argparse.SUPPRESS, help=text)
     parser.add_argument(
         "--negated", action="store_true", default=argparse.SUPPRESS, help="literals may be negated, each by a coin"
     )
-    parser.add_argument("--format", choices=tuple(FORMATS), default="svmlight", help="(default: svmlight)")
+    parser.add_argument("--format", choices=tuple(ROW_FORMATS), default="svmlight", help="(default: svmlight)")
     parser.add_argument("--output", metavar="FILE", help="write the examples here instead of stdout")
     parser.add_argument("--truth", metavar="FILE", help="write what is known of the stream here, as JSON")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -95,62 +95,64 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 def run(options: argparse.Namespace) -> int:
     from novikoff.model_file import write_atomically
 
-    stream = _stream(options)
+    stream = _build_stream(options)
     for name in filter(None, (options.output, options.truth)):
         check_writable(Path(name))
     if options.output and options.truth and Path(options.output).resolve() == Path(options.truth).resolve():
         raise InputError(f"{options.truth}: can't take both the examples and the truth: name two files.")
-    with _output(options.output) as write:
-        _write(stream, TextOf(options.format, stream.n), write, quiet=options.quiet)
+    with _open_output(options.output) as write:
+        _write_stream(stream, RowWriter(options.format, stream.n), write, quiet=options.quiet)
     if options.truth:
         write_atomically(Path(options.truth), (json.dumps(stream.truth.as_dict()) + "\n").encode())
     return 0
 
 
-def _balance(text: str) -> float | None:
+def _parse_balance(text: str) -> float | None:
     return None if text == "none" else float(text)
 
 
-_balance.__name__ = "share"  # what the parser calls it where it is none
+_parse_balance.__name__ = "share"  # what the parser calls it where it is none
 
 
-def _stream(options: argparse.Namespace) -> Generated:
-    make: Any = (CONCEPTS | WORST)[options.concept]
+def _build_stream(options: argparse.Namespace) -> SyntheticStream:
+    make: Any = (CONCEPTS | WORST_CASE_STREAMS)[options.concept]
     known = set(inspect.signature(make).parameters)
     if "more" in known:
-        known |= set(Common.__annotations__)
-    given = {name: getattr(options, name) for name in PARAMETERS if name in options}
-    strange = [f"--{name}" for name in given if PARAMETERS[name] not in known]
+        known |= set(BooleanStreamOptions.__annotations__)
+    given = {name: getattr(options, name) for name in OPTION_PARAMETERS if name in options}
+    strange = [f"--{name}" for name in given if OPTION_PARAMETERS[name] not in known]
     if strange:
-        allowed = ", ".join(f"--{name}" for name, parameter in PARAMETERS.items() if parameter in known)
+        allowed = ", ".join(f"--{name}" for name, parameter in OPTION_PARAMETERS.items() if parameter in known)
         raise InputError(f"{options.concept} has no {' and no '.join(strange)}: it can be told {allowed}.")
-    stream: Generated = make(**{PARAMETERS[name]: value for name, value in given.items()})
+    stream: SyntheticStream = make(**{OPTION_PARAMETERS[name]: value for name, value in given.items()})
     return stream
 
 
 @contextlib.contextmanager
-def _output(name: str | None) -> Iterator[Callable[[bytes], object]]:
+def _open_output(name: str | None) -> Iterator[Callable[[bytes], object]]:
     """Where the text goes."""
     if name is None:
         yield sys.stdout.buffer.write
         return
-    from novikoff.model_file import replacing
+    from novikoff.model_file import atomic_writer
 
-    with replacing(Path(name)) as write:
+    with atomic_writer(Path(name)) as write:
         yield write
 
 
-def _write(stream: Generated, text_of: TextOf, write: Callable[[bytes], object], *, quiet: bool) -> None:
+def _write_stream(
+    stream: SyntheticStream, text_of: RowWriter, write: Callable[[bytes], object], *, quiet: bool
+) -> None:
     shown = not quiet and sys.stderr.isatty()
     began = last = time.perf_counter()
     done = size = 0
     for rows, y in stream.blocks():
-        signals.check()
+        signals.raise_if_interrupted()
         text = text_of(rows, y)
         write(text)
         done, size = done + len(y), size + len(text)
         now = time.perf_counter()
-        if shown and now - last >= SECONDS:
+        if shown and now - last >= PROGRESS_INTERVAL_SECONDS:
             last = now
             rate = size / (now - began) / 1e6
             print(f"{done:>12,} of {stream.examples:,} examples   {rate:,.0f} MB/s", file=sys.stderr)

@@ -11,7 +11,7 @@ from novikoff.cli import online_to_batch_options
 from novikoff.cli.figures import progressive_error_lines
 from novikoff.errors import InputError
 
-MOST_LABELS = 20
+MAX_LABELS_SHOWN = 20
 EPILOG = """\
 Elimination, Halving and Rectangle state a bound for the error of this model, if examples are i.i.d. and some hypothesis
 of the class makes no mistake; with --epsilon, whether it has seen enough examples.
@@ -34,25 +34,25 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 
 
 def run(options: argparse.Namespace) -> int:
-    from novikoff.reports.model_summary import described
     from novikoff.model_file import load_learner, read_provenance
+    from novikoff.reports.model_summary import describe_model
 
     model = load_learner(options.model)
-    description = {**described(model, options.top), **_promised(model, options)}
+    description = {**describe_model(model, options.top), **_describe_guarantee(model, options)}
     provenance = read_provenance(options.model)
     if provenance is not None:
         description["provenance"] = provenance
-    print(json.dumps(description, ensure_ascii=False) if options.json else _as_text(description))
+    print(json.dumps(description, ensure_ascii=False) if options.json else _format_text(description))
     return 0
 
 
-def _promised(model: Any, options: argparse.Namespace) -> dict[str, Any]:
+def _describe_guarantee(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     """What the hypothesis promises, and whether it has seen enough, where that can be said."""
     delta = 0.05 if options.delta is None else options.delta
-    settled = "output_hypothesis" in model.about_scheme()
+    settled = "output_hypothesis" in model._scheme_info()
     if settled and options.delta not in (None, model.delta):
         raise InputError(f"--delta: this hypothesis was chosen for delta {model.delta}: learn with another --delta.")
-    promised = None if settled else model.promised(delta=delta)
+    promised = None if settled else model._describe_guarantee(delta=delta)
     found = {} if promised is None else {"promised": promised}
     asked = options.epsilon is not None or (options.delta is not None and not settled)
     if asked and not hasattr(model, "sample_check"):
@@ -64,24 +64,24 @@ def _promised(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     return {**found, "sample_check": model.sample_check(epsilon=options.epsilon, delta=delta)._asdict()}
 
 
-def _as_text(description: dict[str, Any]) -> str:
+def _format_text(description: dict[str, Any]) -> str:
     ledger = description["ledger"]
     lines = [
         f"learner     {description['learner']}",
         "settings    " + ", ".join(f"{k}={v}" for k, v in description["settings"].items()),
-        *_about_labels(description),
+        *_label_lines(description),
         f"features    {description['features']:,}",
-        *_about_run(ledger, int(description["settings"].get("passes", 1))),
-        *_about_promise(description),
-        *_about_provenance(description),
+        *_run_lines(ledger, int(description["settings"].get("passes", 1))),
+        *_guarantee_lines(description),
+        *_provenance_lines(description),
         "",
     ]
     if description["weights"] is None:
         return "\n".join([*lines, description["hypothesis"] or "There is no single weight vector."])
-    return "\n".join([*lines, *_about_features(description)])
+    return "\n".join([*lines, *_feature_lines(description)])
 
 
-def _about_provenance(description: dict[str, Any]) -> list[str]:
+def _provenance_lines(description: dict[str, Any]) -> list[str]:
     lines = []
     for run in description.get("provenance", {}).get("runs", []):
         lines.append(f"provenance  novikoff {run['novikoff']}, {run['created']}")
@@ -91,12 +91,12 @@ def _about_provenance(description: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _about_features(description: dict[str, Any]) -> list[str]:
+def _feature_lines(description: dict[str, Any]) -> list[str]:
     weights = description["weights"]
     many = "scheme" in description and any("speaks_for" in w for w in weights)
     heads = ["feature", "importance", "weight", "std", *(["for"] if many else [])]
     rows = [
-        [str(w["feature"]), _number(w["importance"]), f"{w['weight']:+.6g}", _number(w["std"])]
+        [str(w["feature"]), _format_number(w["importance"]), f"{w['weight']:+.6g}", _format_number(w["std"])]
         + ([str(w["speaks_for"])] if many else [])
         for w in weights
     ]
@@ -106,30 +106,30 @@ def _about_features(description: dict[str, Any]) -> list[str]:
     ]
     sampled = description["sampled_examples"] or 0
     meaning = f"importance = |weight| × standard deviation of the feature, from {sampled:,} sampled examples"
-    return [*lines, *_about_intercept(description["intercept"]), "", meaning]
+    return [*lines, *_intercept_lines(description["intercept"]), "", meaning]
 
 
-def _number(number: float | None) -> str:
+def _format_number(number: float | None) -> str:
     return "unknown" if number is None else f"{number:.4g}"
 
 
-def _about_intercept(intercept: float | dict[str, float] | None) -> list[str]:
+def _intercept_lines(intercept: float | dict[str, float] | None) -> list[str]:
     if intercept is None:
         return []
     if isinstance(intercept, float):
         return ["", f"intercept   {intercept:+.6g}"]
-    shown = ", ".join(f"{name}: {value:+.6g}" for name, value in list(intercept.items())[:MOST_LABELS])
-    return ["", f"intercept   {shown}{', …' if len(intercept) > MOST_LABELS else ''}"]
+    shown = ", ".join(f"{name}: {value:+.6g}" for name, value in list(intercept.items())[:MAX_LABELS_SHOWN])
+    return ["", f"intercept   {shown}{', …' if len(intercept) > MAX_LABELS_SHOWN else ''}"]
 
 
-def _about_promise(description: dict[str, Any]) -> list[str]:
+def _guarantee_lines(description: dict[str, Any]) -> list[str]:
     promised = description.get("output_hypothesis", description.get("promised"))
-    rows = [] if promised is None else online_to_batch_options.lines(promised)
+    rows = [] if promised is None else online_to_batch_options.format_guarantee(promised)
     rows += [("enough", description["sample_check"]["sentence"])] if "sample_check" in description else []
     return [f"{title:<12}{text}" for title, text in rows]
 
 
-def _about_run(ledger: dict[str, Any] | None, passes: int) -> list[str]:
+def _run_lines(ledger: dict[str, Any] | None, passes: int) -> list[str]:
     if ledger is None:  # there was none: it has learned all examples at once
         return []
     errors = progressive_error_lines(ledger["mistakes"], ledger["examples"])
@@ -142,10 +142,10 @@ def _about_run(ledger: dict[str, Any] | None, passes: int) -> list[str]:
     ]
 
 
-def _about_labels(description: dict[str, Any]) -> list[str]:
+def _label_lines(description: dict[str, Any]) -> list[str]:
     labels = description["labels"]
     if "scheme" not in description:
         return ["labels      " + ", ".join(f"{sign}: {label}" for sign, label in zip("−+", labels, strict=False))]
-    shown = ", ".join(map(str, labels[:MOST_LABELS])) + (", …" if len(labels) > MOST_LABELS else "")
+    shown = ", ".join(map(str, labels[:MAX_LABELS_SHOWN])) + (", …" if len(labels) > MAX_LABELS_SHOWN else "")
     about = [f"scheme      {description['scheme']}"]
     return [*about, f"labels      {len(labels)}: {shown}"] if labels else about

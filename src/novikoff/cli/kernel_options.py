@@ -7,39 +7,39 @@ import os
 import sys
 from typing import Any
 
-from novikoff.cli.data_options import is_stream, options_of
+from novikoff.cli.data_options import build_reading_options, is_stream
+from novikoff.data.reader import Batch, DataReader, check_sources
 from novikoff.errors import InputError
-from novikoff.data.reader import Batch, Reading, check_names
 
-LEARNER = "kernel-perceptron"
-OF_THE_DUAL = ("vote", "budget", "drop", "memory")
+KERNEL_LEARNER = "kernel-perceptron"
+DUAL_ONLY_SETTINGS = ("vote", "budget", "drop", "memory")
 """Settings that mean something for kept examples only."""
 
 
-def add_representation(parser: argparse.ArgumentParser) -> None:
+def add_kernel_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--representation",
         choices=("auto", "dual", "primal"),
-        help=f"{LEARNER}: keep examples (dual, the default), or write the features of poly:N out and keep weights"
-        " (primal); auto takes the cheaper, by the numbers of the first examples",
+        help=f"{KERNEL_LEARNER}: keep examples (dual, the default), or write the features of poly:N out and keep"
+        " weights (primal); auto takes the cheaper, by the numbers of the first examples",
     )
 
 
-def settle(options: argparse.Namespace) -> None:
+def resolve_representation(options: argparse.Namespace) -> None:
     """Where the primal is wanted, or cheaper, the options become those of a Perceptron in the mapped space."""
     if options.representation is None:
         return
-    if options.learner != LEARNER or options.resume:
-        raise InputError(f"--representation is for a new run of --learner {LEARNER}: leave it out.")
+    if options.learner != KERNEL_LEARNER or options.resume:
+        raise InputError(f"--representation is for a new run of --learner {KERNEL_LEARNER}: leave it out.")
     if options.representation == "dual":
         return
-    from novikoff.kernels.expression import Linear, Polynomial
-    from novikoff.kernels.parser import kernel_of
     from novikoff.dual.kernel_perceptron import KernelPerceptron
+    from novikoff.kernels.expression import Linear, Polynomial
+    from novikoff.kernels.parser import as_kernel
 
     given = options.setting_kernel
-    kernel = kernel_of(KernelPerceptron().kernel if given is None else given)
-    dual_only = [name for name in OF_THE_DUAL if getattr(options, f"setting_{name}") not in (None, False)]
+    kernel = as_kernel(KernelPerceptron().kernel if given is None else given)
+    dual_only = [name for name in DUAL_ONLY_SETTINGS if getattr(options, f"setting_{name}") not in (None, False)]
     written_out = isinstance(kernel, Linear) or (
         isinstance(kernel, Polynomial) and (kernel.constant, kernel.scale) == (1.0, 1.0)
     )
@@ -57,7 +57,7 @@ def settle(options: argparse.Namespace) -> None:
             raise InputError(f"--representation primal can't be: {why}.")
     elif why is not None or not _primal_is_cheaper(options, _degree(kernel)):
         return
-    _write_out(options, kernel)
+    _switch_to_primal(options, kernel)
 
 
 def _degree(kernel: Any) -> int:
@@ -65,40 +65,40 @@ def _degree(kernel: Any) -> int:
 
 
 def _primal_is_cheaper(options: argparse.Namespace, degree: int) -> bool:
-    from novikoff.kernels import choose_representation
-    from novikoff.data.feature_maps import MOST_COLUMNS, Map
+    from novikoff.data.feature_maps import MAX_MAP_COLUMNS, MapSpec
     from novikoff.data.rows import Sparse
+    from novikoff.kernels import choose_representation
 
-    check_names(options.data)
+    check_sources(options.data)
     if any(map(is_stream, options.data)):
         raise InputError("--representation auto looks at the data beforehand: say dual or primal for a pipe.")
-    batch = next(Reading(options.data, options_of(options)).batches())
+    batch = next(DataReader(options.data, build_reading_options(options)).batches())
     terms = float(batch.rows.starts[-1]) / len(batch) if isinstance(batch.rows, Sparse) else float(batch.features)
-    chosen = Map("poly", degree, options.map_bits)
+    chosen = MapSpec("poly", degree, options.map_bits)
     features = float(chosen.terms([round(terms)])[0])
     advice = choose_representation(
-        examples=_expected(batch, options.data), kernel_cost=max(terms, 1.0), feature_cost=max(features, 1.0)
+        examples=_estimate_examples(batch, options.data), kernel_cost=max(terms, 1.0), feature_cost=max(features, 1.0)
     )
-    too_many = options.map_bits is None and chosen.products(batch.features) > MOST_COLUMNS
+    too_many = options.map_bits is None and chosen.products(batch.features) > MAX_MAP_COLUMNS
     if not options.quiet:
         room = " Its columns would be too many, though: --map-bits hashes them." if too_many else ""
         print(f"{advice.sentence}{room if advice.representation == 'primal' else ''}", file=sys.stderr)
     return advice.representation == "primal" and not too_many
 
 
-def _expected(batch: Batch, titles: list[str]) -> int:
+def _estimate_examples(batch: Batch, titles: list[str]) -> int:
     """How many examples there are, if all are like the first ones."""
     if not batch.size:
         return len(batch)
     return max(len(batch), round(len(batch) * sum(os.stat(title).st_size for title in titles) / batch.size))
 
 
-def _write_out(options: argparse.Namespace, kernel: Any) -> None:
+def _switch_to_primal(options: argparse.Namespace, kernel: Any) -> None:
     """(1 + x·z)^d is the product of two mapped examples and of their biases, x·z that of the examples themselves."""
     options.learner = "perceptron"
     degree = _degree(kernel)
     if degree > 1:
         options.map = f"poly:{degree}"
     options.setting_bias = hasattr(kernel, "constant")
-    for name in ("kernel", *OF_THE_DUAL):
+    for name in ("kernel", *DUAL_ONLY_SETTINGS):
         setattr(options, f"setting_{name}", None)

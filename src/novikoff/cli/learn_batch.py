@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learner_registry
-from novikoff.cli import signals, multiclass_options, learner_options
-from novikoff.cli.certify import certified
+from novikoff.cli import learner_options, multiclass_options, signals
+from novikoff.cli.certify import write_certificate
+from novikoff.cli.data_options import build_reading_options, open_reading
 from novikoff.cli.data_summary import show_description
-from novikoff.cli.provenance import begin_provenance, finish_provenance
-from novikoff.cli.data_options import options_of, reading_for
-from novikoff.cli.shuffle_options import run_settings
 from novikoff.cli.model_output import check_writable
+from novikoff.cli.provenance import begin_provenance, finish_provenance
+from novikoff.cli.shuffle_options import run_settings
+from novikoff.data.load_all import load_examples
 from novikoff.errors import InputError
-from novikoff.data.load_all import gathered
 
-STREAMS = {"adaboost": "online-boosting", "bagging": "online-bagging", "random-forest": "online-bagging"}
+STREAMING_ALTERNATIVES = {"adaboost": "online-boosting", "bagging": "online-bagging", "random-forest": "online-bagging"}
 """What to use where data has no end."""
 
 
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace, name: str) -> int:
     if options.resume:
         raise InputError(
             f"--resume: {name} learns from all examples at once and can't go on: learn all files together, or use"
-            f" --scheme {STREAMS[name]}."
+            f" --scheme {STREAMING_ALTERNATIVES[name]}."
         )
     asked = "--certificate" if options.certificate else "--report" if options.report else None
     if asked and "-" in options.data:
@@ -41,64 +41,64 @@ def run(options: argparse.Namespace, name: str) -> int:
     if not options.quiet:
         print(
             f"{name} learns from all examples at once: the data is read into memory first. For streams there is"
-            f" --scheme {STREAMS[name]}.",
+            f" --scheme {STREAMING_ALTERNATIVES[name]}.",
             file=sys.stderr,
         )
     seen = begin_provenance(options)
-    reading = reading_for(options.data, options_of(options), None)
+    reading = open_reading(options.data, build_reading_options(options), None)
     needed = partial(_bytes_needed, options, name)
-    whole = gathered(reading, needed=needed, positive=options.positive)
+    dataset = load_examples(reading, needed=needed, positive=options.positive)
     show_description(reading, quiet=options.quiet)
-    signals.check()
-    model = _model(options, name, len(set(whole.y.tolist()))).fit_whole(whole)
-    signals.check()
+    signals.raise_if_interrupted()
+    model = _build_model(options, name, len(set(dataset.y.tolist())))._fit_dataset(dataset)
+    signals.raise_if_interrupted()
     if options.save:
         from novikoff.model_file import save
 
         save(model, options.save, provenance=finish_provenance(options, seen))
-    report = _summary(model, name, len(whole.y), time.perf_counter() - began, options)
+    report = _summarize(model, name, len(dataset.y), time.perf_counter() - began, options)
     report |= {"read": reading.description, "notes": reading.notes, "warnings": reading.doubts}
     if asked:
-        report["certificate"] = certified(model, options_of(options), 1, options)
-    print(json.dumps(report) if options.json else _as_text(report, options))
+        report["certificate"] = write_certificate(model, build_reading_options(options), 1, options)
+    print(json.dumps(report) if options.json else _format_text(report, options))
     return 0
 
 
 def _bytes_needed(options: argparse.Namespace, name: str, classes: int, features: int) -> int:
     """Return the memory that the ensemble needs at least with so many classes and features."""
-    return int(_model(options, name, classes).bytes_needed(classes, features))
+    return int(_build_model(options, name, classes).bytes_needed(classes, features))
 
 
-def _model(options: argparse.Namespace, name: str, classes: int) -> Any:
+def _build_model(options: argparse.Namespace, name: str, classes: int) -> Any:
     """The ensemble; its members are trees where no learner is named, and else that one, for more than two labels in
     Kesler's construction."""
     from novikoff import scheme_registry
 
-    kind = scheme_registry.scheme_class(name)
-    given = {**multiclass_options.settings_for(options, name, kind), **run_settings(kind, options)}
+    scheme_type = scheme_registry.scheme_class(name)
+    given = {**multiclass_options.select_settings(options, name, scheme_type), **run_settings(scheme_type, options)}
     if options.learner is None:
-        told = learner_options.given(options)
+        told = learner_options.given_settings(options)
         if told:
             raise InputError(f"--{next(iter(told)).replace('_', '-')} is a setting of a learner: name it by --learner.")
-        return kind(**given)
-    if "learner" not in kind.settings():
+        return scheme_type(**given)
+    if "learner" not in scheme_type.settings():
         raise InputError(f"{name} is made of trees: leave out --learner, or use --scheme bagging.")
-    said = {**learner_registry.variant_settings(options.learner), **learner_options.given(options)}
+    said = {**learner_registry.variant_settings(options.learner), **learner_options.given_settings(options)}
     member = learner_registry.learner_class(options.learner)
     learner = member(**said, **run_settings(member, options))
-    if learner.two_classes and not learner.takes_classes and classes > 2:
+    if learner._needs_two_classes and not learner._is_multiclass and classes > 2:
         learner = scheme_registry.scheme_class("kesler")(learner)
-    return kind(learner, **given)
+    return scheme_type(learner, **given)
 
 
-def _summary(model: Any, name: str, examples: int, seconds: float, options: argparse.Namespace) -> dict[str, Any]:
+def _summarize(model: Any, name: str, examples: int, seconds: float, options: argparse.Namespace) -> dict[str, Any]:
     found = {
         "learner": options.learner or "decision-tree",
         "scheme": name,
         "classes": len(model.classes_),
         "examples": examples,
         "features": model.n_features_in_,
-        "members": len(model._fitted().weights),
+        "members": len(model._require_fitted().weights),
     }
     if hasattr(model, "bound_"):
         found |= {"training_error": model.training_error_, "bound": model.bound_}
@@ -109,7 +109,7 @@ def _summary(model: Any, name: str, examples: int, seconds: float, options: argp
     return {**found, "seconds": seconds, "examples_per_second": examples / seconds}
 
 
-def _as_text(report: dict[str, Any], options: argparse.Namespace) -> str:
+def _format_text(report: dict[str, Any], options: argparse.Namespace) -> str:
     lines = [f"{key:<12}{report[key]}" for key in ("learner", "scheme", "classes")]
     lines += [f"{key:<12}{report[key]:,}" for key in ("examples", "features", "members")]
     if "bound" in report:

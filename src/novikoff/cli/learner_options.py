@@ -8,32 +8,32 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from novikoff import learner_registry
-from novikoff.cli.formatter import Formatter
+from novikoff.cli.formatter import HelpFormatter
 from novikoff.cli.shuffle_options import RUN_SETTINGS
 from novikoff.errors import NovikoffError
-from novikoff.meta.default_learner import CHANGES_SELDOM, DEFAULT
+from novikoff.meta.default_learner import DEFAULT_LEARNER, STABLE_LEARNER
 
 
 def default_learner(*, chosen_from: bool) -> str:
-    return CHANGES_SELDOM if chosen_from else DEFAULT
+    return STABLE_LEARNER if chosen_from else DEFAULT_LEARNER
 
 
-def chosen_learner(arguments: Sequence[str], default: str | None = None) -> str:
+def find_learner_name(arguments: Sequence[str], default: str | None = None) -> str:
     """The learner named in the arguments, or in the file to resume, before they are parsed: it decides which options
     there are."""
     first = argparse.ArgumentParser(
-        prog="novikoff learn", add_help=False, allow_abbrev=False, formatter_class=Formatter
+        prog="novikoff learn", add_help=False, allow_abbrev=False, formatter_class=HelpFormatter
     )
     first.add_argument("--learner")
     first.add_argument("--output-hypothesis")
     first.add_argument("--resume")
     known, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
     default = default or default_learner(chosen_from=bool(known.output_hypothesis))
-    name: str = _resumed_learner(known.resume) if known.resume else known.learner or default
+    name: str = _read_resumed_learner(known.resume) if known.resume else known.learner or default
     return name if name in learner_registry.names() else default
 
 
-def whose(option: str) -> str:
+def find_setting_owners(option: str) -> str:
     """Which learners have a setting that the chosen one has not, as the end of a sentence."""
     setting = option.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_")
     named = [name for name in learner_registry.names() if name not in learner_registry.VARIANTS]
@@ -41,22 +41,26 @@ def whose(option: str) -> str:
     return f" ({option} is a setting of {', '.join(having)}: name one with --learner)" if having else ""
 
 
-def _resumed_learner(path: str) -> str:
+def _read_resumed_learner(path: str) -> str:
     from novikoff.model_file import load_learner
 
     try:
         model = load_learner(path)
         return learner_registry.name_of(type(getattr(model, "inner", model)))
     except NovikoffError:  # to be said when the file is really needed
-        return DEFAULT
+        return DEFAULT_LEARNER
 
 
 def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
     """An option for each setting of the learner; not given, it stays None and the learner's own default counts."""
-    kind = learner_registry.learner_class(name)
-    hints, texts, variant = get_type_hints(kind.__init__), described(kind), learner_registry.variant_settings(name)
+    learner_type = learner_registry.learner_class(name)
+    hints, texts, variant = (
+        get_type_hints(learner_type.__init__),
+        parse_parameter_docs(learner_type),
+        learner_registry.variant_settings(name),
+    )
     group = parser.add_argument_group(f"settings of {name}")
-    for setting, own in kind.settings().items():
+    for setting, own in learner_type.settings().items():
         if setting in RUN_SETTINGS:
             continue  # options of the command itself
         option = f"--{setting.replace('_', '-')}"
@@ -69,15 +73,15 @@ def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
         shown = "" if default is None else f" (default: {default})"
         options: dict[str, Any] = {"default": None, "dest": f"setting_{setting}", "help": texts[setting] + shown}
         hint = hints[setting]
-        words, numeric = _alternatives(hint)
+        words, numeric = _split_alternatives(hint)
         if get_origin(hint) is tuple:
-            options |= {"type": _whole_numbers, "metavar": "N,N,…"}
+            options |= {"type": _parse_integers, "metavar": "N,N,…"}
         elif hint is bool:
             options["action"] = argparse.BooleanOptionalAction
         elif words and not numeric:
             options["choices"] = words
         elif words:
-            options |= {"type": _number_or(words), "metavar": f"NUMBER|{'|'.join(words)}"}
+            options |= {"type": _number_or_word_parser(words), "metavar": f"NUMBER|{'|'.join(words)}"}
         elif str in get_args(hint):
             options |= {"metavar": setting.upper()}
         else:
@@ -86,21 +90,21 @@ def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
         group.add_argument(option, **options)
 
 
-def _whole_numbers(text: str) -> tuple[int, ...]:
+def _parse_integers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
 
 
-_whole_numbers.__name__ = "list of whole numbers"  # what argparse calls it in its message
+_parse_integers.__name__ = "list of whole numbers"  # what argparse calls it in its message
 
 
-def _alternatives(hint: Any) -> tuple[tuple[str, ...], bool]:
+def _split_alternatives(hint: Any) -> tuple[tuple[str, ...], bool]:
     """The words that a setting may be, and whether it may be a number."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     words = tuple(word for part in parts if get_origin(part) is Literal for word in get_args(part))
     return words, any(part in (int, float) for part in parts)
 
 
-def _number_or(words: tuple[str, ...]) -> Callable[[str], float | str]:
+def _number_or_word_parser(words: tuple[str, ...]) -> Callable[[str], float | str]:
     def parse(text: str) -> float | str:
         return text if text in words else float(text)
 
@@ -108,15 +112,15 @@ def _number_or(words: tuple[str, ...]) -> Callable[[str], float | str]:
     return parse
 
 
-def given(options: argparse.Namespace) -> dict[str, Any]:
+def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     """The settings that the user gave."""
     prefix = "setting_"
     return {k.removeprefix(prefix): v for k, v in vars(options).items() if k.startswith(prefix) and v is not None}
 
 
-def described(kind: type) -> dict[str, str]:
+def parse_parameter_docs(learner_type: type) -> dict[str, str]:
     """The texts of the docstring's Parameters, by name."""
-    _, _, section = (kind.__doc__ or "").partition("Parameters\n    ----------\n")
+    _, _, section = (learner_type.__doc__ or "").partition("Parameters\n    ----------\n")
     section = section.partition("\n\n    Examples")[0]
     texts: dict[str, str] = {}
     name = ""

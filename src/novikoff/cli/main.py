@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from novikoff import __version__
 from novikoff.cli import signals
-from novikoff.cli.formatter import Formatter
+from novikoff.cli.formatter import HelpFormatter
 from novikoff.errors import NovikoffError
 
 COMMANDS = {
@@ -47,7 +47,7 @@ examples:
 """
 
 
-def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
+def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """All commands. Only the module of the command that the arguments name is imported; None imports all of them, and
     gives `learn` the settings of all learners."""
     top = argparse.ArgumentParser(
@@ -55,7 +55,7 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
         allow_abbrev=False,
         description="Learns linear classifiers from streams, one example at a time, and keeps a ledger of every run.",
         epilog=EPILOG,
-        formatter_class=Formatter,
+        formatter_class=HelpFormatter,
     )
     top.add_argument("--version", action="store_true", help="show the version and exit")
     top.add_argument("--verbose", action="store_true", help="with --version: also the CPU level of the compiled code")
@@ -73,7 +73,7 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
             allow_abbrev=False,
             description=module.__doc__,
             epilog=module.EPILOG,
-            formatter_class=Formatter,
+            formatter_class=HelpFormatter,
         )
         module.add_arguments(sub, arguments)
         sub.set_defaults(run=module.run)
@@ -89,38 +89,38 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one 
         return _show_version(verbose="--verbose" in arguments)
     try:
         if arguments[:1] == ["learn"]:
-            _without_numpy()
-        options = _parsed(parser(arguments), arguments)
+            _defer_numpy()
+        options = _parse(build_parser(arguments), arguments)
         if not gc.isenabled():
             gc.freeze()
             gc.enable()
-        with signals.heard():
+        with signals.remember_interrupts():
             code: int = options.run(options)
-            signals.check()
+            signals.raise_if_interrupted()
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
     except NovikoffError as problem:
-        return _failed(str(problem), 2)
+        return _print_error(str(problem), 2)
     except BrokenPipeError:
         # Whoever read our output has gone; Python would complain about that once more when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _failed("the reader of the output went away before everything was written.", 2)
+        return _print_error("the reader of the output went away before everything was written.", 2)
     except MemoryError:
-        return _failed("there is not enough memory for this: hash or renumber the features, or use fewer.", 2)
+        return _print_error("there is not enough memory for this: hash or renumber the features, or use fewer.", 2)
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
-        return _failed(f"{where}{problem.strerror or problem}.", 2)
+        return _print_error(f"{where}{problem.strerror or problem}.", 2)
     except KeyboardInterrupt:
-        return _failed("interrupted; nothing was written.", 130)
+        return _print_error("interrupted; nothing was written.", 130)
 
 
 def _show_version(*, verbose: bool) -> int:
     print(f"novikoff {__version__}")
     if verbose:
-        from novikoff._compiled.library import library
+        from novikoff._compiled.library import load_library
 
-        found = library()
+        found = load_library()
         level = None if found is None else found.level
         built = [] if found is None else found.levels()
         print(f"kernels  {level or 'none: compiled by Numba when they are first used'}")
@@ -129,12 +129,12 @@ def _show_version(*, verbose: bool) -> int:
     return 0
 
 
-def _parsed(known: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+def _parse(known: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     options, unknown = known.parse_known_args(arguments)
     if unknown:
-        from novikoff.cli.learner_options import whose
+        from novikoff.cli.learner_options import find_setting_owners
 
-        hint = whose(unknown[0]) if options.command in ("learn", "cluster") else ""
+        hint = find_setting_owners(unknown[0]) if options.command in ("learn", "cluster") else ""
         known.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     return options
 
@@ -165,16 +165,16 @@ def program() -> NoReturn:
     os._exit(code)
 
 
-def _without_numpy() -> None:
+def _defer_numpy() -> None:
     """… as long as machine code does what there is to do."""
     from novikoff._compiled import jit
     from novikoff._compiled.buffers import use_buffers
 
-    if not jit.DISABLED:
+    if not jit.JIT_DISABLED:
         use_buffers()
 
 
-def _failed(sentence: str, code: int) -> int:
+def _print_error(sentence: str, code: int) -> int:
     with contextlib.suppress(OSError, ValueError):  # stderr may be the same broken pipe as stdout (2>&1 | head)
         print(f"novikoff: {sentence}", file=sys.stderr)
     return code

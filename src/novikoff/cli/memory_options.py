@@ -7,14 +7,16 @@ import functools
 from collections.abc import Callable
 
 from novikoff.errors import InputError
-from novikoff.memory_limit import OPTION, limit_memory, parse_size
+from novikoff.memory_limit import COMMAND_LINE_OPTION, limit_memory, parse_size
 
-HALF = "half of the machine's or the control group's"
+DEFAULT_LIMIT_TEXT = "half of the machine's or the control group's"
 
 
 def add_max_model_memory(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
-        OPTION, metavar="SIZE", help=f"memory that a model may take, such as 512M or 2G (default: {default})"
+        COMMAND_LINE_OPTION,
+        metavar="SIZE",
+        help=f"memory that a model may take, such as 512M or 2G (default: {default})",
     )
 
 
@@ -36,4 +38,4 @@ def max_model_memory(options: argparse.Namespace) -> int | None:
     try:
         return parse_size(options.max_model_memory)
     except InputError as problem:
-        raise InputError(f"{OPTION}: {problem}") from None
+        raise InputError(f"{COMMAND_LINE_OPTION}: {problem}") from None

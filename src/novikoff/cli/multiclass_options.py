@@ -6,13 +6,13 @@ import argparse
 from typing import Any
 
 from novikoff.cli.shuffle_options import run_settings
-from novikoff.errors import InputError, LabelError
 from novikoff.data.reader import Batch
+from novikoff.errors import InputError, LabelError
 
-SHORT = {"ova": "one-vs-all", "ava": "all-vs-all", "ecoc": "output-code"}
-AT_ONCE = ("adaboost", "bagging", "random-forest")
+SCHEME_ALIASES = {"ova": "one-vs-all", "ava": "all-vs-all", "ecoc": "output-code"}
+BATCH_SCHEMES = ("adaboost", "bagging", "random-forest")
 """Schemes that need all examples in memory."""
-CHOICES = (
+SCHEME_CHOICES = (
     "binary",
     "kesler",
     "one-vs-all",
@@ -23,18 +23,18 @@ CHOICES = (
     "query-ranking",
     "online-bagging",
     "online-boosting",
-    *AT_ONCE,
-    *SHORT,
+    *BATCH_SCHEMES,
+    *SCHEME_ALIASES,
 )
 SEPARATORS = ("/", ":")
-LOOKED_AT = 4096  # examples of the first batch whose labels are looked at
+MAX_EXAMINED_EXAMPLES = 4096  # examples of the first batch whose labels are looked at
 
 
-def add_scheme(parser: argparse.ArgumentParser) -> None:
+def add_multiclass_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("more than two classes")
     group.add_argument(
         "--scheme",
-        choices=CHOICES,
+        choices=SCHEME_CHOICES,
         help="how outcomes are made of weights (default: by the labels; kesler for more than two)",
     )
     group.add_argument(
@@ -57,60 +57,64 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--jobs", metavar="N", type=int, help="bagging, random-forest: how many threads learn")
 
 
-OF_CLASSES = ("update", "decision", "code", "decoding", "length", "separator")
-OF_ENSEMBLES = ("members", "rounds", "trees", "depth", "jobs")
-SETTINGS = (*OF_CLASSES, *OF_ENSEMBLES)
-NAMES = {"jobs": "n_jobs"}
+CLASS_SETTINGS = ("update", "decision", "code", "decoding", "length", "separator")
+ENSEMBLE_SETTINGS = ("members", "rounds", "trees", "depth", "jobs")
+SCHEME_SETTINGS = (*CLASS_SETTINGS, *ENSEMBLE_SETTINGS)
+SETTING_NAMES = {"jobs": "n_jobs"}
 """Options that are called otherwise as settings."""
 
 
-def named(options: argparse.Namespace) -> str | None:
+def get_named_scheme(options: argparse.Namespace) -> str | None:
     """The scheme that the user has named."""
     name: str | None = options.scheme
-    return None if name is None else SHORT.get(name, name)
+    return None if name is None else SCHEME_ALIASES.get(name, name)
 
 
-def stacked(learner: Any, name: str, options: argparse.Namespace, found: dict[str, Any]) -> Any:
+def wrap_multiclass(learner: Any, name: str, options: argparse.Namespace, found: dict[str, Any]) -> Any:
     """The learner in its scheme, with the settings that the user gave, or that were found."""
     if name == "binary":
-        given = said(options, learner.settings())
+        given = given_settings(options, learner.settings())
         if given:
-            what = "more than two classes" if next(iter(given)) in OF_CLASSES else "ensembles and networks"
+            what = "more than two classes" if next(iter(given)) in CLASS_SETTINGS else "ensembles and networks"
             raise InputError(f"--{next(iter(given))} is for {what}: leave it out.")
         return learner
     from novikoff import scheme_registry
 
-    kind = scheme_registry.scheme_class(name)
-    given = settings_for(options, name, kind, learner.settings())
-    return kind(learner, **{**found, **given, **run_settings(kind, options)})
+    scheme_type = scheme_registry.scheme_class(name)
+    given = select_settings(options, name, scheme_type, learner.settings())
+    return scheme_type(learner, **{**found, **given, **run_settings(scheme_type, options)})
 
 
-def said(options: argparse.Namespace, of_learner: Any) -> dict[str, Any]:
+def given_settings(options: argparse.Namespace, of_learner: Any) -> dict[str, Any]:
     """What the user has said of the scheme, except for what is meant for the learner alone."""
-    given = {key: getattr(options, key) for key in SETTINGS if getattr(options, key) is not None}
+    given = {key: getattr(options, key) for key in SCHEME_SETTINGS if getattr(options, key) is not None}
     return {key: value for key, value in given.items() if key not in of_learner}
 
 
-def settings_for(options: argparse.Namespace, name: str, kind: Any, of_learner: Any = ()) -> dict[str, Any]:
+def select_settings(options: argparse.Namespace, name: str, scheme_type: Any, of_learner: Any = ()) -> dict[str, Any]:
     """The settings of a scheme that the user gave."""
-    known = {key: value for key, value in said(options, ()).items() if NAMES.get(key, key) in kind.settings()}
-    unknown = [key for key in said(options, of_learner) if key not in known]
+    known = {
+        key: value
+        for key, value in given_settings(options, ()).items()
+        if SETTING_NAMES.get(key, key) in scheme_type.settings()
+    }
+    unknown = [key for key in given_settings(options, of_learner) if key not in known]
     if unknown:
         raise InputError(f"--{unknown[0]} has no meaning for {name}: leave it out.")
-    return {NAMES.get(key, key): value for key, value in known.items()}
+    return {SETTING_NAMES.get(key, key): value for key, value in known.items()}
 
 
-def different(model: Any, options: argparse.Namespace) -> dict[str, Any]:
+def find_changed_settings(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said of the scheme that is not so in a model to go on with."""
-    wanted = said(options, model.inner.settings())
+    wanted = given_settings(options, model.inner.settings())
     changed = {key: value for key, value in wanted.items() if value != getattr(model, key, None)}
-    name = named(options)
-    if name is not None and name != model.about_scheme().get("scheme", "binary"):
+    name = get_named_scheme(options)
+    if name is not None and name != model._scheme_info().get("scheme", "binary"):
         changed["scheme"] = name
     return changed
 
 
-def asked_for(batch: Batch, labels: list[Any] | None = None) -> tuple[str, dict[str, Any]]:
+def infer_scheme(batch: Batch, labels: list[Any] | None = None) -> tuple[str, dict[str, Any]]:
     """The scheme that the first examples ask for, and settings that go with it. `labels` are those of all examples,
     where they are known."""
     parsed = batch.parsed
@@ -118,20 +122,20 @@ def asked_for(batch: Batch, labels: list[Any] | None = None) -> tuple[str, dict[
         return "multi-label", {}
     if parsed.groups is not None and parsed.groups.max() >= 0:
         return "query-ranking", {}
-    labels = [label for label in (first_labels(batch) if labels is None else labels) if label is not None]
+    labels = [label for label in (read_first_labels(batch) if labels is None else labels) if label is not None]
     if any(isinstance(label, list) for label in labels):
         return "multi-label", {}
     distinct = {str(label) for label in labels}
     if len(distinct) <= 2:
         return "binary", {}
-    separator = _separator(labels)
+    separator = _find_separator(labels)
     return ("kesler", {}) if separator is None else ("hierarchical", {"separator": separator})
 
 
-def first_labels(batch: Batch) -> list[Any]:
+def read_first_labels(batch: Batch) -> list[Any]:
     """Return the distinct labels of the first examples of a batch."""
     found: dict[int, Any] = {}
-    for i, key in enumerate(batch.parsed.keys[:LOOKED_AT].tolist()):
+    for i, key in enumerate(batch.parsed.keys[:MAX_EXAMINED_EXAMPLES].tolist()):
         if key not in found:
             try:
                 found[key] = batch.parsed.label(i)
@@ -140,7 +144,7 @@ def first_labels(batch: Batch) -> list[Any]:
     return list(found.values())
 
 
-def _separator(labels: list[Any]) -> str | None:
+def _find_separator(labels: list[Any]) -> str | None:
     """What separates the levels of these labels: it is in all of them, and some have the same beginning."""
     if not all(isinstance(label, str) for label in labels):
         return None

@@ -17,8 +17,8 @@ METHODS = {
     "average": "the average of all: nothing is guaranteed",
     "vote": "the vote of all: error at most 2(M/m + √(ln(1/δ)/(2m)))",
 }
-ABOUT = "\n".join(f"  {name:<20}{text}" for name, text in METHODS.items())
-GIVEN = (
+METHODS_HELP = "\n".join(f"  {name:<20}{text}" for name, text in METHODS.items())
+METHOD_OPTIONS = (
     "epsilon",
     "delta",
     "most_mistakes",
@@ -28,7 +28,7 @@ GIVEN = (
 )
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
+def add_online_to_batch_options(parser: argparse.ArgumentParser) -> None:
     """After the settings of the learner: a learner may have an ε of its own."""
     group = parser.add_argument_group(
         "a saved model with a guarantee for its own error, if examples are i.i.d. (docs/online_to_batch.md)"
@@ -49,9 +49,9 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--most-hypotheses", metavar="N", type=int, help="penalised: how many are tried (default: 1000)")
 
 
-def wrapped(learner: Any, options: argparse.Namespace) -> Any:
+def wrap_online_to_batch(learner: Any, options: argparse.Namespace) -> Any:
     """The learner, made to put out one hypothesis where the user asks for that."""
-    given = _given(options)
+    given = _given_settings(options)
     if options.output_hypothesis is None:
         if given:
             option = next(iter(given)).replace("_", "-")
@@ -62,27 +62,27 @@ def wrapped(learner: Any, options: argparse.Namespace) -> Any:
     return OnlineToBatch(learner, method=options.output_hypothesis, **given, **run_settings(OnlineToBatch, options))
 
 
-def different(model: Any, options: argparse.Namespace) -> dict[str, Any]:
+def find_changed_settings(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said of it that is not so in a model to go on with."""
     wanted = {"method": options.output_hypothesis} if options.output_hypothesis is not None else {}
-    wanted |= _given(options)
+    wanted |= _given_settings(options)
     return {name: value for name, value in wanted.items() if value != getattr(model, name, None)}
 
 
-def _given(options: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in GIVEN if getattr(options, name) is not None}
+def _given_settings(options: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in METHOD_OPTIONS if getattr(options, name) is not None}
 
 
-def lines(promised: dict[str, Any]) -> list[tuple[str, str]]:
+def format_guarantee(guarantee: dict[str, Any]) -> list[tuple[str, str]]:
     """What is promised of the hypothesis that predicts, as lines of a summary."""
     rows = []
-    if "why" in promised:
-        rows = [("this model", f"{promised['chosen']} ({promised['method']})"), ("why", promised["why"])]
-        if promised["stopped"]:
-            rows.append(("used", f"{promised['examples_used']:,} examples; it is frozen since then"))
-        if promised.get("later"):
-            wrong, later = promised["later_mistakes"], promised["later"]
+    if "why" in guarantee:
+        rows = [("this model", f"{guarantee['chosen']} ({guarantee['method']})"), ("why", guarantee["why"])]
+        if guarantee["stopped"]:
+            rows.append(("used", f"{guarantee['examples_used']:,} examples; it is frozen since then"))
+        if guarantee.get("later"):
+            wrong, later = guarantee["later_mistakes"], guarantee["later"]
             about = f"(error of this model on the {later:,} examples after it was frozen: {wrong:,} wrong)"
             rows.append(("later", f"{wrong / later:.4f}   {about}"))
-    rows.append(("promised", promised["sentence"]))
-    return [*rows, ("assumes", promised["assumes"])] if promised["bound"] is not None else rows
+    rows.append(("promised", guarantee["sentence"]))
+    return [*rows, ("assumes", guarantee["assumes"])] if guarantee["bound"] is not None else rows

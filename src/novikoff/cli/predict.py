@@ -11,18 +11,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
 from novikoff.cli.data_summary import show_notes
-from novikoff.cli.data_options import (DATA, add_reading, options_of, reading_for)
 from novikoff.cli.model_output import check_writable
-from novikoff.errors import InputError, LabelError, RangeRefused
-from novikoff.data.labels.binary_labels import plain
-from novikoff.data.reader import Batch, Reading
+from novikoff.data.labels.binary_labels import to_plain_label
+from novikoff.data.reader import Batch, DataReader
 from novikoff.data.rows import Rows
+from novikoff.errors import FeatureRangeError, InputError, LabelError
 
-DELTA = 0.05
+INTERVAL_DELTA = 0.05
 """How often the interval may miss the error of the model."""
 EPILOG = f"""\
-{DATA}
+{DATA_HELP}
 It is read as what the model was learned from. Where it has labels, they are compared with the predictions, and the
 error of this model on DATA is shown on stderr with its exact 95 % interval (Clopper and Pearson). The interval holds
 for new examples if DATA is an i.i.d. sample that the model has not learned from.
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--output", metavar="FILE", help="write the predictions here instead of stdout")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout; needs --output")
     parser.add_argument("--quiet", action="store_true", help="nothing on stderr")
-    add_reading(parser)
+    add_data_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,21 +56,21 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         check_writable(Path(options.output))
     model = load_learner(options.model)
-    how = options_of(options)
-    how.unlabelled = True
-    reading = reading_for([options.data], how, model._state)
-    score = model.scorer(known=True)
-    examples, compared = 0, _Compared(model)
+    reading_options = build_reading_options(options)
+    reading_options.unlabelled = True
+    reading = open_reading([options.data], reading_options, model._state)
+    score = model._build_scorer(known=True)
+    examples, compared = 0, _LabelComparison(model)
     lines: list[str] = []
     for batch in reading.batches():
         if examples == 0:
-            _same_columns(model, reading, batch, options)
-        scores = _scored(score, batch)
+            _check_same_columns(model, reading, batch, options)
+        scores = _score_batch(score, batch)
         predicted = model.choose(scores)
         examples += len(scores)
-        spelled = [model.spelled(label) for label in predicted]
-        compared.add(batch, spelled, scores)
-        text = _lines(spelled, model.shown_scores(scores) if options.scores else None)
+        texts = [model.spelled(label) for label in predicted]
+        compared.add(batch, texts, scores)
+        text = _format_lines(texts, model._display_scores(scores) if options.scores else None)
         if options.output:
             lines.append(text)
         else:
@@ -79,19 +79,19 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         write_atomically(Path(options.output), "".join(lines).encode())
     show_notes(reading, quiet=options.quiet)
-    _report(examples, compared, options)
+    _print_report(examples, compared, options)
     return 0
 
 
-def _scored(score: Callable[[Rows], Any], batch: Batch) -> Any:
+def _score_batch(score: Callable[[Rows], Any], batch: Batch) -> Any:
     """The scores of a batch; a value that the learner does not take is told with its line."""
     try:
         return score(batch.rows)
-    except RangeRefused as problem:
+    except FeatureRangeError as problem:
         raise InputError(f"{batch.where(problem.row)}: {problem}") from None
 
 
-def _same_columns(model: Any, reading: Reading, batch: Batch, options: argparse.Namespace) -> None:
+def _check_same_columns(model: Any, reading: DataReader, batch: Batch, options: argparse.Namespace) -> None:
     names = model._state.names
     columns = list(reading.names.columns) if reading.names is not None else reading.columns(options.data)
     known = None if names is None else list(names.columns)
@@ -99,7 +99,7 @@ def _same_columns(model: Any, reading: Reading, batch: Batch, options: argparse.
         raise InputError(f"{options.data}: its columns are not those that {options.model} has learned.")
 
 
-class _Compared:
+class _LabelComparison:
     """How predictions agree with the labels in the data, as far as there are any."""
 
     def __init__(self, model: Any) -> None:
@@ -109,26 +109,28 @@ class _Compared:
         self.labelled = self.wrong = self.apart = 0
         self.queries: list[tuple[Any, Any, Any]] = []
 
-    def add(self, batch: Batch, spelled: list[str], scores: Any) -> None:
+    def add(self, batch: Batch, texts: list[str], scores: Any) -> None:
         if self.ranks:
             if batch.parsed.groups is not None and batch.parsed.numbers is not None:
                 self.queries.append((scores.copy(), batch.parsed.numbers.copy(), batch.parsed.groups.copy()))
             return
-        told: dict[int, str | None] = {}
+        known_labels: dict[int, str | None] = {}
         sets = batch.parsed.sets
-        for i, (key, guess) in enumerate(zip(batch.parsed.keys.tolist(), spelled, strict=True)):
+        for i, (key, guess) in enumerate(zip(batch.parsed.keys.tolist(), texts, strict=True)):
             if sets is not None:
-                label: str | None = self.model.spelled([plain(v) for v in sets[1][sets[0][i] : sets[0][i + 1]]])
+                label: str | None = self.model.spelled(
+                    [to_plain_label(v) for v in sets[1][sets[0][i] : sets[0][i + 1]]]
+                )
             else:
-                if key not in told:
-                    told[key] = self._told(batch, i)
-                label = told[key]
+                if key not in known_labels:
+                    known_labels[key] = self._encode_labels(batch, i)
+                label = known_labels[key]
             if label is not None:
                 self.labelled += 1
                 self.wrong += label != guess
                 self.apart += self.edges(label, guess) if self.edges is not None and label else 0
 
-    def _told(self, batch: Batch, i: int) -> str | None:
+    def _encode_labels(self, batch: Batch, i: int) -> str | None:
         """The label of an example as predictions are spelled; one that can't be a class is like none of them."""
         try:
             label = batch.parsed.label(i)
@@ -142,7 +144,11 @@ class _Compared:
             return found
         counts: dict[str, Any] = {"labelled": self.labelled, "errors": self.wrong, "model_error": self.share}
         if self.share is not None:
-            counts |= {"accuracy": 1.0 - self.share, "model_error_interval": self.interval(), "confidence": 1.0 - DELTA}
+            counts |= {
+                "accuracy": 1.0 - self.share,
+                "model_error_interval": self.interval(),
+                "confidence": 1.0 - INTERVAL_DELTA,
+            }
             counts |= {} if self.edges is None else {"tree_loss": self.apart / self.labelled}
         return counts
 
@@ -154,9 +160,9 @@ class _Compared:
         """The ends of the exact interval for the error of this model; None where there are too many examples for it."""
         from novikoff.theory import binomial
 
-        if not 0 < self.labelled <= binomial.MOST:
+        if not 0 < self.labelled <= binomial.MAX_EXAMPLES:
             return None
-        counts: dict[str, Any] = {"mistakes": self.wrong, "examples": self.labelled, "delta": DELTA / 2.0}
+        counts: dict[str, Any] = {"mistakes": self.wrong, "examples": self.labelled, "delta": INTERVAL_DELTA / 2.0}
         return [binomial.lower(**counts), binomial.upper(**counts)]
 
     def ranking(self) -> dict[str, Any] | None:
@@ -165,12 +171,12 @@ class _Compared:
             return None
         import numpy as np
 
-        from novikoff.multiclass.query_ranking import query_starts, ranked
+        from novikoff.multiclass.query_ranking import find_query_starts, measure_ranking
 
         scores, grades, queries = (np.concatenate(part) for part in zip(*self.queries, strict=True))
         if (queries < 0).any() or np.isnan(grades).any():
             return None
-        return {**ranked(scores, grades, query_starts(queries))._asdict()}
+        return {**measure_ranking(scores, grades, find_query_starts(queries))._asdict()}
 
     def describe(self, data: str) -> str:
         """Return what the comparison says of this model on `data`, in one or two lines."""
@@ -186,19 +192,19 @@ class _Compared:
         ends = self.interval()
         if ends is not None:  # rounded outward
             low, high = math.floor(1e4 * ends[0]) / 100.0, math.ceil(1e4 * ends[1]) / 100.0
-            text += f", {100.0 * (1.0 - DELTA):g} % interval {low:.2f} to {high:.2f} %"
+            text += f", {100.0 * (1.0 - INTERVAL_DELTA):g} % interval {low:.2f} to {high:.2f} %"
             text += f" (if {data} is an i.i.d. sample that the model has not learned from)"
         return text if self.edges is None else f"{text}; tree loss {self.apart / self.labelled:.4f}"
 
 
-def _lines(spelled: list[str], scores: Any) -> str:
+def _format_lines(texts: list[str], scores: Any) -> str:
     if scores is None:
-        return "".join(f"{label}\n" for label in spelled)
+        return "".join(f"{label}\n" for label in texts)
     rows = ("\t".join(map(repr, row)) for row in scores.tolist())
-    return "".join(f"{label}\t{row}\n" for label, row in zip(spelled, rows, strict=True))
+    return "".join(f"{label}\t{row}\n" for label, row in zip(texts, rows, strict=True))
 
 
-def _report(examples: int, compared: _Compared, options: argparse.Namespace) -> None:
+def _print_report(examples: int, compared: _LabelComparison, options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps({"examples": examples, **compared.as_dict()}))
     if not options.quiet:

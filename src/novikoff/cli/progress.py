@@ -10,7 +10,7 @@ from novikoff.cli import signals
 from novikoff.ledger import Ledger
 
 
-class Progress:
+class TrainingProgress:
     def __init__(self, *, quiet: bool, already: int = 0, mistakes: int = 0) -> None:
         self.quiet = quiet
         self.began = time.perf_counter()
@@ -20,7 +20,7 @@ class Progress:
 
     def until_next(self, ledger: Ledger) -> int:
         """How many examples until the next line is due; a chunk is cut there."""
-        signals.check()
+        signals.raise_if_interrupted()
         return sys.maxsize if self.quiet else self.next - ledger.examples
 
     def show(self, ledger: Ledger) -> None:

@@ -23,9 +23,9 @@ def begin_provenance(options: argparse.Namespace) -> Any:
         return None
     if not options.save:
         raise InputError("--provenance is stored in the model file: name it with --save.")
-    from novikoff.provenance import look_at
+    from novikoff.provenance import read_statuses
 
-    return look_at(options.data)
+    return read_statuses(options.data)
 
 
 def finish_provenance(options: argparse.Namespace, seen: Any) -> dict[str, Any] | None:

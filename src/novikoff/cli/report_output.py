@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def add_report(parser: argparse.ArgumentParser) -> None:
+def add_report_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", metavar="FILE.html", help="write a page with plots, bounds and all to this file")
 
 
 def write_report(path: str, certificate: Any, model: Any, source: Any, titles: Sequence[str]) -> None:
     """Whole or not at all."""
+    from novikoff.meta.batch_estimator import BatchEstimator
     from novikoff.model_file import write_atomically
-    from novikoff.meta.batch_estimator import Solved
 
-    if isinstance(model, Solved):
+    if isinstance(model, BatchEstimator):
         from novikoff.reports import batch_certificate_page
 
-        text = batch_certificate_page.page(certificate, model, titles)
+        text = batch_certificate_page.build_page(certificate, model, titles)
     else:
-        from novikoff.reports.report_data import account
-        from novikoff.reports.certificate_page import page
+        from novikoff.reports.certificate_page import build_page
+        from novikoff.reports.report_data import build_report_data
 
-        text = page(account(certificate, model, source, titles))
+        text = build_page(build_report_data(certificate, model, source, titles))
     from pathlib import Path
 
     write_atomically(Path(path), text.encode())

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.cli import signals
-from novikoff.cli.memory_options import HALF, add_max_model_memory, within_model_memory
-from novikoff.cli.data_options import (DATA, add_reading, options_of, reading_for)
+from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
+from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
 from novikoff.cli.model_output import check_writable
 from novikoff.errors import InputError
 
 EPILOG = f"""\
-{DATA}
+{DATA_HELP}
 
 The proof is a separator with its margin, or examples whose weighted sum is zero though every separator would make it
 positive (Gordan's theorem). It is checked in exact arithmetic before it is shown.
@@ -35,8 +35,8 @@ examples:
   novikoff separable train.svm --check proof.json
   novikoff separable digits --positive 3 --json
 """
-YES, NO, UNDECIDED = 0, 1, 3
-FEATURE_BYTES = 250
+EXIT_SEPARABLE, EXIT_NOT_SEPARABLE, EXIT_UNDECIDED = 0, 1, 3
+BYTES_PER_FEATURE = 250
 """Memory that the search for a separator takes for each feature, most of it in linear programming (measured)."""
 
 
@@ -56,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--check", metavar="FILE.json", help="check a proof that --proof wrote, against this data")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    add_max_model_memory(parser, HALF)
-    add_reading(parser)
+    add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
+    add_data_options(parser)
 
 
 @within_model_memory
@@ -66,19 +66,19 @@ def run(options: argparse.Namespace) -> int:
     if options.proof:
         check_writable(Path(options.proof))
     told = _read_proof(options.check) if options.check else None
-    tell = _tell(quiet=options.quiet)
+    tell = _progress_printer(quiet=options.quiet)
     tell("reading")
-    X, y, report = _read(options)
-    signals.check()
+    X, y, report = _read_examples(options)
+    signals.raise_if_interrupted()
     if told is not None:
-        return _check(told, X, y, options)
+        return _check_proof(told, X, y, options)
     from novikoff.certificates.separability.decide import decide
-    from novikoff.data.labels.binary_labels import Labels
+    from novikoff.data.labels.binary_labels import BinaryLabels
 
     labels = None
     if options.positive is not None:
         others = [str(label) for label in np.unique(y) if label != options.positive]
-        labels = Labels(others[0] if others else f"not {options.positive}", options.positive)
+        labels = BinaryLabels(others[0] if others else f"not {options.positive}", options.positive)
     how = {"bias": options.bias, "passes": options.passes, "seconds": options.seconds}
     proof = decide(X, y, labels, **how, tell=tell)
     if options.proof:
@@ -90,20 +90,20 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({**proof.as_dict(), "took": taken, **report}, ensure_ascii=False))
     else:
         print("\n".join([str(proof), *([f"proof       {Path(options.proof)}"] if options.proof else [])]))
-    return UNDECIDED if proof.separable is None else YES if proof.separable else NO
+    return EXIT_UNDECIDED if proof.separable is None else EXIT_SEPARABLE if proof.separable else EXIT_NOT_SEPARABLE
 
 
-def _read(options: argparse.Namespace) -> tuple[Any, NDArray[Any], dict[str, Any]]:
+def _read_examples(options: argparse.Namespace) -> tuple[Any, NDArray[Any], dict[str, Any]]:
     """All examples at once, their labels, and what is worth knowing of how they were read."""
-    from novikoff.data.read import Gathered
     from novikoff.data.feature_limit import check_width
+    from novikoff.data.read import MatrixBuilder
 
-    reading = reading_for(options.data, options_of(options), None)
-    parts = Gathered(sum(os.path.getsize(t) for t in options.data if Path(t).is_file()))
+    reading = open_reading(options.data, build_reading_options(options), None)
+    parts = MatrixBuilder(sum(os.path.getsize(t) for t in options.data if Path(t).is_file()))
     for batch in reading.batches():
-        signals.check()
+        signals.raise_if_interrupted()
         parts.add(batch)
-        check_width(batch, reading, lambda features: FEATURE_BYTES * features)
+        check_width(batch, reading, lambda features: BYTES_PER_FEATURE * features)
     y = np.concatenate(parts.labels)
     if options.positive is not None:
         from novikoff.data.labels.binary_labels import merge_others
@@ -124,21 +124,21 @@ def _read_proof(name: str) -> Any:
     return proof_from(told)
 
 
-def _check(told: Any, X: Any, y: NDArray[Any], options: argparse.Namespace) -> int:
+def _check_proof(told: Any, X: Any, y: NDArray[Any], options: argparse.Namespace) -> int:
     holds = told.check(X, y)
     about = "undecided" if told.separable is None else "separable" if told.separable else "not separable"
     if options.json:
         print(json.dumps({"holds": holds, "separable": told.separable}))
     else:
         print(f"the proof holds: {about}" if holds else f"the proof does not hold for this data: it says {about}")
-    return YES if holds else NO
+    return EXIT_SEPARABLE if holds else EXIT_NOT_SEPARABLE
 
 
-def _tell(*, quiet: bool) -> Callable[[str], None]:
+def _progress_printer(*, quiet: bool) -> Callable[[str], None]:
     began = time.perf_counter()
 
     def tell(line: str) -> None:
-        signals.check()
+        signals.raise_if_interrupted()
         if not quiet:
             print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from novikoff.server.ops.limits import Limits
 
 ACTIONS = ("token", "backup", "erase")
-NEEDED = ("starlette", "uvicorn", "msgspec", "httptools", "uvloop")
+REQUIRED_PACKAGES = ("starlette", "uvicorn", "msgspec", "httptools", "uvloop")
 EPILOG = """\
 Everything is JSON under /v1 (the document is at /v1/openapi.json), the dashboard is at /. On loopback without tokens
 everything is open; with tokens every request needs one, and any other address than loopback needs tokens.
@@ -85,11 +85,11 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    missing = [name for name in NEEDED if find_spec(name) is None]
+    missing = [name for name in REQUIRED_PACKAGES if find_spec(name) is None]
     if missing:
         raise InputError(f"serve needs {', '.join(missing)}: pip install 'novikoff[serve]'.")
-    _only_where_meant(options)
-    return {None: _serve, "token": _token, "backup": _backup, "erase": _erase}[options.action](options)
+    _check_action_options(options)
+    return {None: _serve, "token": _manage_tokens, "backup": _backup, "erase": _erase}[options.action](options)
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -97,21 +97,25 @@ def _serve(options: argparse.Namespace) -> int:
     from novikoff.server.server import Address, serve
 
     address = Address(options.host, options.port, options.tls_certificate, options.tls_key)
-    limits = _limits(options)
+    limits = _build_limits(options)
     log_limit = logs.configure(options.log_format, "error" if options.quiet else options.log_level, limits.log_lines)
     serve(Path(options.data), address, limits, log_limit)
     return 0
 
 
-def _limits(options: argparse.Namespace) -> Limits:
+def _build_limits(options: argparse.Namespace) -> Limits:
     from novikoff.server.ops.limits import Limits
 
     given = {name.removeprefix("limit_"): value for name, value in vars(options).items() if name.startswith("limit_")}
-    given |= {name.removeprefix("max_"): _size(name, value) for name, value in vars(options).items() if "max_" in name}
+    given |= {
+        name.removeprefix("max_"): _parse_size_option(name, value)
+        for name, value in vars(options).items()
+        if "max_" in name
+    }
     return Limits.given(given)
 
 
-def _size(name: str, text: str | None) -> int | None:
+def _parse_size_option(name: str, text: str | None) -> int | None:
     from novikoff.memory_limit import parse_size
 
     try:
@@ -120,7 +124,7 @@ def _size(name: str, text: str | None) -> int | None:
         raise InputError(f"--{name.replace('_', '-')}: {problem}") from None
 
 
-def _token(options: argparse.Namespace) -> int:
+def _manage_tokens(options: argparse.Namespace) -> int:
     from novikoff.server.http import auth
     from novikoff.server.storage.recovery import prepare
 
@@ -131,12 +135,12 @@ def _token(options: argparse.Namespace) -> int:
             until = "for ever" if token.expires is None else f"until {token.expires:%Y-%m-%d %H:%M} UTC"
             print(f"{token.id}  {token.name:<20} {','.join(token.scopes):<20} {until}")
     elif options.revoke is not None:
-        _say(f"revoked: {auth.revoke(folder, options.revoke).name}")
+        _print_message(f"revoked: {auth.revoke(folder, options.revoke).name}")
     else:
         if options.name is None or not options.scope:
             raise InputError("token needs --name and --scope (or --list, or --revoke NAME).")
         print(auth.make(folder, options.scope, options.days, options.name))
-        _say("This is the only time that it is shown: only its hash is kept.")
+        _print_message("This is the only time that it is shown: only its hash is kept.")
     return 0
 
 
@@ -162,20 +166,20 @@ def _erase(options: argparse.Namespace) -> int:
         subject = subject._replace(client=known.get(options.client, options.client))
     found = False
     for folder in folders:
-        report = erase(folder, subject, _limits(options))
+        report = erase(folder, subject, _build_limits(options))
         found = found or not report.is_empty
         print(
             f"{folder}: erased {report.examples:,} examples in {report.entries:,} entries, {report.waiting:,} waiting"
             f" predictions, {report.answers:,} labels of predictions"
         )
         if report.unattributed:
-            _say(f"{folder}: {report.unattributed:,} entries have no recorded client: they stay as they are.")
+            _print_message(f"{folder}: {report.unattributed:,} entries have no recorded client: they stay as they are.")
         if report.streams:
-            _say(f"{folder}: models keep what they have learned; their streams can't be certified any more.")
+            _print_message(f"{folder}: models keep what they have learned; their streams can't be certified any more.")
     return 0 if found else 1
 
 
-def _only_where_meant(options: argparse.Namespace) -> None:
+def _check_action_options(options: argparse.Namespace) -> None:
     """Options of one action are not passed over by another."""
     own = {
         "token": ("name", "scope", "days", "list", "revoke"),
@@ -188,5 +192,5 @@ def _only_where_meant(options: argparse.Namespace) -> None:
             raise InputError(f"--{given[0]} is for `novikoff serve {action}`.")
 
 
-def _say(sentence: str) -> None:
+def _print_message(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from novikoff.cli import signals
 from novikoff.cli.data_options import is_stream
-from novikoff.errors import InputError
-from novikoff.data.shuffle.permutation import LARGEST_SEED
 from novikoff.data.reader import is_builtin
+from novikoff.data.shuffle.permutation import MAX_SEED
+from novikoff.errors import InputError
 
 if TYPE_CHECKING:
     from novikoff.data.labels.label_order import LabelOrder
-    from novikoff.data.reader import Reading
+    from novikoff.data.reader import DataReader
 
 SECONDS_BETWEEN_LINES = 5.0
 SEED_SETTINGS = ("random_state", "seed")
@@ -36,18 +36,21 @@ def add_shuffle(parser: argparse.ArgumentParser) -> None:
 
 def add_random_state(parser: argparse.ArgumentParser, of_what: str) -> None:
     parser.add_argument(
-        "--random-state", metavar="N", type=random_state, help=f"seed of all random numbers: {of_what} (default: 0)"
+        "--random-state",
+        metavar="N",
+        type=parse_random_state,
+        help=f"seed of all random numbers: {of_what} (default: 0)",
     )
 
 
-def random_state(text: str) -> int:
+def parse_random_state(text: str) -> int:
     """Parse a seed."""
-    if not (text.isdecimal() and int(text) <= LARGEST_SEED):
+    if not (text.isdecimal() and int(text) <= MAX_SEED):
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 2^63 - 1, not {text}")
     return int(text)
 
 
-def settle_shuffle(options: argparse.Namespace) -> None:
+def resolve_shuffle(options: argparse.Namespace) -> None:
     """Decide whether the examples are shuffled; InputError for data that can't be."""
     if options.shuffle is None:
         options.shuffle = all(map(is_builtin, options.data))
@@ -71,9 +74,9 @@ def order_warnings(order: LabelOrder | None, options: argparse.Namespace) -> lis
     return [f"{order.describe(subject)} {advice}"]
 
 
-def run_settings(kind: Any, options: argparse.Namespace) -> dict[str, Any]:
+def run_settings(estimator_type: Any, options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of a learner or scheme that follow from --random-state and --shuffle."""
-    own = kind.settings()
+    own = estimator_type.settings()
     found: dict[str, Any] = {}
     if options.random_state is not None:
         found |= {name: options.random_state for name in SEED_SETTINGS if name in own}
@@ -82,15 +85,15 @@ def run_settings(kind: Any, options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def shuffle_reading(reading: Reading, options: argparse.Namespace, *, ranking: bool) -> None:
+def shuffle_reading(reading: DataReader, options: argparse.Namespace, *, ranking: bool) -> None:
     """Have a reading give its examples in random order. `ranking` says that queries mean something to the learner."""
     from novikoff.data.shuffle.external import Shuffler
 
-    watcher = None if options.quiet else Lines()
+    watcher = None if options.quiet else ShuffleProgress()
     reading.shuffler = Shuffler(options.random_state or 0, queries=not ranking, watcher=watcher)
 
 
-def describe_run(reading: Reading) -> dict[str, Any]:
+def describe_run(reading: DataReader) -> dict[str, Any]:
     """Return what the summary of a run says about its order; nothing where the examples kept theirs."""
     if reading.shuffler is None:
         return {}
@@ -101,14 +104,14 @@ def describe_run(reading: Reading) -> dict[str, Any]:
 def summary_line(about: dict[str, Any]) -> str:
     """Return the text of a summary for what `describe_run` found."""
     size = about["temporary_bytes"]
-    return f"random state {about['random_state']}" + (f", {megabytes(size)} of temporary files" if size else "")
+    return f"random state {about['random_state']}" + (f", {format_megabytes(size)} of temporary files" if size else "")
 
 
-def megabytes(size: int) -> str:
+def format_megabytes(size: int) -> str:
     return f"{size / 1e6:,.0f} MB" if size >= 10_000_000 else f"{size / 1e6:.1f} MB"
 
 
-class Lines:
+class ShuffleProgress:
     """Lines on stderr while a file is partitioned, which comes before the first example is learned."""
 
     def __init__(self) -> None:
@@ -116,11 +119,11 @@ class Lines:
 
     def announce(self, titles: list[str], expected: int | None, folder: str) -> None:
         name = titles[0] if len(titles) == 1 else f"{len(titles)} files"
-        size = "the size of the unpacked data" if expected is None else f"about {megabytes(expected)}"
+        size = "the size of the unpacked data" if expected is None else f"about {format_megabytes(expected)}"
         print(f"Shuffling {name}: {size} of temporary files in {folder}", file=sys.stderr)
 
-    def partitioned(self, rows: int, share: float | None) -> None:
-        signals.check()
+    def on_partitioned(self, rows: int, share: float | None) -> None:
+        signals.raise_if_interrupted()
         if time.monotonic() - self.shown < SECONDS_BETWEEN_LINES:
             return
         self.shown = time.monotonic()

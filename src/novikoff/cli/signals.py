@@ -19,27 +19,27 @@ _came = False
 
 
 @contextlib.contextmanager
-def heard() -> Iterator[None]:
+def remember_interrupts() -> Iterator[None]:
     """While this lasts, an interruption is remembered."""
     global _came  # noqa: PLW0603 - there is one Ctrl-C
     _came = False
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, _note)
+    before = signal.signal(signal.SIGINT, _on_interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def _note(number: int, frame: Any) -> None:
+def _on_interrupt(number: int, frame: Any) -> None:
     global _came  # noqa: PLW0603
     _came = True
     raise KeyboardInterrupt
 
 
-def check() -> None:
+def raise_if_interrupted() -> None:
     """Raises KeyboardInterrupt if one came, and was lost."""
     if _came:
         raise KeyboardInterrupt

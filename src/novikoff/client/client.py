@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from novikoff.client.transport import (FILE, JSON, NDJSON, Wire)
+from novikoff.client.transport import JSON, NDJSON, OCTET_STREAM, Transport
 from novikoff.errors import InputError, ServiceError
 
 Features = Mapping[str, Any] | Sequence[str] | str
@@ -18,12 +18,12 @@ Features = Mapping[str, Any] | Sequence[str] | str
 Label = str | bool | int | float
 Labels = Label | Sequence[Label]
 
-BLOCK = 5_000
+BLOCK_LINES = 5_000
 """Lines of a stream that are sent at once."""
 BLOCK_BYTES = 4 << 20
 
 
-class Predicted(NamedTuple):
+class PredictionResult(NamedTuple):
     """`id` is for the label that comes later, None where the prediction was not kept."""
 
     id: str | None
@@ -31,7 +31,7 @@ class Predicted(NamedTuple):
     score: float
 
 
-class Learned(NamedTuple):
+class LearnResult(NamedTuple):
     """`status` is "learned" or "already learned"; `refused` says why lines were left out, and how many."""
 
     status: str
@@ -70,7 +70,7 @@ class Client:
         retries: int = 4,
         context: ssl.SSLContext | None = None,
     ) -> None:
-        self._wire = Wire(url, token, timeout, retries, context)
+        self._transport = Transport(url, token, timeout, retries, context)
 
     # --- Models ---
 
@@ -83,7 +83,7 @@ class Client:
     ) -> dict[str, Any]:
         """A new model; one that `challenges` another learns with it, from the same examples."""
         about = {"name": name, "learner": learner, "settings": dict(settings or {}), "challenges": challenges}
-        return self._wire.object("POST", "/v1/models", _json(about), JSON, once=True)
+        return self._transport.request_json("POST", "/v1/models", _to_json(about), JSON, once=True)
 
     def upload(self, name: str, file: str | os.PathLike[str] | bytes, challenges: str | None = None) -> dict[str, Any]:
         """A model from a file that `novikoff.save` wrote, or from its bytes."""
@@ -91,37 +91,41 @@ class Client:
             with open(file, "rb") as opened:
                 file = opened.read()
         query = {"name": name} | ({} if challenges is None else {"challenges": challenges})
-        return self._wire.object("POST", f"/v1/models?{urlencode(query)}", file, FILE, once=True)
+        return self._transport.request_json("POST", f"/v1/models?{urlencode(query)}", file, OCTET_STREAM, once=True)
 
     def models(self) -> list[dict[str, Any]]:
-        listed: list[dict[str, Any]] = self._wire.object("GET", "/v1/models")["models"]
+        listed: list[dict[str, Any]] = self._transport.request_json("GET", "/v1/models")["models"]
         return listed
 
     def model(self, name: str) -> dict[str, Any]:
-        return self._wire.object("GET", _path(name))
+        return self._transport.request_json("GET", _path(name))
 
     def delete(self, name: str) -> None:
-        self._wire.ask("DELETE", _path(name), once=True)
+        self._transport.ask("DELETE", _path(name), once=True)
 
     def promote(self, name: str) -> dict[str, Any]:
         """Makes a challenger the champion of its stream."""
-        return self._wire.object("POST", _path(name, "promote"), once=True)
+        return self._transport.request_json("POST", _path(name, "promote"), once=True)
 
     # --- Predicting and learning ---
 
-    def predict(self, name: str, features: Features, *, keep: bool = True) -> Predicted:
+    def predict(self, name: str, features: Features, *, keep: bool = True) -> PredictionResult:
         """`keep`: whether it waits for its label."""
-        answer = self._wire.object("POST", _path(name, "predict"), _json({"features": features, "keep": keep}), JSON)
-        return Predicted(answer["id"], answer["label"], answer["score"])
+        answer = self._transport.request_json(
+            "POST", _path(name, "predict"), _to_json({"features": features, "keep": keep}), JSON
+        )
+        return PredictionResult(answer["id"], answer["label"], answer["score"])
 
-    def predict_many(self, name: str, examples: Iterable[Features], *, keep: bool = True) -> list[Predicted]:
+    def predict_many(self, name: str, examples: Iterable[Features], *, keep: bool = True) -> list[PredictionResult]:
         return list(self.predict_stream(name, examples, keep=keep))
 
-    def predict_stream(self, name: str, examples: Iterable[Features], *, keep: bool = True) -> Iterator[Predicted]:
+    def predict_stream(
+        self, name: str, examples: Iterable[Features], *, keep: bool = True
+    ) -> Iterator[PredictionResult]:
         """Predictions in the order of the examples, which are asked for block by block."""
         path = _path(name, "predict") + ("" if keep else "?keep=false")
-        for lines in _blocks(_json({"features": features}) for features in examples):
-            answer = self._wire.ask("POST", path, b"".join(lines), NDJSON, accept=NDJSON)
+        for lines in _split_blocks(_to_json({"features": features}) for features in examples):
+            answer = self._transport.ask("POST", path, b"".join(lines), NDJSON, accept=NDJSON)
             predicted = [json.loads(line) for line in answer.splitlines()]
             for one in predicted:
                 if "error" in one:
@@ -130,25 +134,25 @@ class Client:
                 raise ServiceError(
                     200, "incomplete-answer", f"{len(lines)} examples were sent, but {len(predicted)} predictions came."
                 )
-            yield from (Predicted(one["id"], one["label"], one["score"]) for one in predicted)
+            yield from (PredictionResult(one["id"], one["label"], one["score"]) for one in predicted)
 
-    def learn(self, name: str, features: Features, label: Labels) -> Learned:
+    def learn(self, name: str, features: Features, label: Labels) -> LearnResult:
         """Returns when the example is safe on the disk of the service."""
-        return self._learn(name, _json({"features": features, "label": label}), JSON)
+        return self._learn(name, _to_json({"features": features, "label": label}), JSON)
 
-    def label(self, name: str, id: str | None, label: Labels) -> Learned:
+    def label(self, name: str, id: str | None, label: Labels) -> LearnResult:
         """The label of an earlier prediction."""
-        return self._learn(name, _json({"id": id, "label": label}), JSON)
+        return self._learn(name, _to_json({"id": id, "label": label}), JSON)
 
     def learn_stream(
         self, name: str, examples: Iterable[tuple[Features, Labels]], *, bad_lines: str = "error"
-    ) -> Learned:
+    ) -> LearnResult:
         """Many examples, sent in blocks, each of which is learned once. `bad_lines="skip"` leaves out what can't be
         learned. Where an error ends it, its `learned` says how many were learned before."""
         query = "" if bad_lines == "error" else f"?{urlencode({'bad_lines': bad_lines})}"
         status, examples_sum, mistakes, updates = "learned", 0, 0, 0
         refused: dict[str, int] = {}
-        for lines in _blocks(_json({"features": features, "label": label}) for features, label in examples):
+        for lines in _split_blocks(_to_json({"features": features, "label": label}) for features, label in examples):
             try:
                 block = self._learn(name, b"".join(lines), NDJSON, query)
             except ServiceError as problem:
@@ -160,37 +164,37 @@ class Client:
             )  # fmt: skip
             for reason, number in block.refused.items():
                 refused[reason] = refused.get(reason, 0) + number
-        return Learned(status, examples_sum, mistakes, updates, refused)
+        return LearnResult(status, examples_sum, mistakes, updates, refused)
 
-    def _learn(self, name: str, body: bytes, media: str, query: str = "") -> Learned:
+    def _learn(self, name: str, body: bytes, media: str, query: str = "") -> LearnResult:
         key = str(uuid.uuid4())
-        answer = self._wire.object("POST", _path(name, "learn") + query, body, media, key=key)
+        answer = self._transport.request_json("POST", _path(name, "learn") + query, body, media, key=key)
         counts = answer["examples"], answer["mistakes"], answer["updates"]
-        return Learned(answer["status"], *counts, answer.get("refused", {}))
+        return LearnResult(answer["status"], *counts, answer.get("refused", {}))
 
     # --- What was learned ---
 
     def ledger(self, name: str) -> dict[str, Any]:
-        return self._wire.object("GET", _path(name, "ledger"))
+        return self._transport.request_json("GET", _path(name, "ledger"))
 
     def certificate(self, name: str) -> dict[str, Any]:
-        return self._wire.object("GET", _path(name, "certificate"))
+        return self._transport.request_json("GET", _path(name, "certificate"))
 
     def inspect(self, name: str, top: int = 20) -> dict[str, Any]:
-        return self._wire.object("GET", _path(name, "inspect") + f"?top={top:d}")
+        return self._transport.request_json("GET", _path(name, "inspect") + f"?top={top:d}")
 
     def download(self, name: str) -> bytes:
         """The model file, as `novikoff.load` reads it."""
-        return self._wire.ask("GET", _path(name, "download"), accept=FILE)
+        return self._transport.ask("GET", _path(name, "download"), accept=OCTET_STREAM)
 
     def examples(self, name: str) -> Iterator[dict[str, Any]]:
         """Everything learned that the journal still has, in order."""
-        for line in self._wire.lines(_path(name, "examples")):
+        for line in self._transport.lines(_path(name, "examples")):
             yield json.loads(line)
 
     def close(self) -> None:
         """Closes the connections of all threads; the client may be used again."""
-        self._wire.close()
+        self._transport.close()
 
     def __enter__(self) -> Client:
         return self
@@ -203,16 +207,16 @@ def _path(name: str, what: str = "") -> str:
     return f"/v1/models/{quote(name, safe='')}" + (f"/{what}" if what else "")
 
 
-def _json(value: dict[str, Any]) -> bytes:
+def _to_json(value: dict[str, Any]) -> bytes:
     try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain).encode()
+        return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_to_plain).encode()
     except (TypeError, ValueError) as problem:
         raise InputError(
             f"What is sent must be finite numbers, texts, and lists and dicts of them: {problem}."
         ) from None
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Numbers of NumPy, mappings, sets and other sequences."""
     if hasattr(value, "tolist"):
         return value.tolist()
@@ -221,13 +225,13 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else list(value)
 
 
-def _blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _split_blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
     block: list[bytes] = []
     size = 0
     for line in lines:
         block.append(line + b"\n")
         size += len(line)
-        if len(block) >= BLOCK or size >= BLOCK_BYTES:
+        if len(block) >= BLOCK_LINES or size >= BLOCK_BYTES:
             yield block
             block, size = [], 0
     if block:

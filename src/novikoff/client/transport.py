@@ -17,15 +17,15 @@ from urllib.parse import urlsplit
 
 from novikoff.errors import InputError, ServiceError
 
-JSON, NDJSON, FILE = "application/json", "application/x-ndjson", "application/octet-stream"
-AGAIN = {429, 502, 503, 504}
+JSON, NDJSON, OCTET_STREAM = "application/json", "application/x-ndjson", "application/octet-stream"
+RETRY_STATUSES = {429, 502, 503, 504}
 """Statuses after which the same request may go well."""
-NOT_DONE = {429, 503}
+UNPROCESSED_STATUSES = {429, 503}
 """Those of them after which it is certain that nothing was done."""
-LONGEST_WAIT = 60.0
+MAX_WAIT_SECONDS = 60.0
 
 
-class Line(http.client.HTTPConnection):
+class HttpConnection(http.client.HTTPConnection):
     """A connection that closes itself when its thread ends."""
 
     used = False
@@ -34,11 +34,11 @@ class Line(http.client.HTTPConnection):
         self.close()
 
 
-class SafeLine(http.client.HTTPSConnection, Line):
+class HttpsConnection(http.client.HTTPSConnection, HttpConnection):
     """The same with TLS."""
 
 
-class Wire:
+class Transport:
     """To one service."""
 
     def __init__(
@@ -53,13 +53,15 @@ class Wire:
             raise InputError(f"url must be like http://127.0.0.1:8000 or https://example.org, but is {url!r}.")
         if token is not None and not (token.isascii() and token.isprintable()):
             raise InputError("token must be as it was printed when it was made, but has other characters.")
-        self._safe, self._prefix, self._name = parts.scheme == "https", parts.path.rstrip("/"), parts.netloc
+        self._use_tls, self._prefix, self._name = parts.scheme == "https", parts.path.rstrip("/"), parts.netloc
         self._timeout, self._retries, self._context = timeout, retries, context
         self._authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._own = threading.local()
-        self._lines: weakref.WeakSet[Line] = weakref.WeakSet()
+        self._lines: weakref.WeakSet[HttpConnection] = weakref.WeakSet()
 
-    def object(self, method: str, path: str, body: bytes | None = None, media: str = "", **more: Any) -> dict[str, Any]:
+    def request_json(
+        self, method: str, path: str, body: bytes | None = None, media: str = "", **more: Any
+    ) -> dict[str, Any]:
         """The answer, which must be a JSON object."""
         content = self.ask(method, path, body, media, **more)
         with contextlib.suppress(ValueError):
@@ -102,7 +104,7 @@ class Wire:
                 if not stale:
                     if tried >= self._retries or (once and connected):
                         raise self._unreachable(problem) from problem
-                    time.sleep(pause(tried))
+                    time.sleep(compute_backoff(tried))
                     tried += 1
                 continue
             finally:
@@ -110,9 +112,9 @@ class Wire:
                     line.close()
             if answer.status < 400:
                 return content
-            if tried >= self._retries or answer.status not in (NOT_DONE if once else AGAIN):
-                raise _problem(answer.status, content)
-            time.sleep(asked_for(answer.headers.get("Retry-After")) or pause(tried))
+            if tried >= self._retries or answer.status not in (UNPROCESSED_STATUSES if once else RETRY_STATUSES):
+                raise _parse_error(answer.status, content)
+            time.sleep(parse_retry_after(answer.headers.get("Retry-After")) or compute_backoff(tried))
             tried += 1
 
     def lines(self, path: str) -> Iterator[bytes]:
@@ -121,7 +123,7 @@ class Wire:
         try:
             answer = self._try(line, "GET", path, None, {"Accept": NDJSON})
             if answer.status >= 400:
-                raise _problem(answer.status, answer.read())
+                raise _parse_error(answer.status, answer.read())
             yield from answer
         except (OSError, http.client.HTTPException) as problem:
             raise self._unreachable(problem) from problem
@@ -133,7 +135,7 @@ class Wire:
             line.close()
 
     def _try(
-        self, line: Line, method: str, path: str, body: bytes | None, headers: dict[str, str]
+        self, line: HttpConnection, method: str, path: str, body: bytes | None, headers: dict[str, str]
     ) -> http.client.HTTPResponse:
         try:
             line.request(method, self._prefix + path, body, self._authorization | headers)
@@ -143,14 +145,14 @@ class Wire:
             raise
         return line.getresponse()
 
-    def _line(self, *, fresh: bool) -> Line:
+    def _line(self, *, fresh: bool) -> HttpConnection:
         """The connection of this thread, or another one."""
-        line: Line | None = getattr(self._own, "line", None)
+        line: HttpConnection | None = getattr(self._own, "line", None)
         if line is None or fresh:
-            if self._safe:
-                line = SafeLine(self._host, self._port, timeout=self._timeout, context=self._context)
+            if self._use_tls:
+                line = HttpsConnection(self._host, self._port, timeout=self._timeout, context=self._context)
             else:
-                line = Line(self._host, self._port, timeout=self._timeout)
+                line = HttpConnection(self._host, self._port, timeout=self._timeout)
             self._lines.add(line)
             if not fresh:
                 self._own.line = line
@@ -162,7 +164,7 @@ class Wire:
         return ServiceError(0, "unreachable", sentence)
 
 
-def _problem(status: int, content: bytes) -> ServiceError:
+def _parse_error(status: int, content: bytes) -> ServiceError:
     """Return the error of a response with problem details (RFC 9457); servers before them sent `error` for `detail`."""
     try:
         problem = json.loads(content)
@@ -173,12 +175,12 @@ def _problem(status: int, content: bytes) -> ServiceError:
         return ServiceError(status, "http", f"The answer was {status} ({reason}), without a reason.")
 
 
-def pause(tried: int) -> float:
+def compute_backoff(tried: int) -> float:
     """Doubles, and differs between clients, so that they don't all come back at once."""
     return min(10.0, 0.1 * 2.0**tried) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
-def asked_for(header: str | None) -> float:
+def parse_retry_after(header: str | None) -> float:
     """The seconds of a Retry-After header, or until its date, with something on top; 0 without one."""
     if not header:
         return 0.0
@@ -189,4 +191,4 @@ def asked_for(header: str | None) -> float:
             seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
     except (ValueError, TypeError):
         return 0.0
-    return min(LONGEST_WAIT, max(0.0, seconds)) * random.uniform(1.0, 1.1)  # noqa: S311 - no secret
+    return min(MAX_WAIT_SECONDS, max(0.0, seconds)) * random.uniform(1.0, 1.1)  # noqa: S311 - no secret

@@ -10,20 +10,20 @@ Only weights that move are touched; a geometry's `sums` are Σ (t−1)^p·δ, an
 
 from __future__ import annotations
 
-from novikoff._compiled.lazy_numpy import np
 from novikoff._compiled.jit import compiled
+from novikoff._compiled.lazy_numpy import np
 
-LONGEST = 20.0
+MAX_AVERAGING_POWER = 20.0
 """The largest p: T^p must stay a number, with room for weights, however long the stream is."""
 
 
 @compiled
-def raised(t: int, tail: float) -> float:
+def step_power(t: int, power: float) -> float:
     """t^p; for the usual mean not by way of a logarithm, which would take longer than a short example."""
-    return np.float64(t) if tail == 1.0 else np.float64(t) ** tail
+    return np.float64(t) if power == 1.0 else np.float64(t) ** power
 
 
 @compiled
-def mean(w: float, total: float, t: int, tail: float) -> float:
+def averaged_weight(w: float, total: float, t: int, power: float) -> float:
     """w̄ after t steps, from the last w and Σ (t−1)^p·δ."""
-    return w - total / raised(max(t, 1), tail)
+    return w - total / step_power(max(t, 1), power)

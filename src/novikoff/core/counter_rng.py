@@ -14,25 +14,25 @@ from numpy.typing import NDArray
 from novikoff._compiled.jit import compiled
 from novikoff.data.shuffle.permutation import GOLDEN, mix64
 
-COLUMNS = 1 << 24
-MOST = 500.0  # e^−500 is still a number
+MAX_COLUMNS = 1 << 24
+MAX_POISSON_MEAN = 500.0  # e^−500 is still a number
 
 
-def uniform(seed: int, kind: int, rows: NDArray[np.int64], columns: int) -> NDArray[np.float64]:
+def uniform(seed: int, stream_id: int, rows: NDArray[np.int64], columns: int) -> NDArray[np.float64]:
     """Numbers from 0 to 1, 1 not included: one for each of these rows and each column."""
     with np.errstate(over="ignore"):
-        place = rows.astype(np.uint64)[:, None] * np.uint64(COLUMNS) + np.arange(columns, dtype=np.uint64)
-        word = mix64(place + mix64(np.array(seed, np.uint64) + np.uint64(GOLDEN) * np.uint64(kind + 1)))
+        counter = rows.astype(np.uint64)[:, None] * np.uint64(MAX_COLUMNS) + np.arange(columns, dtype=np.uint64)
+        word = mix64(counter + mix64(np.array(seed, np.uint64) + np.uint64(GOLDEN) * np.uint64(stream_id + 1)))
     return (word >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 @compiled
-def poisson(luck: float, mean: float) -> float:
+def poisson(u: float, mean: float) -> float:
     """The least k with Pr[at most k] > luck, for a mean of at most MOST; larger ones count as that."""
-    mean = min(mean, MOST)
+    mean = min(mean, MAX_POISSON_MEAN)
     k, term = 0.0, math.exp(-mean)
     total = term
-    while total <= luck and k < 4.0 * MOST:
+    while total <= u and k < 4.0 * MAX_POISSON_MEAN:
         k += 1.0
         term *= mean / k
         total += term

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff._compiled.simd.dot import element
+from novikoff._compiled.simd.dot import get_unchecked
 
-TINY = float(np.finfo(np.float64).tiny)  # stands for ‖x‖² of a row without terms, which is divided by
+MIN_SQ_NORM = float(np.finfo(np.float64).tiny)  # stands for ‖x‖² of a row without terms, which is divided by
 
 
 @compiled
-def step(
-    classes: int,
+def solve_subproblem(
+    n_classes: int,
     y: int,
     limit: float,
     size: float,
@@ -31,16 +31,16 @@ def step(
 ) -> bool:
     """Puts the best multipliers of an example of class y into `duals`, and their changes into `scores`, where w_c·x
     was; whether there are any. `size` is ‖x‖², `limit` is C; `sums` is scratch room."""
-    size = max(size, TINY)
+    size = max(size, MIN_SQ_NORM)
     before = duals[y]
     duals[y] -= limit
     scores[y] -= 1.0
-    for c in range(classes):
+    for c in range(n_classes):
         sums[c] = scores[c] - size * duals[c]
-    for c in range(classes, len(sums)):
+    for c in range(n_classes, len(sums)):
         sums[c] = -np.inf
     _shortfalls(sums, 1.0 / size)
-    t = _threshold(sums, limit, _at_most(sums, duals, limit))
+    t = _threshold(sums, limit, _initial_threshold(sums, duals, limit))
     for c in range(len(sums)):
         above = t - sums[c]
         new = -above if above > 0.0 else 0.0
@@ -59,10 +59,10 @@ def _shortfalls(sums: NDArray[np.float64], scale: float) -> None:
     """By how much each falls short of the largest."""
     a, b, c, d = sums[0], sums[1], sums[2], sums[3]
     for k in range(4, len(sums), 4):
-        a = max(a, element(sums, k))
-        b = max(b, element(sums, k + 1))
-        c = max(c, element(sums, k + 2))
-        d = max(d, element(sums, k + 3))
+        a = max(a, get_unchecked(sums, k))
+        b = max(b, get_unchecked(sums, k + 1))
+        c = max(c, get_unchecked(sums, k + 2))
+        d = max(d, get_unchecked(sums, k + 3))
     a, c = max(a, b), max(c, d)
     largest = max(a, c)
     for k in range(len(sums)):
@@ -70,17 +70,17 @@ def _shortfalls(sums: NDArray[np.float64], scale: float) -> None:
 
 
 @compiled
-def _at_most(shortfalls: NDArray[np.float64], duals: NDArray[np.float64], limit: float) -> float:
+def _initial_threshold(shortfalls: NDArray[np.float64], duals: NDArray[np.float64], limit: float) -> float:
     """A t that is not too small, and mostly right: the one for which the classes that have multipliers would do. (For
     any set of classes Σ (t − e_c) ≤ Σ max(0, t − e_c) = C.)"""
     a, b, c, d, count = limit, 0.0, 0.0, 0.0, 0
     for k in range(0, len(shortfalls), 4):
-        in_a, in_b = element(duals, k) < 0.0, element(duals, k + 1) < 0.0
-        in_c, in_d = element(duals, k + 2) < 0.0, element(duals, k + 3) < 0.0
-        a += element(shortfalls, k) if in_a else 0.0
-        b += element(shortfalls, k + 1) if in_b else 0.0
-        c += element(shortfalls, k + 2) if in_c else 0.0
-        d += element(shortfalls, k + 3) if in_d else 0.0
+        in_a, in_b = get_unchecked(duals, k) < 0.0, get_unchecked(duals, k + 1) < 0.0
+        in_c, in_d = get_unchecked(duals, k + 2) < 0.0, get_unchecked(duals, k + 3) < 0.0
+        a += get_unchecked(shortfalls, k) if in_a else 0.0
+        b += get_unchecked(shortfalls, k + 1) if in_b else 0.0
+        c += get_unchecked(shortfalls, k + 2) if in_c else 0.0
+        d += get_unchecked(shortfalls, k + 3) if in_d else 0.0
         count = count + in_a + in_b + in_c + in_d
     return min(limit, ((a + b) + (c + d)) / max(count, 1))
 
@@ -92,8 +92,8 @@ def _threshold(shortfalls: NDArray[np.float64], limit: float, t: float) -> float
     while True:
         a, b, c, d, count = limit, 0.0, 0.0, 0.0, 0
         for k in range(0, len(shortfalls), 4):
-            e, f = element(shortfalls, k), element(shortfalls, k + 1)
-            g, h = element(shortfalls, k + 2), element(shortfalls, k + 3)
+            e, f = get_unchecked(shortfalls, k), get_unchecked(shortfalls, k + 1)
+            g, h = get_unchecked(shortfalls, k + 2), get_unchecked(shortfalls, k + 3)
             a += e if e < t else 0.0
             b += f if f < t else 0.0
             c += g if g < t else 0.0

@@ -22,48 +22,48 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
+from novikoff._compiled.jit import compiled, compiled_not_inlined, compiled_read_only, generic
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import (compiled, compiled_apart, compiled_reader, generic)
-from novikoff._compiled.simd.dot import ask, element
+from novikoff._compiled.simd.dot import get_unchecked, prefetch_slot
+from novikoff.data.rows import Rows, Sparse, end_term, first_term, indices_sorted, weight_slot
+from novikoff.data.shuffle.gather import gather_rows
 from novikoff.schema import (
     FEATURES,
     INFINITY,
     MAX_COUNT,
     REAL,
-    Array,
-    Between,
+    ArraySpec,
     Entries,
-    Free,
+    FreeSize,
     Increasing,
     IndexInto,
+    InRange,
+    NamedSize,
     NotNaN,
     Schema,
-    Size,
 )
-from novikoff.data.shuffle.gather import gather_rows
-from novikoff.data.rows import (Rows, Sparse, first, last, proper, slot)
 
-FIRST = 128
-PER_OCTAVE = 32
-LARGEST = 4096
-NEVER = 2**62
+FULLY_SAMPLED_EXAMPLES = 128
+STRATA_PER_OCTAVE = 32
+MAX_STRATUM_EXAMPLES = 4096
+NEVER_SAMPLED = 2**62
 """The number of an example that is never reached."""
 # The entries of Moments.clock: the number of the next example to be sampled, how many were sampled, their
 # total weight, and how many features they have met.
-NEXT, SAMPLED, WEIGHT, MET = 0, 1, 2, 3
+NEXT, SAMPLED, WEIGHT, N_FEATURES_MET = 0, 1, 2, 3
 # The columns of Moments.table: the total weight of the sampled examples with a value other than 0, the shift s, and the
 # weighted sums of x − s and of (x − s)² over them.
 COUNT, SHIFT, SUM, SQUARES = 0, 1, 2, 3
-PARTS = 4
-LEAST_WEIGHT = 1.0
-SMALLEST_TABLE = 64
-MOST_DIRECT = 1 << 16  # slots, up to which each has its own row
-MOST_MET = 1 << 18  # features in a hash table
-GOLDEN, WORD = 2654435761, 0xFFFFFFFF
+N_MOMENTS = 4
+MIN_WEIGHT = 1.0
+MIN_TABLE_ROWS = 64
+MAX_DIRECT_SLOTS = 1 << 16  # slots, up to which each has its own row
+MAX_HASHED_FEATURES = 1 << 18  # features in a hash table
+GOLDEN, WORD_MASK = 2654435761, 0xFFFFFFFF
 DONE = -1
-LONG = 256  # terms
+MAX_SEARCHED_TERMS = 256  # terms
 DIGITS, RADIX = 4, 256
-LINE = 16  # terms in a line of the cache; of float64 two lines, and neighbours are fetched together
+CACHE_LINE_TERMS = 16  # terms in a line of the cache; of float64 two lines, and neighbours are fetched together
 
 
 class Moments(NamedTuple):
@@ -73,11 +73,13 @@ class Moments(NamedTuple):
     clock: NDArray[np.int64]
 
 
-SCHEMA = Schema(
+FEATURE_SAMPLE_SCHEMA = Schema(
     {
-        "counts": Array("int64", 2, checks=[Entries(sampled=(0, MAX_COUNT), sampled_weight=(0, MAX_COUNT))]),
-        "columns": Array("uint32", Free("met"), checks=[IndexInto(FEATURES), Increasing()]),
-        "moments": Array(REAL, Size("met"), PARTS, checks=[NotNaN(), Between(LEAST_WEIGHT, INFINITY, column=COUNT)]),
+        "counts": ArraySpec("int64", 2, checks=[Entries(sampled=(0, MAX_COUNT), sampled_weight=(0, MAX_COUNT))]),
+        "columns": ArraySpec("uint32", FreeSize("met"), checks=[IndexInto(FEATURES), Increasing()]),
+        "moments": ArraySpec(
+            REAL, NamedSize("met"), N_MOMENTS, checks=[NotNaN(), InRange(MIN_WEIGHT, INFINITY, column=COUNT)]
+        ),
     }
 )
 """What a model file may hold of a sample. A row with the count 0 would be a free one."""
@@ -87,12 +89,12 @@ SCHEMA = Schema(
 
 
 @compiled
-def weight_of(t: int) -> int:
+def sampled_weight(t: int) -> int:
     """Return the weight of the sampled example number t."""
-    if t <= FIRST:
+    if t <= FULLY_SAMPLED_EXAMPLES:
         return 1
-    start, size, weight = FIRST, FIRST // PER_OCTAVE, 1
-    while size < LARGEST and 2 * start < t:
+    start, size, weight = FULLY_SAMPLED_EXAMPLES, FULLY_SAMPLED_EXAMPLES // STRATA_PER_OCTAVE, 1
+    while size < MAX_STRATUM_EXAMPLES and 2 * start < t:
         start, size = 2 * start, 2 * size
     while 4 * weight * weight <= size:
         weight *= 2
@@ -102,19 +104,21 @@ def weight_of(t: int) -> int:
 @compiled
 def next_sampled(t: int) -> int:
     """Return the number of the first sampled example after example t."""
-    if t < FIRST:
+    if t < FULLY_SAMPLED_EXAMPLES:
         return t + 1
-    octave, start, size = 0, FIRST, FIRST // PER_OCTAVE
-    while size < LARGEST and 2 * start <= t:
+    octave, start, size = 0, FULLY_SAMPLED_EXAMPLES, FULLY_SAMPLED_EXAMPLES // STRATA_PER_OCTAVE
+    while size < MAX_STRATUM_EXAMPLES and 2 * start <= t:
         octave, start, size = octave + 1, 2 * start, 2 * size
     stratum = (t - start) // size
     while True:  # that of this stratum, or else of the next
-        share = (((octave * PER_OCTAVE + stratum) * GOLDEN) & WORD) / (WORD + 1.0)  # of the stratum, from 0 to 1
+        share = (((octave * STRATA_PER_OCTAVE + stratum) * GOLDEN) & WORD_MASK) / (
+            WORD_MASK + 1.0
+        )  # of the stratum, from 0 to 1
         found = start + stratum * size + 1 + int(share * size)
         if found > t:
             return found
         stratum += 1
-        if stratum == PER_OCTAVE and size < LARGEST:
+        if stratum == STRATA_PER_OCTAVE and size < MAX_STRATUM_EXAMPLES:
             octave, start, size, stratum = octave + 1, 2 * start, 2 * size, 0
 
 
@@ -122,21 +126,21 @@ def next_sampled(t: int) -> int:
 
 
 @compiled
-def has_room(moments: Moments, terms: int, slots: int) -> bool:
+def has_capacity(moments: Moments, terms: int, slots: int) -> bool:
     """Return whether the table can take an example with this number of terms. It needs a row for each slot; as a hash
     table, a quarter of its rows must stay free."""
     if len(moments.keys) == 0:
         return slots <= len(moments.table)
-    return 4 * min(moments.clock[MET] + terms, MOST_MET) <= 3 * len(moments.table)
+    return 4 * min(moments.clock[N_FEATURES_MET] + terms, MAX_HASHED_FEATURES) <= 3 * len(moments.table)
 
 
 @compiled
-def place_of(moments: Moments, j: int) -> int:
+def find_row(moments: Moments, j: int) -> int:
     """Return the row of the table for slot j: its own, or in a hash table the free one that it may take."""
     size = len(moments.keys)
     if size == 0:
         return j
-    p = (((j * GOLDEN) & WORD) * size) >> 32
+    p = (((j * GOLDEN) & WORD_MASK) * size) >> 32
     while moments.keys[p] != 0 and moments.keys[p] != j:
         p = (p + 1) & (size - 1)
     return p
@@ -150,62 +154,62 @@ def add_value(table: NDArray[np.floating], p: Any, x: float, weight: float) -> b
     """
     count = np.float64(table[p, COUNT])
     shift = x if count == 0.0 else np.float64(table[p, SHIFT])
-    away = x - shift
+    deviation = x - shift
     table[p, COUNT] = count + weight
     table[p, SHIFT] = shift
-    table[p, SUM] = np.float64(table[p, SUM]) + weight * away
-    table[p, SQUARES] = np.float64(table[p, SQUARES]) + weight * (away * away)
+    table[p, SUM] = np.float64(table[p, SUM]) + weight * deviation
+    table[p, SQUARES] = np.float64(table[p, SQUARES]) + weight * (deviation * deviation)
     return count == 0.0 and weight > 0.0
 
 
-@compiled_apart
+@compiled_not_inlined
 def record_row(moments: Moments, rows: Rows, i: int, t: int) -> None:
     """Record row i, in which no feature comes twice, as the sampled example number t; there must be room."""
     table, clock = moments.table, moments.clock
-    share, met = weight_of(t), 0
+    share, met = sampled_weight(t), 0
     weight = np.float64(share)
     if len(moments.keys) == 0:
-        for k in range(first(rows, i), last(rows, i)):
-            x = np.float64(element(rows.values, k))
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            x = np.float64(get_unchecked(rows.values, k))
             # unsigned: an index that may be negative costs a comparison
-            met += add_value(table, np.uint64(slot(rows, i, k)), x, weight if x != 0.0 else 0.0)
+            met += add_value(table, np.uint64(weight_slot(rows, i, k)), x, weight if x != 0.0 else 0.0)
     else:
-        for k in range(first(rows, i), last(rows, i)):
-            x = np.float64(element(rows.values, k))
-            j = slot(rows, i, k)
-            p = place_of(moments, j)
-            if x != 0.0 and (moments.keys[p] != 0 or clock[MET] + met < MOST_MET):
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            x = np.float64(get_unchecked(rows.values, k))
+            j = weight_slot(rows, i, k)
+            p = find_row(moments, j)
+            if x != 0.0 and (moments.keys[p] != 0 or clock[N_FEATURES_MET] + met < MAX_HASHED_FEATURES):
                 moments.keys[p] = j
                 met += add_value(table, p, x, weight)
-    clock[MET] += met
+    clock[N_FEATURES_MET] += met
     clock[SAMPLED] += 1
     clock[WEIGHT] += share
     clock[NEXT] = next_sampled(t)
 
 
 @compiled
-def has_twice(rows: Rows, i: int) -> bool:
+def has_duplicates(rows: Rows, i: int) -> bool:
     """Return whether a feature may come twice in row i, whose columns are not ascending. Each term is compared with all
     earlier ones; rows with more than LONG terms are not searched."""
-    start, stop = first(rows, i), last(rows, i)
-    if stop - start > LONG:
+    start, stop = first_term(rows, i), end_term(rows, i)
+    if stop - start > MAX_SEARCHED_TERMS:
         return True
-    twice = False
+    duplicated = False
     for k in range(start, stop):
         for earlier in range(start, k):
-            twice |= slot(rows, i, k) == slot(rows, i, earlier)
-    return twice
+            duplicated |= weight_slot(rows, i, k) == weight_slot(rows, i, earlier)
+    return duplicated
 
 
 @generic
-def fetch_terms(rows: Rows, k: int) -> None:
-    ask(rows.values, k)
+def prefetch_terms(rows: Rows, k: int) -> None:
+    prefetch_slot(rows.values, k)
 
 
-@fetch_terms.of(Sparse)
-def _fetch_sparse_terms(rows: Sparse, k: int) -> None:
-    ask(rows.values, k)
-    ask(rows.indices, k)
+@prefetch_terms.of(Sparse)
+def _prefetch_sparse_terms(rows: Sparse, k: int) -> None:
+    prefetch_slot(rows.values, k)
+    prefetch_slot(rows.indices, k)
 
 
 @compiled
@@ -232,14 +236,16 @@ def record_rows(
                 t += weights[i] != 0.0
                 i += 1
             i -= 1
-        if not has_room(moments, last(rows, i) - first(rows, i), slots):
+        if not has_capacity(moments, end_term(rows, i) - first_term(rows, i), slots):
             return 2 * i
-        if not (known or proper(rows, i, slots)) and has_twice(rows, i):
+        if not (known or indices_sorted(rows, i, slots)) and has_duplicates(rows, i):
             return 2 * i + 1
         coming = next_sampled(t)
         if len(weights) == 0 and coming <= after:  # prefetch: it was learned long ago, and has left the caches
-            for k in range(first(rows, coming - before - 1), last(rows, coming - before - 1), LINE):
-                fetch_terms(rows, k)
+            for k in range(
+                first_term(rows, coming - before - 1), end_term(rows, coming - before - 1), CACHE_LINE_TERMS
+            ):
+                prefetch_terms(rows, k)
         record_row(moments, rows, i, t)
         i += 1
     return DONE
@@ -262,9 +268,9 @@ def record_sample(moments: Moments, rows: Rows, times: NDArray[np.int64], slots:
     Return as `record_rows` does."""
     for i in range(len(times)):
         if times[i] >= moments.clock[NEXT]:
-            if not has_room(moments, last(rows, i) - first(rows, i), slots):
+            if not has_capacity(moments, end_term(rows, i) - first_term(rows, i), slots):
                 return 2 * i
-            if not proper(rows, i, slots) and has_twice(rows, i):
+            if not indices_sorted(rows, i, slots) and has_duplicates(rows, i):
                 return 2 * i + 1
             record_row(moments, rows, i, times[i])
     return DONE
@@ -273,8 +279,8 @@ def record_sample(moments: Moments, rows: Rows, times: NDArray[np.int64], slots:
 # --- Files, and larger tables ---
 
 
-@compiled_reader
-def export(
+@compiled_read_only
+def export_features(
     moments: Moments,
     columns: NDArray[np.uint32],
     places: NDArray[np.int64],
@@ -307,32 +313,32 @@ def export(
         columns, columns_2 = columns_2, columns
         places, places_2 = places_2, places
     for k in range(count):  # after an even number of digits everything is where it began
-        for part in range(PARTS):
+        for part in range(N_MOMENTS):
             found[k, part] = table[places[k], part]
 
 
 @compiled
-def fill(moments: Moments, columns: NDArray[np.uint32], given: NDArray[np.floating]) -> None:
-    """Put features, which must differ, into an empty table that has room for them: the inverse of `export`."""
+def load_features(moments: Moments, columns: NDArray[np.uint32], given: NDArray[np.floating]) -> None:
+    """Put features, which must differ, into an empty table that has room for them: the inverse of `export_features`."""
     for k in range(len(columns)):
-        p = place_of(moments, int(columns[k]) + 1)
+        p = find_row(moments, int(columns[k]) + 1)
         if len(moments.keys) > 0:
             moments.keys[p] = columns[k] + np.uint32(1)
-        for part in range(PARTS):
+        for part in range(N_MOMENTS):
             moments.table[p, part] = given[k, part]
-    moments.clock[MET] = len(columns)
+    moments.clock[N_FEATURES_MET] = len(columns)
 
 
 @compiled
-def move_to(larger: Moments, moments: Moments) -> None:
+def copy_features(larger: Moments, moments: Moments) -> None:
     """Copy all features to an empty table that has room for them."""
     for p in range(len(moments.table)):
         if moments.table[p, COUNT] != 0.0:
             j = p if len(moments.keys) == 0 else int(moments.keys[p])
-            q = place_of(larger, j)
+            q = find_row(larger, j)
             if len(larger.keys) > 0:
                 larger.keys[q] = j
-            for part in range(PARTS):
+            for part in range(N_MOMENTS):
                 larger.table[q, part] = moments.table[p, part]
 
 
@@ -340,23 +346,23 @@ class FeatureSample:
     """The sample of one run: a schedule, and the moments of every feature that it has met, in the precision of the
     data."""
 
-    def __init__(self, kind: Any = "float64") -> None:
-        self.kind = buffers.dtype(kind)
+    def __init__(self, dtype: Any = "float64") -> None:
+        self.kind = buffers.dtype(dtype)
         clock = buffers.zeros(4, "int64")
         clock[NEXT] = 1
-        self.moments = Moments(buffers.zeros(0, "uint32"), buffers.zeros((1, PARTS), self.kind), clock)
+        self.moments = Moments(buffers.zeros(0, "uint32"), buffers.zeros((1, N_MOMENTS), self.kind), clock)
         self.direct = 1  # rows of a table that has one for each slot; 0 for a hash table
 
     @classmethod
     def never(cls) -> FeatureSample:
         """Return a sample that records nothing, for learners without `coef_`."""
         made = cls()
-        made.moments.clock[NEXT] = NEVER
+        made.moments.clock[NEXT] = NEVER_SAMPLED
         return made
 
     @property
-    def is_kept(self) -> bool:
-        return int(self.moments.clock[NEXT]) != NEVER
+    def is_recording(self) -> bool:
+        return int(self.moments.clock[NEXT]) != NEVER_SAMPLED
 
     @property
     def sampled(self) -> int:
@@ -385,7 +391,7 @@ class FeatureSample:
         """Record the sampled rows of a batch that was learned (see `record_rows`)."""
         if self.moments.clock[NEXT] > after:
             return
-        if not self.moments.clock[MET]:
+        if not self.moments.clock[N_FEATURES_MET]:
             self.reserve(0, features)
         self._until_done(
             rows, features, lambda: record_rows(self.moments, rows, weights, before, after, features + 1, known)
@@ -396,10 +402,12 @@ class FeatureSample:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the numbers of the sampled examples in before + 1 … after, and their rows in a batch that was learned
         in this order."""
-        if not self.is_kept:
+        if not self.is_recording:
             return buffers.zeros(0, "int64"), buffers.zeros(0, "int64")
         start = next_sampled.function(before)
-        most = max(0, min(after - start + 1, FIRST + PER_OCTAVE * 64 + after // LARGEST))
+        most = max(
+            0, min(after - start + 1, FULLY_SAMPLED_EXAMPLES + STRATA_PER_OCTAVE * 64 + after // MAX_STRATUM_EXAMPLES)
+        )
         times = buffers.zeros(most, "int64")
         times = times[: list_sampled(start, after, times)]
         learned = order[weights[order] != 0.0] if len(weights) else order
@@ -409,7 +417,7 @@ class FeatureSample:
         """Record the chosen rows of a batch as the examples of these numbers."""
         if len(times) == 0:
             return
-        if not self.moments.clock[MET]:
+        if not self.moments.clock[N_FEATURES_MET]:
             self.reserve(0, features)
         some = gather_rows(rows, chosen)
         self._until_done(some, features, lambda: record_sample(self.moments, some, times, features + 1))
@@ -419,16 +427,18 @@ class FeatureSample:
         row in which a feature comes twice."""
         while (stopped := attempt()) != DONE:
             i = stopped // 2
-            self.reserve(int(last(rows, i) - first(rows, i)), features)
+            self.reserve(int(end_term(rows, i) - first_term(rows, i)), features)
             if stopped % 2:
                 self._record_summed(rows, i, features)
 
     def _record_summed(self, rows: Rows, i: int, features: int) -> None:
         """Record row i, in which a feature comes twice, as it was learned: with the values of the feature added up."""
-        from novikoff.data.canonical_rows import tidied
+        from novikoff.data.canonical_rows import canonicalize
 
         t = int(self.moments.clock[NEXT])
-        record_rows(self.moments, tidied(rows, i, i + 1, features), buffers.zeros(0), t - 1, t, features + 1, True)
+        record_rows(
+            self.moments, canonicalize(rows, i, i + 1, features), buffers.zeros(0), t - 1, t, features + 1, True
+        )
 
     # --- Room ---
 
@@ -437,24 +447,24 @@ class FeatureSample:
         if features < self.direct:
             return
         now = self.moments
-        needed = min(int(now.clock[MET]) + terms, MOST_MET)
+        needed = min(int(now.clock[N_FEATURES_MET]) + terms, MAX_HASHED_FEATURES)
         if self.direct or 4 * needed > 3 * len(now.table):
             self._make_table(needed, features + 1)
-            if now.clock[MET]:
-                move_to(self.moments, now)
+            if now.clock[N_FEATURES_MET]:
+                copy_features(self.moments, now)
 
     def _make_table(self, needed: int, slots: int) -> None:
         """Begin an empty table with room for `needed` features. Sizes at least double: a stream of new features costs
         little."""
-        if self.direct and slots <= MOST_DIRECT:
-            self.direct = size = max(slots, min(2 * self.direct, MOST_DIRECT))
-            self.moments = self.moments._replace(table=buffers.zeros((size, PARTS), self.kind))
+        if self.direct and slots <= MAX_DIRECT_SLOTS:
+            self.direct = size = max(slots, min(2 * self.direct, MAX_DIRECT_SLOTS))
+            self.moments = self.moments._replace(table=buffers.zeros((size, N_MOMENTS), self.kind))
             return
-        self.direct, size = 0, SMALLEST_TABLE
+        self.direct, size = 0, MIN_TABLE_ROWS
         while 4 * needed > 3 * size:
             size *= 2
         self.moments = self.moments._replace(
-            keys=buffers.zeros(size, "uint32"), table=buffers.zeros((size, PARTS), self.kind)
+            keys=buffers.zeros(size, "uint32"), table=buffers.zeros((size, N_MOMENTS), self.kind)
         )
 
     def copy(self) -> FeatureSample:
@@ -468,11 +478,11 @@ class FeatureSample:
     def as_arrays(self) -> tuple[NDArray[np.uint32], NDArray[np.floating]]:
         """Return the columns of the features that the sample has met, in ascending order, and COUNT, SHIFT, SUM and
         SQUARES of each."""
-        met = int(self.moments.clock[MET])
+        met = int(self.moments.clock[N_FEATURES_MET])
         columns, columns_2 = buffers.zeros(met, "uint32"), buffers.zeros(met, "uint32")
         places, places_2 = buffers.zeros(met, "int64"), buffers.zeros(met, "int64")
-        found = buffers.zeros((met, PARTS), self.kind)
-        export(self.moments, columns, places, columns_2, places_2, buffers.zeros(RADIX, "int64"), found)
+        found = buffers.zeros((met, N_MOMENTS), self.kind)
+        export_features(self.moments, columns, places, columns_2, places_2, buffers.zeros(RADIX, "int64"), found)
         return columns, found
 
     def _centred(self) -> tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -501,18 +511,18 @@ class FeatureSample:
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Return what goes to a model file."""
-        if not self.is_kept:
+        if not self.is_recording:
             return {}
         columns, found = self.as_arrays()
         counts = buffers.array([self.sampled, self.weight], "int64")
         return {"sample.counts": counts, "sample.columns": columns, "sample.moments": found}
 
     @classmethod
-    def from_tensors(cls, tensors: dict[str, NDArray[Any]], kind: Any, examples: int, features: int) -> FeatureSample:
-        """Return the sample that a model file holds. Its arrays fit `SCHEMA`."""
+    def from_tensors(cls, tensors: dict[str, NDArray[Any]], dtype: Any, examples: int, features: int) -> FeatureSample:
+        """Return the sample that a model file holds. Its arrays fit `FEATURE_SAMPLE_SCHEMA`."""
         if "sample.counts" not in tensors:
             return cls.never()
-        made = cls(kind)
+        made = cls(dtype)
         counts, columns, found = (tensors[f"sample.{name}"] for name in ("counts", "columns", "moments"))
         made._load(int(counts[0]), int(counts[1]), columns, found, features)
         made.continue_after(examples)
@@ -520,7 +530,7 @@ class FeatureSample:
 
     def _load(self, sampled: int, weight: int, columns: Any, found: Any, features: int) -> None:
         self._make_table(len(columns), features + 1)
-        fill(self.moments, buffers.ascontiguousarray(columns), buffers.ascontiguousarray(found))
+        load_features(self.moments, buffers.ascontiguousarray(columns), buffers.ascontiguousarray(found))
         self.moments.clock[SAMPLED], self.moments.clock[WEIGHT] = sampled, weight
 
     # --- Shards ---
@@ -533,13 +543,13 @@ class FeatureSample:
         both[0][:, np.searchsorted(columns, mine)] = a
         both[1][:, np.searchsorted(columns, theirs)] = b
         (n, mean, squares), (m, mean_2, squares_2) = both
-        away, share = mean_2 - mean, m / (n + m)
+        deviation, share = mean_2 - mean, m / (n + m)
         with np.errstate(over="ignore", invalid="ignore"):
-            apart = np.where(n * m > 0.0, away * away * (n * share), 0.0)
-        mean = np.where(n == 0.0, mean_2, mean + away * share)
+            apart = np.where(n * m > 0.0, deviation * deviation * (n * share), 0.0)
+        mean = np.where(n == 0.0, mean_2, mean + deviation * share)
         found = np.stack([n + m, mean, buffers.zeros(len(columns)), squares + squares_2 + apart], axis=1)
-        if len(columns) > max(MOST_MET, MOST_DIRECT):  # those that most examples have
-            most = np.sort(np.lexsort((columns, -(n + m)))[:MOST_MET])
+        if len(columns) > max(MAX_HASHED_FEATURES, MAX_DIRECT_SLOTS):  # those that most examples have
+            most = np.sort(np.lexsort((columns, -(n + m)))[:MAX_HASHED_FEATURES])
             columns, found = columns[most], found[most]
         features = int(columns[-1]) + 1 if len(columns) else 0
         sampled, weight = self.sampled + other.sampled, self.weight + other.weight

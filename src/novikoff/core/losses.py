@@ -5,7 +5,7 @@ along g·x. For a loss ℓ that can be differentiated g = −∂ℓ/∂s. Conven
 them: y·s equal to the margin does not update a thick separator, y·s = 1 does update under the hinge.
 
 All losses of the package are one type with a `kind`, so that the loop is compiled once for all of them. A loss of your
-own is a NamedTuple for which `signal`, and where it has a value `loss`, are defined: see docs/own-loss.md.
+own is a NamedTuple for which `gradient`, and where it has a value `loss_value`, are defined: see docs/own-loss.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from typing import Any, NamedTuple
 
 from novikoff._compiled.jit import generic
 
-MISTAKE, ANGLE, MISSED, DISAGREEMENT, TOLD, HINGE, SHORTFALL, LOGISTIC, SQUARED = range(9)
+(
+    PERCEPTRON_LOSS,
+    RELATIVE_MARGIN,
+    FALSE_NEGATIVE,
+    VOTE_MARGIN,
+    ALWAYS_UPDATE,
+    HINGE,
+    SQUARED_HINGE,
+    LOGISTIC,
+    SQUARED,
+) = range(9)
 
 
 class Loss(NamedTuple):
@@ -36,69 +46,69 @@ class Loss(NamedTuple):
 
 
 @generic
-def signal(rule: Any, score: float, y: float, wrong: bool, norm: float) -> float:
+def gradient(loss: Any, score: float, y: float, wrong: bool, norm: float) -> float:
     """How hard this example pulls, and to which side; 0 leaves the weights alone."""
     return 0.0
 
 
 @generic
-def loss(rule: Any, score: float, y: float) -> float:
+def loss_value(loss: Any, score: float, y: float) -> float:
     """The value of the loss; the mistake-driven ones have none."""
     return 0.0
 
 
 @generic
-def asked(rule: Any) -> float:
+def required_margin(loss: Any) -> float:
     """The score from which on the loss is content; infinity where it never is."""
     return math.inf
 
 
 @generic
-def mistake_margin(rule: Any) -> float:
+def mistake_margin(loss: Any) -> float:
     """Return the margin of the loss that updates on mistakes only; NaN for other losses."""
     return math.nan
 
 
 @mistake_margin.of(Loss)
-def _(rule: Loss) -> float:
-    return rule.margin if rule.kind == MISTAKE else math.nan
+def _(loss: Loss) -> float:
+    return loss.margin if loss.kind == PERCEPTRON_LOSS else math.nan
 
 
-@signal.of(Loss)
-def _(rule: Loss, score: float, y: float, wrong: bool, norm: float) -> float:  # noqa: PLR0911 - one for each kind
-    if rule.kind == MISTAKE:
-        return y if wrong or y * score < rule.margin else 0.0
-    if rule.kind == TOLD:
+@gradient.of(Loss)
+def _(loss: Loss, score: float, y: float, wrong: bool, norm: float) -> float:  # noqa: PLR0911 - one for each kind
+    if loss.kind == PERCEPTRON_LOSS:
+        return y if wrong or y * score < loss.margin else 0.0
+    if loss.kind == ALWAYS_UPDATE:
         return y
-    if rule.kind == HINGE:
+    if loss.kind == HINGE:
         return y if y * score <= 1.0 else 0.0
-    if rule.kind == SHORTFALL:
+    if loss.kind == SQUARED_HINGE:
         return y * max(0.0, 1.0 - y * score)
-    if rule.kind == LOGISTIC:
+    if loss.kind == LOGISTIC:
         e = math.exp(-abs(score))  # of a negative number only: it cannot overflow
         return y * (e / (1.0 + e) if y * score > 0.0 else 1.0 / (1.0 + e))
-    if rule.kind == SQUARED:
+    if loss.kind == SQUARED:
         return y - score
-    if rule.kind == ANGLE:
-        return y if wrong or norm == 0.0 or y * score < rule.margin * norm else 0.0
-    if rule.kind == MISSED:
+    if loss.kind == RELATIVE_MARGIN:
+        return y if wrong or norm == 0.0 or y * score < loss.margin * norm else 0.0
+    if loss.kind == FALSE_NEGATIVE:
         return y if wrong and y > 0.0 else 0.0
     return y if y * score < 1.0 else 0.0  # DISAGREEMENT
 
 
-@loss.of(Loss)
-def _(rule: Loss, score: float, y: float) -> float:
-    if rule.kind == HINGE or rule.kind == SHORTFALL:  # noqa: PLR1714 - compiled as it stands
+@loss_value.of(Loss)
+def _(loss: Loss, score: float, y: float) -> float:
+    if loss.kind == HINGE or loss.kind == SQUARED_HINGE:  # noqa: PLR1714 - compiled as it stands
         return max(0.0, 1.0 - y * score)
-    if rule.kind == LOGISTIC:
+    if loss.kind == LOGISTIC:
         return math.log1p(math.exp(-abs(score))) + max(0.0, -y * score)
-    if rule.kind == SQUARED:
+    if loss.kind == SQUARED:
         return 0.5 * (y - score) * (y - score)
     return 0.0
 
 
-@asked.of(Loss)
-def _(rule: Loss) -> float:
-    if rule.kind == MISTAKE:
-        return rule.margin
-    return 1.0 if rule.kind == HINGE or rule.kind == SHORTFALL else math.inf  # noqa: PLR1714
+@required_margin.of(Loss)
+def _(loss: Loss) -> float:
+    if loss.kind == PERCEPTRON_LOSS:
+        return loss.margin
+    return 1.0 if loss.kind == HINGE or loss.kind == SQUARED_HINGE else math.inf  # noqa: PLR1714

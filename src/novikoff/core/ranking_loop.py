@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.ledger import ENERGY, EXAMPLES, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
-from novikoff.core.multiclass.pairwise_gradients import ByGrade, blame_pairs
-from novikoff.core.updaters.base import (fits, limit, norm, score, tick, update)
-from novikoff.data.rows import (Rows, Sparse, first, last, proper, slot)
+from novikoff.core.multiclass.pairwise_gradients import GradePairs, compute_pair_gradients
+from novikoff.core.updaters.base import accepts_row, end_step, max_sq_norm, norm, score, update
+from novikoff.data.rows import Rows, Sparse, end_term, first_term, indices_sorted, weight_slot
+from novikoff.ledger import ENERGY, EXAMPLES, SQUARED_RADIUS, UPDATES, WEIGHTED, LedgerCounters, count_mistake
 
-UNMET = 0
+VIOLATIONS = 0
 
 
 class Queries(NamedTuple):
@@ -27,11 +27,11 @@ class Queries(NamedTuple):
     grades: NDArray[np.float64]
 
 
-class Desk(NamedTuple):
+class RankingWorkspace(NamedTuple):
     """Room for the documents of one query, and for the example that they make."""
 
     scores: NDArray[np.float64]
-    signals: NDArray[np.float64]
+    gradients: NDArray[np.float64]
     mixed: NDArray[np.float64]
     stamps: NDArray[np.int64]
     """For each slot a sum, and the number of the query that it belongs to, from 1."""
@@ -40,99 +40,101 @@ class Desk(NamedTuple):
 
 
 @compiled
-def mix(rows: Rows, queries: Queries, q: int, size: float, desk: Desk) -> None:
+def combine_documents(rows: Rows, queries: Queries, q: int, size: float, workspace: RankingWorkspace) -> None:
     """Writes Σ (signal/size)·x over the documents of query q to desk.row, features in the order in which they come."""
     start, end = queries.starts[q], 0
     for i in range(start, queries.starts[q + 1]):
-        share = desk.signals[i - start] / size
-        if share != 0.0:
-            for k in range(first(rows, i), last(rows, i)):
-                j = slot(rows, i, k)
-                if desk.stamps[j] != q + 1:
-                    desk.stamps[j] = q + 1
-                    desk.mixed[j] = 0.0
-                    desk.row.indices[end] = j - 1
+        fraction = workspace.gradients[i - start] / size
+        if fraction != 0.0:
+            for k in range(first_term(rows, i), end_term(rows, i)):
+                j = weight_slot(rows, i, k)
+                if workspace.stamps[j] != q + 1:
+                    workspace.stamps[j] = q + 1
+                    workspace.mixed[j] = 0.0
+                    workspace.row.indices[end] = j - 1
                     end += 1
-                desk.mixed[j] += share * np.float64(rows.values[k])
-    kept = 0
+                workspace.mixed[j] += fraction * np.float64(rows.values[k])
+    n_terms = 0
     for k in range(end):  # what has cancelled out is no term
-        j = int(desk.row.indices[k])
-        desk.row.indices[kept] = j
-        desk.row.values[kept] = desk.mixed[j + 1]
-        kept += desk.row.values[kept] != 0.0
-    desk.row.starts[1] = kept
+        j = int(workspace.row.indices[k])
+        workspace.row.indices[n_terms] = j
+        workspace.row.values[n_terms] = workspace.mixed[j + 1]
+        n_terms += workspace.row.values[n_terms] != 0.0
+    workspace.row.starts[1] = n_terms
 
 
 @compiled
-def one_query(
-    way: int,
-    rule: Any,
-    geometry: Any,
+def step_query(
+    update_name: int,
+    loss: Any,
+    updater: Any,
     rows: Rows,
     queries: Queries,
     q: int,
     weight: float,
     counts: NDArray[np.int64],
-    desk: Desk,
-    book: Book,
+    workspace: RankingWorkspace,
+    counters: LedgerCounters,
 ) -> bool:
     """Query q; False, with nothing changed, where it is refused."""
     start, stop = queries.starts[q], queries.starts[q + 1]
-    largest, widest = limit(geometry.slots), 0.0
+    largest, max_row_sq_norm = max_sq_norm(updater.slots), 0.0
     for i in range(start, stop):
-        s, square = score(geometry, rows, i)
-        if not (square < largest and abs(s) < largest and fits(geometry, rows, i)):
+        s, sq_norm = score(updater, rows, i)
+        if not (sq_norm < largest and abs(s) < largest and accepts_row(updater, rows, i)):
             return False
-        desk.scores[i - start] = s
-        widest = max(widest, square)
+        workspace.scores[i - start] = s
+        max_row_sq_norm = max(max_row_sq_norm, sq_norm)
     count = stop - start
-    order = ByGrade(queries.grades[start:stop])
-    unmet = blame_pairs(way, rule, norm(geometry), desk.scores, order, count, desk.signals)
+    order = GradePairs(queries.grades[start:stop])
+    violations = compute_pair_gradients(
+        update_name, loss, norm(updater), workspace.scores, order, count, workspace.gradients
+    )
     size = 0.0
     for d in range(count):
-        size += max(0.0, desk.signals[d])
+        size += max(0.0, workspace.gradients[d])
     if size > 0.0:
-        mix(rows, queries, q, size, desk)
-        _, square = score(geometry, desk.row, 0)
-        if not (square < largest and (weight * size) ** 2 * square < largest):
+        combine_documents(rows, queries, q, size, workspace)
+        _, sq_norm = score(updater, workspace.row, 0)
+        if not (sq_norm < largest and (weight * size) ** 2 * sq_norm < largest):
             return False
-        book.sums[ENERGY] += (weight * size) ** 2 * square
-    book.counts[EXAMPLES] += 1
-    counts[UNMET] += unmet
-    book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], 4.0 * widest)
-    if unmet > 0:
-        note_mistake(book)
+        counters.sums[ENERGY] += (weight * size) ** 2 * sq_norm
+    counters.counts[EXAMPLES] += 1
+    counts[VIOLATIONS] += violations
+    counters.sums[SQUARED_RADIUS] = max(counters.sums[SQUARED_RADIUS], 4.0 * max_row_sq_norm)
+    if violations > 0:
+        count_mistake(counters)
     if size > 0.0:
-        book.counts[UPDATES] += 1
-        update(geometry, desk.row, 0, weight * size, book.counts[EXAMPLES])
-    tick(geometry, book.counts[EXAMPLES])
+        counters.counts[UPDATES] += 1
+        update(updater, workspace.row, 0, weight * size, counters.counts[EXAMPLES])
+    end_step(updater, counters.counts[EXAMPLES])
     return True
 
 
 @compiled
 def learn_queries(
-    way: int,
-    rule: Any,
-    geometry: Any,
+    update_name: int,
+    loss: Any,
+    updater: Any,
     rows: Rows,
     queries: Queries,
     weights: NDArray[np.float64],
     slots: int,
     counts: NDArray[np.int64],
-    desk: Desk,
-    book: Book,
-    tidy: bool,
+    workspace: RankingWorkspace,
+    counters: LedgerCounters,
+    canonical: bool,
 ) -> int:
     """One pass; returns how many queries were taken: fewer than there are where one was refused."""
     for q in range(len(queries.starts) - 1):
         for i in range(queries.starts[q], queries.starts[q + 1]):
-            if not (tidy or proper(rows, i, slots)):
+            if not (canonical or indices_sorted(rows, i, slots)):
                 return q
         weight = weights[q] if len(weights) > 0 else 1.0
         if weight == 0.0:
             continue
-        if not one_query(way, rule, geometry, rows, queries, q, weight, counts, desk, book):
+        if not step_query(update_name, loss, updater, rows, queries, q, weight, counts, workspace, counters):
             return q
         if weight != 1.0:
-            book.counts[WEIGHTED] += 1
+            counters.counts[WEIGHTED] += 1
     return len(queries.starts) - 1

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from novikoff._compiled.jit import compiled
 
-POWERS = {"constant": 0.0, "sqrt": 0.5, "inverse": 1.0}
+SCHEDULE_POWERS = {"constant": 0.0, "sqrt": 0.5, "inverse": 1.0}
 
 
 class Schedule(NamedTuple):
@@ -16,7 +16,7 @@ class Schedule(NamedTuple):
 
 
 @compiled
-def step_length(schedule: Schedule, t: int) -> float:
+def step_size(schedule: Schedule, t: int) -> float:
     if schedule.power == 0.0:
         return schedule.rate
     if schedule.power == 0.5:

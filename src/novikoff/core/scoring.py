@@ -9,24 +9,24 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from novikoff._compiled.jit import compiled, compiled_read_only_with_gil
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_brief_reader
-from novikoff._compiled.simd.dot import dense_sums, unpacked
-from novikoff.ledger import EXAMPLES, Book
-from novikoff.core.updaters.base import limit, read, read_constant
-from novikoff.data.validation import LARGEST_INDEX
+from novikoff._compiled.simd.dot import dense_dot_and_sq_norm, unpack_block
+from novikoff.core.updaters.base import final_bias, final_weight, max_sq_norm
 from novikoff.data.rows import Sparse
+from novikoff.data.validation import MAX_INDEX
+from novikoff.ledger import EXAMPLES, LedgerCounters
 
-CLOSED = -1  # as the number of features: no score may be read now
-FEATURES_AT = -4  # the place of the number of features in a packed `Asked`
-HUGE = 1e150  # numbers whose squares are past every limit
+FAST_PATH_CLOSED = -1  # as the number of features: no score may be read now
+FEATURES_OFFSET = -4  # the place of the number of features in a packed `ScoringContext`
+MAX_ABS_VALUE = 1e150  # numbers whose squares are past every limit
 
 
-class Asked(NamedTuple):
+class ScoringContext(NamedTuple):
     """What the scores of single examples have in common; packed into a block."""
 
-    geometry: Any
-    book: Book
+    updater: Any
+    book: LedgerCounters
     features: int
     """Features in use, for which there may be more slots than that."""
     unseen: float
@@ -37,10 +37,10 @@ class Asked(NamedTuple):
 
 
 @compiled
-def gather(
-    asked: Asked,
+def score_terms(
+    context: ScoringContext,
     indices: NDArray[np.uint32],
-    at: int,
+    offset: int,
     count: int,
     given: NDArray[np.floating],
     values: NDArray[np.floating],
@@ -48,30 +48,30 @@ def gather(
 ) -> float:
     """The score of the terms from `at` on; `values` and `weights` are room for so many, and one weight more. `values`
     may be those that are `given`. Without indices, these are the values of all features."""
-    if asked.features == CLOSED:
+    if context.features == FAST_PATH_CLOSED:
         return math.nan
-    t, kept, square = asked.book.counts[EXAMPLES], 0, 0.0
+    t, n_terms, sq_norm = context.book.counts[EXAMPLES], 0, 0.0
     for k in range(count):
-        x, column = np.float64(given[at + k]), k
+        x, column = np.float64(given[offset + k]), k
         if len(indices) > 0:
-            column = int(indices[at + k])
-        if not abs(x) < HUGE or column >= LARGEST_INDEX or (x != 0.0 and (x < asked.least or x > asked.most)):
+            column = int(indices[offset + k])
+        if not abs(x) < MAX_ABS_VALUE or column >= MAX_INDEX or (x != 0.0 and (x < context.least or x > context.most)):
             return math.nan
-        square += x * x
-        seen = column < asked.features
-        if x != 0.0 and (seen or asked.unseen != 0.0):
-            values[kept] = given[at + k]
-            weights[kept + 1] = read(asked.geometry, column + 1, t) if seen else asked.unseen
-            kept += 1
+        sq_norm += x * x
+        seen = column < context.features
+        if x != 0.0 and (seen or context.unseen != 0.0):
+            values[n_terms] = given[offset + k]
+            weights[n_terms + 1] = final_weight(context.updater, column + 1, t) if seen else context.unseen
+            n_terms += 1
     # Half of what is allowed: summed in another order the squares may come to a little more.
-    if not square < 0.5 * limit(asked.geometry.slots):
+    if not sq_norm < 0.5 * max_sq_norm(context.updater.slots):
         return math.nan
-    weights[0] = read_constant(asked.geometry, 0, t)
-    dot, _ = dense_sums(values, 0, kept, weights)
-    return dot + asked.geometry.bias * weights[0]
+    weights[0] = final_bias(context.updater, 0, t)
+    dot, _ = dense_dot_and_sq_norm(values, 0, n_terms, weights)
+    return dot + context.updater.bias * weights[0]
 
 
-@compiled_brief_reader
+@compiled_read_only_with_gil
 def score_one(
     block: Any,
     like: Any,
@@ -82,17 +82,21 @@ def score_one(
 ) -> float:
     """Return the score of one example: the features that are there, with `values` the same array as `given`, or without
     indices the values of all features. The other two arrays are room for as many terms."""
-    asked = unpacked(block, like)
-    if len(indices) == 0 and (given.size != asked.features or given.strides[0] != given.itemsize):
+    context = unpack_block(block, like)
+    if len(indices) == 0 and (given.size != context.features or given.strides[0] != given.itemsize):
         return math.nan
-    return gather(asked, indices, 0, len(given), given, values, weights)
+    return score_terms(context, indices, 0, len(given), given, values, weights)
 
 
 @compiled
-def score_rows(
-    asked: Asked, rows: Sparse, values: NDArray[np.floating], weights: NDArray[np.float64], out: NDArray[np.float64]
+def score_each_row(
+    context: ScoringContext,
+    rows: Sparse,
+    values: NDArray[np.floating],
+    weights: NDArray[np.float64],
+    out: NDArray[np.float64],
 ) -> None:
     """The score of each row as if it had come alone; `values` and `weights` are room for the longest."""
     for i in range(len(out)):
         first = rows.starts[i]
-        out[i] = gather(asked, rows.indices, first, rows.starts[i + 1] - first, rows.values, values, weights)
+        out[i] = score_terms(context, rows.indices, first, rows.starts[i + 1] - first, rows.values, values, weights)

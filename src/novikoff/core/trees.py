@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.jit import compiled, compiled_reader
-from novikoff.schema import CLASSES, Array, Between, Free, NotNaN, Offsets, Rule, Schema, Size
-from novikoff.data.rows import (Rows, how_many, wipe, write_out)
-from novikoff.data.canonical_rows import each
+from novikoff._compiled.jit import compiled, compiled_read_only
+from novikoff.data.canonical_rows import for_each_canonical_block
+from novikoff.data.rows import Rows, clear_row, count_rows, scatter_row
+from novikoff.schema import CLASSES, ArraySpec, Constraint, FreeSize, InRange, NamedSize, NotNaN, Offsets, Schema
 
 
 class Trees(NamedTuple):
@@ -42,20 +42,22 @@ def trees_schema(*, soft: bool) -> Schema:
     in a leaf of it, for children come after their node."""
     return Schema(
         {
-            "left": Array("int32", Free("nodes")),
-            "right": Array("int32", Size("nodes")),
-            "feature": Array("int32", Size("nodes")),
-            "threshold": Array("float64", Size("nodes"), checks=[NotNaN()]),
-            "shares": Array("float64", Size("nodes") if soft else Free("shares"), CLASSES, checks=[NotNaN()]),
-            "codes": Array("int32", Size("nodes"), checks=[Between(0, CLASSES + -1)]),
-            "starts": Array("int64", Size("members") + 1, checks=[Offsets(Size("nodes"))]),
+            "left": ArraySpec("int32", FreeSize("nodes")),
+            "right": ArraySpec("int32", NamedSize("nodes")),
+            "feature": ArraySpec("int32", NamedSize("nodes")),
+            "threshold": ArraySpec("float64", NamedSize("nodes"), checks=[NotNaN()]),
+            "shares": ArraySpec(
+                "float64", NamedSize("nodes") if soft else FreeSize("shares"), CLASSES, checks=[NotNaN()]
+            ),
+            "codes": ArraySpec("int32", NamedSize("nodes"), checks=[InRange(0, CLASSES + -1)]),
+            "starts": ArraySpec("int64", NamedSize("members") + 1, checks=[Offsets(NamedSize("nodes"))]),
         },
         [
-            Rule(
+            Constraint(
                 "there are shares for all nodes, or for none",
                 lambda arrays, sizes: len(arrays["shares"]) in (0, sizes["nodes"]),
             ),
-            Rule(
+            Constraint(
                 "no tree is empty, children come after their node in the same tree, and splits ask for features",
                 lambda arrays, sizes: are_linked(arrays, sizes["features"]),
             ),
@@ -65,7 +67,7 @@ def trees_schema(*, soft: bool) -> Schema:
 
 def are_linked(arrays: Mapping[str, NDArray[Any]], features: int) -> bool:
     """Return whether every way through the trees ends in a leaf."""
-    starts, (left, right, feature) = arrays["starts"], (arrays[name].astype(np.int64) for name in LINKS)
+    starts, (left, right, feature) = arrays["starts"], (arrays[name].astype(np.int64) for name in LINK_FIELDS)
     nodes, ends, splits = np.arange(len(left)), np.repeat(starts[1:], np.diff(starts)), left >= 0
     return bool(
         (np.diff(starts) > 0).all()
@@ -74,25 +76,25 @@ def are_linked(arrays: Mapping[str, NDArray[Any]], features: int) -> bool:
     )
 
 
-LINKS = ("left", "right", "feature")
+LINK_FIELDS = ("left", "right", "feature")
 
 
-def joined(trees: Sequence[Trees]) -> Trees:
+def concatenate_trees(trees: Sequence[Trees]) -> Trees:
     """All of these, in their order."""
     sizes = np.array([tree.starts[-1] for tree in trees], np.int64)
     begins = np.concatenate([[0], np.cumsum(sizes)])
     starts = [tree.starts[:-1] + begin for tree, begin in zip(trees, begins[:-1], strict=True)]
 
-    def moved(name: str) -> NDArray[np.int32]:
+    def shift_links(name: str) -> NDArray[np.int32]:
         parts = [getattr(tree, name) for tree in trees]
         return np.concatenate(
-            [np.where(part >= 0, part + begin, -1) for part, begin in zip(parts, begins[:-1], strict=True)]
+            [np.where(block >= 0, block + begin, -1) for block, begin in zip(parts, begins[:-1], strict=True)]
         ).astype(np.int32)
 
     return Trees(
         starts=np.concatenate([*starts, begins[-1:]]).astype(np.int64),
-        left=moved("left"),
-        right=moved("right"),
+        left=shift_links("left"),
+        right=shift_links("right"),
         feature=np.concatenate([tree.feature for tree in trees]),
         threshold=np.concatenate([tree.threshold for tree in trees]),
         shares=np.concatenate([tree.shares for tree in trees]),
@@ -101,7 +103,7 @@ def joined(trees: Sequence[Trees]) -> Trees:
 
 
 @compiled
-def leaf(trees: Trees, tree: int, example: NDArray[np.float64]) -> int:
+def find_leaf(trees: Trees, tree: int, example: NDArray[np.float64]) -> int:
     """Where an example, laid out in slots, ends."""
     node = trees.starts[tree]
     while trees.left[node] >= 0:
@@ -110,7 +112,7 @@ def leaf(trees: Trees, tree: int, example: NDArray[np.float64]) -> int:
     return node
 
 
-@compiled_reader
+@compiled_read_only
 def add_votes(
     trees: Trees,
     weights: NDArray[np.float64],
@@ -124,53 +126,53 @@ def add_votes(
     example. `example` is scratch of zeros, one for each slot."""
     classes = out.shape[1]
     for i in range(count):
-        write_out(rows, i, example)
+        scatter_row(rows, i, example)
         for t in range(len(trees.starts) - 1):
-            node = leaf(trees, t, example)
+            node = find_leaf(trees, t, example)
             if soft:
                 for c in range(classes):
                     out[i, c] += weights[t] * trees.shares[node, c]
             else:
                 out[i, trees.codes[node]] += weights[t]
-        wipe(rows, i, example)
+        clear_row(rows, i, example)
 
 
-@compiled_reader
-def each_vote(trees: Trees, rows: Rows, count: int, example: NDArray[np.float64], out: NDArray[np.int32]) -> None:
+@compiled_read_only
+def write_votes(trees: Trees, rows: Rows, count: int, example: NDArray[np.float64], out: NDArray[np.int32]) -> None:
     """Write the class that each tree says of each example: a row for each example."""
     for i in range(count):
-        write_out(rows, i, example)
+        scatter_row(rows, i, example)
         for t in range(len(trees.starts) - 1):
-            out[i, t] = trees.codes[leaf(trees, t, example)]
-        wipe(rows, i, example)
+            out[i, t] = trees.codes[find_leaf(trees, t, example)]
+        clear_row(rows, i, example)
 
 
-def votes_of(
+def class_votes(
     trees: Trees, weights: NDArray[np.float64], rows: Rows, features: int, *, soft: bool = False
 ) -> NDArray[np.float64]:
     """What speaks for each class: a row for each example."""
-    out = np.zeros((how_many(rows), trees.shares.shape[1]))
+    out = np.zeros((count_rows(rows), trees.shares.shape[1]))
 
-    def take(part: Rows, start: int, tidy: bool) -> int:
-        count = how_many(part)
-        add_votes(trees, weights, part, count, soft, example, out[start : start + count])
+    def take(block: Rows, start: int, tidy: bool) -> int:
+        count = count_rows(block)
+        add_votes(trees, weights, block, count, soft, example, out[start : start + count])
         return count
 
     example = np.zeros(features + 1)
-    each(rows, features, take, known=True, sparse_only=True)
+    for_each_canonical_block(rows, features, take, known=True, sparse_only=True)
     return out
 
 
-def codes_of(trees: Trees, rows: Rows, features: int) -> NDArray[np.int32]:
+def member_predictions(trees: Trees, rows: Rows, features: int) -> NDArray[np.int32]:
     """What each tree says of each example: a row for each tree."""
-    out = np.zeros((trees.many, how_many(rows)), np.int32)
+    out = np.zeros((trees.many, count_rows(rows)), np.int32)
 
-    def take(part: Rows, start: int, tidy: bool) -> int:
-        count = how_many(part)
-        each_vote(trees, part, count, example, said[:count])
-        out[:, start : start + count] = said[:count].T
+    def take(block: Rows, start: int, tidy: bool) -> int:
+        count = count_rows(block)
+        write_votes(trees, block, count, example, predicted[:count])
+        out[:, start : start + count] = predicted[:count].T
         return count
 
-    example, said = np.zeros(features + 1), np.zeros((out.shape[1], trees.many), np.int32)
-    each(rows, features, take, known=True, sparse_only=True)
+    example, predicted = np.zeros(features + 1), np.zeros((out.shape[1], trees.many), np.int32)
+    for_each_canonical_block(rows, features, take, known=True, sparse_only=True)
     return out

@@ -19,24 +19,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from novikoff._compiled.simd.byte_scan import fold, word
 from novikoff._compiled.buffers import uint64
+from novikoff._compiled.jit import JIT_DISABLED, compiled_read_only
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import DISABLED, compiled_reader
-from novikoff.errors import InputError
-from novikoff.part_files import lock_file, name_part, remove_stale_parts
-from novikoff.data.formats.base import Parsed
+from novikoff._compiled.simd.byte_scan import fold_multiply, load_word
+from novikoff.data.formats.base import ParsedBlock
 from novikoff.data.names.hashing import K0, K1
 from novikoff.data.rows import Dense, Rows, Sparse
+from novikoff.errors import InputError
+from novikoff.part_files import lock_file, name_part, remove_stale_parts
 
-FORMAT = 2
-SUFFIX = ".novikoff-cache"
+FORMAT_VERSION = 2
+CACHE_SUFFIX = ".novikoff-cache"
 MAGIC = b"novikoff"
-RECORD = int.from_bytes(b"examples", "little")
-WORDS = 8
-RECORD_SIZE = 1 << 22  # bytes of a record, about
-END = 24  # bytes after the trailer: its length, its checksum, magic
-WEIGHTS, GROUPS, VALUES, NUMBERS = 1, 2, 4, 8
+RECORD_MAGIC = int.from_bytes(b"examples", "little")
+HEAD_WORDS = 8
+RECORD_BYTES = 1 << 22  # bytes of a record, about
+TRAILER_END_BYTES = 24  # bytes after the trailer: its length, its checksum, magic
+HAS_WEIGHTS, HAS_GROUPS, HAS_VALUES, HAS_NUMBERS = 1, 2, 4, 8
 _K0: Any = uint64(K0)
 _K1: Any = uint64(K1)
 
@@ -45,11 +45,11 @@ def _checksum(content: NDArray[np.uint8]) -> Any:
     a, b, c = _K0, _K1, _K0 ^ _K1
     d: Any = np.uint64(len(content))
     for k in range(0, len(content) - 63, 64):
-        a = fold(word(content, k) ^ _K0, word(content, k + 8) ^ a)
-        b = fold(word(content, k + 16) ^ _K1, word(content, k + 24) ^ b)
-        c = fold(word(content, k + 32) ^ _K0, word(content, k + 40) ^ c)
-        d = fold(word(content, k + 48) ^ _K1, word(content, k + 56) ^ d)
-    return fold(a ^ c, b ^ d ^ _K1)
+        a = fold_multiply(load_word(content, k) ^ _K0, load_word(content, k + 8) ^ a)
+        b = fold_multiply(load_word(content, k + 16) ^ _K1, load_word(content, k + 24) ^ b)
+        c = fold_multiply(load_word(content, k + 32) ^ _K0, load_word(content, k + 40) ^ c)
+        d = fold_multiply(load_word(content, k + 48) ^ _K1, load_word(content, k + 56) ^ d)
+    return fold_multiply(a ^ c, b ^ d ^ _K1)
 
 
 def _plain_checksum(content: Any) -> Any:
@@ -58,15 +58,15 @@ def _plain_checksum(content: Any) -> Any:
     for k in range(0, len(words), 8):
         for lane in range(4):
             first, second = words[k + 2 * lane], words[k + 2 * lane + 1]
-            lanes[lane] = fold(first ^ (K0, K1)[lane & 1], second ^ lanes[lane])
-    return np.uint64(fold(lanes[0] ^ lanes[2], lanes[1] ^ lanes[3] ^ K1))
+            lanes[lane] = fold_multiply(first ^ (K0, K1)[lane & 1], second ^ lanes[lane])
+    return np.uint64(fold_multiply(lanes[0] ^ lanes[2], lanes[1] ^ lanes[3] ^ K1))
 
 
-checksum = compiled_reader(_plain_checksum if DISABLED else _checksum)
+checksum = compiled_read_only(_plain_checksum if JIT_DISABLED else _checksum)
 """Of bytes whose number is a multiple of 64. It finds damage, not malice."""
 
 
-class Stamp(NamedTuple):
+class CacheKey(NamedTuple):
     """What a cache must have been made of."""
 
     size: int
@@ -77,7 +77,7 @@ class Stamp(NamedTuple):
     """The version of the parsers."""
 
     @classmethod
-    def of(cls, status: os.stat_result, settings: dict[str, Any]) -> Stamp:
+    def of(cls, status: os.stat_result, settings: dict[str, Any]) -> CacheKey:
         changed = [status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
         return cls(status.st_size, changed, json.dumps(settings, sort_keys=True), source_digest())
 
@@ -92,10 +92,10 @@ def source_digest() -> str:
 
 
 def cache_path(title: str) -> Path:
-    return Path(title + SUFFIX)
+    return Path(title + CACHE_SUFFIX)
 
 
-class _Piece(NamedTuple):
+class _BatchArrays(NamedTuple):
     """What is kept of a batch, in arrays of its own; those that it has no need of are empty."""
 
     keys: NDArray[np.uint64]
@@ -111,7 +111,7 @@ class _Piece(NamedTuple):
     numbers: bool
 
     @classmethod
-    def of(cls, rows: Rows, parsed: Parsed, features: int) -> _Piece:
+    def of(cls, rows: Rows, parsed: ParsedBlock, features: int) -> _BatchArrays:
         terms = len(parsed.keys) * rows.width if isinstance(rows, Dense) else int(rows.starts[-1])
         return cls(
             keys=parsed.keys.copy(),
@@ -135,30 +135,30 @@ class _Piece(NamedTuple):
         return sum(getattr(array, "nbytes", 0) for array in self)
 
 
-def _joined(pieces: list[_Piece]) -> _Piece:
+def _concatenate(pieces: list[_BatchArrays]) -> _BatchArrays:
     lines = np.cumsum([0, *(piece.lines for piece in pieces)]).tolist()
     moved = [piece._replace(line_of=piece.line_of + before) for piece, before in zip(pieces, lines, strict=False)]
     arrays: dict[str, Any] = {
-        name: np.concatenate([getattr(piece, name) for piece in moved]) for name in _Piece._fields[:7]
+        name: np.concatenate([getattr(piece, name) for piece in moved]) for name in _BatchArrays._fields[:7]
     }
     return pieces[0]._replace(features=max(piece.features for piece in pieces), lines=lines[-1], **arrays)
 
 
-class Writer:
+class CacheWriter:
     """Takes batches as they come; `close` makes them a cache."""
 
-    def __init__(self, title: str, stamp: Stamp) -> None:
+    def __init__(self, title: str, stamp: CacheKey) -> None:
         self.path, self.title, self.stamp = cache_path(title), title, stamp
         self.temporary = name_part(self.path)
         self.labels: dict[int, Any] = {}
-        self.gathered: list[_Piece] = []
+        self.gathered: list[_BatchArrays] = []
         self.size = 0
         try:
             self.file = open(self.temporary, "xb", buffering=0)  # noqa: SIM115 - closed in close or drop
         except OSError as problem:
             raise InputError(f"{self.path}: can't be written ({problem.strerror}): leave out --cache.") from None
         lock_file(self.file.fileno())
-        header = json.dumps({"format": FORMAT, **stamp._asdict()}).encode()
+        header = json.dumps({"format": FORMAT_VERSION, **stamp._asdict()}).encode()
         self._write(MAGIC + len(header).to_bytes(8, "little") + header)
 
     def _write(self, content: Any) -> None:
@@ -170,36 +170,38 @@ class Writer:
             self.drop()
             raise InputError(f"{self.path}: can't be written ({problem.strerror}): leave out --cache.") from None
 
-    def add(self, rows: Rows, parsed: Parsed, features: int) -> None:
+    def add(self, rows: Rows, parsed: ParsedBlock, features: int) -> None:
         """Batches are gathered: few large records cost the reader less than many small ones."""
-        piece = _Piece.of(rows, parsed, features)
+        piece = _BatchArrays.of(rows, parsed, features)
         if self.gathered and piece.shape() != self.gathered[0].shape():
             self._write_record()
         self.gathered.append(piece)
         self.size += piece.size()
         self._note_labels(parsed)
-        if self.size >= RECORD_SIZE:
+        if self.size >= RECORD_BYTES:
             self._write_record()
 
     def _write_record(self) -> None:
         if not self.gathered:
             return
-        whole = _joined(self.gathered)
-        flags = WEIGHTS * bool(len(whole.weights)) | GROUPS * bool(len(whole.groups)) | NUMBERS * whole.numbers
-        flags |= VALUES * (not (whole.values == 1.0).all())
+        whole = _concatenate(self.gathered)
+        flags = (
+            HAS_WEIGHTS * bool(len(whole.weights)) | HAS_GROUPS * bool(len(whole.groups)) | HAS_NUMBERS * whole.numbers
+        )
+        flags |= HAS_VALUES * (not (whole.values == 1.0).all())
         arrays: list[NDArray[Any]] = [whole.keys, whole.line_of, whole.weights, whole.groups]
         if not whole.width:
             arrays += [np.concatenate([[0], np.cumsum(whole.lengths)]), whole.indices]
-        arrays += [whole.values] if flags & VALUES else []
+        arrays += [whole.values] if flags & HAS_VALUES else []
         body = b"".join(a.tobytes() + bytes(-a.nbytes % 8) for a in arrays)
         body += bytes(-len(body) % 64)
         count, terms = len(whole.keys), len(whole.values)
-        head = np.array([count, terms, whole.features, whole.width, whole.lines, flags, 0, RECORD], np.uint64)
-        head[6] = _of_record(head, np.frombuffer(body, np.uint8))
+        head = np.array([count, terms, whole.features, whole.width, whole.lines, flags, 0, RECORD_MAGIC], np.uint64)
+        head[6] = _checksum_record(head, np.frombuffer(body, np.uint8))
         self._write(head.tobytes() + body)
         self.gathered, self.size = [], 0
 
-    def _note_labels(self, parsed: Parsed) -> None:
+    def _note_labels(self, parsed: ParsedBlock) -> None:
         if parsed.numbers is not None:
             return
         for key in set(np.unique(parsed.keys).tolist()) - set(self.labels):
@@ -212,11 +214,11 @@ class Writer:
 
         about = {"labels": list(self.labels.items()), "bad": bad, "used": base64.b64encode(used.tobytes()).decode()}
         trailer = json.dumps(about).encode()
-        end = len(trailer).to_bytes(8, "little") + int(_of_text(trailer)).to_bytes(8, "little") + MAGIC
+        end = len(trailer).to_bytes(8, "little") + int(_checksum_text(trailer)).to_bytes(8, "little") + MAGIC
         self._write(trailer + end)
         os.fsync(self.file.fileno())
         self.file.close()
-        if Stamp.of(os.stat(self.title), json.loads(self.stamp.reading)) == self.stamp:
+        if CacheKey.of(os.stat(self.title), json.loads(self.stamp.reading)) == self.stamp:
             os.replace(self.temporary, self.path)
         else:
             self.drop()
@@ -227,20 +229,20 @@ class Writer:
             self.temporary.unlink()
 
 
-class Damaged(Exception):
+class CacheDamagedError(Exception):
     """A cache that is not as it was written; the file itself must be read."""
 
 
-class Place:
+class RecordBuffer:
     """Where a record is read to."""
 
     def __init__(self) -> None:
-        self.head = np.zeros(WORDS, np.uint64)
+        self.head = np.zeros(HEAD_WORDS, np.uint64)
         self.body = np.zeros(0, np.uint8)
         self.ones = np.zeros(0, np.float32)
 
 
-class Cache:
+class CacheReader:
     """A cache that belongs to a file as it is now."""
 
     def __init__(self, file: Any, start: int, stop: int, about: dict[str, Any]) -> None:
@@ -255,49 +257,49 @@ class Cache:
         self.used = np.frombuffer(base64.b64decode(about["used"]), np.uint64)
         file.seek(start)
 
-    def take(self, place: Place) -> bool:
+    def take(self, place: RecordBuffer) -> bool:
         """Reads the next record."""
         if self.at >= self.stop:
             return False
         self._read(place.head.data.cast("B"))
-        size = _body_size(place.head)
-        if int(place.head[7]) != RECORD or self.at + size > self.stop:
-            raise Damaged
+        size = _count_body_bytes(place.head)
+        if int(place.head[7]) != RECORD_MAGIC or self.at + size > self.stop:
+            raise CacheDamagedError
         if len(place.body) < size:
             place.body = np.zeros(size * 5 // 4 + 64, np.uint8)
         self._read(place.body.data[:size])
         return True
 
-    def _read(self, room: memoryview) -> None:
-        self.at += len(room)
-        while len(room):
-            count = self.file.readinto(room)
+    def _read(self, buffer: memoryview) -> None:
+        self.at += len(buffer)
+        while len(buffer):
+            count = self.file.readinto(buffer)
             if not count:
-                raise Damaged
-            room = room[count:]
+                raise CacheDamagedError
+            buffer = buffer[count:]
 
-    def parsed(self, place: Place, *, known: bool = False) -> Parsed:
+    def parsed(self, place: RecordBuffer, *, known: bool = False) -> ParsedBlock:
         """The examples of a record, as they were parsed; `known` says that the checksums were found right before."""
-        count, terms, features, width, lines, flags, told, _ = (int(n) for n in place.head)
-        body = place.body[: _body_size(place.head)]
-        if not known and _of_record(place.head, body) != told:
-            raise Damaged
+        count, terms, features, width, lines, flags, stored_checksum, _ = (int(n) for n in place.head)
+        body = place.body[: _count_body_bytes(place.head)]
+        if not known and _checksum_record(place.head, body) != stored_checksum:
+            raise CacheDamagedError
         at = 0
 
-        def array(kind: Any, length: int) -> NDArray[Any]:
+        def array(dtype: Any, length: int) -> NDArray[Any]:
             nonlocal at
-            begin, size = at, length * np.dtype(kind).itemsize
+            begin, size = at, length * np.dtype(dtype).itemsize
             at += size + -size % 8
-            return body[begin : begin + size].view(kind)
+            return body[begin : begin + size].view(dtype)
 
         keys, line_of = array(np.uint64, count), array(np.int64, count)
-        weights = array(np.float64, count) if flags & WEIGHTS else np.zeros(0)
-        groups = array(np.int64, count) if flags & GROUPS else None
+        weights = array(np.float64, count) if flags & HAS_WEIGHTS else np.zeros(0)
+        groups = array(np.int64, count) if flags & HAS_GROUPS else None
         starts = array(np.int64, 0 if width else count + 1)
         indices = array(np.uint32, 0 if width else terms)
-        values = array(np.float32, terms) if flags & VALUES else self._ones(place, terms)
-        numbers = keys.view(np.float64) if flags & NUMBERS else None
-        return Parsed(
+        values = array(np.float32, terms) if flags & HAS_VALUES else self._ones(place, terms)
+        numbers = keys.view(np.float64) if flags & HAS_NUMBERS else None
+        return ParsedBlock(
             rows=Dense(values, width) if width else Sparse(starts, indices, values),
             keys=keys,
             label=self._label(keys, numbers),
@@ -312,45 +314,45 @@ class Cache:
             groups=groups,
         )
 
-    def _ones(self, place: Place, terms: int) -> NDArray[np.float32]:
+    def _ones(self, place: RecordBuffer, terms: int) -> NDArray[np.float32]:
         if len(place.ones) < terms:
             place.ones = np.ones(terms * 5 // 4 + 64, np.float32)
         return place.ones[:terms]
 
     def _label(self, keys: NDArray[np.uint64], numbers: Any) -> Any:
-        from novikoff.data.formats.base import number_label
+        from novikoff.data.formats.base import build_number_decoder
 
-        return (lambda i: self.labels[int(keys[i])]) if numbers is None else number_label(keys)
+        return (lambda i: self.labels[int(keys[i])]) if numbers is None else build_number_decoder(keys)
 
 
-def _of_record(head: NDArray[np.uint64], body: NDArray[np.uint8]) -> int:
+def _checksum_record(head: NDArray[np.uint64], body: NDArray[np.uint8]) -> int:
     """The checksum of a record, that of its head in place of the checksum itself."""
     start = head.copy()
     start[6] = checksum(body)
     return int(checksum(start.view(np.uint8)))
 
 
-def _of_text(text: bytes) -> int:
+def _checksum_text(text: bytes) -> int:
     return int(checksum(np.frombuffer(text + bytes(-len(text) % 64), np.uint8).copy()))
 
 
-def _body_size(head: NDArray[np.uint64]) -> int:
+def _count_body_bytes(head: NDArray[np.uint64]) -> int:
     """How many bytes the arrays of a record take."""
     count, terms, width, flags = (int(head[k]) for k in (0, 1, 3, 5))
     if max(count, terms) > 1 << 40:
-        raise Damaged
-    size = 8 * count * (2 + bool(flags & WEIGHTS) + bool(flags & GROUPS))
+        raise CacheDamagedError
+    size = 8 * count * (2 + bool(flags & HAS_WEIGHTS) + bool(flags & HAS_GROUPS))
     rounded = 4 * terms + -4 * terms % 8
-    size += (0 if width else 8 * (count + 1) + rounded) + (rounded if flags & VALUES else 0)
+    size += (0 if width else 8 * (count + 1) + rounded) + (rounded if flags & HAS_VALUES else 0)
     return size + -size % 64
 
 
 @contextlib.contextmanager
-def opened(title: str, stamp: Stamp, *, lenient: bool) -> Iterator[Cache | None]:
+def open_cache(title: str, stamp: CacheKey, *, lenient: bool) -> Iterator[CacheReader | None]:
     """The cache of a file, if there is one that is complete and belongs to the file as it is now.
 
     `lenient` says whether lines that made no sense may have been left out. Temporary files of killed processes are
-    removed here and not in `Writer`: one that was too new then is found when the complete cache is read.
+    removed here and not in `CacheWriter`: one that was too new then is found when the complete cache is read.
     """
     remove_stale_parts(cache_path(title))
     try:
@@ -359,11 +361,11 @@ def opened(title: str, stamp: Stamp, *, lenient: bool) -> Iterator[Cache | None]
         yield None
         return
     with file:
-        cache = _checked(file, stamp)
+        cache = _open_if_valid(file, stamp)
         yield cache if cache is not None and (lenient or not cache.bad) else None
 
 
-def _checked(file: Any, stamp: Stamp) -> Cache | None:
+def _open_if_valid(file: Any, stamp: CacheKey) -> CacheReader | None:
     try:
         first = file.read(16)
         size = int.from_bytes(first[8:16], "little")
@@ -372,14 +374,18 @@ def _checked(file: Any, stamp: Stamp) -> Cache | None:
             return None
         file.seek(16)
         header = json.loads(file.read(size))
-        file.seek(whole - END)
-        last = file.read(END)
-        length, told = int.from_bytes(last[:8], "little"), int.from_bytes(last[8:16], "little")
-        stop = whole - END - length
-        if last[16:] != MAGIC or stop < 16 + size or header != {"format": FORMAT, **stamp._asdict()}:
+        file.seek(whole - TRAILER_END_BYTES)
+        last = file.read(TRAILER_END_BYTES)
+        length, stored_checksum = int.from_bytes(last[:8], "little"), int.from_bytes(last[8:16], "little")
+        stop = whole - TRAILER_END_BYTES - length
+        if last[16:] != MAGIC or stop < 16 + size or header != {"format": FORMAT_VERSION, **stamp._asdict()}:
             return None
         file.seek(stop)
         trailer = file.read(length)
-        return Cache(file, 16 + size, stop, json.loads(trailer)) if _of_text(trailer) == told else None
+        return (
+            CacheReader(file, 16 + size, stop, json.loads(trailer))
+            if _checksum_text(trailer) == stored_checksum
+            else None
+        )
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None

@@ -12,21 +12,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
-from novikoff._compiled.simd.dot import element
-from novikoff.data.rows import (Dense, Rows, Sparse, cut, first, how_many, inside, last, proper, slot)
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff.data.rows import (
+    Dense,
+    Rows,
+    Sparse,
+    count_rows,
+    end_term,
+    first_term,
+    indices_in_range,
+    indices_sorted,
+    slice_rows,
+    weight_slot,
+)
 
-BLOCK = 2**18  # terms, or rows, that are brought into order at once at most: few enough to stay in the cache
-SMALLEST = 16  # rows of a first block: a table may have one zero among millions of numbers
-LONG = 16  # blocks
+BLOCK_TERMS = 2**18  # terms, or rows, that are brought into order at once at most: few enough to stay in the cache
+MIN_BLOCK_ROWS = 16  # rows of a first block: a table may have one zero among millions of numbers
+LONG_RUN_BLOCKS = 16  # blocks
 
-Take = Callable[[Rows, int, bool], int]
+BlockConsumer = Callable[[Rows, int, bool], int]
 """take(rows, start, tidy) → how many of these rows it took, fewer than there are where it refused one. `start` is the
 number of their first in the batch; `tidy` says that they need no look at their columns."""
 
 
-def each(rows: Rows, features: int, take: Take, *, known: bool = False, sparse_only: bool = False) -> int:
+def for_each_canonical_block(
+    rows: Rows, features: int, take: BlockConsumer, *, known: bool = False, sparse_only: bool = False
+) -> int:
     """Has all rows taken, the untidy ones brought into order; returns how many were: fewer where one was refused.
 
     `known` says that no column comes twice and all have slots: a reader has seen to that. With `sparse_only`, `take` is
@@ -34,40 +47,40 @@ def each(rows: Rows, features: int, take: Take, *, known: bool = False, sparse_o
     for sparse rows only.
     """
     if sparse_only and isinstance(rows, Dense):
-        return _each_block(rows, features, take)
-    done, count = 0, how_many(rows)
-    block = SMALLEST  # rows: more and more, as long as there is no long stretch of tidy rows in between
+        return _for_each_sparse_block(rows, features, take)
+    done, count = 0, count_rows(rows)
+    block = MIN_BLOCK_ROWS  # rows: more and more, as long as there is no long stretch of tidy rows in between
     while done < count:
-        if is_tidy(rows, done, known):
-            taken = take(cut(rows, done, count), done, known)
+        if is_canonical(rows, done, known):
+            taken = take(slice_rows(rows, done, count), done, known)
             done += taken
-            if done == count or is_tidy(rows, done, known):
+            if done == count or is_canonical(rows, done, known):
                 return done
-            block = SMALLEST if taken > LONG * block else block
-        stop = block_end(rows, done, block)
-        done += take(tidied(rows, done, stop, features), done, True)
+            block = MIN_BLOCK_ROWS if taken > LONG_RUN_BLOCKS * block else block
+        stop = find_block_end(rows, done, block)
+        done += take(canonicalize(rows, done, stop, features), done, True)
         if done < stop:
             return done
-        block = min(BLOCK, 4 * block)
+        block = min(BLOCK_TERMS, 4 * block)
     return done
 
 
-def _each_block(rows: Dense, features: int, take: Take) -> int:
+def _for_each_sparse_block(rows: Dense, features: int, take: BlockConsumer) -> int:
     """Convert dense rows to sparse ones, a block at a time, and have them taken; return how many were.
 
     Values of a block without zeros are not copied, and all such blocks share their indices.
     """
-    done, count, width = 0, how_many(rows), rows.width
+    done, count, width = 0, count_rows(rows), rows.width
     full = _full_rows(0, width)
     while done < count:
-        stop = block_end(rows, done, BLOCK)
+        stop = find_block_end(rows, done, BLOCK_TERMS)
         values = rows.values[done * width : stop * width]
         if (values != 0.0).all():
             if len(full.indices) < len(values):
                 full = _full_rows(stop - done, width)
             block = Sparse(full.starts[: stop - done + 1], full.indices[: len(values)], values)
         else:
-            block = tidied(rows, done, stop, features)
+            block = canonicalize(rows, done, stop, features)
         done += take(block, done, True)
         if done < stop:
             return done
@@ -80,20 +93,20 @@ def _full_rows(count: int, width: int) -> Sparse:
     return Sparse(np.arange(0, count * width + 1, width), indices, np.zeros(0))
 
 
-def sparse_parts(rows: Rows, features: int) -> list[tuple[Rows, int]]:
+def list_sparse_blocks(rows: Rows, features: int) -> list[tuple[Rows, int]]:
     """Return all rows in order, as sparse rows, in parts, each with the number of its first row."""
     found: list[tuple[Rows, int]] = []
 
-    def take(part: Rows, start: int, tidy: bool) -> int:
-        count = how_many(part) if tidy else first_that_falls(part, how_many(part), features + 1)
-        found.append((cut(part, 0, count), start))
+    def take(part: Rows, start: int, canonical: bool) -> int:
+        count = count_rows(part) if canonical else find_first_unsorted(part, count_rows(part), features + 1)
+        found.append((slice_rows(part, 0, count), start))
         return count
 
-    each(rows, features, take, sparse_only=True)
+    for_each_canonical_block(rows, features, take, sparse_only=True)
     return found
 
 
-def is_tidy(rows: Rows, i: int, known: bool) -> bool:
+def is_canonical(rows: Rows, i: int, known: bool) -> bool:
     """Whether the loop takes row i as it lies, if its numbers are good."""
     if isinstance(rows, Dense):
         return bool(rows.values[i * rows.width : (i + 1) * rows.width].all())
@@ -102,110 +115,112 @@ def is_tidy(rows: Rows, i: int, known: bool) -> bool:
     return bool(rows.values[terms].all() and (known or (columns[:-1] < columns[1:]).all()))
 
 
-def block_end(rows: Rows, start: int, block: int) -> int:
+def find_block_end(rows: Rows, start: int, block: int) -> int:
     """Where a block from row `start` on ends: after so many rows, or BLOCK terms, but not before it has one row."""
-    stop = min(how_many(rows), start + block)
+    stop = min(count_rows(rows), start + block)
     if isinstance(rows, Dense):
-        return min(stop, start + max(1, BLOCK // rows.width))
-    full = np.searchsorted(rows.starts[start : stop + 1], rows.starts[start] + BLOCK, side="right")
+        return min(stop, start + max(1, BLOCK_TERMS // rows.width))
+    full = np.searchsorted(rows.starts[start : stop + 1], rows.starts[start] + BLOCK_TERMS, side="right")
     return start + max(1, int(full) - 1)
 
 
-def tidied(rows: Rows, start: int, stop: int, features: int) -> Sparse:
+def canonicalize(rows: Rows, start: int, stop: int, features: int) -> Sparse:
     """These rows in order; only those before the first that names a column past the features."""
-    part = cut(rows, start, stop)
+    part = slice_rows(rows, start, stop)
     if isinstance(part, Sparse):
         count, slots = stop - start, features + 1
-        if first_that_falls(part, count, slots) < count:
-            twice = np.zeros(count, np.bool_)
-            count = find_twice(part, slots, np.zeros(slots, np.int64), twice)
-            part = summed(part._replace(starts=part.starts[: count + 1]), twice[:count])
-    return without_zeros(part)
+        if find_first_unsorted(part, count, slots) < count:
+            has_duplicates = np.zeros(count, np.bool_)
+            count = find_duplicates(part, slots, np.zeros(slots, np.int64), has_duplicates)
+            part = sum_duplicates(part._replace(starts=part.starts[: count + 1]), has_duplicates[:count])
+    return remove_zeros(part)
 
 
-def packed(rows: Rows, features: int) -> Rows:
+def compact_rows(rows: Rows, features: int) -> Rows:
     """Return rows for repeated use: no feature twice, and no more zeros than other terms. Only those before the first
     that names a column past the features."""
     if isinstance(rows, Dense):
-        return rows if 2 * np.count_nonzero(rows.values) >= rows.values.size else without_zeros(rows)
-    count = how_many(rows)
-    return rows if first_that_falls(rows, count, features + 1) == count else tidied(rows, 0, count, features)
+        return rows if 2 * np.count_nonzero(rows.values) >= rows.values.size else remove_zeros(rows)
+    count = count_rows(rows)
+    return rows if find_first_unsorted(rows, count, features + 1) == count else canonicalize(rows, 0, count, features)
 
 
-def as_sparse(rows: Rows) -> Sparse:
+def to_sparse(rows: Rows) -> Sparse:
     """Return sparse rows as they are, dense ones converted."""
-    return rows if isinstance(rows, Sparse) else without_zeros(rows)
+    return rows if isinstance(rows, Sparse) else remove_zeros(rows)
 
 
-def without_zeros(rows: Rows) -> Sparse:
-    count = how_many(rows)
-    terms = int(last(rows, count - 1) - first(rows, 0))
-    kind = rows.values.dtype
-    tidy = Sparse(np.zeros(count + 1, np.int64), np.empty(terms, np.uint32), np.empty(terms, kind))
-    drop_zeros(rows, count, tidy)
-    return tidy
+def remove_zeros(rows: Rows) -> Sparse:
+    count = count_rows(rows)
+    terms = int(end_term(rows, count - 1) - first_term(rows, 0))
+    dtype = rows.values.dtype
+    canonical = Sparse(np.zeros(count + 1, np.int64), np.empty(terms, np.uint32), np.empty(terms, dtype))
+    write_nonzeros(rows, count, canonical)
+    return canonical
 
 
 @compiled
-def drop_zeros(rows: Rows, count: int, out: Sparse) -> None:
+def write_nonzeros(rows: Rows, count: int, out: Sparse) -> None:
     """Writes the terms of these rows that are not 0. Where `rows` is one sparse row, `out` may be the same arrays."""
     end = np.uint64(0)  # unsigned, so that no look at its sign is compiled in
     for i in range(count):
-        for k in range(first(rows, i), last(rows, i)):
+        for k in range(first_term(rows, i), end_term(rows, i)):
             # Written in any case, and written over by the next term if it was 0: a jump could not be foreseen. In these
             # words, which keep NaN, the question is one operation.
-            value = element(rows.values, k)
-            out.indices[end] = slot(rows, i, k) - 1
+            value = get_unchecked(rows.values, k)
+            out.indices[end] = weight_slot(rows, i, k) - 1
             out.values[end] = value
             end += np.uint64(not abs(value) <= 0.0)
         out.starts[i + 1] = end
 
 
 @compiled
-def first_that_falls(rows: Rows, count: int, slots: int) -> int:
+def find_first_unsorted(rows: Rows, count: int, slots: int) -> int:
     """The first row whose columns don't grow, or have no slots; the number of rows where all do."""
     for i in range(count):
-        if not proper(rows, i, slots):
+        if not indices_sorted(rows, i, slots):
             return i
     return count
 
 
 @compiled
-def find_twice(rows: Sparse, slots: int, stamps: NDArray[np.int64], twice: NDArray[np.bool_]) -> int:
+def find_duplicates(rows: Sparse, slots: int, stamps: NDArray[np.int64], has_duplicates: NDArray[np.bool_]) -> int:
     """Marks the rows in which a feature comes twice; returns how many rows there are before one that has a term without
     a slot. `stamps`, a 0 for each slot, keeps the row that a feature was in."""
-    for i in range(len(twice)):
-        if not inside(rows, i, slots):
+    for i in range(len(has_duplicates)):
+        if not indices_in_range(rows, i, slots):
             return i
-        for k in range(first(rows, i), last(rows, i)):
-            j = slot(rows, i, k)
-            twice[i] |= stamps[j] == i + 1
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            j = weight_slot(rows, i, k)
+            has_duplicates[i] |= stamps[j] == i + 1
             stamps[j] = i + 1
-    return len(twice)
+    return len(has_duplicates)
 
 
-def summed(rows: Sparse, twice: NDArray[np.bool_]) -> Sparse:
+def sum_duplicates(rows: Sparse, has_duplicates: NDArray[np.bool_]) -> Sparse:
     """The same rows, those that are marked sorted and with the values of each feature added up."""
-    if not twice.any():
+    if not has_duplicates.any():
         return rows
     terms, counts = slice(rows.starts[0], rows.starts[-1]), np.diff(rows.starts)
-    indices, values, marked = rows.indices[terms], rows.values[terms], np.repeat(twice, counts)
-    better = in_order(Sparse(_starts(counts[twice]), indices[marked], values[marked]))
-    counts[twice] = np.diff(better.starts)
-    marked_now = np.repeat(twice, counts)
-    out = Sparse(_starts(counts), np.empty(marked_now.size, np.uint32), np.empty(marked_now.size, values.dtype))
+    indices, values, marked = rows.indices[terms], rows.values[terms], np.repeat(has_duplicates, counts)
+    better = sort_and_sum(Sparse(_starts_from_counts(counts[has_duplicates]), indices[marked], values[marked]))
+    counts[has_duplicates] = np.diff(better.starts)
+    marked_now = np.repeat(has_duplicates, counts)
+    out = Sparse(
+        _starts_from_counts(counts), np.empty(marked_now.size, np.uint32), np.empty(marked_now.size, values.dtype)
+    )
     out.indices[marked_now], out.indices[~marked_now] = better.indices, indices[~marked]
     out.values[marked_now], out.values[~marked_now] = better.values, values[~marked]
     return out
 
 
-def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _starts_from_counts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def in_order(rows: Sparse) -> Sparse:
+def sort_and_sum(rows: Sparse) -> Sparse:
     """The same rows with their columns growing and values of the same column added up."""
-    end, count = int(rows.starts[-1]), how_many(rows)
+    end, count = int(rows.starts[-1]), count_rows(rows)
     row = np.repeat(np.arange(count), np.diff(rows.starts))
     # Stable: terms of one column are added in the order they came in.
     order = np.lexsort((rows.indices[:end], row))
@@ -214,4 +229,4 @@ def in_order(rows: Sparse) -> Sparse:
     is_first[1:] = (row[1:] != row[:-1]) | (columns[1:] != columns[:-1])
     total, group = values[is_first], np.cumsum(is_first) - 1
     np.add.at(total, group[~is_first], values[~is_first])
-    return Sparse(_starts(np.bincount(row[is_first], minlength=count)), columns[is_first], total)
+    return Sparse(_starts_from_counts(np.bincount(row[is_first], minlength=count)), columns[is_first], total)

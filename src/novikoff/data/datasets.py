@@ -6,11 +6,11 @@ import os
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import MissingPackageError
 from novikoff.data.rows import Dense
+from novikoff.errors import MissingPackageError
 
 
-class Stream(NamedTuple):
+class BuiltinDataset(NamedTuple):
     """A file with one row an example, the label last; `header` is the number of lines before the first."""
 
     file: str
@@ -19,32 +19,34 @@ class Stream(NamedTuple):
     labels: list[str]
 
 
-_CELL = ["radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points"]
-_CELL += ["symmetry", "fractal dimension"]
-_WINE = "alcohol,malic acid,ash,alcalinity of ash,magnesium,total phenols,flavanoids,nonflavanoid phenols"
-_WINE += ",proanthocyanins,colour intensity,hue,od280/od315 of diluted wines,proline"
+_CELL_FEATURES = ["radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points"]
+_CELL_FEATURES += ["symmetry", "fractal dimension"]
+_WINE_FEATURES = "alcohol,malic acid,ash,alcalinity of ash,magnesium,total phenols,flavanoids,nonflavanoid phenols"
+_WINE_FEATURES += ",proanthocyanins,colour intensity,hue,od280/od315 of diluted wines,proline"
 
-STREAMS = {
-    "breast-cancer": Stream(
+DATASETS = {
+    "breast-cancer": BuiltinDataset(
         "breast_cancer.csv",
         1,
-        [f"{kind} {name}" for kind in ("mean", "error of", "worst") for name in _CELL],
+        [f"{kind} {name}" for kind in ("mean", "error of", "worst") for name in _CELL_FEATURES],
         ["malignant", "benign"],
     ),
-    "digits": Stream("digits.csv.gz", 0, [f"pixel {r},{c}" for r in range(8) for c in range(8)], list("0123456789")),
-    "iris": Stream(
+    "digits": BuiltinDataset(
+        "digits.csv.gz", 0, [f"pixel {r},{c}" for r in range(8) for c in range(8)], list("0123456789")
+    ),
+    "iris": BuiltinDataset(
         "iris.csv",
         1,
         ["sepal length", "sepal width", "petal length", "petal width"],
         ["setosa", "versicolor", "virginica"],
     ),
-    "wine": Stream("wine_data.csv", 1, _WINE.split(","), ["class 0", "class 1", "class 2"]),
+    "wine": BuiltinDataset("wine_data.csv", 1, _WINE_FEATURES.split(","), ["class 0", "class 1", "class 2"]),
 }
 
 
-def read(title: str) -> tuple[Dense, NDArray[Any], int]:
+def load_dataset(title: str) -> tuple[Dense, NDArray[Any], int]:
     """The rows, their labels by name, and the number of columns."""
-    stream = STREAMS[title]
+    stream = DATASETS[title]
     from importlib.util import find_spec
 
     spec = find_spec("sklearn")

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._compiled.simd.byte_scan import (PADDING, equal, lowest, ones, spread, upto)
 from novikoff._compiled.buffers import uint64
+from novikoff._compiled.jit import JIT_DISABLED, compiled
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import DISABLED, compiled
+from novikoff._compiled.simd.byte_scan import (
+    PADDING_BYTES,
+    count_bits,
+    lowest_bit,
+    mask_at_most,
+    mask_equal,
+    write_bit_positions,
+)
 
-BEYOND = 24  # marks after the last one that may be looked at, eight terms being read at a time
+EXTRA_MARKS = 24  # marks after the last one that may be looked at, eight terms being read at a time
 _ZERO: Any = uint64(0)
 _ONE: Any = uint64(1)
 _LAST: Any = uint64(63)
 
 
-def _terms(
+def _find_terms(
     text: NDArray[np.uint8],
     stop: int,
     special: int,
@@ -25,33 +32,33 @@ def _terms(
 ) -> int:
     at, count = 1, 0
     carry = _ONE
-    marks[0] = PADDING - 1
-    for base in range(PADDING, stop, 64):
-        blanks = upto(text, base, 32)
-        newlines = equal(text, base, 10)
-        found = equal(text, base, 58) | equal(text, base, special) | (blanks & ~((blanks << _ONE) | carry))
+    marks[0] = PADDING_BYTES - 1
+    for base in range(PADDING_BYTES, stop, 64):
+        blanks = mask_at_most(text, base, 32)
+        newlines = mask_equal(text, base, 10)
+        found = mask_equal(text, base, 58) | mask_equal(text, base, special) | (blanks & ~((blanks << _ONE) | carry))
         carry = blanks >> _LAST
         if base + 64 > stop:
             inside = (_ONE << np.uint64(stop - base)) - _ONE
             found &= inside
             newlines &= inside
         while newlines != _ZERO:
-            line = lowest(newlines)
-            ends[count] = at + ones(found & ((np.uint64(2) << np.uint64(line)) - _ONE))
+            line = lowest_bit(newlines)
+            ends[count] = at + count_bits(found & ((np.uint64(2) << np.uint64(line)) - _ONE))
             lines[count] = base + line
             count += 1
             newlines &= newlines - _ONE
-        at = spread(marks, at, base, found)
-    for k in range(at, at + BEYOND):
+        at = write_bit_positions(marks, at, base, found)
+    for k in range(at, at + EXTRA_MARKS):
         marks[k] = stop
     return count
 
 
-def _plain_terms(text: Any, stop: int, special: int, marks: Any, ends: Any, lines: Any) -> int:
+def _plain_find_terms(text: Any, stop: int, special: int, marks: Any, ends: Any, lines: Any) -> int:
     at, count = 1, 0
     before = 10
-    marks[0] = PADDING - 1
-    for k in range(PADDING, stop):
+    marks[0] = PADDING_BYTES - 1
+    for k in range(PADDING_BYTES, stop):
         byte = int(text[k])
         if byte in (58, special) or byte <= 32 < before:
             marks[at] = k
@@ -60,11 +67,11 @@ def _plain_terms(text: Any, stop: int, special: int, marks: Any, ends: Any, line
             ends[count], lines[count] = at, k
             count += 1
         before = byte
-    marks[at : at + BEYOND] = stop
+    marks[at : at + EXTRA_MARKS] = stop
     return count
 
 
-find_terms = compiled(_plain_terms if DISABLED else _terms)
+find_terms = compiled(_plain_find_terms if JIT_DISABLED else _find_terms)
 """Marks every colon, every special character, and every blank that ends something; tells for each line where its marks
 end, and where it ends itself. Returns the number of lines. marks[0] stands for what comes before the first line, so
 that there always is a mark before. The text ends with a newline."""

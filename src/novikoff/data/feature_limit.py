@@ -8,13 +8,13 @@ from itertools import islice
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import np
+from novikoff.data.reader import Batch, DataReader
+from novikoff.data.rows import Sparse, count_rows
 from novikoff.errors import ModelTooLarge
-from novikoff.memory_limit import OPTION, model_limit, too_large
-from novikoff.data.reader import Batch, Reading
-from novikoff.data.rows import Sparse, how_many
+from novikoff.memory_limit import COMMAND_LINE_OPTION, build_too_large_error, model_limit
 
 
-def name_row_too_wide(
+def build_row_too_wide_error(
     rows: Sparse,
     features: int,
     where: Callable[[int], str],
@@ -27,10 +27,12 @@ def name_row_too_wide(
     `needed` returns the bytes of the model by its number of features; `columns` has the names of features, in order.
     """
     first = max(bisect_right(range(features), limit, key=needed) - 1, 0)
-    beyond = rows.indices[: int(rows.starts[how_many(rows)])] >= first
+    beyond = rows.indices[: int(rows.starts[count_rows(rows)])] >= first
     if not beyond.any():  # such a feature came before: these rows brought new labels
-        advice = f"Renumber the features, or raise {OPTION}."
-        return too_large(f"{where(0)}: {features:,} features with new labels", needed(features), limit, advice)
+        advice = f"Renumber the features, or raise {COMMAND_LINE_OPTION}."
+        return build_too_large_error(
+            f"{where(0)}: {features:,} features with new labels", needed(features), limit, advice
+        )
     at = int(np.argmax(beyond))
     row, column = int(np.searchsorted(rows.starts, at, side="right")) - 1, int(rows.indices[at])
     if columns is None:
@@ -38,11 +40,13 @@ def name_row_too_wide(
     else:
         name = next(islice(columns, column, None), "")
         feature, advice = f"feature {name!r}, the {column + 1:,}th,", "Use --bits to hash features"
-    return too_large(f"{where(row)}: {feature}", needed(column + 1), limit, f"{advice}, or raise {OPTION}.")
+    return build_too_large_error(
+        f"{where(row)}: {feature}", needed(column + 1), limit, f"{advice}, or raise {COMMAND_LINE_OPTION}."
+    )
 
 
-def name_batch_too_wide(
-    batch: Batch, reading: Reading, needed: Callable[[int], int], limit: int, columns: Mapping[str, Any] | None
+def build_batch_too_wide_error(
+    batch: Batch, reading: DataReader, needed: Callable[[int], int], limit: int, columns: Mapping[str, Any] | None
 ) -> ModelTooLarge:
     """Return the error that says what of this batch makes the model too large: a row, the width of the table, or the
     option that sets the number of features where these are hashed or mapped."""
@@ -53,16 +57,16 @@ def name_batch_too_wide(
     elif reading.format is not None and reading.format.bits_used:
         what, advice = batch.title, "Use fewer --bits"
     elif isinstance(rows, Sparse):
-        return name_row_too_wide(rows, batch.features, batch.where, needed, limit, columns)
+        return build_row_too_wide_error(rows, batch.features, batch.where, needed, limit, columns)
     else:
         what, advice = f"{batch.title}: {batch.features:,} columns", "Leave out columns with --ignore"
-    return too_large(what, needed(batch.features), limit, f"{advice}, or raise {OPTION}.")
+    return build_too_large_error(what, needed(batch.features), limit, f"{advice}, or raise {COMMAND_LINE_OPTION}.")
 
 
-def check_width(batch: Batch, reading: Reading, needed: Callable[[int], int]) -> None:
+def check_width(batch: Batch, reading: DataReader, needed: Callable[[int], int]) -> None:
     """Raise ModelTooLarge where what is made of this batch would need more memory than the limit. `needed` returns the
     bytes by the number of features."""
     limit = model_limit()
     if needed(batch.features) > limit:
         columns = None if reading.names is None else reading.names.columns
-        raise name_batch_too_wide(batch.settled(), reading, needed, limit, columns)
+        raise build_batch_too_wide_error(batch.settled(), reading, needed, limit, columns)

@@ -10,19 +10,19 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from novikoff._compiled.simd.byte_scan import PADDING
 from novikoff._compiled import buffers
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled, primitive
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
 from novikoff.data.text_source import NEWLINE
 
-TILE = 1 << 17
-NONE = -1
+TILE_BYTES = 1 << 17
+NO_LINES = -1
 
 
-def _read_at(number: int, start: int, text: Any, at: int, count: int) -> int:
+def _read_at(fd: int, start: int, text: Any, at: int, count: int) -> int:
     try:
-        return os.preadv(number, [memoryview(text)[at : at + count]], start)
+        return os.preadv(fd, [memoryview(text)[at : at + count]], start)
     except OSError:
         return -1
 
@@ -31,8 +31,8 @@ def _read_at_code(numba: Any, *_: Any) -> Any:
     types = numba.types
     pread = types.ExternalFunction("pread", types.int64(types.intc, types.intp, types.uintp, types.int64))
 
-    def read(number: int, start: int, text: Any, at: int, count: int) -> int:
-        return pread(types.intc(number), text.ctypes.data + at, types.uintp(count), start)
+    def read(fd: int, start: int, text: Any, at: int, count: int) -> int:
+        return pread(types.intc(fd), text.ctypes.data + at, types.uintp(count), start)
 
     return read
 
@@ -42,31 +42,31 @@ read_at = primitive(_read_at, _read_at_code)
 the file and -1 where it can't be read."""
 
 
-def tile_text(size: int) -> NDArray[np.uint8]:
-    return buffers.zeros(PADDING + size + 1 + PADDING, "uint8")
+def allocate_tile_text(size: int) -> NDArray[np.uint8]:
+    return buffers.zeros(PADDING_BYTES + size + 1 + PADDING_BYTES, "uint8")
 
 
 @compiled
-def take_lines(number: int, start: int, stop: int, text: NDArray[np.uint8]) -> int:
+def read_lines(fd: int, start: int, stop: int, text: NDArray[np.uint8]) -> int:
     """As many whole lines from `start` on as there is room for, up to `stop`, where a line ends: text[PADDING:end]. The
     last line of a file may lack its newline, which is put there. NONE where the file ends before, can't be read, or has
     a line that is longer than the tile."""
-    size = min(len(text) - 2 * PADDING - 1, stop - start)
-    come = 0
-    while come < size:
-        count = read_at(number, start + come, text, PADDING + come, size - come)
+    size = min(len(text) - 2 * PADDING_BYTES - 1, stop - start)
+    n_read = 0
+    while n_read < size:
+        count = read_at(fd, start + n_read, text, PADDING_BYTES + n_read, size - n_read)
         if count <= 0:
-            return NONE
-        come += count
-    end = PADDING + come
-    if start + come < stop:
-        while end > PADDING and text[end - 1] != NEWLINE:
+            return NO_LINES
+        n_read += count
+    end = PADDING_BYTES + n_read
+    if start + n_read < stop:
+        while end > PADDING_BYTES and text[end - 1] != NEWLINE:
             end -= 1
-        if end == PADDING:
-            return NONE
+        if end == PADDING_BYTES:
+            return NO_LINES
     elif text[end - 1] != NEWLINE:
         text[end] = NEWLINE
         end += 1
-    for k in range(end, end + PADDING):
+    for k in range(end, end + PADDING_BYTES):
         text[k] = 0
     return end

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError
-from novikoff.data.read import Gathered
 from novikoff.data.feature_limit import check_width
 from novikoff.data.labels.binary_labels import merge_others
-from novikoff.data.names.feature_names import Names
-from novikoff.data.reader import Batch, Reading
+from novikoff.data.names.feature_names import FeatureNames
+from novikoff.data.read import MatrixBuilder
+from novikoff.data.reader import Batch, DataReader
+from novikoff.errors import InputError
 
 
-class Whole(NamedTuple):
+class LoadedData(NamedTuple):
     """All of it."""
 
     X: Any
     y: NDArray[Any]
-    names: Names | None
+    names: FeatureNames | None
     weights: NDArray[np.float64] | None
     """Of the examples, where not all are 1."""
     reading: dict[str, Any] | None
@@ -32,26 +32,30 @@ class Whole(NamedTuple):
     """The label that is told from all others, where that was asked for."""
 
 
-def _lists(batch: Batch) -> bool:
+def _has_label_lists(batch: Batch) -> bool:
     """Whether some label is a list of labels."""
     _, first = np.unique(batch.parsed.keys, return_index=True)
     return batch.parsed.numbers is None and any(isinstance(batch.parsed.label(int(i)), list) for i in first)
 
 
-def gathered(reading: Reading, *, needed: Callable[[int, int], int], positive: str | None = None) -> Whole:
+def load_examples(reading: DataReader, *, needed: Callable[[int, int], int], positive: str | None = None) -> LoadedData:
     """Read all examples. Raise InputError where examples have several labels, or belong to queries.
 
     `needed` returns the bytes of the model by its numbers of classes and of features. They are checked after each
     batch, so that a row with a feature that is too many is named, and nothing is fitted to it.
     """
-    parts = Gathered(sum(os.path.getsize(title) for title in reading.titles if Path(title).is_file()))
+    parts = MatrixBuilder(sum(os.path.getsize(title) for title in reading.titles if Path(title).is_file()))
     weights, title, known = list[NDArray[np.float64]](), reading.titles[0], set[Any]()
     for batch in reading.batches():
         title = batch.title
         parsed = batch.parsed
         if reading.description is None:
             reading.describe(batch)
-        if parsed.sets is not None or (parsed.groups is not None and (parsed.groups >= 0).any()) or _lists(batch):
+        if (
+            parsed.sets is not None
+            or (parsed.groups is not None and (parsed.groups >= 0).any())
+            or _has_label_lists(batch)
+        ):
             raise InputError(f"{title}: there must be one label an example, but here are sets of them, or queries.")
         parts.add(batch)
         known.update(parts.labels[-1].tolist())
@@ -63,8 +67,8 @@ def gathered(reading: Reading, *, needed: Callable[[int, int], int], positive: s
     if positive is not None:
         y = merge_others(y, positive)
     columns = reading.columns(title)
-    names = reading.names if reading.names is not None else None if columns is None else Names(columns)
-    return Whole(
+    names = reading.names if reading.names is not None else None if columns is None else FeatureNames(columns)
+    return LoadedData(
         X=parts.matrix(parts.features),
         y=y,
         names=names,

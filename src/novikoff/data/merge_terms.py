@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from novikoff._compiled.simd.byte_scan import signed
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64, uninitialised
+from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_apart
-from novikoff._compiled.simd.dot import element
-from novikoff.data.names.hashing import is_negative, slot_of
+from novikoff._compiled.simd.byte_scan import to_int64
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff.data.names.hashing import hash_to_slot, is_negative
 
 FILTER_BITS = 16
 _ZERO, _ONE = uint64(0), uint64(1)
 
 
-class Slots(NamedTuple):
+class HashedTerms(NamedTuple):
     """Where a parser puts features that are known by their hash, row after row."""
 
     indices: NDArray[np.uint32]
@@ -43,9 +43,9 @@ class Slots(NamedTuple):
     """1 where the largest of what shares a slot is kept, instead of the sum."""
 
 
-def slots(terms: int, *, bits: int, signed: bool, named: bool, largest: bool = False) -> Slots:
+def allocate_terms(terms: int, *, bits: int, signed: bool, named: bool, largest: bool = False) -> HashedTerms:
     """Room for so many terms; `named` where names are wanted for them. Memory that is never written costs nothing."""
-    return Slots(
+    return HashedTerms(
         indices=uninitialised(terms, "uint32"),
         values=uninitialised(terms, "float32"),
         hashes=uninitialised(terms, "uint64"),
@@ -60,7 +60,7 @@ def slots(terms: int, *, bits: int, signed: bool, named: bool, largest: bool = F
 
 
 @compiled
-def put(to: Slots, at: int, h: Any, value: float, where: int, start: int, stop: int) -> int:
+def append_term(to: HashedTerms, at: int, h: Any, value: float, where: int, start: int, stop: int) -> int:
     """One more term, and three numbers for the place of its name; returns where the next one goes."""
     to.hashes[at] = h
     to.values[at] = value
@@ -72,7 +72,7 @@ def put(to: Slots, at: int, h: Any, value: float, where: int, start: int, stop: 
 
 
 @compiled
-def move(to: Slots, k: int, end: int) -> None:
+def move_term(to: HashedTerms, k: int, end: int) -> None:
     """Term k becomes term `end`, all but its value."""
     to.hashes[end] = to.hashes[k]
     to.indices[end] = to.indices[k]
@@ -81,8 +81,8 @@ def move(to: Slots, k: int, end: int) -> None:
             to.spans[end, j] = to.spans[k, j]
 
 
-@compiled_apart
-def merged(keys: NDArray[Any], to: Slots, first: int, last: int) -> int:
+@compiled_not_inlined
+def merge_duplicates(keys: NDArray[Any], to: HashedTerms, first: int, last: int) -> int:
     """Adds up the values of terms that have the same key, `to.hashes` or `to.indices`; returns where they end then.
 
     The keys are hashed already: their lowest bits say where in the table to look. An entry is the number of a term
@@ -97,16 +97,16 @@ def merged(keys: NDArray[Any], to: Slots, first: int, last: int) -> int:
     low = np.uint64(size - 1)
     end = first
     for k in range(first, last):
-        key = element(keys, k)
-        p = signed(np.uint64(key) & low)
-        entry = signed(element(table, p))
-        while entry != 0 and element(keys, first + entry - 1) != key:
+        key = get_unchecked(keys, k)
+        p = to_int64(np.uint64(key) & low)
+        entry = to_int64(get_unchecked(table, p))
+        while entry != 0 and get_unchecked(keys, first + entry - 1) != key:
             p = (p + 1) & (size - 1)
-            entry = signed(element(table, p))
+            entry = to_int64(get_unchecked(table, p))
         if entry == 0:
             table[p] = end - first + 1
             if end != k:
-                move(to, k, end)
+                move_term(to, k, end)
                 to.values[end] = to.values[k]
             end += 1
         else:
@@ -119,14 +119,14 @@ def merged(keys: NDArray[Any], to: Slots, first: int, last: int) -> int:
 
 
 @compiled
-def to_slots(to: Slots, first: int, last: int) -> bool:
+def assign_slots(to: HashedTerms, first: int, last: int) -> bool:
     """Finds the slots of hashes; whether two of them may be the same, or a value is 0."""
     low = (1 << FILTER_BITS) - 1
     odd = _ZERO
     for k in range(first, last):
         at = np.uint64(k)  # unsigned, so that no look at its sign is compiled in
         h = to.hashes[at]
-        index = slot_of(h, to.mask)
+        index = hash_to_slot(h, to.mask)
         to.indices[at] = index
         word, bit = np.uint64(index >> 6), _ONE << np.uint64(index & 63)
         to.used[word] |= bit
@@ -137,28 +137,28 @@ def to_slots(to: Slots, first: int, last: int) -> bool:
         odd |= (to.filter[word] & bit) | np.uint64(value == 0.0)
         to.filter[word] |= bit
     for k in range(first, last):
-        index = signed(element(to.indices, k))
+        index = to_int64(get_unchecked(to.indices, k))
         to.filter[np.uint64((index & low) >> 6)] = _ZERO
     return bool(odd != _ZERO)
 
 
 @compiled
-def finished_row(to: Slots, first: int, last: int) -> int:
+def finish_row(to: HashedTerms, first: int, last: int) -> int:
     """Ends a row of hashes and values: finds their slots, adds up what shares one, drops what is 0; returns its end.
 
     Without slots (for a dictionary) names take their place.
     """
     if to.mask < 0:
-        last = merged(to.hashes, to, first, last)
-    elif to_slots(to, first, last):
-        last = merged(to.indices, to, first, last)
+        last = merge_duplicates(to.hashes, to, first, last)
+    elif assign_slots(to, first, last):
+        last = merge_duplicates(to.indices, to, first, last)
     else:
         return last
     end = first
     for k in range(first, last):
         if to.values[k] != 0.0:
             if end != k:
-                move(to, k, end)
+                move_term(to, k, end)
                 to.values[end] = to.values[k]
             end += 1
     return end

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from novikoff.errors import InputError
 from novikoff.data.formats.base import Format
-from novikoff.data.names.hashing import MOST_BITS
+from novikoff.data.names.hashing import MAX_HASH_BITS
+from novikoff.errors import InputError
 
 MISSING_VALUES = ("absent", "indicator", "error")
 """What a missing value can be: no feature; a feature of its own; a mistake."""
 
 
 @dataclass
-class Options:
+class ReadOptions:
     format: str | None = None
     label: str | None = None
     text: str | None = None
@@ -60,18 +60,18 @@ class Options:
     """Into how many bits their products are hashed; None for as many as the features, or for columns of their own."""
 
 
-def checked(options: Options) -> Options:
+def check_options(options: ReadOptions) -> ReadOptions:
     """The options, where their numbers make sense."""
-    if options.bits is not None and not 0 <= options.bits <= MOST_BITS:
-        raise InputError(f"bits must be from 0 to {MOST_BITS}, but is {options.bits}.")
+    if options.bits is not None and not 0 <= options.bits <= MAX_HASH_BITS:
+        raise InputError(f"bits must be from 0 to {MAX_HASH_BITS}, but is {options.bits}.")
     for name, least in (("threads", 1), ("words", 1), ("letters", 1), ("block", 1), ("keep_names", 0)):
         number = getattr(options, name)
         if number is not None and number < least:
             raise InputError(f"{name} must be at least {least}, but is {number}.")
     if options.map is not None:
-        from novikoff.data.feature_maps import Map
+        from novikoff.data.feature_maps import MapSpec
 
-        Map.spelled(options.map, options.map_bits)
+        MapSpec.spelled(options.map, options.map_bits)
     elif options.map_bits is not None:
         raise InputError("--map-bits is for the products of a --map: leave it out.")
     if options.missing not in MISSING_VALUES:
@@ -92,7 +92,7 @@ def check_roles(roles: Mapping[str, Iterable[str]], title: str, what: str = "col
                 raise InputError(f"{title}: {what} {name!r} can't be {found[name]} and {option}: choose one of them.")
 
 
-def only_known(options: Options, kind: type[Format], name: str) -> None:
+def check_options_apply(options: ReadOptions, kind: type[Format], name: str) -> None:
     """Options that say nothing about a format are mistakes, not to be passed over."""
     for option in (
         "label",

@@ -18,16 +18,16 @@ from typing import Any, Generic, TypeVar
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
-CONSUMER = 0  # in place of the number of its thread: it may ask for each result from another one
+CONSUMER_ID = 0  # in place of the number of its thread: it may ask for each result from another one
 
 
-def in_order(
+def run_in_order(
     places: list[Work],
     take: Callable[[Work], bool],
     do: Callable[[Work], Result],
     *,
     spare: int = 1,
-    patient: bool = False,
+    consumer_waits: bool = False,
 ) -> Iterator[Result]:
     """`take` puts the next piece of work into a place (False: there is none), `do` does it there. With one place that
     happens right here; with more, as many threads work as there are places but for the spare ones, the consumer's among
@@ -40,14 +40,14 @@ def in_order(
         while take(places[0]):
             yield do(places[0])
         return
-    pool = _Pool(places, take, do, len(places) - spare - (not patient), patient=patient)
+    pool = _WorkerPool(places, take, do, len(places) - spare - (not consumer_waits), consumer_waits=consumer_waits)
     try:
         yield from pool.results()
     finally:
         pool.stop()
 
 
-class _Pool(Generic[Work, Result]):
+class _WorkerPool(Generic[Work, Result]):
     def __init__(
         self,
         places: list[Work],
@@ -55,13 +55,13 @@ class _Pool(Generic[Work, Result]):
         do: Callable[[Work], Result],
         workers: int,
         *,
-        patient: bool,
+        consumer_waits: bool,
     ) -> None:
-        self.take, self.do, self.patient = take, do, patient
+        self.take, self.do, self.consumer_waits = take, do, consumer_waits
         self.places, self.free = len(places), list(places)
         self.owners: dict[int, int] = {}
         """Which thread works in a place, by the number of either."""
-        self.freed = threading.Condition()
+        self.slot_freed = threading.Condition()
         self.taking = threading.Lock()
         self.done = threading.Condition()
         self.finished: dict[int, tuple[Work, Result | BaseException]] = {}
@@ -70,7 +70,7 @@ class _Pool(Generic[Work, Result]):
         """How many pieces of work there are, once that is known."""
         self.stopped = False
         self.process = os.getpid()
-        _running.add(self)
+        _running_pools.add(self)
         self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
         for thread in self.threads:
             thread.start()
@@ -85,11 +85,11 @@ class _Pool(Generic[Work, Result]):
         """A free place of this thread's own, or one that is nobody's and that no other thread needs as its first; the
         consumer, who does not wait, has one only. What another thread has written is in the cache of another processor:
         to parse there takes up to four times as long. None where there is none, or the thread is to go home."""
-        me = threading.get_ident() if wait else CONSUMER
-        with self.freed:
+        me = threading.get_ident() if wait else CONSUMER_ID
+        with self.slot_freed:
             while not self.stopped:
                 mine = [place for place in self.free if self.owners.get(id(place)) == me]
-                if not mine and self._may_have_another(me, waits=wait):
+                if not mine and self._may_claim_slot(me, waits=wait):
                     mine = [place for place in self.free if id(place) not in self.owners]
                 if mine:
                     self.free.remove(mine[0])
@@ -97,28 +97,28 @@ class _Pool(Generic[Work, Result]):
                     return mine[0]
                 if not wait:
                     return None
-                self.freed.wait()
+                self.slot_freed.wait()
         return None
 
-    def _may_have_another(self, me: int, *, waits: bool) -> bool:
+    def _may_claim_slot(self, me: int, *, waits: bool) -> bool:
         owning = set(self.owners.values())
-        without = len(self.threads) + (not self.patient) - len(owning)
+        without = len(self.threads) + (not self.consumer_waits) - len(owning)
         return me not in owning or (waits and self.places - len(self.owners) > without)
 
-    def _leave(self, place: Work) -> None:
-        with self.freed:
+    def _release_slot(self, place: Work) -> None:
+        with self.slot_freed:
             self.free.append(place)
-            self.freed.notify_all()
+            self.slot_freed.notify_all()
 
     def _one(self, place: Work, wanted: int = -1) -> bool:
         """Does the next piece of work; False if there is none, or none will be any more, or the result that is wanted
         came while another thread was taking its piece."""
         with self.taking:
             if wanted in self.finished:
-                self._leave(place)
+                self._release_slot(place)
                 return False
             number = self.taken
-            if not self._took(place, number):
+            if not self._take_next(place, number):
                 return False
         try:
             result: Result | BaseException = self.do(place)
@@ -127,7 +127,7 @@ class _Pool(Generic[Work, Result]):
         self._finish(number, place, result)
         return True
 
-    def _took(self, place: Work, number: int) -> bool:
+    def _take_next(self, place: Work, number: int) -> bool:
         if self.total is not None:
             return False
         try:
@@ -160,7 +160,7 @@ class _Pool(Generic[Work, Result]):
             if isinstance(result, BaseException):
                 raise result
             yield result
-            self._leave(place)
+            self._release_slot(place)
             number += 1
 
     def _result(self, number: int) -> tuple[Work, Result | BaseException] | None:
@@ -171,15 +171,15 @@ class _Pool(Generic[Work, Result]):
                     return self.finished.pop(number)
                 if self.total is not None and number >= self.total:
                     return None
-            if not self._helped(number):
+            if not self._help_while_waiting(number):
                 with self.done:
                     while number not in self.finished and (self.total is None or number < self.total):
                         self.done.wait()
 
-    def _helped(self, wanted: int) -> bool:
+    def _help_while_waiting(self, wanted: int) -> bool:
         """Whether there was something to do, which is done now, in place of waiting for the result of that number. To
         take a piece of work is quick, so that its turn is waited for: to wait for the result takes longer."""
-        if self.patient or self.total is not None:
+        if self.consumer_waits or self.total is not None:
             return False
         place = self._place(wait=False)
         return place is not None and self._one(place, wanted)
@@ -189,13 +189,13 @@ class _Pool(Generic[Work, Result]):
         another file's then, so that none may be reading any more; but one that waits for a pipe can't be waited for: it
         goes when the pipe gives something. Once the interpreter finalizes, or in a forked child, the threads are gone,
         perhaps with a lock held: nothing is waited for."""
-        _running.discard(self)
+        _running_pools.discard(self)
         if sys.is_finalizing() or self.process != os.getpid():
             return
-        with self.freed:
+        with self.slot_freed:
             self.stopped = True
-            self.freed.notify_all()
-        if not self.patient:
+            self.slot_freed.notify_all()
+        if not self.consumer_waits:
             with self.taking:
                 self.total = self.taken if self.total is None else self.total
         if self.total is not None:
@@ -203,14 +203,14 @@ class _Pool(Generic[Work, Result]):
                 thread.join()
 
 
-_running: weakref.WeakSet[_Pool[Any, Any]] = weakref.WeakSet()
+_running_pools: weakref.WeakSet[_WorkerPool[Any, Any]] = weakref.WeakSet()
 
 
-def _stop_all() -> None:
+def _stop_all_pools() -> None:
     """Stop all threads before the interpreter finalizes, which would suspend them while they hold locks or write into
     arrays that are freed."""
-    for pool in list(_running):
+    for pool in list(_running_pools):
         pool.stop()
 
 
-atexit.register(_stop_all)
+atexit.register(_stop_all_pools)

@@ -25,48 +25,48 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from novikoff._compiled import buffers
+from novikoff._compiled.jit import compiled, compiled_not_inlined, primitive
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_apart, primitive
-from novikoff._compiled.simd.dot import element
+from novikoff._compiled.simd.dot import get_unchecked
 
 Bytes: TypeAlias = "NDArray[np.uint8]"
 
-DIGITS = 18  # all numbers of so many digits are below 2⁶³
-FULL = 10 ** (DIGITS - 1)  # the least number of so many digits
-LEAST = -341  # below it even 10¹⁸·10^q is nearest to zero
-MOST = 308  # above it 10^q alone is infinite
-FAR = 10**17  # an exponent, before its last digit, past which no text that fits in memory can lead back
-WHOLE = (1 << 63) - 1
+SIGNIFICANT_DIGITS = 18  # all numbers of so many digits are below 2⁶³
+MIN_FULL_SIGNIFICAND = 10 ** (SIGNIFICANT_DIGITS - 1)  # the least number of so many digits
+MIN_DECIMAL_EXPONENT = -341  # below it even 10¹⁸·10^q is nearest to zero
+MAX_DECIMAL_EXPONENT = 308  # above it 10^q alone is infinite
+EXPONENT_LIMIT = 10**17  # an exponent, before its last digit, past which no text that fits in memory can lead back
+MASK_63_BITS = (1 << 63) - 1
 FRACTION_BITS = 52
-INFINITE = 0x7FF << FRACTION_BITS
-ALL_DIGITS = 770
+INFINITY_BITS = 0x7FF << FRACTION_BITS
+MAX_DECISIVE_DIGITS = 770
 LIMB_BITS = 32
-LIMB = (1 << LIMB_BITS) - 1
-LIMBS = 90  # the larger side of a comparison: 5¹⁰⁹⁴·2⁵⁴ < 2²⁵⁹⁵, or 770 digits < 2²⁵⁵⁹
-MINUS, PLUS, POINT, ZERO, SMALL_E, CASE = 45, 43, 46, 48, 101, 32
+LIMB_MASK = (1 << LIMB_BITS) - 1
+MAX_LIMBS = 90  # the larger side of a comparison: 5¹⁰⁹⁴·2⁵⁴ < 2²⁵⁹⁵, or 770 digits < 2²⁵⁵⁹
+MINUS, PLUS, POINT, ZERO, LOWER_E, CASE_BIT = 45, 43, 46, 48, 101, 32
 
 
-def _fives() -> NDArray[np.int64]:
+def _build_powers_of_five() -> NDArray[np.int64]:
     """⌊5^q·2^t⌋ for all q from LEAST to MOST, with t such that it has 126 bits: the upper 63, the lower 63."""
     words = []
-    for q in range(LEAST, MOST + 1):
+    for q in range(MIN_DECIMAL_EXPONENT, MAX_DECIMAL_EXPONENT + 1):
         power: int = 5 ** abs(q)
         bits = power.bit_length()
         scaled = (power << 126 >> bits) if q >= 0 else (1 << 125 + bits) // power
-        words += [scaled >> 63, scaled & WHOLE]
+        words += [scaled >> 63, scaled & MASK_63_BITS]
     return buffers.array(words, "int64")
 
 
-TENS = buffers.array([10.0**k for k in range(23)])
-FIVES = _fives()
+POWERS_OF_TEN = buffers.array([10.0**k for k in range(23)])
+POWERS_OF_FIVE = _build_powers_of_five()
 
 
-def _product(a: int, b: int) -> tuple[int, int]:
+def _multiply_wide(a: int, b: int) -> tuple[int, int]:
     product = int(a) * int(b)
-    return product >> 63, product & WHOLE
+    return product >> 63, product & MASK_63_BITS
 
 
-def _product_code(numba: Any, a: Any, b: Any) -> Any:
+def _multiply_wide_code(numba: Any, a: Any, b: Any) -> Any:
     whole = numba.types.int64
 
     def multiply(context: Any, a: Any, b: Any) -> Any:
@@ -75,7 +75,7 @@ def _product_code(numba: Any, a: Any, b: Any) -> Any:
             wide = type(narrow)(128)
             full = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
             upper = builder.trunc(builder.lshr(full, wide(63)), narrow)
-            lower = builder.and_(builder.trunc(full, narrow), narrow(WHOLE))
+            lower = builder.and_(builder.trunc(full, narrow), narrow(MASK_63_BITS))
             return target.make_tuple(builder, signature.return_type, [upper, lower])
 
         return numba.types.UniTuple(whole, 2)(whole, whole), code
@@ -84,21 +84,21 @@ def _product_code(numba: Any, a: Any, b: Any) -> Any:
     return lambda a, b: made(a, b)  # noqa: PLW0108 - Numba wants a function here
 
 
-product = primitive(_product, _product_code)
+multiply_wide = primitive(_multiply_wide, _multiply_wide_code)
 """The product of two numbers below 2⁶³: its upper 63 bits and its lower 63 bits."""
 
 
 @compiled
-def _digit(buffer: Bytes, k: int) -> int:
+def _digit_value(buffer: Bytes, k: int) -> int:
     """What the byte says as a digit, which it is if this is one of 0 to 9."""
-    return int(element(buffer, k)) - ZERO
+    return int(get_unchecked(buffer, k)) - ZERO
 
 
 @compiled
-def _read(buffer: Bytes, k: int, stop: int, number: int) -> tuple[int, int]:
+def _read_digits(buffer: Bytes, k: int, stop: int, number: int) -> tuple[int, int]:
     """The number with the digits from k on behind its own, and where they end."""
     while k < stop:
-        digit = _digit(buffer, k)
+        digit = _digit_value(buffer, k)
         if digit < 0 or digit > 9:
             break
         number = number * 10 + digit
@@ -107,21 +107,21 @@ def _read(buffer: Bytes, k: int, stop: int, number: int) -> tuple[int, int]:
 
 
 @compiled
-def _past(buffer: Bytes, k: int, stop: int) -> int:
+def _skip_digits(buffer: Bytes, k: int, stop: int) -> int:
     """Where the digits from k on end."""
-    while k < stop and 0 <= _digit(buffer, k) <= 9:
+    while k < stop and 0 <= _digit_value(buffer, k) <= 9:
         k += 1
     return k
 
 
 @compiled
-def _first_digits(buffer: Bytes, start: int, last: int) -> tuple[int, int]:
+def _read_first_digits(buffer: Bytes, start: int, last: int) -> tuple[int, int]:
     """The first 18 significant digits among the digits and the point in buffer[start:last], and how many follow."""
     number, dropped = 0, 0
     for k in range(start, last):
-        digit = _digit(buffer, k)
+        digit = _digit_value(buffer, k)
         if digit >= 0:
-            if number < FULL:
+            if number < MIN_FULL_SIGNIFICAND:
                 number = number * 10 + digit
             else:
                 dropped += 1
@@ -129,33 +129,33 @@ def _first_digits(buffer: Bytes, start: int, last: int) -> tuple[int, int]:
 
 
 @compiled
-def _exponent(buffer: Bytes, k: int, stop: int) -> tuple[int, bool]:
+def _read_exponent(buffer: Bytes, k: int, stop: int) -> tuple[int, bool]:
     """What follows the e, and whether it is an exponent and nothing else."""
-    down = k < stop and element(buffer, k) == MINUS
-    if k < stop and (down or element(buffer, k) == PLUS):
+    down = k < stop and get_unchecked(buffer, k) == MINUS
+    if k < stop and (down or get_unchecked(buffer, k) == PLUS):
         k += 1
     first = k
     exponent = 0
-    while k < stop and 0 <= _digit(buffer, k) <= 9:
-        if exponent < FAR:
-            exponent = exponent * 10 + _digit(buffer, k)
+    while k < stop and 0 <= _digit_value(buffer, k) <= 9:
+        if exponent < EXPONENT_LIMIT:
+            exponent = exponent * 10 + _digit_value(buffer, k)
         k += 1
     return -exponent if down else exponent, k == stop and k > first
 
 
 @compiled
-def _double(bits: int) -> float:
+def _float_from_bits(bits: int) -> float:
     return np.int64(bits).view(np.float64)
 
 
 @compiled
-def _leading_bit(number: int) -> int:
+def _find_leading_bit(number: int) -> int:
     """⌊log₂ number⌋. Without the bits that have a set bit above them a double's exponent tells, however it rounds."""
     return int(np.float64(number & ~(number >> 1)).view(np.int64) >> FRACTION_BITS) - 1023
 
 
 @compiled
-def _nearest(number: int, q: int) -> tuple[int, bool]:
+def _round_eisel_lemire(number: int, q: int) -> tuple[int, bool]:
     """The bits of the double nearest to number·10^q, and True; or, where 126 bits of 5^q don't tell, the bits of the
     lower of the two doubles that it may be, and False.
 
@@ -163,41 +163,41 @@ def _nearest(number: int, q: int) -> tuple[int, bool]:
     are the upper 126: the number lies from (upper, lower) to less than (upper, lower + 2), one for the bits of p that
     are left out, one for those of 5^q. A double takes the upper 53 bits, or fewer below the smallest normal one.
     """
-    up = 62 - _leading_bit(number)
-    k = 2 * (q - LEAST)
+    up = 62 - _find_leading_bit(number)
+    k = 2 * (q - MIN_DECIMAL_EXPONENT)
     number <<= up
-    upper, lower = product(number, int(element(FIVES, k)))
-    more, _ = product(number, int(element(FIVES, k + 1)))
-    if lower > WHOLE - more:
+    upper, lower = multiply_wide(number, int(get_unchecked(POWERS_OF_FIVE, k)))
+    more, _ = multiply_wide(number, int(get_unchecked(POWERS_OF_FIVE, k + 1)))
+    if lower > MASK_63_BITS - more:
         upper += 1
-        lower -= WHOLE - more + 1
+        lower -= MASK_63_BITS - more + 1
     else:
         lower += more
     # 217706/2¹⁶ is log₂ 10 well enough for ⌊log₂ 10^q⌋ at every q of the table.
     drop = 9 + (upper >> 62)
     exponent = (217706 * q >> 16) + 1 - up + drop + 1075
     if exponent >= 0x7FF:
-        return INFINITE, True
+        return INFINITY_BITS, True
     if exponent <= 0:
         drop += 1 - exponent
         exponent = 1
         if drop > 63:
             return 0, drop > 64
-    kept = upper >> drop
-    rest = upper - (kept << drop)
+    significand = upper >> drop
+    rest = upper - (significand << drop)
     half = 1 << (drop - 1)
-    bits = kept + ((exponent - 1) << FRACTION_BITS)
-    if (rest == half and lower == 0) or (rest == half - 1 and lower == WHOLE):
+    bits = significand + ((exponent - 1) << FRACTION_BITS)
+    if (rest == half and lower == 0) or (rest == half - 1 and lower == MASK_63_BITS):
         return bits, False
     return bits + (1 if rest >= half else 0), True
 
 
 @compiled
-def _times(limbs: Any, base: int, count: int, factor: int, addend: int) -> int:
+def _multiply_add(limbs: Any, base: int, count: int, factor: int, addend: int) -> int:
     """Multiplies the number in limbs[base:base + count], lowest first, and adds; both below 2³¹. The new count."""
     for k in range(base, base + count):
         addend += int(limbs[k]) * factor
-        limbs[k] = addend & LIMB
+        limbs[k] = addend & LIMB_MASK
         addend >>= LIMB_BITS
     if addend > 0:
         limbs[base + count] = addend
@@ -206,7 +206,7 @@ def _times(limbs: Any, base: int, count: int, factor: int, addend: int) -> int:
 
 
 @compiled
-def _times_powers(limbs: Any, base: int, count: int, fives: int, twos: int) -> int:
+def _multiply_by_powers(limbs: Any, base: int, count: int, fives: int, twos: int) -> int:
     """Multiplies by 5^fives·2^twos, where a power below zero counts as zero. The new count."""
     while fives > 0 or twos > 0:
         factor = 1
@@ -216,12 +216,12 @@ def _times_powers(limbs: Any, base: int, count: int, fives: int, twos: int) -> i
         while twos > 0 and factor < 1 << 28:
             factor *= 2
             twos -= 1
-        count = _times(limbs, base, count, factor, 0)
+        count = _multiply_add(limbs, base, count, factor, 0)
     return count
 
 
 @compiled
-def _compare(limbs: Any, count: int, base: int, other: int) -> int:
+def _compare_limbs(limbs: Any, count: int, base: int, other: int) -> int:
     """−1, 0 or 1 as the number in limbs[0:count] is less than, equal to or greater than limbs[base:base + other]."""
     if count != other:
         return -1 if count < other else 1
@@ -232,14 +232,14 @@ def _compare(limbs: Any, count: int, base: int, other: int) -> int:
 
 
 @compiled
-def _all_digits(buffer: Bytes, start: int, last: int, limbs: Any) -> tuple[int, int, bool]:
+def _read_all_digits(buffer: Bytes, start: int, last: int, limbs: Any) -> tuple[int, int, bool]:
     """Up to ALL_DIGITS significant digits of buffer[start:last] as one number: how many limbs it has, how many digits
     follow, and whether one of these is not zero."""
     count, digits, dropped, part, scale = 0, 0, 0, 0, 1
     rest = False
     for k in range(start, last):
-        digit = _digit(buffer, k)
-        if digit >= 0 and digits == ALL_DIGITS:
+        digit = _digit_value(buffer, k)
+        if digit >= 0 and digits == MAX_DECISIVE_DIGITS:
             dropped += 1
             rest = rest or digit > 0
         elif digit > 0 or (digit == 0 and digits > 0):
@@ -247,19 +247,19 @@ def _all_digits(buffer: Bytes, start: int, last: int, limbs: Any) -> tuple[int, 
             scale *= 10
             digits += 1
         if scale == 10**9 or k == last - 1:
-            count = _times(limbs, 0, count, scale, part)
+            count = _multiply_add(limbs, 0, count, scale, part)
             part, scale = 0, 1
     return count, dropped, rest
 
 
-@compiled_apart
-def _settle(buffer: Bytes, start: int, last: int, q: int, bits: int, limbs: Any) -> int:
+@compiled_not_inlined
+def _compare_with_midpoint(buffer: Bytes, start: int, last: int, q: int, bits: int, limbs: Any) -> int:
     """The bits of the nearer to digits·10^q, where these are all digits of buffer[start:last], of two neighbouring
     doubles: the one with the bits given, and the next.
 
     Their midpoint is odd·2^power. Both sides of the comparison are brought to whole numbers by powers of 5 and 2.
     """
-    count, dropped, rest = _all_digits(buffer, start, last, limbs)
+    count, dropped, rest = _read_all_digits(buffer, start, last, limbs)
     q += dropped
     exponent = bits >> FRACTION_BITS
     odd = (bits - (exponent << FRACTION_BITS)) * 2 + 1
@@ -267,22 +267,22 @@ def _settle(buffer: Bytes, start: int, last: int, q: int, bits: int, limbs: Any)
         odd += 2 << FRACTION_BITS
         exponent -= 1
     power = exponent - 1075
-    limbs[LIMBS] = odd & LIMB
-    limbs[LIMBS + 1] = odd >> LIMB_BITS
-    other = 2 if odd > LIMB else 1
-    count = _times_powers(limbs, 0, count, q, q - power)
-    other = _times_powers(limbs, LIMBS, other, -q, power - q)
-    side = _compare(limbs, count, LIMBS, other)
+    limbs[MAX_LIMBS] = odd & LIMB_MASK
+    limbs[MAX_LIMBS + 1] = odd >> LIMB_BITS
+    other = 2 if odd > LIMB_MASK else 1
+    count = _multiply_by_powers(limbs, 0, count, q, q - power)
+    other = _multiply_by_powers(limbs, MAX_LIMBS, other, -q, power - q)
+    side = _compare_limbs(limbs, count, MAX_LIMBS, other)
     if side > 0 or (side == 0 and (rest or bits & 1 == 1)):
         return bits + 1
     return bits
 
 
-def _settled(buffer: Bytes, start: int, last: int, q: int, bits: int) -> int:
-    return _settle(buffer, start, last, q, bits, buffers.zeros(2 * LIMBS, "int64"))
+def _round_exactly(buffer: Bytes, start: int, last: int, q: int, bits: int) -> int:
+    return _compare_with_midpoint(buffer, start, last, q, bits, buffers.zeros(2 * MAX_LIMBS, "int64"))
 
 
-def _settled_code(numba: Any, *types: Any) -> Any:
+def _round_exactly_code(numba: Any, *types: Any) -> Any:
     """The limbs lie on the stack, in the frame of the function returned here, and are of use only inside its call."""
 
     def on_stack(context: Any) -> Any:
@@ -291,7 +291,7 @@ def _settled_code(numba: Any, *types: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             array = target.make_array(kind)(target, builder)
             size = target.get_constant(numba.types.intp, 8)
-            length = target.get_constant(numba.types.intp, 2 * LIMBS)
+            length = target.get_constant(numba.types.intp, 2 * MAX_LIMBS)
             pack = numba.core.cgutils.pack_array
             numba.np.arrayobj.populate_array(
                 array,
@@ -306,63 +306,63 @@ def _settled_code(numba: Any, *types: Any) -> Any:
         return kind(), code
 
     limbs = numba.extending.intrinsic(on_stack)
-    return lambda buffer, start, last, q, bits: _settle(buffer, start, last, q, bits, limbs())
+    return lambda buffer, start, last, q, bits: _compare_with_midpoint(buffer, start, last, q, bits, limbs())
 
 
-settled = primitive(_settled, _settled_code)
-"""`_settle` with room for its numbers, which compiled code can't allocate."""
+round_exactly = primitive(_round_exactly, _round_exactly_code)
+"""`_compare_with_midpoint` with room for its numbers, which compiled code can't allocate."""
 
 
 @compiled
-def _size(buffer: Bytes, start: int, last: int, number: int, q: int, dropped: int) -> float:
+def _compute_magnitude(buffer: Bytes, start: int, last: int, number: int, q: int, dropped: int) -> float:
     """The double nearest to digits·10^q, where these are all digits of buffer[start:last]: `number`, then those
     dropped."""
     if number <= 1 << 53 and -22 <= q <= 22 and dropped == 0:
-        return float(number / element(TENS, -q) if q < 0 else number * element(TENS, q))
+        return float(number / get_unchecked(POWERS_OF_TEN, -q) if q < 0 else number * get_unchecked(POWERS_OF_TEN, q))
     near = q + dropped
-    if number == 0 or near < LEAST:
+    if number == 0 or near < MIN_DECIMAL_EXPONENT:
         return 0.0
-    if near > MOST:
+    if near > MAX_DECIMAL_EXPONENT:
         return np.inf
-    bits, sure = _nearest(number, near)
+    bits, sure = _round_eisel_lemire(number, near)
     if dropped > 0:
-        above, also = _nearest(number + 1, near)
+        above, also = _round_eisel_lemire(number + 1, near)
         sure = sure and also and above == bits
     if not sure:
-        bits = settled(buffer, start, last, q, bits)
-    return _double(bits)
+        bits = round_exactly(buffer, start, last, q, bits)
+    return _float_from_bits(bits)
 
 
-@compiled_apart
-def decimal(buffer: Bytes, start: int, stop: int) -> tuple[float, bool]:
+@compiled_not_inlined
+def parse_decimal(buffer: Bytes, start: int, stop: int) -> tuple[float, bool]:
     """The number that buffer[start:stop] spells, all of it, and whether it spells one."""
-    negative = start < stop and element(buffer, start) == MINUS
-    if start < stop and (negative or element(buffer, start) == PLUS):
+    negative = start < stop and get_unchecked(buffer, start) == MINUS
+    if start < stop and (negative or get_unchecked(buffer, start) == PLUS):
         start += 1
     # Leading zeros are read as digits: to look for them would cost the short numbers, which are the most, more.
-    number, read = _read(buffer, start, min(stop, start + DIGITS), 0)
-    last = _past(buffer, read, stop)
+    number, read = _read_digits(buffer, start, min(stop, start + SIGNIFICANT_DIGITS), 0)
+    last = _skip_digits(buffer, read, stop)
     digits = last - start
     more = last > read
     q = 0
-    if last < stop and element(buffer, last) == POINT:
+    if last < stop and get_unchecked(buffer, last) == POINT:
         point = last + 1
-        number, read = _read(buffer, point, min(stop, start + DIGITS + 1), number)
-        last = _past(buffer, read, stop)
+        number, read = _read_digits(buffer, point, min(stop, start + SIGNIFICANT_DIGITS + 1), number)
+        last = _skip_digits(buffer, read, stop)
         q = point - last
         digits -= q
         more = more or last > read
     if digits == 0:
         return 0.0, False
     if last < stop:
-        if int(element(buffer, last)) | CASE != SMALL_E:
+        if int(get_unchecked(buffer, last)) | CASE_BIT != LOWER_E:
             return 0.0, False
-        exponent, valid = _exponent(buffer, last + 1, stop)
+        exponent, valid = _read_exponent(buffer, last + 1, stop)
         if not valid:
             return 0.0, False
         q += exponent
-    dropped = digits - DIGITS if more else 0
-    if more and number < FULL:
-        number, dropped = _first_digits(buffer, start, last)
-    size = _size(buffer, start, last, number, q, dropped)
+    dropped = digits - SIGNIFICANT_DIGITS if more else 0
+    if more and number < MIN_FULL_SIGNIFICAND:
+        number, dropped = _read_first_digits(buffer, start, last)
+    size = _compute_magnitude(buffer, start, last, number, q, dropped)
     return -size if negative else size, True

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError
+from novikoff.data.canonical_rows import remove_zeros
 from novikoff.data.reader import Batch
-from novikoff.data.rows import Sparse, cut, how_many
-from novikoff.data.canonical_rows import without_zeros
+from novikoff.data.rows import Sparse, count_rows, slice_rows
+from novikoff.errors import InputError
 
 
-class Documents(NamedTuple):
+class QueryBatch(NamedTuple):
     """Some whole queries: their rows, grades and where each query begins, with the place of each row."""
 
     rows: Sparse
@@ -27,50 +27,50 @@ class Documents(NamedTuple):
         return f"{self.title}:{int(self.lines[i])}"
 
 
-class _Part(NamedTuple):
+class _QueryRows(NamedTuple):
     rows: Sparse
     grades: NDArray[np.float64]
     queries: NDArray[np.int64]
     lines: NDArray[np.int64]
 
 
-def whole_queries(batches: Iterator[Batch]) -> Iterator[Documents]:
+def iter_whole_queries(batches: Iterator[Batch]) -> Iterator[QueryBatch]:
     """All documents, in their order; a query does not go on in the next file, and does not come again in a batch."""
     title, features, rest = "", 0, None
     for batch in batches:
         if rest is not None and batch.title != title:
-            yield _documents(rest, features, title)
+            yield _build_query_batch(rest, features, title)
             rest = None
         title, features = batch.title, max(features, batch.features)
-        part = _part(batch)
+        part = _to_query_rows(batch)
         if rest is not None:
-            part = _joined(rest, part)
+            part = _concatenate(rest, part)
         last = (
             int(np.flatnonzero(part.queries != part.queries[-1])[-1]) + 1
             if (part.queries != part.queries[-1]).any()
             else 0
         )
         if last:
-            yield _documents(_cut(part, 0, last), features, title)
-        rest = _cut(part, last, len(part.queries))
+            yield _build_query_batch(_slice_part(part, 0, last), features, title)
+        rest = _slice_part(part, last, len(part.queries))
     if rest is not None:
-        yield _documents(rest, features, title)
+        yield _build_query_batch(rest, features, title)
 
 
-def _part(batch: Batch) -> _Part:
+def _to_query_rows(batch: Batch) -> _QueryRows:
     parsed, groups = batch.parsed, batch.parsed.groups
     if groups is None or (groups < 0).any():
         at = 0 if groups is None else int(np.flatnonzero(groups < 0)[0])
         raise InputError(
             f"{batch.where(at)}: has no query: for a ranking every line needs one, as in `2 qid:10 1:0.5`."
         )
-    grades = np.array([_grade(batch, i) for i in range(len(batch))])
+    grades = np.array([_read_grade(batch, i) for i in range(len(batch))])
     lines = batch.lines_before + parsed.line_of + 1
-    rows = without_zeros(batch.rows)
-    return _Part(rows, grades, groups.copy(), lines)
+    rows = remove_zeros(batch.rows)
+    return _QueryRows(rows, grades, groups.copy(), lines)
 
 
-def _grade(batch: Batch, i: int) -> float:
+def _read_grade(batch: Batch, i: int) -> float:
     label: Any = batch.parsed.label(i) if batch.parsed.numbers is None else float(batch.parsed.numbers[i])
     try:
         grade = float(label)
@@ -81,7 +81,7 @@ def _grade(batch: Batch, i: int) -> float:
     return grade
 
 
-def _joined(a: _Part, b: _Part) -> _Part:
+def _concatenate(a: _QueryRows, b: _QueryRows) -> _QueryRows:
     end = a.rows.starts[-1]
     rows = Sparse(
         np.concatenate([a.rows.starts, b.rows.starts[1:] + end]),
@@ -89,18 +89,18 @@ def _joined(a: _Part, b: _Part) -> _Part:
         np.concatenate([a.rows.values[:end], b.rows.values]),
     )
     grades, queries, lines = (np.concatenate(pair) for pair in zip(a[1:], b[1:], strict=True))
-    return _Part(rows, grades, queries, lines)
+    return _QueryRows(rows, grades, queries, lines)
 
 
-def _cut(part: _Part, start: int, stop: int) -> _Part:
-    rows = cut(part.rows, start, stop)
+def _slice_part(part: _QueryRows, start: int, stop: int) -> _QueryRows:
+    rows = slice_rows(part.rows, start, stop)
     assert isinstance(rows, Sparse)  # noqa: S101 - rows without zeros are
     first, last = rows.starts[0], rows.starts[-1]
     own = Sparse(rows.starts - first, rows.indices[first:last], rows.values[first:last])
-    return _Part(own, part.grades[start:stop], part.queries[start:stop], part.lines[start:stop])
+    return _QueryRows(own, part.grades[start:stop], part.queries[start:stop], part.lines[start:stop])
 
 
-def _documents(part: _Part, features: int, title: str) -> Documents:
+def _build_query_batch(part: _QueryRows, features: int, title: str) -> QueryBatch:
     queries = part.queries
-    starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1, [how_many(part.rows)]])
-    return Documents(part.rows, part.grades, starts.astype(np.int64), features, title, part.lines)
+    starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1, [count_rows(part.rows)]])
+    return QueryBatch(part.rows, part.grades, starts.astype(np.int64), features, title, part.lines)

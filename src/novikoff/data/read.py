@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import SPARSE, InputError, needed
-from novikoff.data.labels.binary_labels import missing_label
-from novikoff.data.options import Options, checked
-from novikoff.data.reader import (Batch, Reading, check_names, is_builtin)
+from novikoff.data.labels.binary_labels import build_missing_label_error
+from novikoff.data.options import ReadOptions, check_options
+from novikoff.data.reader import Batch, DataReader, check_sources, is_builtin
 from novikoff.data.rows import Dense, Sparse
+from novikoff.errors import SPARSE_MATRIX_PURPOSE, InputError, import_optional
 
 
-class Examples(NamedTuple):
+class ExampleBatch(NamedTuple):
     """Some rows: a SciPy CSR matrix, or an array where the data is a table of numbers, with their labels."""
 
     X: Any
@@ -30,35 +30,35 @@ class Examples(NamedTuple):
     """All labels of each row, where rows may have several."""
 
 
-class Files:
-    """What `read` returns: an iterable of `Examples`, from the beginning each time."""
+class DataFiles:
+    """What `read` returns: an iterable of `ExampleBatch`, from the beginning each time."""
 
-    def __init__(self, titles: list[str], options: Options, features: int | None) -> None:
+    def __init__(self, titles: list[str], options: ReadOptions, features: int | None) -> None:
         self.titles, self.options, self.features = titles, options, features
         self.left_out: dict[str, int] = {}
         """How many lines were left out, by reason, the last time the files were read to their end."""
         self.names: list[str] | None = None
         """Of the columns, where names are kept in a dictionary, after the files have been read."""
 
-    def __iter__(self) -> Iterator[Examples]:
+    def __iter__(self) -> Iterator[ExampleBatch]:
         features = self.features
-        reading = Reading(self.titles, self.options)
+        reading = DataReader(self.titles, self.options)
         for batch in reading.batches():
             if features is None:
                 features = self._width(reading, batch)
             columns = self.names if reading.names is not None else reading.columns(batch.title)
-            _fits(batch, features)
-            yield _examples(batch, features, columns)
+            _check_width(batch, features)
+            yield _build_examples(batch, features, columns)
         self.left_out = dict(reading.bad)
 
-    def _width(self, reading: Reading, batch: Batch) -> int:
+    def _width(self, reading: DataReader, batch: Batch) -> int:
         """The number of columns: that of the table or of the slots, or else found by reading the files once before."""
         settled = reading.format
         if batch.table or self.options.map_bits or (settled is not None and settled.bits_used):
             return batch.features
         if any(not is_builtin(t) and not Path(t).is_file() for t in self.titles):
             raise InputError("features must be given where the data comes from a pipe: it can't be read twice.")
-        before = Reading(self.titles, self.options)
+        before = DataReader(self.titles, self.options)
         width = max(b.features for b in before.batches())
         if before.names is not None:
             self.names = list(before.names.columns)
@@ -66,8 +66,8 @@ class Files:
 
     def whole(self) -> tuple[Any, NDArray[Any]]:
         """All rows as one matrix, and their labels."""
-        parts = Gathered(sum(os.path.getsize(t) for t in self.titles if Path(t).is_file()))
-        reading = Reading(self.titles, self.options)
+        parts = MatrixBuilder(sum(os.path.getsize(t) for t in self.titles if Path(t).is_file()))
+        reading = DataReader(self.titles, self.options)
         for batch in reading.batches():
             parts.add(batch)
         self.left_out = dict(reading.bad)
@@ -109,7 +109,7 @@ def read(
     bad_lines: str = "error",
     threads: int | None = None,
     block: int | None = None,
-) -> Files:
+) -> DataFiles:
     """The examples in these files (or built-in streams), read as the command line reads them.
 
     Iterate for batches to give to partial_fit, or call `whole()` for one matrix and its labels. `features` is the
@@ -131,8 +131,8 @@ def read(
     titles = [os.fspath(p) for p in paths]
     if not titles:
         raise InputError("read needs the name of at least one file.")
-    check_names(titles)
-    options = Options(
+    check_sources(titles)
+    options = ReadOptions(
         format=format,
         label=None if label is None else str(label),
         text=text,
@@ -161,10 +161,10 @@ def read(
         threads=threads,
         block=block,
     )
-    return Files(titles, checked(options), features)
+    return DataFiles(titles, check_options(options), features)
 
 
-class Gathered:
+class MatrixBuilder:
     """Batches put one after another into arrays that are large enough from the start, if all of the file is like its
     beginning: memory that is asked for once costs half of what it costs to ask for it again and again."""
 
@@ -189,12 +189,12 @@ class Gathered:
             self.starts.append(rows.starts[1:] + self.terms)
         self.features = max(self.features, batch.features)
         self.terms, self.rows = end, self.rows + len(batch)
-        self.labels.append(_labels(batch))
+        self.labels.append(_decode_labels(batch))
 
     def _grow(self, count: int, size: int) -> None:
         expected = int(1.02 * count / max(size, 1) * self.size) + 1024 if self.terms == 0 else 0
-        room = max(self.terms + count, expected, len(self.values) * 3 // 2)
-        values, indices = np.empty(room, np.float32), np.empty(0 if self.dense else room, np.int32)
+        capacity = max(self.terms + count, expected, len(self.values) * 3 // 2)
+        values, indices = np.empty(capacity, np.float32), np.empty(0 if self.dense else capacity, np.int32)
         values[: self.terms] = self.values[: self.terms]
         if not self.dense:
             indices[: self.terms] = self.indices[: self.terms]
@@ -203,11 +203,11 @@ class Gathered:
     def matrix(self, width: int) -> Any:
         if self.dense:
             return self.values[: self.terms].reshape(self.rows, self.features)
-        return _csr(self.values[: self.terms], self.indices[: self.terms], np.concatenate(self.starts), width)
+        return _build_csr(self.values[: self.terms], self.indices[: self.terms], np.concatenate(self.starts), width)
 
 
-def _csr(values: NDArray[Any], indices: NDArray[np.int32], starts: NDArray[np.int64], width: int) -> Any:
-    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
+def _build_csr(values: NDArray[Any], indices: NDArray[np.int32], starts: NDArray[np.int64], width: int) -> Any:
+    csr_matrix = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE).csr_matrix
     starts = starts.astype(np.int32) if starts[-1] < 2**31 else starts
     matrix = csr_matrix((len(starts) - 1, width), dtype=values.dtype)
     # Given as they are: the constructor would look through all indices, which the parser has done already.
@@ -219,7 +219,7 @@ def _csr(values: NDArray[Any], indices: NDArray[np.int32], starts: NDArray[np.in
     return matrix
 
 
-def _labels(batch: Batch) -> NDArray[Any]:
+def _decode_labels(batch: Batch) -> NDArray[Any]:
     """The labels themselves; whole numbers where all of them are."""
     keys = batch.parsed.keys
     numbers = batch.parsed.numbers
@@ -234,31 +234,31 @@ def _labels(batch: Batch) -> NDArray[Any]:
         if key not in known:
             known[key] = batch.parsed.label(i)
             if known[key] is None:
-                raise missing_label(batch.where(i))
+                raise build_missing_label_error(batch.where(i))
         told.append(known[key])
     return np.array(told)
 
 
-def _fits(batch: Batch, features: int) -> None:
+def _check_width(batch: Batch, features: int) -> None:
     if batch.features > features:
         raise InputError(f"{batch.title}: features is {features}, but {batch.features} columns came.")
 
 
-def _examples(batch: Batch, features: int, columns: list[str] | None) -> Examples:
+def _build_examples(batch: Batch, features: int, columns: list[str] | None) -> ExampleBatch:
     rows, parsed = batch.rows, batch.parsed
     X: Any
     if isinstance(rows, Dense):
         X = rows.values[: len(batch) * rows.width].reshape(len(batch), rows.width).copy()
     else:
         end = int(rows.starts[-1])
-        X = _csr(rows.values[:end].copy(), rows.indices[:end].copy().view(np.int32), rows.starts.copy(), features)
+        X = _build_csr(rows.values[:end].copy(), rows.indices[:end].copy().view(np.int32), rows.starts.copy(), features)
     several = None
     if parsed.sets is not None:
         starts, values = parsed.sets
         several = [values[a:b].tolist() for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
-    return Examples(
+    return ExampleBatch(
         X=X,
-        y=_labels(batch),
+        y=_decode_labels(batch),
         names=columns,
         weights=parsed.weights.copy() if len(parsed.weights) else None,
         groups=None if parsed.groups is None else parsed.groups.copy(),

@@ -14,30 +14,30 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from novikoff._compiled import buffers
-from novikoff._compiled.buffers import Buffer, as_numpy, without_numpy
+from novikoff._compiled.buffers import Buffer, as_numpy, buffers_in_use
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError, LabelError, TooManyNames
 from novikoff.data import datasets, formats
-from novikoff.data.text_source import (BLOCK, Block, Feed, opened)
-from novikoff.data.formats.class_count import doubt_about_classes
-from novikoff.data.formats.base import (Format, Parsed, Parser, Problem)
-from novikoff.data.names.hashing import DEFAULT_BITS
-from novikoff.data.names.feature_names import Names
-from novikoff.data.names.name_collection import Columns, SlotNames
-from novikoff.data.options import Options, only_known
-from novikoff.data.parallel import in_order
-from novikoff.data.rows import (Dense, Rows, Sparse, cut)
+from novikoff.data.formats.base import BadLine, Format, ParsedBlock, Parser
+from novikoff.data.formats.class_count import find_class_count_doubt
+from novikoff.data.names.feature_names import FeatureNames
+from novikoff.data.names.hashing import DEFAULT_HASH_BITS
+from novikoff.data.names.name_collection import ColumnDictionary, SlotNames
+from novikoff.data.options import ReadOptions, check_options_apply
+from novikoff.data.parallel import run_in_order
+from novikoff.data.rows import Dense, Rows, Sparse, slice_rows
+from novikoff.data.text_source import BLOCK_BYTES, TextBlock, TextSource, open_source
+from novikoff.errors import InputError, LabelError, TooManyNamesError
 
 if TYPE_CHECKING:
     from novikoff.data import cache
+    from novikoff.data.feature_maps import Mapper, MapSpec
     from novikoff.data.shuffle.external import Shuffler
-    from novikoff.data.feature_maps import Map, Mapper
 
-MOST_THREADS = 8
-LABELS_COUNTED = 1000
-MOST_NAMES = 1 << 16
+MAX_THREADS = 8
+MAX_COUNTED_LABELS = 1000
+MAX_DICTIONARY_NAMES = 1 << 16
 """Of a dictionary that was not asked for by --bits 0."""
-SPARE = 2  # places to parse in, beside one for each thread
+EXTRA_SLOTS = 2  # places to parse in, beside one for each thread
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Batch:
     """Some examples, in order. Rows and keys may be overwritten when the next batch is asked for."""
 
     rows: Rows
-    parsed: Parsed
+    parsed: ParsedBlock
     title: str
     lines_before: int
     features: int
@@ -62,7 +62,7 @@ class Batch:
         if (start, stop, rows) == (0, len(self), None):
             return self
         parsed, some = self.parsed, slice(start, stop)
-        rows = cut(self.rows, start, stop) if rows is None else rows
+        rows = slice_rows(self.rows, start, stop) if rows is None else rows
         of_some = parsed._replace(
             rows=rows,
             keys=parsed.keys[some],
@@ -78,7 +78,7 @@ class Batch:
     def settled(self) -> Batch:
         """The same with NumPy's arrays, where that is there (see `_compiled/buffers.py`)."""
         keys: Any = self.parsed.keys
-        if type(keys) is not Buffer or without_numpy():
+        if type(keys) is not Buffer or buffers_in_use():
             return self
         return replace(self, rows=as_numpy(self.rows), parsed=as_numpy(self.parsed))
 
@@ -87,22 +87,22 @@ class Batch:
         return f"{self.title}:{self.lines_before + int(self.parsed.line_of[i]) + 1}"
 
 
-class Place:
+class WorkerSlot:
     """Where a thread works: a block, and a parser for it."""
 
     def __init__(self, parser: Parser, size: int) -> None:
-        self.block = Block(size)
+        self.block = TextBlock(size)
         self.parser = parser
 
 
 @dataclass
-class Reading:
+class DataReader:
     """The examples of some files, one after another. The format is settled by the first file, or by a model."""
 
     titles: list[str]
-    options: Options
+    options: ReadOptions
     format: Format | None = None
-    names: Names | None = None
+    names: FeatureNames | None = None
     """The columns of a dictionary, in the order in which they came."""
     bad: Counter[str] = field(default_factory=Counter)
     """How many lines could not be read, by reason."""
@@ -116,14 +116,14 @@ class Reading:
     """What is doubtful about the first file."""
     shuffler: Shuffler | None = None
     """Puts the examples in a random order, another one each time; None: they keep theirs."""
-    _made: list[Place] = field(default_factory=list)
+    _made: list[WorkerSlot] = field(default_factory=list)
     _used: list[NDArray[np.uint64]] = field(default_factory=list)
-    _columns: Columns | None = None
-    _cached_in: list[cache.Place] = field(default_factory=list)
+    _columns: ColumnDictionary | None = None
+    _cache_slots: list[cache.RecordBuffer] = field(default_factory=list)
     _mapper: Mapper | None = None
-    settled_in_run: bool = False
+    format_from_this_run: bool = False
     """Whether the format was settled by a file that is learned in this run, and not by a model."""
-    _looked_through: set[tuple[int, ...]] = field(default_factory=set)
+    _verified_caches: set[tuple[int, ...]] = field(default_factory=set)
     """The caches whose checksums are known to be right."""
 
     def __post_init__(self) -> None:
@@ -133,21 +133,21 @@ class Reading:
         """All examples, from the beginning; what is counted, is counted anew."""
         self.bad.clear()
         self.left_out.clear()
-        batches = self._unmapped()
+        batches = self._read_files()
         if self.shuffler is not None:  # before the map, which makes rows many times as long
             batches = self.shuffler.reorder(self, batches)
-        for batch in batches if self.options.map is None else self._through_map(batches):
+        for batch in batches if self.options.map is None else self._map_batches(batches):
             yield batch.settled()
 
-    def _unmapped(self) -> Iterator[Batch]:
+    def _read_files(self) -> Iterator[Batch]:
         """All examples with their own features, in the order of the files."""
         for title in self.titles:
-            yield from [_builtin(title)] if is_builtin(title) else self._file(title)
+            yield from [_load_builtin(title)] if is_builtin(title) else self._file(title)
 
     def columns(self, title: str) -> list[str] | None:
         """The names of a table's columns, where it has any."""
         settled = self.format.columns if self.format is not None else None
-        names = datasets.STREAMS[title].names if is_builtin(title) else settled
+        names = datasets.DATASETS[title].names if is_builtin(title) else settled
         chosen = self.map()
         if chosen is None or names is None:
             return names
@@ -170,18 +170,18 @@ class Reading:
         """The encoding of the text, where that is not UTF-8."""
         return None if self.options.encoding in ("utf-8", "ascii") else self.options.encoding
 
-    def map(self) -> Map | None:
+    def map(self) -> MapSpec | None:
         """What is made of the features, once the format is settled."""
         if self.options.map is None:
             return None
         bits = self.format.bits_used if self.format is not None else None
         if bits == 0 or self.options.keep_names:
             raise InputError("--map has no names for its products: leave out --bits 0 and --keep-names.")
-        from novikoff.data.feature_maps import Map
+        from novikoff.data.feature_maps import MapSpec
 
-        return Map.spelled(self.options.map, self.options.map_bits or bits)
+        return MapSpec.spelled(self.options.map, self.options.map_bits or bits)
 
-    def _through_map(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+    def _map_batches(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         from novikoff.data.feature_maps import Mapper
 
         for batch in batches:
@@ -205,14 +205,14 @@ class Reading:
         in `doubts` that there are many classes, where no survey of columns has said so."""
         about: dict[str, Any] = {"files": list(self.titles)}
         about |= self.format.describe() if self.format is not None else {"format": "built-in"}
-        labels = first_labels(first)
-        about["label"] = label_counts(labels)
+        labels = read_first_labels(first)
+        about["label"] = count_labels(labels)
         named = getattr(self.format, "label", None)
         if named is not None:
             about["label_column"] = named
         counted = self.format is not None and self.format.counts_classes
         if not counted and not _has_queries(first):  # their labels are grades, not classes
-            many = doubt_about_classes(list(class_counts(labels)), len(labels), named)
+            many = find_class_count_doubt(list(count_classes(labels)), len(labels), named)
             self.doubts += [] if many is None else [many]
         self.description = about
 
@@ -232,7 +232,7 @@ class Reading:
         return about
 
     def _file(self, title: str) -> Iterator[Batch]:
-        with opened(title, self._other_encoding()) as feed:
+        with open_source(title, self._other_encoding()) as feed:
             before = self._open(feed)
             settled = self.format
             assert settled is not None  # noqa: S101 - _open has settled it
@@ -245,24 +245,30 @@ class Reading:
         if examples == 0:
             raise InputError(f"{feed.title}: is empty, or has comments only: there are no examples in it.")
 
-    def _text(self, feed: Feed, settled: Format, lines: int) -> Iterator[Batch]:
+    def _text(self, feed: TextSource, settled: Format, lines: int) -> Iterator[Batch]:
         """Batches of the text, `lines` being those that were left out already."""
         pieces = settled.pieces(feed, self.options.block)
 
-        def take(place: Place) -> bool:
+        def take(place: WorkerSlot) -> bool:
             place.parser.piece = None if pieces is None else next(pieces, None)
-            return feed.fill(place.block, settled.last_end) if pieces is None else place.parser.piece is not None
+            return (
+                feed.fill(place.block, settled.find_last_record_end)
+                if pieces is None
+                else place.parser.piece is not None
+            )
 
-        def do(place: Place) -> tuple[Block, Parsed]:
+        def do(place: WorkerSlot) -> tuple[TextBlock, ParsedBlock]:
             return place.block, place.parser.parse(place.block)
 
-        for block, parsed in in_order(self._places(settled), take, do, spare=SPARE, patient=feed.status is None):
+        for block, parsed in run_in_order(
+            self._places(settled), take, do, spare=EXTRA_SLOTS, consumer_waits=feed.status is None
+        ):
             self._judge(parsed.problems, feed.title, lines)
             if len(parsed.keys):
                 yield self._batch(settled, block, parsed, feed.title, lines)
             lines += parsed.lines
 
-    def _cached(self, feed: Feed, settled: Format, lines: int) -> Iterator[Batch]:
+    def _cached(self, feed: TextSource, settled: Format, lines: int) -> Iterator[Batch]:
         """The same from the cache, or from the text with a cache made of it."""
         from novikoff.data import cache
 
@@ -282,43 +288,43 @@ class Reading:
             return
         how = {**settled.settings(), "unlabelled": self.options.unlabelled}
         how |= {} if self._other_encoding() is None else {"encoding": self._other_encoding()}
-        stamp = cache.Stamp.of(feed.status, how)
+        stamp = cache.CacheKey.of(feed.status, how)
         already = 0
-        with cache.opened(feed.title, stamp, lenient=self.options.bad_lines == "skip") as found:
+        with cache.open_cache(feed.title, stamp, lenient=self.options.bad_lines == "skip") as found:
             try:
                 for batch in self._from_cache(found, feed.title, lines) if found is not None else ():
                     yield batch
                     already += len(batch)
                 if found is not None:
                     return
-            except cache.Damaged:
+            except cache.CacheDamagedError:
                 pass
-        yield from self._making_cache(feed, settled, lines, stamp, already)
+        yield from self._write_cache(feed, settled, lines, stamp, already)
 
-    def _from_cache(self, found: cache.Cache, title: str, lines: int) -> Iterator[Batch]:
-        known = found.state in self._looked_through
+    def _from_cache(self, found: cache.CacheReader, title: str, lines: int) -> Iterator[Batch]:
+        known = found.state in self._verified_caches
 
-        def do(place: cache.Place) -> Parsed:
+        def do(place: cache.RecordBuffer) -> ParsedBlock:
             return found.parsed(place, known=known)
 
-        for parsed in in_order(self._cache_places(), found.take, do):
+        for parsed in run_in_order(self._get_cache_slots(), found.take, do):
             table = isinstance(parsed.rows, Dense)
             yield Batch(parsed.rows, parsed, title, lines, parsed.features, table=table)
             lines += parsed.lines
-        self._looked_through.add(found.state)
+        self._verified_caches.add(found.state)
         self.bad.update(found.bad)
         self._used.append(found.used)
 
-    def _cache_places(self) -> list[cache.Place]:
+    def _get_cache_slots(self) -> list[cache.RecordBuffer]:
         """Made once. More than one thread to read would be of no use: memory is what it waits for."""
         from novikoff.data import cache
 
-        if not self._cached_in:
-            self._cached_in = [cache.Place() for _ in range(3 if self._threads() > 1 else 1)]
-        return self._cached_in
+        if not self._cache_slots:
+            self._cache_slots = [cache.RecordBuffer() for _ in range(3 if self._threads() > 1 else 1)]
+        return self._cache_slots
 
-    def _making_cache(
-        self, feed: Feed, settled: Format, lines: int, stamp: cache.Stamp, already: int
+    def _write_cache(
+        self, feed: TextSource, settled: Format, lines: int, stamp: cache.CacheKey, already: int
     ) -> Iterator[Batch]:
         """`already` examples came from a cache that turned out to be damaged: they are not given once more."""
         from novikoff.data import cache
@@ -327,7 +333,7 @@ class Reading:
         self._used.append(self._used_slots())
         for place in self._places(settled):
             place.parser.used[:] = 0  # from here on those of this file
-        writer = cache.Writer(feed.title, stamp)
+        writer = cache.CacheWriter(feed.title, stamp)
         complete = False
         try:
             for batch in self._text(feed, settled, lines):
@@ -342,56 +348,58 @@ class Reading:
             complete = True
         finally:
             if complete:
-                writer.close(dict(self.bad - bad), _joined(place.parser.used for place in self._made))
+                writer.close(dict(self.bad - bad), _merge_bitsets(place.parser.used for place in self._made))
             else:
                 writer.drop()
 
-    def _places(self, settled: Format) -> list[Place]:
+    def _places(self, settled: Format) -> list[WorkerSlot]:
         """Made once, used for all files."""
         if not self._made:
-            size = self.options.block or settled.usual_block
-            size = min(size, settled.largest_block or size)
+            size = self.options.block or settled.default_block_bytes
+            size = min(size, settled.max_block_bytes or size)
             named, unlabelled = self.options.keep_names > 0, self.options.unlabelled
             threads = self._threads()
-            for _ in range(threads + SPARE if threads > 1 else 1):
-                self._made.append(Place(settled.parser(named=named, unlabelled=unlabelled), size))
+            for _ in range(threads + EXTRA_SLOTS if threads > 1 else 1):
+                self._made.append(WorkerSlot(settled.parser(named=named, unlabelled=unlabelled), size))
         return self._made
 
     def _threads(self) -> int:
-        return self.options.threads or min(len(os.sched_getaffinity(0)), MOST_THREADS)
+        return self.options.threads or min(len(os.sched_getaffinity(0)), MAX_THREADS)
 
     def _used_slots(self) -> NDArray[np.uint64]:
-        return _joined([*(place.parser.used for place in self._made), *self._used])
+        return _merge_bitsets([*(place.parser.used for place in self._made), *self._used])
 
-    def _open(self, feed: Feed) -> int:
+    def _open(self, feed: TextSource) -> int:
         """Settles the format with the first file; returns how many lines were left out at the beginning."""
         head = feed.head()
         if self.format is None:
-            name = self.options.format or formats.found(feed.title, _more(feed, head, Format))
-            kind: type[Format] = formats.format_class(name)
-            head = _more(feed, head, kind)
-            only_known(self.options, kind, name)
+            name = self.options.format or formats.detect_format(feed.title, _read_head(feed, head, Format))
+            kind: type[Format] = formats.get_format_class(name)
+            head = _read_head(feed, head, kind)
+            check_options_apply(self.options, kind, name)
             largest = self.options.largest or (self.options.prefer_largest and "largest" in kind.options)
             self.format = kind.settled(replace(self.options, largest=largest), head, feed.title)
-            self.settled_in_run = not self.options.unlabelled
-            self.doubts += [*formats.doubts(feed.title, name, self.options.format), *self.format.doubts()]
+            self.format_from_this_run = not self.options.unlabelled
+            self.doubts += [*formats.find_format_doubts(feed.title, name, self.options.format), *self.format.doubts()]
         else:
-            head = _more(feed, head, type(self.format))
+            head = _read_head(feed, head, type(self.format))
         doubt = f"{feed.title} is not UTF-8 text: --encoding latin-1 reads it as what it may be."
         if self.format.is_text and not formats.is_utf8(head) and doubt not in self.doubts:
             self.doubts.append(doubt)
-        size, lines = self.format.opening(head, feed.title, header=self.options.header, same_run=self.settled_in_run)
+        size, lines = self.format.find_data_start(
+            head, feed.title, header=self.options.header, same_run=self.format_from_this_run
+        )
         self.notes += [note for note in self.format.notes if note not in self.notes]
         feed.skip(size)
         return lines
 
-    def _judge(self, problems: list[Problem], title: str, lines: int) -> None:
+    def _judge(self, problems: list[BadLine], title: str, lines: int) -> None:
         if problems and self.options.bad_lines != "skip":
             first = problems[0]
             raise InputError(f"{title}:{lines + first.line + 1}: {first.sentence}")
         self.bad.update(p.reason for p in problems)
 
-    def _batch(self, settled: Format, block: Block, parsed: Parsed, title: str, lines: int) -> Batch:
+    def _batch(self, settled: Format, block: TextBlock, parsed: ParsedBlock, title: str, lines: int) -> Batch:
         rows, features = parsed.rows, parsed.features
         if len(parsed.hashes) and isinstance(rows, Sparse):
             used = parsed.hashes[: int(rows.starts[-1])]
@@ -403,25 +411,30 @@ class Reading:
                 self._slot_names.note(rows, used, name_of)
             else:
                 if self._columns is None:
-                    self.names = Names() if self.names is None else self.names
-                    self._columns = Columns(self.names)
+                    self.names = FeatureNames() if self.names is None else self.names
+                    self._columns = ColumnDictionary(self.names)
                 rows = self._columns.of(rows, used, name_of)
                 features = len(self._columns.names)
-                if features > MOST_NAMES and self.options.bits is None and self.settled_in_run:
-                    raise TooManyNames(
-                        f"{title}: has more than {MOST_NAMES:,} different categories: --bits {DEFAULT_BITS} hashes them"
+                if features > MAX_DICTIONARY_NAMES and self.options.bits is None and self.format_from_this_run:
+                    raise TooManyNamesError(
+                        f"{title}: has more than {MAX_DICTIONARY_NAMES:,} different categories: --bits"
+                        f" {DEFAULT_HASH_BITS} hashes them"
                         " into a model of fixed size, --bits 0 keeps all of their names."
                     )
-        return Batch(rows, parsed, title, lines, features, block.come, isinstance(rows, Dense))
+        return Batch(rows, parsed, title, lines, features, block.text_bytes_read, isinstance(rows, Dense))
 
 
-def _more(feed: Feed, head: bytes, kind: Any) -> bytes:
+def _read_head(feed: TextSource, head: bytes, kind: Any) -> bytes:
     """What comes first, for a look: of a file as much as there may be, of a pipe what is there without a long pause. It
     is whole lines, or all there is."""
     if feed.size is not None:  # which has shown it already
         return head
-    while len(head) < BLOCK:
-        if feed.waits is not None and kind.enough(head) and not select.select([feed.waits], [], [], kind.patience)[0]:
+    while len(head) < BLOCK_BYTES:
+        if (
+            feed.waits is not None
+            and kind.enough(head)
+            and not select.select([feed.waits], [], [], kind.pipe_wait_seconds)[0]
+        ):
             break
         longer = feed.head()
         if len(longer) == len(head):
@@ -430,7 +443,7 @@ def _more(feed: Feed, head: bytes, kind: Any) -> bytes:
     return head[: head.rfind(b"\n") + 1] or head
 
 
-def _joined(used: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def _merge_bitsets(used: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """The bits that are set in any of these; some may have none at all."""
     together, size = 0, 0
     for words in used:
@@ -440,21 +453,21 @@ def _joined(used: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
 
 
 def is_builtin(title: str) -> bool:
-    return title in datasets.STREAMS and not os.path.exists(title)
+    return title in datasets.DATASETS and not os.path.exists(title)
 
 
-def check_names(titles: list[str]) -> None:
+def check_sources(titles: list[str]) -> None:
     """Raises InputError for a name that is neither a file nor a built-in stream."""
     for title in titles:
         if title != "-" and not is_builtin(title) and not os.path.exists(title):
-            known = ", ".join(datasets.STREAMS)
+            known = ", ".join(datasets.DATASETS)
             raise InputError(f"{title}: no such file, and no built-in stream of that name (there are {known}).")
 
 
-def _builtin(title: str) -> Batch:
-    rows, labels, width = datasets.read(title)
+def _load_builtin(title: str) -> Batch:
+    rows, labels, width = datasets.load_dataset(title)
     codes = {label: k for k, label in enumerate(dict.fromkeys(labels.tolist()))}
-    parsed = Parsed(
+    parsed = ParsedBlock(
         rows=rows,
         keys=buffers.array([codes[label] for label in labels.tolist()], "uint64"),
         label=lambda i: labels[i].item(),
@@ -473,10 +486,10 @@ def _has_queries(batch: Batch) -> bool:
     return batch.parsed.groups is not None and bool(batch.parsed.groups.max() >= 0)
 
 
-def first_labels(batch: Batch) -> list[Any]:
+def read_first_labels(batch: Batch) -> list[Any]:
     """Return the labels of the first examples that have one; those of several labels are lists, or left out."""
     found: list[Any] = []
-    for i in range(min(len(batch), LABELS_COUNTED)):
+    for i in range(min(len(batch), MAX_COUNTED_LABELS)):
         try:
             label = batch.parsed.label(i)
         except LabelError:
@@ -486,12 +499,12 @@ def first_labels(batch: Batch) -> list[Any]:
     return found
 
 
-def label_counts(labels: Iterable[Any]) -> dict[str, int]:
+def count_labels(labels: Iterable[Any]) -> dict[str, int]:
     """Return how many examples have each label, or each list of labels."""
     spelled = (", ".join(map(str, label)) if isinstance(label, list) else str(label) for label in labels)
     return dict(Counter(spelled).most_common())
 
 
-def class_counts(labels: Iterable[Any]) -> dict[str, int]:
+def count_classes(labels: Iterable[Any]) -> dict[str, int]:
     """Return how many examples have each class, also as one of several."""
-    return label_counts(label for some in labels for label in (some if isinstance(some, list) else [some]))
+    return count_labels(label for some in labels for label in (some if isinstance(some, list) else [some]))

@@ -1,24 +1,44 @@
 """Rows of examples, dense or CSR, and all that knows which.
 
-The loop sees rows only through the generic functions here; a new kind of rows is a NamedTuple with `measure`, `inside`,
-`proper`, `first`, `last` and `slot`, and with those of the others whose default, for dense rows, is not true of it.
-Terms of a row are numbered through the whole batch, as the values are stored.
+The loop sees rows only through the generic functions here; a new kind of rows is a NamedTuple with
+`dot_and_sq_norm`, `indices_in_range`, `indices_sorted`, `first_term`, `end_term` and `weight_slot`, and with those
+of the others whose default, for dense rows, is not true of it. Terms of a row are numbered through the whole batch,
+as the values are stored.
 
-Where there are many columns of weights, one for each class, `Column` is how one of them sees the rows: all that works
-on one vector of weights works on a column too.
+Where there are many columns of weights, one for each class, `ColumnView` is how one of them sees the rows: all that
+works on one vector of weights works on a column too.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from novikoff._compiled.simd.dot_columns import (BLOCK, dense_columns, dense_columns_2, dense_columns_3, dense_columns_5, sparse_columns, sparse_columns_2, sparse_columns_3, sparse_columns_5, square)
+from novikoff._compiled.jit import compiled, compiled_not_inlined, generic
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_apart, generic
-from novikoff._compiled.simd.dot import (LANES, ask, dense_sums, dense_two, element, grow, sparse_sums)
+from novikoff._compiled.simd.dot import (
+    LANES,
+    dense_dot_and_sq_norm,
+    dense_dot_two_rows,
+    get_unchecked,
+    is_increasing,
+    prefetch_slot,
+    sparse_dot_and_sq_norm,
+)
+from novikoff._compiled.simd.dot_columns import (
+    BLOCK_COLUMNS,
+    dense_dot_columns,
+    dense_dot_columns_2,
+    dense_dot_columns_3,
+    dense_dot_columns_5,
+    sparse_dot_columns,
+    sparse_dot_columns_2,
+    sparse_dot_columns_3,
+    sparse_dot_columns_5,
+    sum_of_squares,
+)
 
-SHORT = 104  # columns
-NEAR = 1 << 18  # weights: what the nearer caches of a processor hold
+MAX_PAIRED_WIDTH = 104  # columns
+MAX_CACHED_WEIGHTS = 1 << 18  # weights: what the nearer caches of a processor hold
 
 
 class Dense(NamedTuple):
@@ -36,287 +56,293 @@ class Sparse(NamedTuple):
     values: NDArray[np.floating]
 
 
-class Holed(NamedTuple):
+class DenseWithZeros(NamedTuple):
     """Dense rows some of whose values are 0, and are no terms."""
 
     values: NDArray[np.floating]
     width: int
 
 
-class Column(NamedTuple):
+class ColumnView(NamedTuple):
     """Rows whose weights are in column `at` of a table `across` columns wide: slot j is number j·across + at there."""
 
     rows: Dense | Sparse
     values: NDArray[np.floating]
-    across: int
+    stride: int
     at: int
     sums: NDArray[np.float64]
     """Room for the sums of a block of columns."""
 
 
-class Scaled(NamedTuple):
+class ScaledRow(NamedTuple):
     """One row as a column of weights sees it, with other values: those of its terms stand at the beginning of
     `values`, whichever row it is."""
 
     rows: Dense | Sparse
     values: NDArray[np.floating]
-    across: int
+    stride: int
     at: int
 
 
 Rows: TypeAlias = Dense | Sparse
-Seen: TypeAlias = Dense | Sparse | Holed | Column | Scaled
+RowView: TypeAlias = Dense | Sparse | DenseWithZeros | ColumnView | ScaledRow
 """Rows as one vector of weights sees them: the rows themselves, or a column's view of them."""
 
 
 @generic
-def first(rows: Seen, i: int) -> int:
+def first_term(rows: RowView, i: int) -> int:
     """The number of row i's first term."""
     return i * rows.width  # type: ignore[union-attr]
 
 
 @generic
-def last(rows: Seen, i: int) -> int:
+def end_term(rows: RowView, i: int) -> int:
     """One more than the number of row i's last term."""
     return (i + 1) * rows.width  # type: ignore[union-attr]
 
 
 @generic
-def slot(rows: Seen, i: int, k: int) -> int:
+def weight_slot(rows: RowView, i: int, k: int) -> int:
     """The weight slot of term k, a term of row i."""
     return k - i * rows.width + 1  # type: ignore[union-attr]
 
 
 @generic
-def inside(rows: Rows, i: int, slots: int) -> bool:
+def indices_in_range(rows: Rows, i: int, slots: int) -> bool:
     """Whether every term of row i has a slot: an index past the weights must not be followed."""
     return rows.width < slots  # type: ignore[union-attr]
 
 
 @generic
-def proper(rows: Rows, i: int, slots: int) -> bool:
+def indices_sorted(rows: Rows, i: int, slots: int) -> bool:
     """… and no feature comes twice, which would make ‖x‖² wrong: in a batch the columns of a row must grow."""
     return rows.width < slots  # type: ignore[union-attr]
 
 
 @generic
-def measure(rows: Seen, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
+def dot_and_sq_norm(rows: RowView, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     """(w·x, ‖x‖²) of row i with the weights in `slots`, the bias not counted; ‖x‖² is NaN where a value is 0."""
-    return dense_sums(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
+    return dense_dot_and_sq_norm(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
 
 
 @generic
-def measure_two(rows: Seen, i: int, count: int, slots: NDArray[np.floating]) -> tuple[float, float, float, float, bool]:
+def dot_two_rows(
+    rows: RowView, i: int, count: int, slots: NDArray[np.floating]
+) -> tuple[float, float, float, float, bool]:
     """The same of row i and of the next, of `count` rows, where that takes hardly longer than row i alone; at the end
     whether it was done. Of short rows in single precision, which the processor works on longer than memory takes to
     give them; of others two at once would come up to twice as slowly as one after another."""
-    if i + 1 < count and rows.width <= SHORT and rows.values.itemsize == 4:  # type: ignore[union-attr]
-        dot, square, next_dot, next_square = dense_two(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
-        return dot, square, next_dot, next_square, True
-    dot, square = dense_sums(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
-    return dot, square, 0.0, 0.0, False
+    if i + 1 < count and rows.width <= MAX_PAIRED_WIDTH and rows.values.itemsize == 4:  # type: ignore[union-attr]
+        dot, sq_norm, next_dot, next_sq_norm = dense_dot_two_rows(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
+        return dot, sq_norm, next_dot, next_sq_norm, True
+    dot, sq_norm = dense_dot_and_sq_norm(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
+    return dot, sq_norm, 0.0, 0.0, False
 
 
-@measure_two.of(Sparse)
+@dot_two_rows.of(Sparse)
 def _(rows: Sparse, i: int, count: int, slots: NDArray[np.floating]) -> tuple[float, float, float, float, bool]:
-    dot, square = measure(rows, i, slots)
-    return dot, square, 0.0, 0.0, False
+    dot, sq_norm = dot_and_sq_norm(rows, i, slots)
+    return dot, sq_norm, 0.0, 0.0, False
 
 
 @generic
-def is_term(rows: Seen, x: float) -> bool:
+def is_term(rows: RowView, x: float) -> bool:
     """Whether a value counts: all that are given do, by default."""
     return True
 
 
-@is_term.of(Holed)
-def _(rows: Holed, x: float) -> bool:
+@is_term.of(DenseWithZeros)
+def _(rows: DenseWithZeros, x: float) -> bool:
     return x != 0.0
 
 
 @generic
-def holes(rows: Rows, i: int) -> bool:
+def has_zeros(rows: Rows, i: int) -> bool:
     """Whether row i is dense and has values of 0."""
     found = False
     for k in range(i * rows.width, (i + 1) * rows.width):  # type: ignore[union-attr]
-        found |= element(rows.values, k) == 0.0
+        found |= get_unchecked(rows.values, k) == 0.0
     return found
 
 
-@holes.of(Sparse)
+@has_zeros.of(Sparse)
 def _(rows: Sparse, i: int) -> bool:
     return False
 
 
-@measure.of(Holed)
-def _(rows: Holed, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
-    return sums_past_zeros(rows.values, i * rows.width, rows.width, slots)
+@dot_and_sq_norm.of(DenseWithZeros)
+def _(rows: DenseWithZeros, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
+    return dot_skipping_zeros(rows.values, i * rows.width, rows.width, slots)
 
 
-@first.of(Sparse)
+@first_term.of(Sparse)
 def _(rows: Sparse, i: int) -> int:
     return rows.starts[i]
 
 
-@last.of(Sparse)
+@end_term.of(Sparse)
 def _(rows: Sparse, i: int) -> int:
     return rows.starts[i + 1]
 
 
-@slot.of(Sparse)
+@weight_slot.of(Sparse)
 def _(rows: Sparse, i: int, k: int) -> int:
-    return int(element(rows.indices, k)) + 1
+    return int(get_unchecked(rows.indices, k)) + 1
 
 
-@inside.of(Sparse)
+@indices_in_range.of(Sparse)
 def _(rows: Sparse, i: int, slots: int) -> bool:
     largest = np.uint32(0)
     for k in range(rows.starts[i], rows.starts[i + 1]):
-        largest = max(largest, element(rows.indices, k))
+        largest = max(largest, get_unchecked(rows.indices, k))
     return bool(rows.starts[i] == rows.starts[i + 1]) or int(largest) + 1 < slots
 
 
-@proper.of(Sparse)
+@indices_sorted.of(Sparse)
 def _(rows: Sparse, i: int, slots: int) -> bool:
     start, stop = rows.starts[i], rows.starts[i + 1]
-    return grow(rows.indices, start, stop) and (start == stop or int(element(rows.indices, stop - 1)) + 1 < slots)
+    return is_increasing(rows.indices, start, stop) and (
+        start == stop or int(get_unchecked(rows.indices, stop - 1)) + 1 < slots
+    )
 
 
-@measure.of(Sparse)
+@dot_and_sq_norm.of(Sparse)
 def _(rows: Sparse, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
-    return sparse_sums(rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots)
+    return sparse_dot_and_sq_norm(rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots)
 
 
 @generic
-def ask_for(rows: Rows, i: int, count: int, slots: NDArray[np.floating]) -> None:
+def prefetch(rows: Rows, i: int, count: int, slots: NDArray[np.floating]) -> None:
     """Asks memory for the weights of row i, if there is one, where there are too many weights to be near."""
 
 
-@ask_for.of(Sparse)
+@prefetch.of(Sparse)
 def _(rows: Sparse, i: int, count: int, slots: NDArray[np.floating]) -> None:
-    if slots.size > NEAR and i < count:
+    if slots.size > MAX_CACHED_WEIGHTS and i < count:
         for k in range(rows.starts[i], rows.starts[i + 1]):
-            ask(slots, int(element(rows.indices, k)) + 1)
+            prefetch_slot(slots, int(get_unchecked(rows.indices, k)) + 1)
 
 
 @generic
-def origin(rows: Seen) -> int:
+def bias_slot(rows: RowView) -> int:
     """The weight slot of the bias."""
     return 0
 
 
 @generic
-def squared(rows: Seen, i: int) -> float:
+def row_sq_norm(rows: RowView, i: int) -> float:
     """‖x‖² of row i, the bias not counted; NaN where a value is 0."""
-    return square(rows.values, i * rows.width, rows.width)  # type: ignore[union-attr]
+    return sum_of_squares(rows.values, i * rows.width, rows.width)  # type: ignore[union-attr]
 
 
-@squared.of(Sparse)
+@row_sq_norm.of(Sparse)
 def _(rows: Sparse, i: int) -> float:
-    return square(rows.values, rows.starts[i], rows.starts[i + 1] - rows.starts[i])
+    return sum_of_squares(rows.values, rows.starts[i], rows.starts[i + 1] - rows.starts[i])
 
 
 @generic
-def sum_block(rows: Rows, i: int, slots: NDArray[np.floating], across: int, at: int, out: NDArray[np.float64]) -> None:
+def sum_block(
+    rows: Rows, i: int, slots: NDArray[np.floating], stride: int, column: int, out: NDArray[np.float64]
+) -> None:
     """w·x of row i, the bias not counted, for the block of columns that begins at `at`."""
-    dense_columns(rows.values, i * rows.width, rows.width, slots, across, at, out)  # type: ignore[union-attr]
+    dense_dot_columns(rows.values, i * rows.width, rows.width, slots, stride, column, out)  # type: ignore[union-attr]
 
 
 @generic
 def sum_columns(
-    rows: Rows, i: int, slots: NDArray[np.floating], across: int, columns: int, out: NDArray[np.float64]
+    rows: Rows, i: int, slots: NDArray[np.floating], stride: int, columns: int, out: NDArray[np.float64]
 ) -> None:
     """w·x of row i, the bias not counted, for the first so many columns; whole blocks of them are written."""
     start, count = i * rows.width, rows.width  # type: ignore[union-attr]
-    at = 0
-    while columns - at > 4 * BLOCK:
-        dense_columns_5(rows.values, start, count, slots, across, at, out)
-        at += 5 * BLOCK
-    if columns - at > 2 * BLOCK:
-        dense_columns_3(rows.values, start, count, slots, across, at, out)
-        at += 3 * BLOCK
-    if columns - at > BLOCK:
-        dense_columns_2(rows.values, start, count, slots, across, at, out)
-    elif columns > at:
-        dense_columns(rows.values, start, count, slots, across, at, out)
+    column = 0
+    while columns - column > 4 * BLOCK_COLUMNS:
+        dense_dot_columns_5(rows.values, start, count, slots, stride, column, out)
+        column += 5 * BLOCK_COLUMNS
+    if columns - column > 2 * BLOCK_COLUMNS:
+        dense_dot_columns_3(rows.values, start, count, slots, stride, column, out)
+        column += 3 * BLOCK_COLUMNS
+    if columns - column > BLOCK_COLUMNS:
+        dense_dot_columns_2(rows.values, start, count, slots, stride, column, out)
+    elif columns > column:
+        dense_dot_columns(rows.values, start, count, slots, stride, column, out)
 
 
 @sum_block.of(Sparse)
-def _(rows: Sparse, i: int, slots: NDArray[np.floating], across: int, at: int, out: NDArray[np.float64]) -> None:
+def _(rows: Sparse, i: int, slots: NDArray[np.floating], stride: int, column: int, out: NDArray[np.float64]) -> None:
     start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
-    sparse_columns(rows.values, rows.indices, start, count, slots, across, at, out)
+    sparse_dot_columns(rows.values, rows.indices, start, count, slots, stride, column, out)
 
 
 @sum_columns.of(Sparse)
-def _(rows: Sparse, i: int, slots: NDArray[np.floating], across: int, columns: int, out: NDArray[np.float64]) -> None:
+def _(rows: Sparse, i: int, slots: NDArray[np.floating], stride: int, columns: int, out: NDArray[np.float64]) -> None:
     start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
-    at = 0
-    while columns - at > 4 * BLOCK:
-        sparse_columns_5(rows.values, rows.indices, start, count, slots, across, at, out)
-        at += 5 * BLOCK
-    if columns - at > 2 * BLOCK:
-        sparse_columns_3(rows.values, rows.indices, start, count, slots, across, at, out)
-        at += 3 * BLOCK
-    if columns - at > BLOCK:
-        sparse_columns_2(rows.values, rows.indices, start, count, slots, across, at, out)
-    elif columns > at:
-        sparse_columns(rows.values, rows.indices, start, count, slots, across, at, out)
+    column = 0
+    while columns - column > 4 * BLOCK_COLUMNS:
+        sparse_dot_columns_5(rows.values, rows.indices, start, count, slots, stride, column, out)
+        column += 5 * BLOCK_COLUMNS
+    if columns - column > 2 * BLOCK_COLUMNS:
+        sparse_dot_columns_3(rows.values, rows.indices, start, count, slots, stride, column, out)
+        column += 3 * BLOCK_COLUMNS
+    if columns - column > BLOCK_COLUMNS:
+        sparse_dot_columns_2(rows.values, rows.indices, start, count, slots, stride, column, out)
+    elif columns > column:
+        sparse_dot_columns(rows.values, rows.indices, start, count, slots, stride, column, out)
 
 
-@origin.of(Column)
-def _(rows: Column) -> int:
+@bias_slot.of(ColumnView)
+def _(rows: ColumnView) -> int:
     return rows.at
 
 
-@first.of(Column)
-def _(rows: Column, i: int) -> int:
-    return first(rows.rows, i)
+@first_term.of(ColumnView)
+def _(rows: ColumnView, i: int) -> int:
+    return first_term(rows.rows, i)
 
 
-@last.of(Column)
-def _(rows: Column, i: int) -> int:
-    return last(rows.rows, i)
+@end_term.of(ColumnView)
+def _(rows: ColumnView, i: int) -> int:
+    return end_term(rows.rows, i)
 
 
-@slot.of(Column)
-def _(rows: Column, i: int, k: int) -> int:
-    return slot(rows.rows, i, k) * rows.across + rows.at
+@weight_slot.of(ColumnView)
+def _(rows: ColumnView, i: int, k: int) -> int:
+    return weight_slot(rows.rows, i, k) * rows.stride + rows.at
 
 
-@squared.of(Column)
-def _(rows: Column, i: int) -> float:
-    return squared(rows.rows, i)
+@row_sq_norm.of(ColumnView)
+def _(rows: ColumnView, i: int) -> float:
+    return row_sq_norm(rows.rows, i)
 
 
-@measure.of(Column)
-def _(rows: Column, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
-    begin = rows.at - rows.at % BLOCK
-    sum_block(rows.rows, i, slots, rows.across, begin, rows.sums)
-    return rows.sums[rows.at], squared(rows.rows, i)
+@dot_and_sq_norm.of(ColumnView)
+def _(rows: ColumnView, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
+    begin = rows.at - rows.at % BLOCK_COLUMNS
+    sum_block(rows.rows, i, slots, rows.stride, begin, rows.sums)
+    return rows.sums[rows.at], row_sq_norm(rows.rows, i)
 
 
-@origin.of(Scaled)
-def _(rows: Scaled) -> int:
+@bias_slot.of(ScaledRow)
+def _(rows: ScaledRow) -> int:
     return rows.at
 
 
-@first.of(Scaled)
-def _(rows: Scaled, i: int) -> int:
+@first_term.of(ScaledRow)
+def _(rows: ScaledRow, i: int) -> int:
     return 0
 
 
-@last.of(Scaled)
-def _(rows: Scaled, i: int) -> int:
-    return last(rows.rows, i) - first(rows.rows, i)
+@end_term.of(ScaledRow)
+def _(rows: ScaledRow, i: int) -> int:
+    return end_term(rows.rows, i) - first_term(rows.rows, i)
 
 
-@slot.of(Scaled)
-def _(rows: Scaled, i: int, k: int) -> int:
-    return slot(rows.rows, i, k + first(rows.rows, i)) * rows.across + rows.at
+@weight_slot.of(ScaledRow)
+def _(rows: ScaledRow, i: int, k: int) -> int:
+    return weight_slot(rows.rows, i, k + first_term(rows.rows, i)) * rows.stride + rows.at
 
 
-@compiled_apart
-def sums_past_zeros(
+@compiled_not_inlined
+def dot_skipping_zeros(
     values: NDArray[np.floating], start: int, count: int, slots: NDArray[np.floating]
 ) -> tuple[float, float]:
     """(w·x, ‖x‖²) of a dense row whose zeros are no terms, in the order of `_machine.py`: as if it were sparse."""
@@ -324,69 +350,69 @@ def sums_past_zeros(
     for k in range(start, start + count):
         terms += values[k] != 0.0
     # One lane after another, for there are as many sums as lanes; of fewer terms than lanes there is one sum.
-    a, a2 = lane_past_zeros(values, start, count, slots, terms, 0)
+    a, a2 = lane_skipping_zeros(values, start, count, slots, terms, 0)
     if terms < LANES:
         return a, a2
-    b, b2 = lane_past_zeros(values, start, count, slots, terms, 4)
-    dot, square = a + b, a2 + b2
-    a, a2 = lane_past_zeros(values, start, count, slots, terms, 2)
-    b, b2 = lane_past_zeros(values, start, count, slots, terms, 6)
-    dot, square = dot + (a + b), square + (a2 + b2)
-    a, a2 = lane_past_zeros(values, start, count, slots, terms, 1)
-    b, b2 = lane_past_zeros(values, start, count, slots, terms, 5)
+    b, b2 = lane_skipping_zeros(values, start, count, slots, terms, 4)
+    dot, sq_norm = a + b, a2 + b2
+    a, a2 = lane_skipping_zeros(values, start, count, slots, terms, 2)
+    b, b2 = lane_skipping_zeros(values, start, count, slots, terms, 6)
+    dot, sq_norm = dot + (a + b), sq_norm + (a2 + b2)
+    a, a2 = lane_skipping_zeros(values, start, count, slots, terms, 1)
+    b, b2 = lane_skipping_zeros(values, start, count, slots, terms, 5)
     odd, odd2 = a + b, a2 + b2
-    a, a2 = lane_past_zeros(values, start, count, slots, terms, 3)
-    b, b2 = lane_past_zeros(values, start, count, slots, terms, 7)
+    a, a2 = lane_skipping_zeros(values, start, count, slots, terms, 3)
+    b, b2 = lane_skipping_zeros(values, start, count, slots, terms, 7)
     odd, odd2 = odd + (a + b), odd2 + (a2 + b2)
-    return dot + odd, square + odd2
+    return dot + odd, sq_norm + odd2
 
 
-@compiled_apart
-def lane_past_zeros(
+@compiled_not_inlined
+def lane_skipping_zeros(
     values: NDArray[np.floating], start: int, count: int, slots: NDArray[np.floating], terms: int, lane: int
 ) -> tuple[float, float]:
     """What that lane adds up, of so many terms."""
-    whole = terms - terms % LANES
-    dot, square, term = 0.0, 0.0, 0
+    full_terms = terms - terms % LANES
+    dot, sq_norm, term = 0.0, 0.0, 0
     for k in range(count):
         x = np.float64(values[start + k])
         if x != 0.0:
-            its = term % LANES if term < whole else LANES - terms + term
-            if its == lane or terms < LANES:
+            term_lane = term % LANES if term < full_terms else LANES - terms + term
+            if term_lane == lane or terms < LANES:
                 dot += x * np.float64(slots[k + 1])
-                square += x * x
+                sq_norm += x * x
             term += 1
-    return dot, square
+    return dot, sq_norm
 
 
 @compiled
-def write_out(rows: Rows, i: int, example: NDArray[np.float64]) -> None:
+def scatter_row(rows: Rows, i: int, example: NDArray[np.float64]) -> None:
     """Puts the values of row i into the slots of an example that is all zeros."""
-    for k in range(first(rows, i), last(rows, i)):
-        example[slot(rows, i, k)] = np.float64(rows.values[k])
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        example[weight_slot(rows, i, k)] = np.float64(rows.values[k])
 
 
 @compiled
-def wipe(rows: Rows, i: int, example: NDArray[np.float64]) -> None:
-    for k in range(first(rows, i), last(rows, i)):
-        example[slot(rows, i, k)] = 0.0
+def clear_row(rows: Rows, i: int, example: NDArray[np.float64]) -> None:
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        example[weight_slot(rows, i, k)] = 0.0
 
 
-def how_many(rows: Rows) -> int:
+def count_rows(rows: Rows) -> int:
     if isinstance(rows, Sparse):
         return len(rows.starts) - 1
     return len(rows.values) // rows.width
 
 
-def cut(rows: Rows, start: int, stop: int) -> Rows:
+def slice_rows(rows: Rows, start: int, stop: int) -> Rows:
     """The rows from start to stop, without copying values."""
     if isinstance(rows, Sparse):
         return rows._replace(starts=rows.starts[start : stop + 1])
     return rows._replace(values=rows.values[start * rows.width : stop * rows.width])
 
 
-def narrowed(rows: Rows, width: int) -> Rows:
-    """The rows without the terms in columns from `width` on."""
+def drop_columns(rows: Rows, width: int) -> Rows:
+    """The rows without the terms in columns from `get_width` on."""
     if isinstance(rows, Dense):
         return rows
     end = int(rows.starts[-1])
@@ -399,7 +425,7 @@ def narrowed(rows: Rows, width: int) -> Rows:
     )
 
 
-def width(rows: Rows) -> int:
+def get_width(rows: Rows) -> int:
     """How many columns there are at least."""
     if isinstance(rows, Dense):
         return rows.width

@@ -16,62 +16,62 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
-from novikoff._compiled.simd.byte_scan import PADDING
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError, needed
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
+from novikoff.errors import InputError, import_optional
 
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 NEWLINE = 10
-PACKED_PIECE = 1 << 17
-LONGEST_RECORD = 1 << 24
+COMPRESSED_CHUNK_BYTES = 1 << 17
+MAX_RECORD_BYTES = 1 << 24
 """16 MiB: a line longer than that is refused."""
-SMALL_SPAN = 1 << 20
-SPANS_LEFT = 4  # into which the rest of a file could be cut
-PROBE = 1 << 12  # bytes: a line is mostly at its end by then
-SHOWN = 40
-MARK = b"\xef\xbb\xbf"  # which some programs write before UTF-8 text
-PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
-SUFFIXES = (".gz", ".zst", ".zstd", ".xz", ".bz2")
+MIN_SPAN_BYTES = 1 << 20
+MIN_REMAINING_SPANS = 4  # into which the rest of a file could be cut
+PROBE_BYTES = 1 << 12  # bytes: a line is mostly at its end by then
+MAX_EXCERPT_BYTES = 40
+UTF8_BOM = b"\xef\xbb\xbf"  # which some programs write before UTF-8 text
+COMPRESSION_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
+COMPRESSION_SUFFIXES = (".gz", ".zst", ".zstd", ".xz", ".bz2")
 
 
-class Block:
+class TextBlock:
     """Some records: text[PADDING:stop], with PADDING bytes of room on both sides."""
 
-    def __init__(self, size: int = BLOCK) -> None:
-        self.text: NDArray[np.uint8] = buffers.zeros(PADDING + size + 1 + PADDING, "uint8")
-        self.stop = PADDING
-        self.come = 0
+    def __init__(self, size: int = BLOCK_BYTES) -> None:
+        self.text: NDArray[np.uint8] = buffers.zeros(PADDING_BYTES + size + 1 + PADDING_BYTES, "uint8")
+        self.stop = PADDING_BYTES
+        self.text_bytes_read = 0
         """How many bytes of text it was."""
         self.title = ""
 
     @property
     def size(self) -> int:
-        return len(self.text) - 2 * PADDING - 1
+        return len(self.text) - 2 * PADDING_BYTES - 1
 
     def grow(self) -> None:
-        larger = buffers.zeros(PADDING + 2 * self.size + 1 + PADDING, "uint8")
+        larger = buffers.zeros(PADDING_BYTES + 2 * self.size + 1 + PADDING_BYTES, "uint8")
         larger[: len(self.text)] = self.text
         self.text = larger
 
-    def end_at(self, end: int, title: str) -> None:
+    def set_end(self, end: int, title: str) -> None:
         """The text is read up to there."""
-        self.text[end : end + PADDING] = 0
-        self.stop, self.come, self.title = end, end - PADDING, title
+        self.text[end : end + PADDING_BYTES] = 0
+        self.stop, self.text_bytes_read, self.title = end, end - PADDING_BYTES, title
 
     def spelled(self, start: int, stop: int) -> str:
-        return spelled(self.text[start:stop].tobytes())
+        return decode_text(self.text[start:stop].tobytes())
 
 
-def spelled(text: bytes) -> str:
+def decode_text(text: bytes) -> str:
     """Text as it can be shown; bytes that are not UTF-8 by their numbers, so that different ones stay different."""
     return text.decode("utf-8", "backslashreplace")
 
 
-class Span(NamedTuple):
+class FileSpan(NamedTuple):
     """Whole lines of a regular file, from where to where."""
 
-    feed: Feed
+    feed: TextSource
     number: int
     """What the system knows the file by."""
     start: int
@@ -79,26 +79,26 @@ class Span(NamedTuple):
     most: int
     """Bytes that spans of this file usually have at most."""
 
-    def fill(self, block: Block) -> None:
+    def fill(self, block: TextBlock) -> None:
         """Reads them into a block."""
         size = self.stop - self.start
         while block.size < size:
             block.grow()
-        come = 0
-        while come < size:
-            room = block.text.data[PADDING + come : PADDING + size]
-            come += self.feed.read_at(self.start + come, room)
-        end = PADDING + size
+        n_read = 0
+        while n_read < size:
+            room = block.text.data[PADDING_BYTES + n_read : PADDING_BYTES + size]
+            n_read += self.feed.read_at(self.start + n_read, room)
+        end = PADDING_BYTES + size
         if block.text[end - 1] != NEWLINE:  # the end of the file is the end of a record
             block.text[end] = NEWLINE
             end += 1
-        block.end_at(end, self.feed.title)
+        block.set_end(end, self.feed.title)
 
     def spelled(self, start: int, stop: int) -> str:
-        return spelled(self.feed._piece(start, stop - start))
+        return decode_text(self.feed._read_chunk(start, stop - start))
 
 
-class Feed:
+class TextSource:
     """The records of one file, block after block."""
 
     def __init__(
@@ -112,28 +112,28 @@ class Feed:
         """How many bytes there must be, where that is known; the number of a pipe, to see whether more is there."""
         self.taken = 0
 
-    def head(self, size: int = BLOCK) -> bytes:
+    def head(self, size: int = BLOCK_BYTES) -> bytes:
         """The first bytes, whole lines if there are any, for a look at what is in the file; they are still to come."""
         if self.size is not None:
-            return self._ahead(size)
+            return self._peek(size)
         content = self.tail.tobytes()
         while len(content) < size:
-            piece = bytearray(size - len(content))
-            count = self._read(piece)
-            content += memoryview(piece)[:count]
+            chunk = bytearray(size - len(content))
+            count = self._read(chunk)
+            content += memoryview(chunk)[:count]
             if count == 0 or b"\n" in content:
                 break
         self.tail = buffers.frombuffer(content, "uint8")
         return content
 
-    def _ahead(self, size: int) -> bytes:
+    def _peek(self, size: int) -> bytes:
         """… of a file that gives each byte as often as it is asked for: all of them, or whole lines."""
         content = b""
         try:
-            while piece := os.pread(self.file.fileno(), size - len(content), self.file.tell() + len(content)):
-                content = content + piece if content else piece
+            while chunk := os.pread(self.file.fileno(), size - len(content), self.file.tell() + len(content)):
+                content = content + chunk if content else chunk
         except OSError as problem:
-            self._unreadable(problem)
+            self._raise_unreadable(problem)
         return content if len(content) < size else content[: content.rfind(b"\n") + 1] or content
 
     def skip(self, count: int) -> None:
@@ -143,65 +143,67 @@ class Feed:
             self.file.seek(count, os.SEEK_CUR)
         self.tail = self.tail[count:]
 
-    def fill(self, block: Block, last_end: Callable[[NDArray[np.uint8], int, int], int]) -> bool:
+    def fill(self, block: TextBlock, find_last_record_end: Callable[[NDArray[np.uint8], int, int], int]) -> bool:
         """The next records; False where there are none left. `last_end` finds where the last record ends."""
-        at = PADDING
+        at = PADDING_BYTES
         while True:
             at, ended = self._more(block, at)
             if ended:  # the end of the file is the end of a record
-                if at > PADDING and block.text[at - 1] != NEWLINE:
+                if at > PADDING_BYTES and block.text[at - 1] != NEWLINE:
                     block.text[at] = NEWLINE
                     at += 1
                 end = at
                 break
-            end = last_end(block.text, PADDING, at)
-            if end > PADDING:
+            end = find_last_record_end(block.text, PADDING_BYTES, at)
+            if end > PADDING_BYTES:
                 break
-            if at == PADDING + block.size:
-                self._make_longer(block)
+            if at == PADDING_BYTES + block.size:
+                self._grow_block(block)
         self.tail = buffers.concatenate([block.text[end:at], self.tail])
-        block.end_at(end, self.title)
-        return end > PADDING
+        block.set_end(end, self.title)
+        return end > PADDING_BYTES
 
-    def spans(self, size: int) -> Iterator[Span]:
+    def spans(self, size: int) -> Iterator[FileSpan]:
         """The records of a regular file, where these are lines, in spans of up to about so many bytes: whoever gets one
         reads it, while others are given theirs. Short ones come first, so that learning begins soon, and last, so that
         all threads end at about the same time."""
         assert self.status is not None  # noqa: S101 - which a regular file has
-        number, start, whole = self.file.fileno(), self.file.tell(), self.status.st_size
-        least = step = min(size, SMALL_SPAN)
+        fd, start, file_size = self.file.fileno(), self.file.tell(), self.status.st_size
+        least = step = min(size, MIN_SPAN_BYTES)
         while True:
-            stop = start + max(least, min(step, (whole - start) // SPANS_LEFT))
+            stop = start + max(least, min(step, (file_size - start) // MIN_REMAINING_SPANS))
             step = min(2 * step, size)
-            if stop >= whole:
-                whole = max(whole, os.fstat(number).st_size)  # by now it may be longer
-            stop = whole if stop >= whole else self._line_end(start, stop, whole)
+            if stop >= file_size:
+                file_size = max(file_size, os.fstat(fd).st_size)  # by now it may be longer
+            stop = file_size if stop >= file_size else self._line_end(start, stop, file_size)
             if start >= stop:
                 return
-            ended = stop >= whole and self._piece(stop - 1, 1) != b"\n"  # what comes later is no line of its own
-            yield Span(self, number, start, stop, size)
+            ended = (
+                stop >= file_size and self._read_chunk(stop - 1, 1) != b"\n"
+            )  # what comes later is no line of its own
+            yield FileSpan(self, fd, start, stop, size)
             if ended:
                 return
             start = stop
 
-    def _line_end(self, start: int, stop: int, whole: int) -> int:
+    def _line_end(self, start: int, stop: int, file_size: int) -> int:
         """The first end of a line after `start` that is not before `stop`."""
         place, end = stop - 1, 0
-        while not end and place - stop < LONGEST_RECORD:
-            if place >= whole:
-                whole = end = max(whole, os.fstat(self.file.fileno()).st_size)
+        while not end and place - stop < MAX_RECORD_BYTES:
+            if place >= file_size:
+                file_size = end = max(file_size, os.fstat(self.file.fileno()).st_size)
                 if place >= end:
                     break
-            piece = self._piece(place, PROBE)
-            end = place + piece.find(b"\n") + 1 if b"\n" in piece else 0
-            place += len(piece)
-        if not end or end - start > LONGEST_RECORD:
-            begin = start + self._piece(start, stop - start).rfind(b"\n", 0, -1) + 1
-            if not end or end - begin > LONGEST_RECORD:
-                self._too_long(spelled(self._piece(begin, SHOWN)))
+            chunk = self._read_chunk(place, PROBE_BYTES)
+            end = place + chunk.find(b"\n") + 1 if b"\n" in chunk else 0
+            place += len(chunk)
+        if not end or end - start > MAX_RECORD_BYTES:
+            begin = start + self._read_chunk(start, stop - start).rfind(b"\n", 0, -1) + 1
+            if not end or end - begin > MAX_RECORD_BYTES:
+                self._raise_too_long(decode_text(self._read_chunk(begin, MAX_EXCERPT_BYTES)))
         return end
 
-    def _piece(self, start: int, size: int) -> bytes:
+    def _read_chunk(self, start: int, size: int) -> bytes:
         """So many bytes of a regular file, or as many as come at once."""
         room = bytearray(size)
         return bytes(room[: self.read_at(start, room)])
@@ -211,21 +213,21 @@ class Feed:
         try:
             count = os.preadv(self.file.fileno(), [room], start)
         except OSError as problem:
-            self._unreadable(problem)
+            self._raise_unreadable(problem)
         if count == 0:
-            self._became_shorter()
+            self._raise_truncated()
         return count
 
-    def _more(self, block: Block, at: int) -> tuple[int, bool]:
+    def _more(self, block: TextBlock, at: int) -> tuple[int, bool]:
         """Fills the block from `at` on, as far as it goes without waiting for more than something to come; returns how
         far that is, and whether the file has ended there."""
-        room = PADDING + block.size
+        room = PADDING_BYTES + block.size
         left = min(len(self.tail), room - at)
         block.text[at : at + left] = self.tail[:left]
         self.tail = self.tail[left:]
         some = left > 0
         at += left
-        while at < room and (not some or self._more_at_once()):
+        while at < room and (not some or self._has_ready_bytes()):
             count = self._read(block.text.data[at:room])
             if count == 0:
                 return at, True
@@ -233,18 +235,18 @@ class Feed:
             at += count
         return at, False
 
-    def _make_longer(self, block: Block) -> None:
-        if block.size >= LONGEST_RECORD:
-            self._too_long(block.spelled(PADDING, PADDING + SHOWN))
+    def _grow_block(self, block: TextBlock) -> None:
+        if block.size >= MAX_RECORD_BYTES:
+            self._raise_too_long(block.spelled(PADDING_BYTES, PADDING_BYTES + MAX_EXCERPT_BYTES))
         block.grow()
 
-    def _too_long(self, begin: str) -> NoReturn:
+    def _raise_too_long(self, begin: str) -> NoReturn:
         raise InputError(
-            f"{self.title}: has a line longer than {LONGEST_RECORD >> 20} MiB, beginning with {begin!r}: is it the"
+            f"{self.title}: has a line longer than {MAX_RECORD_BYTES >> 20} MiB, beginning with {begin!r}: is it the"
             " right file, with an example a line?"
         )
 
-    def _more_at_once(self) -> bool:
+    def _has_ready_bytes(self) -> bool:
         """Whether there is more to be had without waiting: a file always has more, a packed pipe never tells."""
         if self.status is not None:
             return True
@@ -254,60 +256,60 @@ class Feed:
         try:
             count = self.file.readinto(room)
         except (EOFError, OSError) as problem:
-            self._unreadable(problem)
+            self._raise_unreadable(problem)
         except Exception as problem:
-            if not is_of_packing(problem):
+            if not is_decompression_error(problem):
                 raise
-            self._unreadable(problem)
+            self._raise_unreadable(problem)
         self.taken += count
         if count == 0 and self.size is not None and self.taken < self.size:
-            self._became_shorter()
+            self._raise_truncated()
         return count
 
-    def _became_shorter(self) -> NoReturn:
+    def _raise_truncated(self) -> NoReturn:
         raise InputError(f"{self.title}: became shorter while it was read; nothing more can be read from it.")
 
-    def _unreadable(self, problem: Exception) -> NoReturn:
+    def _raise_unreadable(self, problem: Exception) -> NoReturn:
         reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
         raise InputError(f"{self.title}: can't be read to its end: {reason}.") from None
 
 
-def is_of_packing(problem: Exception) -> bool:
+def is_decompression_error(problem: Exception) -> bool:
     """Whether it comes from one of the libraries that unpack, which are imported only where they are needed."""
     kind = type(problem)
     return kind.__name__ in ("ZstdError", "LZMAError") or (kind.__module__, kind.__name__) == ("zlib", "error")
 
 
 @contextlib.contextmanager
-def opened(title: str, encoding: str | None = None) -> Iterator[Feed]:
+def open_source(title: str, encoding: str | None = None) -> Iterator[TextSource]:
     """The bytes of a file, or of standard input for `-`, unpacked where they are packed: seen by their content. Text
     in another encoding is given in UTF-8."""
     with contextlib.ExitStack() as stack:
         shown = "standard input" if title == "-" else title
-        raw: Any = _standard_input() if title == "-" else stack.enter_context(open(title, "rb", buffering=0))
-        number = _number(raw)
-        if number is not None:
-            os.set_blocking(number, True)
-        status = None if number is None else os.fstat(number)
+        raw: Any = _open_standard_input() if title == "-" else stack.enter_context(open(title, "rb", buffering=0))
+        fd = _get_file_descriptor(raw)
+        if fd is not None:
+            os.set_blocking(fd, True)
+        status = None if fd is None else os.fstat(fd)
         regular = status if status is not None and stat.S_ISREG(status.st_mode) and title != "-" else None
-        kind, first, skipped = _kind(raw, shown)
-        file: Any = _Again(first, raw)
+        kind, first, skipped = _detect_compression(raw, shown)
+        file: Any = _PeekableFile(first, raw)
         if kind is not None or encoding is not None:
             if kind is not None:
-                file = stack.enter_context(contextlib.closing(_unpacked(kind, file)))
+                file = stack.enter_context(contextlib.closing(_open_decompressor(kind, file)))
             if encoding is not None:
-                file = _Recoded(file, encoding, shown)
-            yield Feed(shown, file, size=None, waits=None, status=regular)
+                file = _TranscodedFile(file, encoding, shown)
+            yield TextSource(shown, file, size=None, waits=None, status=regular)
             return
         if regular is not None:
             raw.seek(skipped)
-            yield Feed(shown, raw, size=regular.st_size - skipped, waits=None, status=regular)
+            yield TextSource(shown, raw, size=regular.st_size - skipped, waits=None, status=regular)
             return
-        waits = number if not (status is not None and stat.S_ISREG(status.st_mode)) else None
-        yield Feed(shown, file, size=None, waits=waits)
+        waits = fd if not (status is not None and stat.S_ISREG(status.st_mode)) else None
+        yield TextSource(shown, file, size=None, waits=waits)
 
 
-def _number(file: Any) -> int | None:
+def _get_file_descriptor(file: Any) -> int | None:
     """What the system knows an open file by."""
     try:
         return int(file.fileno())
@@ -315,13 +317,13 @@ def _number(file: Any) -> int | None:
         return None
 
 
-def _standard_input() -> Any:
+def _open_standard_input() -> Any:
     if sys.stdin is None:
         raise InputError("standard input is closed: there is nothing to read.")
     return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
 
 
-class _Again:
+class _PeekableFile:
     """A file whose first bytes were read already, to see what it is."""
 
     def __init__(self, first: bytes, file: Any) -> None:
@@ -356,27 +358,27 @@ class _Again:
         """The file itself is closed by whoever opened it."""
 
 
-def _kind(file: Any, title: str) -> tuple[str | None, bytes, int]:
+def _detect_compression(file: Any, title: str) -> tuple[str | None, bytes, int]:
     """How a file is packed, None for not at all, its first bytes, and how many were left out before them."""
     first = b""
     try:
         while len(first) < 6:
-            piece = file.read(6 - len(first))
-            if not piece:
+            chunk = file.read(6 - len(first))
+            if not chunk:
                 break
-            first += piece
-            if not any(magic.startswith(first[: len(magic)]) for magic in (*PACKED, MARK)):
+            first += chunk
+            if not any(magic.startswith(first[: len(magic)]) for magic in (*COMPRESSION_MAGIC, UTF8_BOM)):
                 break
     except OSError as problem:
         raise InputError(f"{title}: can't be read: {problem.strerror}.") from None
-    for magic, kind in PACKED.items():
+    for magic, kind in COMPRESSION_MAGIC.items():
         if first.startswith(magic):
             return kind, first, 0
-    plain = first.removeprefix(MARK)
+    plain = first.removeprefix(UTF8_BOM)
     return None, plain, len(first) - len(plain)
 
 
-def _unpacked(kind: str, file: Any) -> Any:
+def _open_decompressor(kind: str, file: Any) -> Any:
     if kind == "gzip":
         import gzip
 
@@ -389,10 +391,10 @@ def _unpacked(kind: str, file: Any) -> Any:
         import bz2
 
         return bz2.BZ2File(file)
-    return _Zstandard(file)
+    return _ZstdFile(file)
 
 
-class _Recoded:
+class _TranscodedFile:
     """Text in UTF-8 from a file in another encoding."""
 
     def __init__(self, file: Any, encoding: str, title: str) -> None:
@@ -402,11 +404,11 @@ class _Recoded:
 
     def readinto(self, room: Any) -> int:
         while not self.ready and not self.ended:
-            piece = bytearray(PACKED_PIECE)
-            count = int(self.file.readinto(piece))
+            chunk = bytearray(COMPRESSED_CHUNK_BYTES)
+            count = int(self.file.readinto(chunk))
             self.ended = count == 0
             try:
-                text = self.decoder.decode(bytes(piece[:count]), self.ended)
+                text = self.decoder.decode(bytes(chunk[:count]), self.ended)
             except UnicodeDecodeError as problem:
                 raise InputError(f"{self.title}: is not {self.encoding} text: {problem.reason}.") from None
             self.ready = memoryview(text.encode())
@@ -416,18 +418,18 @@ class _Recoded:
         return count
 
 
-class _Zstandard:
+class _ZstdFile:
     """Frames one after another. The library's own reader takes an archive that was cut off for a complete one."""
 
     def __init__(self, file: Any) -> None:
-        zstandard = needed("zstandard", "zstd", "A file compressed by zstd")
+        zstandard = import_optional("zstandard", "zstd", "A file compressed by zstd")
         self.file, self.tool = file, zstandard.ZstdDecompressor()
         self.frame: Any = None
         self.packed, self.ready = b"", memoryview(b"")
 
     def readinto(self, room: Any) -> int:
         while not len(self.ready):
-            self.packed = self.packed or self.file.read(PACKED_PIECE)
+            self.packed = self.packed or self.file.read(COMPRESSED_CHUNK_BYTES)
             if not self.packed:
                 if self.frame is not None:
                     raise EOFError("the archive ends before its end was marked")
@@ -446,13 +448,13 @@ class _Zstandard:
         """The file itself is closed by whoever opened it."""
 
 
-def plain_suffix(title: str) -> str:
+def get_uncompressed_suffix(title: str) -> str:
     """The ending of a file's name, that of packing left out."""
     name, suffix = os.path.splitext(title)
-    return (os.path.splitext(name)[1] if suffix.lower() in SUFFIXES else suffix).lower()
+    return (os.path.splitext(name)[1] if suffix.lower() in COMPRESSION_SUFFIXES else suffix).lower()
 
 
-def last_line_end(text: NDArray[np.uint8], start: int, stop: int) -> int:
+def find_last_line_end(text: NDArray[np.uint8], start: int, stop: int) -> int:
     """One more than the place of the last newline; `start` where there is none."""
     while stop > start:
         low = max(start, stop - 4096)

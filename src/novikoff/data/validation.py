@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
-from novikoff.errors import InputError, levels_to_user, of_sklearn
 from novikoff.data.rows import Dense, Rows, Sparse
+from novikoff.errors import InputError, find_sklearn_exception, find_user_stacklevel
 
-LARGEST_INDEX = 2**31 - 1
+MAX_INDEX = 2**31 - 1
 
 
-class Batch(NamedTuple):
+class ValidatedBatch(NamedTuple):
     rows: Rows
     examples: int
     features: int
@@ -28,15 +28,15 @@ class Batch(NamedTuple):
     """How the rows were encoded, where they were raw."""
 
 
-def batch(X: Any, *, kind: Any = None) -> Batch:
+def validate_batch(X: Any, *, kind: Any = None) -> ValidatedBatch:
     """The rows of X; `kind` is the precision to bring them to, by default their own."""
-    names = column_names(X)
+    names = get_column_names(X)
     if hasattr(X, "tocsr"):
-        return _sparse(X, kind)
-    return _dense(X, kind, names)
+        return _validate_sparse(X, kind)
+    return _validate_dense(X, kind, names)
 
 
-def column_names(X: Any) -> list[str] | None:
+def get_column_names(X: Any) -> list[str] | None:
     """The names of a data frame's columns where all are strings."""
     columns = getattr(X, "columns", None)
     if columns is None or not hasattr(X, "to_numpy"):
@@ -49,12 +49,12 @@ def column_names(X: Any) -> list[str] | None:
             f" {sorted({type(n).__name__ for n in names})}: rename the columns."
         )
     if len(set(names)) < len(names):
-        twice = next(n for k, n in enumerate(names) if n in names[:k])
-        raise InputError(f"Columns must have different names, but {twice!r} is there twice: rename one.")
+        duplicate = next(n for k, n in enumerate(names) if n in names[:k])
+        raise InputError(f"Columns must have different names, but {duplicate!r} is there twice: rename one.")
     return names if texts and all(texts) else None
 
 
-def numeric(X: Any, kind: Any) -> NDArray[Any]:
+def to_numeric_array(X: Any, kind: Any) -> NDArray[Any]:
     try:
         array = np.asarray(X)
     except ValueError as problem:
@@ -66,10 +66,10 @@ def numeric(X: Any, kind: Any) -> NDArray[Any]:
             "X must hold numbers only, but there are texts or dates in it: could not convert string to float. Encode"
             " them first, or use learn_one with names."
         )
-    wanted = kind or (array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
+    dtype = kind or (array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
     try:
         with np.errstate(over="ignore"):  # what is too large for the model's precision becomes inf, and is refused
-            return np.asarray(array, wanted)
+            return np.asarray(array, dtype)
     except (TypeError, ValueError) as problem:
         reason = f"X must hold numbers only: {problem}. Encode texts and categories first, or use learn_one with names."
         if isinstance(problem, TypeError):
@@ -77,8 +77,8 @@ def numeric(X: Any, kind: Any) -> NDArray[Any]:
         raise InputError(reason) from None
 
 
-def _dense(X: Any, kind: Any, names: list[str] | None) -> Batch:
-    array = numeric(X, kind)
+def _validate_dense(X: Any, kind: Any, names: list[str] | None) -> ValidatedBatch:
+    array = to_numeric_array(X, kind)
     if array.ndim != 2:
         raise InputError(
             f"Expected 2D array, got {f'{array.ndim}D' if array.ndim else 'scalar'} array instead: X must have"
@@ -86,33 +86,33 @@ def _dense(X: Any, kind: Any, names: list[str] | None) -> Batch:
             " is one example."
         )
     count, features = array.shape
-    _not_empty(count, features)
+    _check_not_empty(count, features)
     flat = np.ascontiguousarray(array).reshape(-1)
-    return Batch(Dense(writable(flat), features), count, features, names)
+    return ValidatedBatch(Dense(as_writable(flat), features), count, features, names)
 
 
-def _sparse(X: Any, kind: Any) -> Batch:
+def _validate_sparse(X: Any, kind: Any) -> ValidatedBatch:
     if np.iscomplexobj(X):
         raise InputError("Complex data not supported: X must hold real numbers.")
     if X.ndim != 2:
         raise InputError(f"Expected 2D array, got {X.ndim}D sparse array instead. Reshape your data.")
     matrix = X.tocsr()
     count, features = matrix.shape
-    _not_empty(count, features)
-    if features > LARGEST_INDEX:
+    _check_not_empty(count, features)
+    if features > MAX_INDEX:
         raise InputError(f"X must have fewer than 2^31 columns, but has {features}: hash the features.")
     starts = np.asarray(matrix.indptr, np.int64)
     indices = np.ascontiguousarray(matrix.indices)
     if indices.dtype == np.int64 and indices.size and (indices.min() < 0 or indices.max() >= features):
         raise InputError(f"X must have column numbers from 0 to {features - 1}; it has others: rebuild the matrix.")
     indices = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
-    values = np.ascontiguousarray(numeric(matrix.data, kind))
+    values = np.ascontiguousarray(to_numeric_array(matrix.data, kind))
     if starts[0] != 0 or starts[-1] > min(indices.size, values.size) or (starts[1:] < starts[:-1]).any():
         raise InputError("X must be a well-formed CSR matrix, but its arrays don't fit together: rebuild the matrix.")
-    return Batch(Sparse(starts, writable(indices), writable(values)), count, features, None)
+    return ValidatedBatch(Sparse(starts, as_writable(indices), as_writable(values)), count, features, None)
 
 
-def _not_empty(count: int, features: int) -> None:
+def _check_not_empty(count: int, features: int) -> None:
     if count == 0:
         raise InputError(
             f"Found array with 0 sample(s) (shape=({count}, {features})) while a minimum of 1 is required."
@@ -121,21 +121,21 @@ def _not_empty(count: int, features: int) -> None:
         raise InputError(f"Found array with 0 feature(s) (shape=({count}, 0)) while a minimum of 1 is required.")
 
 
-class _Face:
+class _WritableView:
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
         self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
 
 
-def writable(array: NDArray[Any]) -> NDArray[Any]:
+def as_writable(array: NDArray[Any]) -> NDArray[Any]:
     """A read-only array seen as a writable one, without a copy: nothing writes to it, but the compiled code has one
     version for both and so needs them to be of one type."""
     if array.flags.writeable and array.flags.aligned:
         return array
-    return np.asarray(_Face(array)) if array.flags.aligned else array.copy()
+    return np.asarray(_WritableView(array)) if array.flags.aligned else array.copy()
 
 
-def label_array(y: Any, count: int | None = None) -> NDArray[Any]:
+def validate_y(y: Any, count: int | None = None) -> NDArray[Any]:
     """y as a one-dimensional array; `count` is how many labels there must be."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
@@ -144,23 +144,23 @@ def label_array(y: Any, count: int | None = None) -> NDArray[Any]:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Change its shape to (n_samples,), for example"
             " with y.ravel().",
-            of_sklearn("DataConversionWarning", UserWarning),
-            stacklevel=levels_to_user(),
+            find_sklearn_exception("DataConversionWarning", UserWarning),
+            stacklevel=find_user_stacklevel(),
         )
         array = array.ravel()
     if array.ndim != 1:
         raise InputError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
     if count is not None:
-        same_length(count, len(array))
+        check_same_length(count, len(array))
     return array
 
 
-def same_length(rows: int, labels: int) -> None:
+def check_same_length(rows: int, labels: int) -> None:
     if rows != labels:
         raise InputError(f"Found input variables with inconsistent numbers of samples: {[rows, labels]}.")
 
 
-def weight_array(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:
+def validate_sample_weight(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:
     """One weight per row, or none at all (all 1)."""
     if weights is None:
         return np.zeros(0)
@@ -178,7 +178,7 @@ def weight_array(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:
     return np.ascontiguousarray(array)
 
 
-def why_refused(rows: Rows, i: int, features: int) -> str:
+def explain_rejection(rows: Rows, i: int, features: int) -> str:
     """What is wrong with row i, in words."""
     if isinstance(rows, Sparse):
         terms = slice(int(rows.starts[i]), int(rows.starts[i + 1]))
@@ -196,7 +196,7 @@ def why_refused(rows: Rows, i: int, features: int) -> str:
     )
 
 
-def outside(rows: Rows, i: int, least: float, most: float) -> tuple[int, float]:
+def find_out_of_range(rows: Rows, i: int, least: float, most: float) -> tuple[int, float]:
     """The first term of row i that is not from least to most: its column and its value; zeros are no terms."""
     if isinstance(rows, Sparse):
         terms = slice(int(rows.starts[i]), int(rows.starts[i + 1]))
@@ -208,26 +208,26 @@ def outside(rows: Rows, i: int, least: float, most: float) -> tuple[int, float]:
     return int(columns[bad][0]), float(values[bad][0])
 
 
-def same_features(mine: str, features: int, before: list[str] | None, batch: Batch) -> None:
+def check_features(estimator_name: str, features: int, fitted_names: list[str] | None, batch: ValidatedBatch) -> None:
     """InputError where the columns are not those that `mine` has learned with, which had these names."""
-    if before is not None and batch.names is not None and before != batch.names:
-        raise InputError(why_names_differ(before, batch.names))
+    if fitted_names is not None and batch.names is not None and fitted_names != batch.names:
+        raise InputError(explain_name_mismatch(fitted_names, batch.names))
     if batch.features != features:
         raise InputError(
-            f"X has {batch.features} features, but {mine} is expecting {features} features as input:"
+            f"X has {batch.features} features, but {estimator_name} is expecting {features} features as input:"
             " bring the same columns as before."
         )
-    if before is None and batch.names is not None:
-        message = f"X has feature names, but {mine} was fitted without feature names"
-        warnings.warn(message, UserWarning, stacklevel=levels_to_user())
-    if before is not None and batch.names is None:
-        message = f"X does not have valid feature names, but {mine} was fitted with feature names"
-        warnings.warn(message, UserWarning, stacklevel=levels_to_user())
+    if fitted_names is None and batch.names is not None:
+        message = f"X has feature names, but {estimator_name} was fitted without feature names"
+        warnings.warn(message, UserWarning, stacklevel=find_user_stacklevel())
+    if fitted_names is not None and batch.names is None:
+        message = f"X does not have valid feature names, but {estimator_name} was fitted with feature names"
+        warnings.warn(message, UserWarning, stacklevel=find_user_stacklevel())
 
 
-def why_names_differ(before: list[str], now: list[str]) -> str:
+def explain_name_mismatch(fitted_names: list[str], new_names: list[str]) -> str:
     lines = ["The feature names should match those that were passed during fit."]
-    unseen, missing = sorted(set(now) - set(before)), sorted(set(before) - set(now))
+    unseen, missing = sorted(set(new_names) - set(fitted_names)), sorted(set(fitted_names) - set(new_names))
     for title, names in (
         ("Feature names unseen at fit time:", unseen),
         ("Feature names seen at fit time, yet now missing:", missing),
@@ -239,20 +239,20 @@ def why_names_differ(before: list[str], now: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-class One(NamedTuple):
+class SingleExample(NamedTuple):
     """One example as it came: names or column numbers, and values."""
 
     keys: Sequence[Any]
     values: NDArray[np.float64]
 
 
-def one(x: Any) -> One:
+def validate_example(x: Any) -> SingleExample:
     """A dict of name → number, or a sequence of names, each worth 1 as often as it is there."""
     if isinstance(x, Mapping):
         try:
             if any(isinstance(v, str | bytes) for v in x.values()):
                 raise TypeError
-            return One(list(x), np.fromiter(x.values(), np.float64, len(x)))
+            return SingleExample(list(x), np.fromiter(x.values(), np.float64, len(x)))
         except OverflowError:
             name = next(k for k, v in x.items() if not _is_number(v))
             raise InputError(f"x must map features to finite numbers, but that of {name!r} is too large.") from None
@@ -273,7 +273,7 @@ def one(x: Any) -> One:
         raise InputError("A sequence of features must hold names or column numbers; this one holds lists.") from None
     for key in keys:
         counts[key] += 1.0
-    return One(list(counts), np.array(list(counts.values())))
+    return SingleExample(list(counts), np.array(list(counts.values())))
 
 
 def _is_number(value: Any) -> bool:

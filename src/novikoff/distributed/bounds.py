@@ -21,36 +21,36 @@ from collections.abc import Sequence
 from typing import Any
 
 from novikoff.distributed.ledger import DistributedLedger
-from novikoff.distributed.measure import upward
-from novikoff.distributed.worker_tasks import received, sent
+from novikoff.distributed.measure import round_up
+from novikoff.distributed.worker_tasks import deserialize_model, serialize_model
 from novikoff.ledger import ENERGY, WEIGHTED
 from novikoff.theory.bounds import Bound
 
-CARRIED = ("Perceptron", "MarginPerceptron", "PNormPerceptron", "BalancedWinnow", "Winnow")
-MEANS = "M = Σ_n Σ_i μ_{i,n}·M_{i,n}: "
+SUPPORTED_LEARNERS = ("Perceptron", "MarginPerceptron", "PNormPerceptron", "BalancedWinnow", "Winnow")
+MIXED_COUNT_PREFIX = "M = Σ_n Σ_i μ_{i,n}·M_{i,n}: "
 
 
-def as_bounded(model: Any, ledger: DistributedLedger) -> Any:
+def with_mixed_counts(model: Any, ledger: DistributedLedger) -> Any:
     """The same model with the energy that the theorems ask for, and examples weighted only where they were so in the
     data: what `bounds` of it says holds of M as it is defined here, if it carries over."""
-    twin = received(sent(model))
-    book = twin._state.ledger.book
-    book.counts[WEIGHTED] = ledger.weighted
-    book.sums[ENERGY] = upward(ledger.mixed("energy"))
+    twin = deserialize_model(serialize_model(model))
+    counters = twin._state.ledger.book
+    counters.counts[WEIGHTED] = ledger.weighted
+    counters.sums[ENERGY] = round_up(ledger.mixed("energy"))
     return twin
 
 
-def theorems(model: Any, ledger: DistributedLedger) -> Sequence[Bound]:
+def derive_bounds(model: Any, ledger: DistributedLedger) -> Sequence[Bound]:
     """Those of a model after a mixed run; of a single shard all that the learner has."""
-    twin, inner = as_bounded(model, ledger), model.inner
+    twin, inner = with_mixed_counts(model, ledger), model.inner
     if ledger.shards == 1:
         return tuple(twin.bounds())
     constant = type(inner).__name__ == "SGD" and inner.schedule == "constant"
-    if not (type(inner).__name__ in CARRIED or constant) or _asks_for_rows(model):
+    if not (type(inner).__name__ in SUPPORTED_LEARNERS or constant) or _needs_rows(model):
         return ()
-    return tuple(bound._replace(statement=MEANS + bound.statement) for bound in twin.bounds())
+    return tuple(bound._replace(statement=MIXED_COUNT_PREFIX + bound.statement) for bound in twin.bounds())
 
 
-def _asks_for_rows(model: Any) -> bool:
+def _needs_rows(model: Any) -> bool:
     """Whether max‖x‖_p is asked for in a space other than that of the features: it is not measured on shards."""
     return type(model.inner).__name__ == "PNormPerceptron" and model.outcomes != "sides"

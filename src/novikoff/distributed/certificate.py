@@ -1,7 +1,7 @@
 """The certificate of a distributed run: what was run on which shards, what happened, what the theorems allow.
 
 As with one machine, everything follows from the shards, the learner, the rounds, the mixture and the witnesses, and
-`differences` makes it anew from these. What is bounded are the mistakes as the mixtures count them.
+`find_differences` makes it anew from these. What is bounded are the mistakes as the mixtures count them.
 """
 
 from __future__ import annotations
@@ -12,35 +12,41 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from novikoff import __version__
+from novikoff.base.estimator import check_choice
 from novikoff.certificates import verify as checking
-from novikoff.certificates.certificate import Certificate, confidence_of, fits_in
-from novikoff.certificates.witness_selection import Found
-from novikoff.certificates.serialization import (FORMAT, new_data, numbers_of, packed_as, unpacked)
-from novikoff.certificates.bound_evaluation import only_of, verdict
-from novikoff.certificates.measure import evidence
-from novikoff.certificates.spaces.base import space_of
+from novikoff.certificates.bound_evaluation import evaluate_bound, evidence_from_target
+from novikoff.certificates.certificate import Certificate, check_witness_lengths, read_confidence
+from novikoff.certificates.measure import build_evidence
+from novikoff.certificates.serialization import (
+    CERTIFICATE_FORMAT,
+    compute_new_data_bounds,
+    decode_witness,
+    encode_witness,
+    measurement_to_dict,
+)
+from novikoff.certificates.spaces.base import find_space
+from novikoff.certificates.witness_selection import NamedWitness
+from novikoff.data.options import ReadOptions
 from novikoff.distributed import measure, worker_tasks
-from novikoff.distributed.executor import Engine, InThisProcess
-from novikoff.distributed.inputs import shards_of
+from novikoff.distributed.bounds import derive_bounds, with_mixed_counts
+from novikoff.distributed.compatibility import prepare_model
+from novikoff.distributed.coordinator import Plan, run_rounds
+from novikoff.distributed.dask_executor import DaskExecutor, compute_locally, current_client
+from novikoff.distributed.executor import Executor, LocalExecutor
+from novikoff.distributed.inputs import make_shards
 from novikoff.distributed.ledger import DistributedLedger
-from novikoff.distributed.dask_executor import OnDask, computed, current_client
-from novikoff.distributed.coordinator import Plan, run
-from novikoff.distributed.shards import File, Shard, ways_of
+from novikoff.distributed.mixture_weights import MIXING_RULES
+from novikoff.distributed.shards import FileShard, Shard, changed_reading_options
 from novikoff.distributed.shared_names import share_names
-from novikoff.distributed.compatibility import prepared
-from novikoff.distributed.bounds import as_bounded, theorems
-from novikoff.distributed.mixture_weights import MIXINGS
-from novikoff.distributed.witness_search import found_for, on_shards
+from novikoff.distributed.witness_search import find_witnesses, run_on_shards
 from novikoff.errors import InputError, NovikoffError
 from novikoff.learner_registry import name_of
-from novikoff.base.estimator import one_of
-from novikoff.data.options import Options
-from novikoff.theory.bounds import Bound, Evidence
 from novikoff.scheme_registry import model_class
+from novikoff.theory.bounds import Bound, Evidence
 
 
-def certified(
-    engine: Engine,
+def build_certificate(
+    executor: Executor,
     shards: Sequence[Shard],
     plan: Plan,
     model: Any,
@@ -50,37 +56,37 @@ def certified(
     budget: float = 1.0,
 ) -> Certificate:
     """The certificate of a run that was done."""
-    message, bounds = worker_tasks.sent(model), theorems(model, ledger)
-    twin = as_bounded(model, ledger)
-    found, target = found_for(engine, shards, message, twin, bounds, ledger.counts_of_shards(), budget)
-    return Certificate(_document(engine, shards, plan, model, ledger, bounds, found, target, confidence))
+    message, bounds = worker_tasks.serialize_model(model), derive_bounds(model, ledger)
+    twin = with_mixed_counts(model, ledger)
+    found, target = find_witnesses(executor, shards, message, twin, bounds, ledger.shard_weights(), budget)
+    return Certificate(_build_document(executor, shards, plan, model, ledger, bounds, found, target, confidence))
 
 
-def _document(
-    engine: Engine,
+def _build_document(
+    executor: Executor,
     shards: Sequence[Shard],
     plan: Plan,
     model: Any,
     ledger: DistributedLedger,
     bounds: Sequence[Bound],
-    found: Sequence[Found],
+    found: Sequence[NamedWitness],
     target: Mapping[str, float],
     confidence: float,
 ) -> dict[str, Any]:
     from novikoff.model_file import to_bytes
 
-    message, state = worker_tasks.sent(model), model._fitted()
-    measured, facts = _facts(engine, shards, message, model, ledger, bounds, found)
+    message, state = worker_tasks.serialize_model(model), model._require_fitted()
+    measured, facts = _measure_witnesses(executor, shards, message, model, ledger, bounds, found)
     if target:
-        facts["target"] = only_of(target)
+        facts["target"] = evidence_from_target(target)
     first = ledger.rounds[0].records
-    mixed = _Mixed(ledger)
+    mixed = _MixedCounts(ledger)
     document = {
-        "certificate": FORMAT,
+        "certificate": CERTIFICATE_FORMAT,
         "novikoff": __version__,
-        "data": data_of(engine, shards, plan),
+        "data": describe_data(executor, shards, plan),
         "learner": name_of(type(model)),
-        "settings": model.plain_settings(),
+        "settings": model._plain_settings(),
         "passes": plan.rounds,
         "mixing": plan.mixing,
         "labels": state.labels.listed(),
@@ -94,124 +100,130 @@ def _document(
             "mistakes_of_first_pass": sum(record.mistakes for record in first),
             "rounds": ledger.as_list(),
         },
-        "bounds": [verdict(bound, facts, mixed) for bound in bounds],
+        "bounds": [evaluate_bound(bound, facts, mixed) for bound in bounds],
         "target": dict(target),
-        "new_data": new_data(
+        "new_data": compute_new_data_bounds(
             sum(record.mistakes for record in first), sum(record.examples for record in first), confidence
         ),
         "witnesses": {
-            f.name: {**packed_as(f), "measured": numbers_of(m)} for f, m in zip(found, measured, strict=True)
+            f.name: {**encode_witness(f), "measured": measurement_to_dict(m)}
+            for f, m in zip(found, measured, strict=True)
         },
     }
     as_read: dict[str, Any] = json.loads(json.dumps(document))
     return as_read
 
 
-class _Mixed:
+class _MixedCounts:
     """Mistakes and updates as the mixtures count them, rounded up."""
 
     def __init__(self, ledger: DistributedLedger) -> None:
-        self.mistakes = measure.upward(ledger.mixed("mistakes"))
-        self.updates = measure.upward(ledger.mixed("updates"))
+        self.mistakes = measure.round_up(ledger.mixed("mistakes"))
+        self.updates = measure.round_up(ledger.mixed("updates"))
 
 
-def data_of(engine: Engine, shards: Sequence[Shard], plan: Plan) -> dict[str, Any]:
+def describe_data(executor: Executor, shards: Sequence[Shard], plan: Plan) -> dict[str, Any]:
     """What identifies the shards, and how they are read."""
 
     def ask() -> list[Any]:
-        return engine.results(
-            [engine.call(measure.about, shard, engine.data(k)) for k, shard in enumerate(shards)]
+        return executor.results(
+            [executor.call(measure.describe_shard, shard, executor.data(k)) for k, shard in enumerate(shards)]
         )  # fmt: skip
 
     first = shards[0]
     classes = None if plan.classes is None else list(plan.classes)
-    ways = ways_of(first.options) if isinstance(first, File) else {}
-    found = {"shards": engine.surely(ask), "reading": ways, "positive": plan.positive, "classes": classes}
+    changed_options = changed_reading_options(first.options) if isinstance(first, FileShard) else {}
+    found = {
+        "shards": executor.run_with_retry(ask),
+        "reading": changed_options,
+        "positive": plan.positive,
+        "classes": classes,
+    }
     as_read: dict[str, Any] = json.loads(json.dumps(found))
     return as_read
 
 
-def _facts(
-    engine: Engine,
+def _measure_witnesses(
+    executor: Executor,
     shards: Sequence[Shard],
     message: bytes,
     model: Any,
     ledger: DistributedLedger,
     bounds: Sequence[Bound],
-    found: Sequence[Found],
+    found: Sequence[NamedWitness],
 ) -> tuple[list[Any], dict[str, Evidence]]:
     """What is measured of each witness on all shards, and what the theorems are asked with."""
     if not found or not bounds:
         return [], {}
-    each = on_shards(engine, shards, measure.measured, message, list(found))
-    counts = ledger.counts_of_shards()
-    measured = [measure.joined(list(of_shards), counts) for of_shards in zip(*each, strict=True)]
-    space: Any = space_of(model)
+    each = run_on_shards(executor, shards, measure.measure_shard, message, list(found))
+    counts = ledger.shard_weights()
+    measured = [measure.combine_measurements(list(of_shards), counts) for of_shards in zip(*each, strict=True)]
+    space: Any = find_space(model)
     if space is not None:
-        return measured, dict(space.evidence(found, measured, _nothing, 1))
-    rows = _nothing
+        return measured, dict(space.evidence(found, measured, _refuse_rows, 1))
+    rows = _refuse_rows
     if type(model).__name__ == "PNormPerceptron":
-        p = float(model._fitted().geometry.scalars[1])
-        told = [one for one in on_shards(engine, shards, measure.longest, message, p) if one is not None]
+        p = float(model._require_fitted().updater.scalars[1])
+        told = [one for one in run_on_shards(executor, shards, measure.find_longest_row, message, p) if one is not None]
         rows = lambda: told  # noqa: E731 - a stream of the longest rows
     bias = bool(model.bias)
-    facts = {f.name: evidence(m, bias=bias, passes=1, batches=rows) for f, m in zip(found, measured, strict=True)}
+    facts = {f.name: build_evidence(m, bias=bias, passes=1, batches=rows) for f, m in zip(found, measured, strict=True)}
     return measured, facts
 
 
-def _nothing() -> Any:
+def _refuse_rows() -> Any:
     raise InputError("Rows of shards are not looked at here: this theorem is not to be asked.")
 
 
-def differences(
+def find_differences(
     document: dict[str, Any], data: Any, y: Any = None, *, client: Any = None, threads: int | None = None
 ) -> list[str]:
     """What in the document is not as the shards say, in words; none where all is right."""
     try:
-        plan, options = _planned(document, threads)
-        given = shards_of(data, y, options, plan.positive)
+        plan, options = _plan_from_document(document, threads)
+        given = make_shards(data, y, options, plan.positive)
         client = current_client() if client is None else client
-        here = None if given.data is None or client is not None else computed(given.data)
-        engine: Engine = InThisProcess(here) if client is None else OnDask(client, given.data)
+        here = None if given.data is None or client is not None else compute_locally(given.data)
+        executor: Executor = LocalExecutor(here) if client is None else DaskExecutor(client, given.data)
         if not options.hashes_names:
-            shards, plan, _ = share_names(engine, given.shards, plan)
+            shards, plan, _ = share_names(executor, given.shards, plan)
             given = given._replace(shards=shards)
-        about = data_of(engine, given.shards, plan)
+        about = describe_data(executor, given.shards, plan)
         if about != document["data"]:
-            first = checking._first(document["data"], about, "data")[0]
+            first = checking.compare_documents(document["data"], about, "data")[0]
             return [f"data: the certificate is about other data: {first}"]
-        found = [unpacked(name, packed) for name, packed in document["witnesses"].items()]
-        message, ledger = run(engine, given.shards, plan)
-        model = worker_tasks.received(message)
-        space: Any = space_of(model)
-        slots = space.slots() if space is not None else model._fitted().features + 1
-        fits_in(found, slots, "feature and the bias (in each column of weights)")
-        bounds = theorems(model, ledger)
-        _, target = found_for(
-            engine, given.shards, message, model, [b for b in bounds if b.by_target], ledger.counts_of_shards(), 0.0
+        found = [decode_witness(name, packed) for name, packed in document["witnesses"].items()]
+        message, ledger = run_rounds(executor, given.shards, plan)
+        model = worker_tasks.deserialize_model(message)
+        space: Any = find_space(model)
+        slots = space.slots() if space is not None else model._require_fitted().features + 1
+        check_witness_lengths(found, slots, "feature and the bias (in each column of weights)")
+        bounds = derive_bounds(model, ledger)
+        _, target = find_witnesses(
+            executor, given.shards, message, model, [b for b in bounds if b.by_target], ledger.shard_weights(), 0.0
         )
-        confidence = confidence_of(document)
-        real = _document(engine, given.shards, plan, model, ledger, bounds, found, target, confidence)
+        confidence = read_confidence(document)
+        real = _build_document(executor, given.shards, plan, model, ledger, bounds, found, target, confidence)
     except NovikoffError as problem:
         return [f"it can't be made anew: {problem}"]
-    return checking._first(document, real, "")
+    return checking.compare_documents(document, real, "")
 
 
-verify = differences
+verify = find_differences
 
 
-def _planned(document: dict[str, Any], threads: int | None) -> tuple[Plan, Options]:
+def _plan_from_document(document: dict[str, Any], threads: int | None) -> tuple[Plan, ReadOptions]:
     """The run that a document says it is of."""
     try:
-        learner = model_class(document["learner"]).from_settings(document["settings"])
+        learner = model_class(document["learner"])._from_settings(document["settings"])
         about, rounds, mixing = document["data"], document["passes"], document["mixing"]
-        ways = dict(about["reading"])
-        ways["interactions"] = tuple(ways.get("interactions", ()))
-        options = Options(**ways, threads=threads)
-        plan = Plan(prepared(learner, rounds), rounds, mixing, about["positive"], about["classes"])
+        changed_options = dict(about["reading"])
+        changed_options["interactions"] = tuple(changed_options.get("interactions", ()))
+        options = ReadOptions(**changed_options, threads=threads)
+        plan = Plan(prepare_model(learner, rounds), rounds, mixing, about["positive"], about["classes"])
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as problem:
         if isinstance(problem, NovikoffError):
             raise
         raise InputError(f"it does not say what was run ({problem})") from None
-    one_of(tuple(MIXINGS), mixing=mixing)
+    check_choice(tuple(MIXING_RULES), mixing=mixing)
     return plan, options

@@ -31,7 +31,7 @@ class Checkpoint:
             return
         system, path = self._remote()
         temporary = f"{path}.{secrets.token_hex(6)}.part"
-        with self._told("written"):
+        with self._encode_labels("written"):
             system.pipe_file(temporary, content)
             system.mv(temporary, path)
 
@@ -65,7 +65,7 @@ class Checkpoint:
             except FileNotFoundError:
                 return None
         system, path = self._remote()
-        with self._told("read"):
+        with self._encode_labels("read"):
             return bytes(system.cat_file(path)) if system.exists(path) else None
 
     def _remote(self) -> tuple[Any, str]:
@@ -81,11 +81,11 @@ class Checkpoint:
             raise InputError(f"{self.path}: {problem}.") from None
         return system, str(path)
 
-    def _told(self, what: str) -> Any:
-        return _Told(f"{self.path}: the checkpoint can't be {what}")
+    def _encode_labels(self, what: str) -> Any:
+        return _ErrorTranslator(f"{self.path}: the checkpoint can't be {what}")
 
 
-class _Told:
+class _ErrorTranslator:
     """Whatever a file system has to complain of, as a sentence."""
 
     def __init__(self, sentence: str) -> None:

@@ -6,36 +6,36 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Self, final
 
+from novikoff.base.estimator import BaseEstimator, check_choice
 from novikoff.certificates.certificate import Certificate
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.data.options import ReadOptions
 from novikoff.distributed import worker_tasks
 from novikoff.distributed.checkpoint import Checkpoint
-from novikoff.distributed.executor import Engine, InThisProcess
-from novikoff.distributed.inputs import Input, shards_of
+from novikoff.distributed.compatibility import prepare_model
+from novikoff.distributed.coordinator import Plan, RoundResult, identify_shards, run_rounds
+from novikoff.distributed.dask_executor import DaskExecutor, compute_locally, current_client
+from novikoff.distributed.executor import Executor, LocalExecutor
+from novikoff.distributed.inputs import ShardedInput, make_shards
 from novikoff.distributed.ledger import DistributedLedger
-from novikoff.distributed.dask_executor import OnDask, computed, current_client
-from novikoff.distributed.coordinator import (Plan, Turn, marks, run)
-from novikoff.distributed.shards import File, ways_of
+from novikoff.distributed.mixture_weights import MIXING_RULES
+from novikoff.distributed.shards import FileShard, changed_reading_options
 from novikoff.distributed.shared_names import share_names
-from novikoff.distributed.compatibility import prepared
-from novikoff.distributed.mixture_weights import MIXINGS
-from novikoff.errors import DefaultLearnerWarning, SortedLabelsWarning, levels_to_user, not_fitted
+from novikoff.errors import DefaultLearnerWarning, SortedLabelsWarning, build_not_fitted_error, find_user_stacklevel
 from novikoff.learner_registry import name_of
 from novikoff.linear.arow import AROW
-from novikoff.base.estimator import Estimator, one_of
-from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.options import Options
-from novikoff.multiclass.base import Many
+from novikoff.multiclass.base import MulticlassClassifier
 
 __all__ = ["DistributedLearner"]
 
-DEFAULT_REPLACED = (
+DEFAULT_REPLACED_MESSAGE = (
     "No learner was given: AROW is used, because Auto, the default elsewhere, can't be mixed across shards."
     " Name a learner, such as DistributedLearner(AROW()), to choose."
 )
 
 
 @final
-class DistributedLearner(Estimator):
+class DistributedLearner(BaseEstimator):
     """Iterative parameter mixing: in each round every shard learns from the same weights w, and w becomes Σ μ_i·w_i.
 
     The result depends on the shards and their order alone: not on the number of workers, nor on which of them did what,
@@ -90,9 +90,9 @@ class DistributedLearner(Estimator):
         y: Any = None,
         *,
         classes: Sequence[Any] | None = None,
-        options: Options | None = None,
+        options: ReadOptions | None = None,
         positive: str | None = None,
-        onlooker: Callable[[int, Turn], None] | None = None,
+        onlooker: Callable[[int, RoundResult], None] | None = None,
     ) -> Self:
         """Learns all shards, `rounds` times.
 
@@ -103,39 +103,41 @@ class DistributedLearner(Estimator):
         SortedLabelsWarning, also kept in `warnings_`, is issued if shards look sorted by label, and
         DefaultLearnerWarning if no learner was given.
         """
-        one_of(tuple(MIXINGS), mixing=self.mixing)
+        check_choice(tuple(MIXING_RULES), mixing=self.mixing)
         self.learner_ = self._learner_used()
-        if self.learner is None or (isinstance(self.learner, Many) and self.learner.learner is None):
-            warnings.warn(DEFAULT_REPLACED, DefaultLearnerWarning, stacklevel=levels_to_user())
-        model = prepared(self.learner_, self.rounds)
-        given = shards_of(data, y, options, positive)
+        if self.learner is None or (isinstance(self.learner, MulticlassClassifier) and self.learner.learner is None):
+            warnings.warn(DEFAULT_REPLACED_MESSAGE, DefaultLearnerWarning, stacklevel=find_user_stacklevel())
+        model = prepare_model(self.learner_, self.rounds)
+        given = make_shards(data, y, options, positive)
         plan = Plan(model, int(self.rounds), self.mixing, positive, classes)
-        engine = self._engine(given)
+        executor = self._make_executor(given)
         self.notes_: list[str] = []
         if options is None or not options.hashes_names:
-            shards, plan, note = share_names(engine, given.shards, plan)
+            shards, plan, note = share_names(executor, given.shards, plan)
             given = given._replace(shards=shards)
             self.notes_ += [] if note is None else [note]
-        kept = None
+        saved_run = None
         if self.checkpoint is not None:
-            kept = Checkpoint(self.checkpoint, {**_about(plan, given), "content": marks(engine, given.shards)})
-        done = None if kept is None else kept.read(self.rounds)
+            saved_run = Checkpoint(
+                self.checkpoint, {**_describe_run(plan, given), "content": identify_shards(executor, given.shards)}
+            )
+        done = None if saved_run is None else saved_run.read(self.rounds)
 
         self.warnings_: list[str] = []
 
-        def look(number: int, now: Turn, ledger: DistributedLedger) -> None:
+        def look(number: int, now: RoundResult, ledger: DistributedLedger) -> None:
             if number == 1:
-                self.warnings_ = _about_order(now.label_orders, [shard.name for shard in given.shards])
-            if kept is not None:
-                kept.write(ledger, now.message)
+                self.warnings_ = _sorted_label_warnings(now.label_orders, [shard.name for shard in given.shards])
+            if saved_run is not None:
+                saved_run.write(ledger, now.message)
             if onlooker is not None:
                 onlooker(number, now)
 
-        message, self.ledger_ = run(engine, given.shards, plan, done, look)
-        self.model_ = worker_tasks.received(message)
-        self._run = engine, given.shards, plan
+        message, self.ledger_ = run_rounds(executor, given.shards, plan, done, look)
+        self.model_ = worker_tasks.deserialize_model(message)
+        self._run = executor, given.shards, plan
         for warning in self.warnings_:
-            warnings.warn(warning, SortedLabelsWarning, stacklevel=levels_to_user())
+            warnings.warn(warning, SortedLabelsWarning, stacklevel=find_user_stacklevel())
         return self
 
     def _learner_used(self) -> Any:
@@ -150,41 +152,43 @@ class DistributedLearner(Estimator):
     def certify(self, *, confidence: float = 0.95, budget: float = 1.0) -> Certificate:
         """What the theorems say of this run, with witnesses looked for and measured on the shards; `verify` in
         `novikoff.distributed.certificate`, or `novikoff verify` for files, makes it anew."""
-        from novikoff.distributed.certificate import certified
+        from novikoff.distributed.certificate import build_certificate
 
-        self._fitted()
-        engine, shards, plan = self._run
-        return certified(engine, shards, plan, self.model_, self.ledger_, confidence=confidence, budget=budget)
+        self._require_fitted()
+        executor, shards, plan = self._run
+        return build_certificate(
+            executor, shards, plan, self.model_, self.ledger_, confidence=confidence, budget=budget
+        )
 
-    def _engine(self, given: Input) -> Engine:
+    def _make_executor(self, given: ShardedInput) -> Executor:
         client = self.client if self.client is not None else current_client()
         if client is not None:
-            return OnDask(client, given.data)
-        return InThisProcess(None if given.data is None else computed(given.data))
+            return DaskExecutor(client, given.data)
+        return LocalExecutor(None if given.data is None else compute_locally(given.data))
 
-    def _fitted(self) -> Any:
+    def _require_fitted(self) -> Any:
         if not hasattr(self, "model_"):
-            raise not_fitted(type(self).__name__)
+            raise build_not_fitted_error(type(self).__name__)
         return self.model_
 
     def predict(self, X: Any) -> Any:
         """The label of each row."""
-        return self._fitted().predict(X)
+        return self._require_fitted().predict(X)
 
     def decision_function(self, X: Any) -> Any:
         """The scores of each row, as the learner gives them."""
-        return self._fitted().decision_function(X)
+        return self._require_fitted().decision_function(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose label is predicted."""
-        return float(self._fitted().score(X, y, sample_weight))
+        return float(self._require_fitted().score(X, y, sample_weight))
 
     @property
     def classes_(self) -> Any:
-        return self._fitted().classes_
+        return self._require_fitted().classes_
 
 
-def _about_order(orders: Sequence[LabelOrder | None], names: Sequence[str]) -> list[str]:
+def _sorted_label_warnings(orders: Sequence[LabelOrder | None], names: Sequence[str]) -> list[str]:
     """Return a warning if the shards look sorted by label: one after another, or some of them alone."""
     together, alone = LabelOrder(), list[str]()
     for order, name in zip(orders, names, strict=True):
@@ -197,9 +201,9 @@ def _about_order(orders: Sequence[LabelOrder | None], names: Sequence[str]) -> l
     return [f"{what} Shuffle the examples before they are cut into shards."] if what else []
 
 
-def _about(plan: Plan, given: Input) -> dict[str, Any]:
+def _describe_run(plan: Plan, given: ShardedInput) -> dict[str, Any]:
     """What a checkpoint must be of."""
-    settings = plan.model.plain_settings()
+    settings = plan.model._plain_settings()
     inner = settings["learner"]["settings"] if "learner" in settings else settings
     inner.pop("passes")  # more rounds of the same run are welcome
     first = given.shards[0]
@@ -208,7 +212,7 @@ def _about(plan: Plan, given: Input) -> dict[str, Any]:
         "settings": settings,
         "mixing": plan.mixing,
         "shards": [shard.name for shard in given.shards],
-        "reading": ways_of(first.options) if isinstance(first, File) else None,
+        "reading": changed_reading_options(first.options) if isinstance(first, FileShard) else None,
         "positive": plan.positive,
         "classes": None if plan.classes is None else [str(label) for label in plan.classes],
     }

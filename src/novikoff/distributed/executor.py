@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 
-class Engine(Protocol):
+class Executor(Protocol):
     ahead: bool
     """Whether a call returns before it is done, so that calls which need its result can be told of already."""
 
@@ -23,11 +23,11 @@ class Engine(Protocol):
     def results(self, handles: Sequence[Any]) -> list[Any]:
         """What the handles stand for, in their order."""
 
-    def surely(self, round_: Callable[[], Any]) -> Any:
+    def run_with_retry(self, round_: Callable[[], Any]) -> Any:
         """The result of a piece of work, begun anew where machines were lost that it could not do without."""
 
 
-class InThisProcess:
+class LocalExecutor:
     """Handles are the values themselves."""
 
     ahead = False
@@ -47,5 +47,5 @@ class InThisProcess:
     def results(self, handles: Sequence[Any]) -> list[Any]:
         return list(handles)
 
-    def surely(self, round_: Callable[[], Any]) -> Any:
+    def run_with_retry(self, round_: Callable[[], Any]) -> Any:
         return round_()

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from novikoff.ledger import (
-    CAPACITY,
     ENERGY,
     EXAMPLES,
-    KEPT,
-    LISTED,
+    FIRST_LISTED,
     LOSS,
+    MAX_LISTED_MISTAKES,
     MISTAKES,
+    N_LISTED,
     SQUARED_RADIUS,
     STRIDE,
     UPDATES,
@@ -68,23 +68,23 @@ class DistributedLedger:
     @property
     def examples(self) -> int:
         """Of all rounds and shards."""
-        return sum(record.examples for record in self._records())
+        return sum(record.examples for record in self._iter_records())
 
     @property
     def mistakes(self) -> int:
         """Of all rounds and shards, each counted once."""
-        return sum(record.mistakes for record in self._records())
+        return sum(record.mistakes for record in self._iter_records())
 
     @property
     def weighted(self) -> int:
         """Examples whose own weight, in the data, was not 1."""
-        return sum(record.weighted for record in self._records())
+        return sum(record.weighted for record in self._iter_records())
 
     def mixed(self, name: str) -> Fraction:
         """Σ μ·mistakes (or updates, energy, loss) over rounds and shards: what the theorems bound."""
         return sum((one.mixed(name) for one in self.rounds), Fraction(0))
 
-    def counts_of_shards(self) -> list[Fraction]:
+    def shard_weights(self) -> list[Fraction]:
         """Σ_n μ_{i,n} of each shard: how often a loss on it counts."""
         return [sum((one.shares[i] for one in self.rounds), Fraction(0)) for i in range(self.shards)]
 
@@ -107,7 +107,7 @@ class DistributedLedger:
             ]
         )
 
-    def _records(self) -> Iterator[Record]:
+    def _iter_records(self) -> Iterator[Record]:
         return (record for one in self.rounds for record in one.records)
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ class DistributedLedger:
         )
 
 
-def record_of(ledger: Ledger, before: Ledger | None = None) -> Record:
+def to_record(ledger: Ledger, before: Ledger | None = None) -> Record:
     """What a ledger has counted, all of it or since then."""
     counts, sums = ledger.book.counts, ledger.book.sums
     old = Ledger() if before is None else before
@@ -132,23 +132,23 @@ def record_of(ledger: Ledger, before: Ledger | None = None) -> Record:
     )
 
 
-def at_step(steps: int) -> Ledger:
+def ledger_at_step(steps: int) -> Ledger:
     """A ledger that has counted nothing, for a learner that has made so many steps."""
     ledger = Ledger()
     ledger.book.counts[EXAMPLES] = steps
     return ledger
 
 
-def merged(start: Ledger, shards: Sequence[Ledger]) -> Ledger:
+def merge_ledgers(start: Ledger, shards: Sequence[Ledger]) -> Ledger:
     """One ledger of all: shard after shard, each of which began `at_step(start.examples)`. No example counts for 1 in
     the weights that are mixed: they are all noted as weighted, so that no theorem for plain runs is held to be one
     for this."""
-    book = start.copy().book
-    counts, sums = book.counts, book.sums
-    points = [_points(start, 0, 0)]
+    counters = start.copy().book
+    counts, sums = counters.counts, counters.sums
+    points = [_mistake_points(start, 0, 0)]
     for ledger in shards:
         own = ledger.book
-        points.append(_points(ledger, int(counts[MISTAKES]), int(counts[EXAMPLES]) - start.examples))
+        points.append(_mistake_points(ledger, int(counts[MISTAKES]), int(counts[EXAMPLES]) - start.examples))
         counts[EXAMPLES] += own.counts[EXAMPLES] - start.examples
         for k in (MISTAKES, UPDATES):
             counts[k] += own.counts[k]
@@ -157,18 +157,18 @@ def merged(start: Ledger, shards: Sequence[Ledger]) -> Ledger:
         sums[LOSS] += own.sums[LOSS]
     counts[WEIGHTED] = counts[EXAMPLES]
     stride = max(1, start.stride, *(ledger.stride for ledger in shards))
-    while counts[MISTAKES] // stride >= CAPACITY:
+    while counts[MISTAKES] // stride >= MAX_LISTED_MISTAKES:
         stride *= 2
-    kept = int(counts[MISTAKES]) // stride
+    n_listed = int(counts[MISTAKES]) // stride
     numbers, times = (np.concatenate(part) for part in zip(*points, strict=True))
-    places = np.searchsorted(numbers, stride * np.arange(1, kept + 1))
+    places = np.searchsorted(numbers, stride * np.arange(1, n_listed + 1))
     times = np.append(times, counts[EXAMPLES])
-    counts[LISTED:] = 0
-    counts[LISTED : LISTED + kept], counts[KEPT], counts[STRIDE] = times[places], kept, stride
-    return Ledger(book)
+    counts[FIRST_LISTED:] = 0
+    counts[FIRST_LISTED : FIRST_LISTED + n_listed], counts[N_LISTED], counts[STRIDE] = times[places], n_listed, stride
+    return Ledger(counters)
 
 
-def _points(ledger: Ledger, mistakes: int, later: int) -> tuple[Any, Any]:
+def _mistake_points(ledger: Ledger, mistakes: int, later: int) -> tuple[Any, Any]:
     """(number of the mistake, number of the example) as far as they are listed, in the order of the whole run."""
     times = ledger.mistake_times
     return mistakes + ledger.stride * np.arange(1, len(times) + 1), times + later

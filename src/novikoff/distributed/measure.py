@@ -13,82 +13,91 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.certificates import sampling, multiclass_sample
-from novikoff.certificates.witness_selection import Found
-from novikoff.certificates.measure import UNIT, Measured, measure, power_sums
-from novikoff.certificates.spaces.base import space_of
-from novikoff.certificates.witness_search import Sample, directions
+from novikoff.certificates import multiclass_sample, sampling
+from novikoff.certificates.measure import MACHINE_EPSILON, WitnessMeasurement, max_power_sum, measure
+from novikoff.certificates.spaces.base import find_space
+from novikoff.certificates.witness_search import BinarySample, find_directions
+from novikoff.certificates.witness_selection import NamedWitness
+from novikoff.data.canonical_rows import remove_zeros
+from novikoff.data.rows import Rows, slice_rows
 from novikoff.distributed.shards import Pairs, Shard
-from novikoff.distributed.worker_tasks import received
-from novikoff.data.rows import Rows, cut
-from novikoff.data.canonical_rows import without_zeros
+from novikoff.distributed.worker_tasks import deserialize_model
 
 # --- Tasks ---
 
 
-def about(shard: Shard, data: Pairs | None) -> dict[str, Any]:
+def describe_shard(shard: Shard, data: Pairs | None) -> dict[str, Any]:
     """What identifies a shard's content."""
     return shard.about(data)
 
 
-def sampled(shard: Shard, data: Pairs | None, message: bytes, room: int) -> Any:
+def sample_shard(shard: Shard, data: Pairs | None, message: bytes, room: int) -> Any:
     """An even share of a shard, all of it where there is room for so many terms."""
-    model = received(message)
-    gatherer = sampling.Gatherer(room=room) if space_of(model) is None else multiclass_sample.Gatherer(room=room)
+    model = deserialize_model(message)
+    sampler = (
+        sampling.StreamSampler(room=room)
+        if find_space(model) is None
+        else multiclass_sample.MulticlassStreamSampler(room=room)
+    )
     for rows, codes in shard.told(model, data):
-        gatherer.add(rows, codes)
-    return gatherer.sample()
+        sampler.add(rows, codes)
+    return sampler.sample()
 
 
-def direction(shard: Shard, data: Pairs | None, message: bytes, total: int, budget: int) -> Any:
+def find_shard_direction(shard: Shard, data: Pairs | None, message: bytes, total: int, budget: int) -> Any:
     """The direction that suits the hinge bound best if all shards are like this one; None where there is none."""
-    model = received(message)
-    own = sampled(shard, data, message, sampling.ROOM)
+    model = deserialize_model(message)
+    own = sample_shard(shard, data, message, sampling.MAX_SAMPLE_TERMS)
     if own is None:
         return None
-    found = directions(Sample(own.rows, own.labels, total), model._state.features, bias=bool(model.bias), budget=budget)
+    found = find_directions(
+        BinarySample(own.rows, own.labels, total), model._state.features, bias=bool(model.bias), budget=budget
+    )
     u = found.get("hinge")
     return None if u is None else u.astype(np.float32)
 
 
-def measured(shard: Shard, data: Pairs | None, message: bytes, found: Sequence[Found]) -> list[Any]:
+def measure_shard(shard: Shard, data: Pairs | None, message: bytes, found: Sequence[NamedWitness]) -> list[Any]:
     """Each witness on one shard, in one pass."""
-    model = received(message)
-    space = space_of(model)
+    model = deserialize_model(message)
+    space = find_space(model)
     if space is not None:
-        return list(space.facts(found, lambda: shard.told(model, data), 1)[0])
+        return list(space.measure_witnesses(found, lambda: shard.told(model, data), 1)[0])
     widths = [f.widths for f in found]
     return measure(shard.told(model, data), [f.witness for f in found], bias=bool(model.bias), widths=widths)
 
 
-def longest(shard: Shard, data: Pairs | None, message: bytes, p: float) -> tuple[Rows, Any] | None:
+def find_longest_row(shard: Shard, data: Pairs | None, message: bytes, p: float) -> tuple[Rows, Any] | None:
     """The row with the largest ‖x‖_p."""
-    model = received(message)
+    model = deserialize_model(message)
     best, most = None, -1.0
     for rows, codes in shard.told(model, data):
-        size = power_sums(rows, codes, p, float(model.bias))
+        size = max_power_sum(rows, codes, p, float(model.bias))
         if size > most:
-            sizes = [power_sums(cut(rows, i, i + 1), codes[i : i + 1], p, float(model.bias)) for i in range(len(codes))]
+            sizes = [
+                max_power_sum(slice_rows(rows, i, i + 1), codes[i : i + 1], p, float(model.bias))
+                for i in range(len(codes))
+            ]
             i = int(np.argmax(sizes))
-            best, most = (without_zeros(cut(rows, i, i + 1)), codes[i : i + 1].copy()), size
+            best, most = (remove_zeros(slice_rows(rows, i, i + 1)), codes[i : i + 1].copy()), size
     return best
 
 
 # --- All shards together ---
 
 
-def joined(shards: Sequence[Any], counts: Sequence[Fraction]) -> Any:
+def combine_measurements(shards: Sequence[Any], counts: Sequence[Fraction]) -> Any:
     """One measurement of all; a list of columns column by column."""
     if isinstance(shards[0], list):
-        return [joined(columns, counts) for columns in zip(*shards, strict=True)]
+        return [combine_measurements(columns, counts) for columns in zip(*shards, strict=True)]
     there = [one for one in shards if one.examples]
-    first: Measured = shards[0]
+    first: WitnessMeasurement = shards[0]
 
     def total(values: Sequence[float]) -> float:
-        raised = 1.0 + (len(values) + 64.0) * UNIT
-        return math.fsum(upward(c) * value for c, value in zip(counts, values, strict=True)) * raised
+        raised = 1.0 + (len(values) + 64.0) * MACHINE_EPSILON
+        return math.fsum(round_up(c) * value for c, value in zip(counts, values, strict=True)) * raised
 
-    return Measured(
+    return WitnessMeasurement(
         witness=first.witness,
         examples=sum(one.examples for one in shards),
         squared_radius=max(one.squared_radius for one in shards),
@@ -101,7 +110,7 @@ def joined(shards: Sequence[Any], counts: Sequence[Fraction]) -> Any:
     )
 
 
-def upward(number: Fraction) -> float:
+def round_up(number: Fraction) -> float:
     """The least number of double precision that is not below."""
     near = float(number)
     return near if Fraction(near) >= number else math.nextafter(near, math.inf)

@@ -26,274 +26,281 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.errors import InputError
-from novikoff.linear.margin_perceptron import ROUNDING, SQUARE, Measured
-from novikoff.linear.p_norm_perceptron import Power, link
-from novikoff.core.updaters.adagrad import (REACH, STEPS, AdaGrad, settle_one)
+from novikoff.core.updaters.adagrad import MAX_ABS_WEIGHT, N_STEPS, AdaGrad, apply_missed_steps
 from novikoff.core.updaters.additive import Additive, Averaged
-from novikoff.core.updaters.arow import Confident
-from novikoff.core.updaters.elastic_net import (AREA, SCALE, SHIFT, Decayed, renew)
-from novikoff.core.updaters.base import arrays
-from novikoff.core.updaters.multiplicative import Multiplicative, weight
+from novikoff.core.updaters.arow import ArowState
+from novikoff.core.updaters.base import state_arrays
+from novikoff.core.updaters.elastic_net import L1_SHIFT, SCALE_SUM, WEIGHT_SCALE, ElasticNet, rescale
+from novikoff.core.updaters.multiplicative import Multiplicative, look_up_weight
+from novikoff.errors import InputError
+from novikoff.linear.margin_perceptron import ROUNDING_ERROR, SQ_NORM, NormTracking
+from novikoff.linear.p_norm_perceptron import PNorm, apply_link
 
-Floats = NDArray[np.float64]
-Times = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+StepCounts = NDArray[np.int64]
 
 
-class Moved(NamedTuple):
+class WeightDelta(NamedTuple):
     """How far weights have moved, by what they are called in the table above."""
 
-    mixed: dict[str, Floats]
+    mixed: dict[str, FloatArray]
     """To be multiplied by μ_i, and added up."""
-    summed: dict[str, Floats]
+    summed: dict[str, FloatArray]
     """To be added up as they are."""
-    largest: dict[str, Floats]
+    largest: dict[str, FloatArray]
     """Of which the largest counts."""
 
 
 @singledispatch
-def displacement(start: Any, end: Any, before: Times, after: Times) -> Moved:
+def compute_delta(start: Any, end: Any, before: StepCounts, after: StepCounts) -> WeightDelta:
     """From `start` to `end`, two geometries of one size; columns of weights had learned from so many examples."""
     raise InputError(f"Weights of the kind {type(start).__name__} can't be mixed.")
 
 
 @singledispatch
-def moved(start: Any, by: Moved, before: Times, after: Times) -> Any:
+def apply_delta(start: Any, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Any:
     """A new geometry, from `start` by what all shards together have moved it; `after` counts the steps of all."""
     raise InputError(f"Weights of the kind {type(start).__name__} can't be mixed.")
 
 
-MIXED = (Additive, Averaged, Decayed, AdaGrad, Confident, Measured, Power, Multiplicative)
+MIXABLE_UPDATERS = (Additive, Averaged, ElasticNet, AdaGrad, ArowState, NormTracking, PNorm, Multiplicative)
 
 
 # --- Additive ---
 
 
-@displacement.register(Additive)
-@displacement.register(Measured)
-def _(start: Any, end: Any, before: Times, after: Times) -> Moved:
-    return _plain(_wide(end.slots) - _wide(start.slots))
+@compute_delta.register(Additive)
+@compute_delta.register(NormTracking)
+def _(start: Any, end: Any, before: StepCounts, after: StepCounts) -> WeightDelta:
+    return _additive_delta(_to_float64(end.slots) - _to_float64(start.slots))
 
 
-@moved.register(Additive)
-def _(start: Additive, by: Moved, before: Times, after: Times) -> Additive:
-    return start._replace(slots=_stored(_wide(start.slots) + by.mixed["w"], start.slots))
+@apply_delta.register(Additive)
+def _(start: Additive, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Additive:
+    return start._replace(slots=_cast_like(_to_float64(start.slots) + delta.mixed["w"], start.slots))
 
 
-@displacement.register(Averaged)
-def _(start: Averaged, end: Averaged, before: Times, after: Times) -> Moved:
-    change = _wide(end.slots) - _wide(start.slots)
-    return _plain(change, mean=_mean_moved(change, end.sums - start.sums, before, after, start.tail))
+@compute_delta.register(Averaged)
+def _(start: Averaged, end: Averaged, before: StepCounts, after: StepCounts) -> WeightDelta:
+    change = _to_float64(end.slots) - _to_float64(start.slots)
+    return _additive_delta(change, mean=_mean_delta(change, end.sums - start.sums, before, after, start.tail))
 
 
-@moved.register(Averaged)
-def _(start: Averaged, by: Moved, before: Times, after: Times) -> Averaged:
-    slots = _stored(_wide(start.slots) + by.mixed["w"], start.slots)
-    change = _wide(slots) - _wide(start.slots)
-    return start._replace(slots=slots, sums=_new_sums(start.sums, change, by.mixed["mean"], before, after, start.tail))
+@apply_delta.register(Averaged)
+def _(start: Averaged, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Averaged:
+    slots = _cast_like(_to_float64(start.slots) + delta.mixed["w"], start.slots)
+    change = _to_float64(slots) - _to_float64(start.slots)
+    return start._replace(
+        slots=slots, sums=_update_sums(start.sums, change, delta.mixed["mean"], before, after, start.tail)
+    )
 
 
-@moved.register(Measured)
-def _(start: Measured, by: Moved, before: Times, after: Times) -> Measured:
-    slots, scalars = _stored(_wide(start.slots) + by.mixed["w"], start.slots), start.scalars.copy()
-    if by.mixed["w"].any():
-        scalars[SQUARE], scalars[ROUNDING] = np.cumsum(np.square(_wide(slots)))[-1], 0.0  # one after another
+@apply_delta.register(NormTracking)
+def _(start: NormTracking, delta: WeightDelta, before: StepCounts, after: StepCounts) -> NormTracking:
+    slots, scalars = _cast_like(_to_float64(start.slots) + delta.mixed["w"], start.slots), start.scalars.copy()
+    if delta.mixed["w"].any():
+        scalars[SQ_NORM], scalars[ROUNDING_ERROR] = (
+            np.cumsum(np.square(_to_float64(slots)))[-1],
+            0.0,
+        )  # one after another
     return start._replace(slots=slots, scalars=scalars)
 
 
 # --- With penalties ---
 
 
-@displacement.register(Decayed)
-def _(start: Decayed, end: Decayed, before: Times, after: Times) -> Moved:
-    first, last = _renewed(start), _renewed(end)
-    change = _wide(last.slots) - _wide(first.slots)
-    return _plain(change, mean=_round_mean(first.sums - last.sums, before, after) if len(end.sums) else None)
+@compute_delta.register(ElasticNet)
+def _(start: ElasticNet, end: ElasticNet, before: StepCounts, after: StepCounts) -> WeightDelta:
+    first, last = _materialize_scale(start), _materialize_scale(end)
+    change = _to_float64(last.slots) - _to_float64(first.slots)
+    return _additive_delta(change, mean=_round_mean(first.sums - last.sums, before, after) if len(end.sums) else None)
 
 
-@moved.register(Decayed)
-def _(start: Decayed, by: Moved, before: Times, after: Times) -> Decayed:
-    first = _renewed(start)
-    slots = _stored(_wide(first.slots) + by.mixed["w"], first.slots)
-    sums = first.sums - _times(by.mixed["mean"], after - before) if len(first.sums) else first.sums
+@apply_delta.register(ElasticNet)
+def _(start: ElasticNet, delta: WeightDelta, before: StepCounts, after: StepCounts) -> ElasticNet:
+    first = _materialize_scale(start)
+    slots = _cast_like(_to_float64(first.slots) + delta.mixed["w"], first.slots)
+    sums = first.sums - _scale_columns(delta.mixed["mean"], after - before) if len(first.sums) else first.sums
     return first._replace(slots=slots, sums=sums)
 
 
-def _renewed(geometry: Decayed) -> Decayed:
+def _materialize_scale(updater: ElasticNet) -> ElasticNet:
     """The same with weights as they are: no scale, no shift; sums are then −Σ w_t."""
-    copies: dict[str, Any] = {name: array.copy() for name, array in arrays(geometry).items()}
-    copied = geometry._replace(**copies)
-    if tuple(copied.scalars[[SCALE, SHIFT, AREA]]) != (1.0, 0.0, 0.0):
-        renew(copied)
+    copies: dict[str, Any] = {name: array.copy() for name, array in state_arrays(updater).items()}
+    copied = updater._replace(**copies)
+    if tuple(copied.scalars[[WEIGHT_SCALE, L1_SHIFT, SCALE_SUM]]) != (1.0, 0.0, 0.0):
+        rescale(copied)
     return copied
 
 
 # --- Each weight with its own step ---
 
 
-@displacement.register(AdaGrad)
-def _(start: AdaGrad, end: AdaGrad, before: Times, after: Times) -> Moved:
-    first, last = _settled(start), _settled(end)
-    change = _wide(last.slots[:, 0]) - _wide(first.slots[:, 0])
+@compute_delta.register(AdaGrad)
+def _(start: AdaGrad, end: AdaGrad, before: StepCounts, after: StepCounts) -> WeightDelta:
+    first, last = _with_pending_applied(start), _with_pending_applied(end)
+    change = _to_float64(last.slots[:, 0]) - _to_float64(first.slots[:, 0])
     if not len(end.sums):
         mean = None
     elif len(end.seen):
         mean = _round_mean(last.sums - first.sums, before, after)
     else:
-        mean = _mean_moved(change, last.sums - first.sums, before, after, start.tail)
-    squares = _wide(last.slots[:, 1]) - _wide(first.slots[:, 1])
-    return Moved(_named(w=change, mean=mean), {"G": squares}, {"reach": end.scalars[[REACH]]})
+        mean = _mean_delta(change, last.sums - first.sums, before, after, start.tail)
+    squares = _to_float64(last.slots[:, 1]) - _to_float64(first.slots[:, 1])
+    return WeightDelta(_drop_missing(w=change, mean=mean), {"G": squares}, {"reach": end.scalars[[MAX_ABS_WEIGHT]]})
 
 
-@moved.register(AdaGrad)
-def _(start: AdaGrad, by: Moved, before: Times, after: Times) -> AdaGrad:
-    first = _settled(start)
+@apply_delta.register(AdaGrad)
+def _(start: AdaGrad, delta: WeightDelta, before: StepCounts, after: StepCounts) -> AdaGrad:
+    first = _with_pending_applied(start)
     slots, sums, scalars = first.slots.copy(), first.sums, first.scalars.copy()
-    slots[:, 0] = _wide(slots[:, 0]) + by.mixed["w"]
-    slots[:, 1] = _wide(slots[:, 1]) + by.summed["G"]
+    slots[:, 0] = _to_float64(slots[:, 0]) + delta.mixed["w"]
+    slots[:, 1] = _to_float64(slots[:, 1]) + delta.summed["G"]
     if len(sums) and len(first.seen):
-        sums = sums + _times(by.mixed["mean"], after - before)
+        sums = sums + _scale_columns(delta.mixed["mean"], after - before)
     elif len(sums):
-        change = _wide(slots[:, 0]) - _wide(first.slots[:, 0])
-        sums = _new_sums(sums, change, by.mixed["mean"], before, after, start.tail)
-    scalars[REACH] = max(scalars[REACH], by.largest["reach"][0])
-    scalars[STEPS] = after.max(initial=0)
-    return first._replace(slots=slots, sums=sums, scalars=scalars, seen=np.full(len(first.seen), scalars[STEPS]))
+        change = _to_float64(slots[:, 0]) - _to_float64(first.slots[:, 0])
+        sums = _update_sums(sums, change, delta.mixed["mean"], before, after, start.tail)
+    scalars[MAX_ABS_WEIGHT] = max(scalars[MAX_ABS_WEIGHT], delta.largest["reach"][0])
+    scalars[N_STEPS] = after.max(initial=0)
+    return first._replace(slots=slots, sums=sums, scalars=scalars, seen=np.full(len(first.seen), scalars[N_STEPS]))
 
 
-def _settled(geometry: AdaGrad) -> AdaGrad:
+def _with_pending_applied(updater: AdaGrad) -> AdaGrad:
     """The same with every weight up to date."""
-    if not len(geometry.seen):
-        return geometry
-    copied = geometry._replace(slots=geometry.slots.copy(), seen=geometry.seen.copy(), sums=geometry.sums.copy())
-    settle_all(copied)
+    if not len(updater.seen):
+        return updater
+    copied = updater._replace(slots=updater.slots.copy(), seen=updater.seen.copy(), sums=updater.sums.copy())
+    apply_all_pending(copied)
     return copied
 
 
 @compiled
-def settle_all(geometry: AdaGrad) -> None:
-    for j in range(len(geometry.slots)):
-        settle_one(geometry, j)
+def apply_all_pending(updater: AdaGrad) -> None:
+    for j in range(len(updater.slots)):
+        apply_missed_steps(updater, j)
 
 
-@displacement.register(Confident)
-def _(start: Confident, end: Confident, before: Times, after: Times) -> Moved:
-    change = _wide(end.slots[:, 0]) - _wide(start.slots[:, 0])
-    mean = _mean_moved(change, end.sums - start.sums, before, after, start.tail) if len(end.sums) else None
+@compute_delta.register(ArowState)
+def _(start: ArowState, end: ArowState, before: StepCounts, after: StepCounts) -> WeightDelta:
+    change = _to_float64(end.slots[:, 0]) - _to_float64(start.slots[:, 0])
+    mean = _mean_delta(change, end.sums - start.sums, before, after, start.tail) if len(end.sums) else None
     with np.errstate(divide="ignore", invalid="ignore"):
-        gained = 1.0 / _wide(end.slots[:, 1]) - 1.0 / _wide(start.slots[:, 1])
+        gained = 1.0 / _to_float64(end.slots[:, 1]) - 1.0 / _to_float64(start.slots[:, 1])
     gained[end.slots[:, 1] == start.slots[:, 1]] = 0.0  # also where both are 0
-    return Moved(_named(w=change, mean=mean), {"confidence": gained}, {})
+    return WeightDelta(_drop_missing(w=change, mean=mean), {"confidence": gained}, {})
 
 
-@moved.register(Confident)
-def _(start: Confident, by: Moved, before: Times, after: Times) -> Confident:
-    slots, sums, gained = start.slots.copy(), start.sums, by.summed["confidence"]
-    slots[:, 0] = _wide(slots[:, 0]) + by.mixed["w"]
+@apply_delta.register(ArowState)
+def _(start: ArowState, delta: WeightDelta, before: StepCounts, after: StepCounts) -> ArowState:
+    slots, sums, gained = start.slots.copy(), start.sums, delta.summed["confidence"]
+    slots[:, 0] = _to_float64(slots[:, 0]) + delta.mixed["w"]
     with np.errstate(divide="ignore"):
-        slots[:, 1] = np.where(gained > 0.0, 1.0 / (1.0 / _wide(slots[:, 1]) + gained), slots[:, 1])
+        slots[:, 1] = np.where(gained > 0.0, 1.0 / (1.0 / _to_float64(slots[:, 1]) + gained), slots[:, 1])
     if len(sums):
-        change = _wide(slots[:, 0]) - _wide(start.slots[:, 0])
-        sums = _new_sums(sums, change, by.mixed["mean"], before, after, start.tail)
+        change = _to_float64(slots[:, 0]) - _to_float64(start.slots[:, 0])
+        sums = _update_sums(sums, change, delta.mixed["mean"], before, after, start.tail)
     return start._replace(slots=slots, sums=sums)
 
 
 # --- Other links ---
 
 
-@displacement.register(Power)
-def _(start: Power, end: Power, before: Times, after: Times) -> Moved:
-    return Moved({"theta": end.slots[:, 1] - start.slots[:, 1]}, {}, {"unit": end.scalars[[0]]})
+@compute_delta.register(PNorm)
+def _(start: PNorm, end: PNorm, before: StepCounts, after: StepCounts) -> WeightDelta:
+    return WeightDelta({"theta": end.slots[:, 1] - start.slots[:, 1]}, {}, {"unit": end.scalars[[0]]})
 
 
-@moved.register(Power)
-def _(start: Power, by: Moved, before: Times, after: Times) -> Power:
-    geometry = start._replace(slots=start.slots.copy(), scalars=start.scalars.copy())
-    geometry.slots[:, 1] += by.mixed["theta"]
-    geometry.scalars[0] = max(geometry.scalars[0], by.largest["unit"][0])
-    link_all(geometry)
-    return geometry
+@apply_delta.register(PNorm)
+def _(start: PNorm, delta: WeightDelta, before: StepCounts, after: StepCounts) -> PNorm:
+    updater = start._replace(slots=start.slots.copy(), scalars=start.scalars.copy())
+    updater.slots[:, 1] += delta.mixed["theta"]
+    updater.scalars[0] = max(updater.scalars[0], delta.largest["unit"][0])
+    link_all(updater)
+    return updater
 
 
 @compiled
-def link_all(geometry: Power) -> None:
-    for j in range(len(geometry.slots)):
-        geometry.slots[j, 0] = link(geometry, geometry.slots[j, 1])
+def link_all(updater: PNorm) -> None:
+    for j in range(len(updater.slots)):
+        updater.slots[j, 0] = apply_link(updater, updater.slots[j, 1])
 
 
-@displacement.register(Multiplicative)
-def _(start: Multiplicative, end: Multiplicative, before: Times, after: Times) -> Moved:
+@compute_delta.register(Multiplicative)
+def _(start: Multiplicative, end: Multiplicative, before: StepCounts, after: StepCounts) -> WeightDelta:
     with np.errstate(invalid="ignore"):
-        exponents = _wide(end.slots[:, 1]) - _wide(start.slots[:, 1])
+        exponents = _to_float64(end.slots[:, 1]) - _to_float64(start.slots[:, 1])
     exponents[end.slots[:, 1] == start.slots[:, 1]] = 0.0  # also where both are −∞
     mean = None
     if len(end.sums):
-        change = _wide(end.slots[:, 0]) - _wide(start.slots[:, 0])
-        mean = _mean_moved(change, end.sums - start.sums, before, after, 1.0)
-    return Moved(_named(exponents=exponents, mean=mean), {}, {})
+        change = _to_float64(end.slots[:, 0]) - _to_float64(start.slots[:, 0])
+        mean = _mean_delta(change, end.sums - start.sums, before, after, 1.0)
+    return WeightDelta(_drop_missing(exponents=exponents, mean=mean), {}, {})
 
 
-@moved.register(Multiplicative)
-def _(start: Multiplicative, by: Moved, before: Times, after: Times) -> Multiplicative:
+@apply_delta.register(Multiplicative)
+def _(start: Multiplicative, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Multiplicative:
     slots, sums = start.slots.copy(), start.sums
-    raise_all(start._replace(slots=slots), by.mixed["exponents"])
+    add_exponents(start._replace(slots=slots), delta.mixed["exponents"])
     if len(sums):
-        change = _wide(slots[:, 0]) - _wide(start.slots[:, 0])
-        sums = _new_sums(sums, change, by.mixed["mean"], before, after, 1.0)
+        change = _to_float64(slots[:, 0]) - _to_float64(start.slots[:, 0])
+        sums = _update_sums(sums, change, delta.mixed["mean"], before, after, 1.0)
     return start._replace(slots=slots, sums=sums)
 
 
 @compiled
-def raise_all(geometry: Multiplicative, exponents: Floats) -> None:
+def add_exponents(updater: Multiplicative, exponents: FloatArray) -> None:
     """Adds to the exponents; the weights follow."""
     for j in range(len(exponents)):
         if exponents[j] != 0.0:
-            geometry.slots[j, 1] = max(np.float64(geometry.slots[j, 1]) + exponents[j], geometry.lowest)
-            geometry.slots[j, 0] = weight(geometry, np.float64(geometry.slots[j, 1]))
+            updater.slots[j, 1] = max(np.float64(updater.slots[j, 1]) + exponents[j], updater.lowest)
+            updater.slots[j, 0] = look_up_weight(updater, np.float64(updater.slots[j, 1]))
 
 
 # --- Common ---
 
 
-def _plain(w: Floats, *, mean: Floats | None = None) -> Moved:
-    return Moved(_named(w=w, mean=mean), {}, {})
+def _additive_delta(w: FloatArray, *, mean: FloatArray | None = None) -> WeightDelta:
+    return WeightDelta(_drop_missing(w=w, mean=mean), {}, {})
 
 
-def _named(**arrays: Floats | None) -> dict[str, Floats]:
+def _drop_missing(**arrays: FloatArray | None) -> dict[str, FloatArray]:
     return {name: array for name, array in arrays.items() if array is not None}
 
 
-def _wide(array: NDArray[np.floating]) -> Floats:
+def _to_float64(array: NDArray[np.floating]) -> FloatArray:
     return np.asarray(array, np.float64)
 
 
-def _stored(w: Floats, like: NDArray[np.floating]) -> NDArray[np.floating]:
+def _cast_like(w: FloatArray, like: NDArray[np.floating]) -> NDArray[np.floating]:
     return w.astype(like.dtype)
 
 
-def _times(array: Floats, by_column: NDArray[Any]) -> Floats:
+def _scale_columns(array: FloatArray, by_column: NDArray[Any]) -> FloatArray:
     """A number for each slot and column, times one for each column."""
-    product: Floats = (array.reshape(-1, len(by_column)) * by_column).reshape(-1)
+    product: FloatArray = (array.reshape(-1, len(by_column)) * by_column).reshape(-1)
     return product
 
 
-def _shares(by_column: Floats) -> Floats:
+def _safe_reciprocal(by_column: FloatArray) -> FloatArray:
     """1/x, and 0 for 0: a column that no example has come to has not moved."""
     return np.divide(1.0, by_column, out=np.zeros(len(by_column)), where=by_column != 0.0)
 
 
-def _round_mean(total: Floats, before: Times, after: Times) -> Floats:
+def _round_mean(total: FloatArray, before: StepCounts, after: StepCounts) -> FloatArray:
     """a_i, from the sum of the hypotheses of this round."""
-    return _times(total, _shares((after - before).astype(np.float64)))
+    return _scale_columns(total, _safe_reciprocal((after - before).astype(np.float64)))
 
 
-def _mean_moved(change: Floats, sums: Floats, before: Times, after: Times, tail: float) -> Floats:
+def _mean_delta(change: FloatArray, sums: FloatArray, before: StepCounts, after: StepCounts, tail: float) -> FloatArray:
     """a_i − w₀, from w_i − w₀ and sums_i − sums₀."""
     end, begin = after.astype(np.float64) ** tail, before.astype(np.float64) ** tail
-    return _times(_times(change, end) - sums, _shares(end - begin))
+    return _scale_columns(_scale_columns(change, end) - sums, _safe_reciprocal(end - begin))
 
 
-def _new_sums(sums: Floats, change: Floats, mean: Floats, before: Times, after: Times, tail: float) -> Floats:
+def _update_sums(
+    sums: FloatArray, change: FloatArray, mean: FloatArray, before: StepCounts, after: StepCounts, tail: float
+) -> FloatArray:
     """The sums that make of the mean of before, and w₀ + Σ μ_i·(a_i − w₀) for the steps of this round, the new mean."""
     end, begin = after.astype(np.float64) ** tail, before.astype(np.float64) ** tail
-    return sums + (_times(change, end) - _times(mean, end - begin))
+    return sums + (_scale_columns(change, end) - _scale_columns(mean, end - begin))

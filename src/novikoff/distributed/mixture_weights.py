@@ -11,14 +11,14 @@ from fractions import Fraction
 
 from novikoff.distributed.ledger import Record
 
-MIXINGS: dict[str, Callable[[Record], int]] = {
+MIXING_RULES: dict[str, Callable[[Record], int]] = {
     "uniform": lambda _: 1,
     "mistakes": lambda record: record.mistakes,
     "examples": lambda record: record.examples,
 }
 
 
-def beforehand(mixing: str, shards: int) -> list[Fraction] | None:
+def fixed_mixture(mixing: str, shards: int) -> list[Fraction] | None:
     """μ where it does not depend on what shards learn: nobody need wait for their records then."""
     return [Fraction(1, shards)] * shards if mixing == "uniform" else None
 
@@ -30,6 +30,6 @@ def mixture(mixing: str, records: Sequence[Record]) -> list[Fraction]:
     >>> [str(share) for share in mixture("mistakes", [one, one._replace(mistakes=3)])]
     ['1/4', '3/4']
     """
-    parts = [MIXINGS[mixing](record) for record in records]
+    parts = [MIXING_RULES[mixing](record) for record in records]
     total = sum(parts)
     return [Fraction(part, total) if total else Fraction(1, len(parts)) for part in parts]

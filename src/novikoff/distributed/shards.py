@@ -17,24 +17,24 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
-from novikoff.errors import InputError, NovikoffError, TooManyNames
-from novikoff.base.online_classifier import Learner
-from novikoff.data import validation, formats
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.data import formats, validation
+from novikoff.data.labels.binary_labels import find_distinct
 from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.labels.binary_labels import distinct
-from novikoff.data.options import Options
-from novikoff.data.reader import Reading, is_builtin
+from novikoff.data.options import ReadOptions
+from novikoff.data.reader import DataReader, is_builtin
 from novikoff.data.rows import Rows
+from novikoff.errors import InputError, NovikoffError, TooManyNamesError
 
 SAMPLED_BLOCKS, SAMPLED_BYTES = 64, 1 << 12
 """How many blocks of a file are compared between rounds, and how long each is."""
-END = 1 << 16
+FILE_END_BYTES = 1 << 16
 """Bytes of either end of a file that are looked at to know it again."""
 Pairs = Sequence[tuple[Any, Any]]
 """Batches (X, y)."""
 
 
-class Look(NamedTuple):
+class ShardSummary(NamedTuple):
     """What must be agreed on before anything is learned, as far as a shard tells it."""
 
     name: str
@@ -99,22 +99,22 @@ class Shard(Protocol):
     def fingerprint(self) -> Fingerprint | None:
         """What its file looks like now; None where it is not a file."""
 
-    def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look: ...
+    def look(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary: ...
 
-    def learn(self, model: Learner, data: Pairs | None) -> bool:
+    def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
         """Has the model learn it once, going on from before; whether the label to be learned against all others, where
         there is one, was among its labels."""
 
-    def told(self, model: Learner, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+    def told(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
         """Its rows as they are learned, and what each asks for, as the model takes it."""
 
 
 @dataclass(frozen=True)
-class File:
+class FileShard:
     """A file that every worker finds under the same name, or a built-in stream."""
 
     title: str
-    options: Options
+    options: ReadOptions
     positive: str | None = None
 
     @property
@@ -122,25 +122,25 @@ class File:
         return self.title
 
     def about(self, data: Pairs | None) -> dict[str, Any]:
-        from novikoff.certificates.data_source import Files
+        from novikoff.certificates.data_source import FileSource
 
-        return dict(Files([self.title], self.options).about()["files"][0])
+        return dict(FileSource([self.title], self.options).about()["files"][0])
 
     def mark(self, data: Pairs | None) -> dict[str, Any]:
         """Its length and both its ends: a pass over all of it would cost as much as a round."""
         if is_builtin(self.title):
             return {"stream": self.title}
-        self._must_be_there()
+        self._check_exists()
         with open(self.title, "rb") as file:
-            digest, length = hashlib.sha256(file.read(END)), file.seek(0, 2)
-            file.seek(max(0, length - END))
+            digest, length = hashlib.sha256(file.read(FILE_END_BYTES)), file.seek(0, 2)
+            file.seek(max(0, length - FILE_END_BYTES))
             digest.update(file.read())
         return {"bytes": length, "ends": digest.hexdigest()}
 
     def fingerprint(self) -> Fingerprint | None:
         if is_builtin(self.title):
             return None
-        self._must_be_there()
+        self._check_exists()
         with open(self.title, "rb", buffering=0) as file:
             about, digest = os.fstat(file.fileno()), hashlib.sha256()
             last = max(0, about.st_size - SAMPLED_BYTES)
@@ -152,10 +152,10 @@ class File:
         place = about.st_dev, about.st_ino, about.st_mtime_ns
         return Fingerprint(identify_machine(), *place, about.st_size, digest.hexdigest())
 
-    def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
+    def look(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
         """At its first block, or at all of it."""
         reading = self._reading(model)
-        reader = model.label_reader(model._no_labels(), Counter() if self._skips() else None)
+        reader = model._label_reader(model._empty_labels(), Counter() if self._skips_bad_lines() else None)
         with closing(cast(Generator[Any], reading.batches())) as batches:
             first = next(batches)
             if self.options.bits == 0 and reading.format is not None and reading.format.bits_used == 0:
@@ -172,43 +172,45 @@ class File:
                 for batch in batches if all_labels else ():
                     reader.of(batch)
                 labels = tuple(getattr(reader.labels, "sides", None) or reader.labels.known())
-            return Look(self.title, labels, width, kind, reading.columns(self.title), reading.settings(), several)
+            return ShardSummary(
+                self.title, labels, width, kind, reading.columns(self.title), reading.settings(), several
+            )
 
     def describe(self) -> FirstExamples:
         """Read its first examples as the model will be learned from them."""
-        self._must_be_there()
-        reading = Reading([self.title], replace(self.options, threads=1))
+        self._check_exists()
+        reading = DataReader([self.title], replace(self.options, threads=1))
         with closing(cast(Generator[Any], reading.batches())) as batches:
             reading.describe(next(batches))
         return FirstExamples(reading.description or {}, reading.notes, reading.doubts)
 
-    def learn(self, model: Learner, data: Pairs | None) -> bool:
+    def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
         following = model.following(self._reading(model), positive=self.positive)
         following.once()
-        return self.positive is None or bool(following._met_positive())
+        return self.positive is None or bool(following._saw_positive_label())
 
-    def told(self, model: Learner, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
-        yield from model.told_files(self._reading(model))
+    def told(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+        yield from model._iter_encoded_files(self._reading(model))
 
-    def _skips(self) -> bool:
+    def _skips_bad_lines(self) -> bool:
         return self.options.bad_lines == "skip"
 
-    def _reading(self, model: Learner) -> Reading:
+    def _reading(self, model: OnlineClassifier) -> DataReader:
         """One thread for each shard, where it is not said otherwise: there are shards enough for all processors."""
-        self._must_be_there()
-        reading = Reading([self.title], replace(self.options, threads=self.options.threads or 1))
+        self._check_exists()
+        reading = DataReader([self.title], replace(self.options, threads=self.options.threads or 1))
         if model._state is not None and model._state.reading is not None:
             before = {k: v for k, v in model._state.reading.items() if k not in ("map", "map_bits", "encoding")}
-            reading.format = formats.format_class(before.pop("format")).restored(before) if before else None
-            reading.settled_in_run = True
+            reading.format = formats.get_format_class(before.pop("format")).from_settings(before) if before else None
+            reading.format_from_this_run = True
             if model._state.names is not None and reading.format is not None and reading.format.bits_used == 0:
                 reading.names = model._state.names.copy()
         return reading
 
     def dictionary_format(self) -> dict[str, Any] | None:
         """Return how the file is read if its names may have a dictionary; None where they are hashed, or have none."""
-        self._must_be_there()
-        reading = Reading([self.title], replace(self.options, threads=1, hashes_names=False))
+        self._check_exists()
+        reading = DataReader([self.title], replace(self.options, threads=1, hashes_names=False))
         with closing(cast(Generator[Any], reading.batches())) as batches:
             next(batches)
         settled = reading.format
@@ -217,19 +219,19 @@ class File:
     def names(self, settings: dict[str, Any]) -> list[str] | None:
         """Return the names of all features, in the order in which they come; None where they are too many for a
         dictionary."""
-        self._must_be_there()
-        reading = Reading([self.title], replace(self.options, threads=self.options.threads or 1, hashes_names=False))
+        self._check_exists()
+        reading = DataReader([self.title], replace(self.options, threads=self.options.threads or 1, hashes_names=False))
         known = dict(settings)
-        reading.format = formats.format_class(known.pop("format")).restored(known)
-        reading.settled_in_run = True
+        reading.format = formats.get_format_class(known.pop("format")).from_settings(known)
+        reading.format_from_this_run = True
         try:
             for _ in reading.batches():
                 pass
-        except TooManyNames:
+        except TooManyNamesError:
             return None
         return [] if reading.names is None else list(reading.names.columns)
 
-    def _must_be_there(self) -> None:
+    def _check_exists(self) -> None:
         if not is_builtin(self.title) and not Path(self.title).is_file():
             raise InputError(
                 f"{self.title}: there is no such file on this worker: every worker must find all shards under the same"
@@ -238,16 +240,16 @@ class File:
 
 
 @dataclass(frozen=True)
-class Batches:
+class BatchShard:
     """Batches (X, y) that are computed for it: what `data` is."""
 
     name: str
 
     def about(self, data: Pairs | None) -> dict[str, Any]:
-        from novikoff.certificates.data_source import Arrays
+        from novikoff.certificates.data_source import ArraySource
 
-        with self._naming():
-            return {"batches": [Arrays(X, y).about()["arrays"] for X, y in self._pairs(data)]}
+        with self._error_context():
+            return {"batches": [ArraySource(X, y).about()["arrays"] for X, y in self._pairs(data)]}
 
     def mark(self, data: Pairs | None) -> dict[str, Any]:
         return self.about(data)
@@ -255,33 +257,33 @@ class Batches:
     def fingerprint(self) -> Fingerprint | None:
         return None
 
-    def look(self, model: Learner, data: Pairs | None, *, all_labels: bool) -> Look:
+    def look(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
         labels: dict[Any, None] = {}
-        found: list[validation.Batch] = []
-        with self._naming():
+        found: list[validation.ValidatedBatch] = []
+        with self._error_context():
             for X, y in self._pairs(data):
-                found.append(validation.batch(X))
-                labels |= dict.fromkeys(distinct(validation.label_array(y, found[-1].examples)))
+                found.append(validation.validate_batch(X))
+                labels |= dict.fromkeys(find_distinct(validation.validate_y(y, found[-1].examples)))
         widths = sorted({batch.features for batch in found})
         if len(widths) > 1:
             raise InputError(f"{self.name}: its batches have {widths[0]} and {widths[-1]} features: make them alike.")
         first = found[0]
-        return Look(
+        return ShardSummary(
             self.name, tuple(labels), first.features, first.rows.values.dtype.name, first.names, None, several=False
         )
 
-    def learn(self, model: Learner, data: Pairs | None) -> bool:
+    def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
         if model._state is not None:
             model._state.label_order = LabelOrder(warns=False)  # the caller warns, for all shards
-        with self._naming():
+        with self._error_context():
             for X, y in self._pairs(data):
                 model.partial_fit(X, y)
         return True
 
-    def told(self, model: Learner, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
-        with self._naming():
+    def told(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+        with self._error_context():
             for X, y in self._pairs(data):
-                yield from model.told_arrays(X, y)
+                yield from model._iter_encoded_arrays(X, y)
 
     def _pairs(self, data: Pairs | None) -> Pairs:
         if isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple):
@@ -291,19 +293,19 @@ class Batches:
             or not data
             or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in data)
         ):
-            raise InputError(f"must be batches (X, y) of rows and their labels, but is {_kind(data)}.")
+            raise InputError(f"must be batches (X, y) of rows and their labels, but is {_describe_type(data)}.")
         return data
 
-    def _naming(self) -> Any:
-        return _Naming(self.name)
+    def _error_context(self) -> Any:
+        return _ShardErrorContext(self.name)
 
 
-def _kind(data: Any) -> str:
+def _describe_type(data: Any) -> str:
     name = type(data).__name__
     return f"a {name} of {type(data[0]).__name__}" if isinstance(data, tuple | list) and len(data) else f"a {name}"
 
 
-class _Naming:
+class _ShardErrorContext:
     """Puts the shard's name before what is said of its batches."""
 
     def __init__(self, name: str) -> None:
@@ -317,8 +319,12 @@ class _Naming:
             raise InputError(f"{self.name}: {problem}") from None
 
 
-def ways_of(options: Options) -> dict[str, Any]:
+def changed_reading_options(options: ReadOptions) -> dict[str, Any]:
     """How files are read, as far as it is not the usual and changes what is read."""
-    unsaid = asdict(Options())
-    ways = {name: value for name, value in asdict(options).items() if value != unsaid[name]}
-    return {name: value for name, value in ways.items() if name not in ("threads", "block", "cache", "keep_names")}
+    unsaid = asdict(ReadOptions())
+    changed_options = {name: value for name, value in asdict(options).items() if value != unsaid[name]}
+    return {
+        name: value
+        for name, value in changed_options.items()
+        if name not in ("threads", "block", "cache", "keep_names")
+    }

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from novikoff.distributed import worker_tasks
-from novikoff.distributed.executor import Engine
-from novikoff.distributed.coordinator import Plan
-from novikoff.distributed.shards import File, Shard
 from novikoff.data import reader
-from novikoff.data.names.hashing import DEFAULT_BITS
+from novikoff.data.names.hashing import DEFAULT_HASH_BITS
+from novikoff.distributed import worker_tasks
+from novikoff.distributed.coordinator import Plan
+from novikoff.distributed.executor import Executor
+from novikoff.distributed.shards import FileShard, Shard
 
 
-class Named(NamedTuple):
+class SharedNames(NamedTuple):
     """Shards and plan, with a dictionary of names where there are few."""
 
     shards: list[Shard]
@@ -29,40 +29,40 @@ class Named(NamedTuple):
     """Why names are hashed, where a dictionary was tried."""
 
 
-def share_names(engine: Engine, shards: Sequence[Shard], plan: Plan) -> Named:
+def share_names(executor: Executor, shards: Sequence[Shard], plan: Plan) -> SharedNames:
     """Give the shards and the plan a dictionary of names where there are few, and return them as they are otherwise."""
-    files = [shard for shard in shards if isinstance(shard, File)]
-    if len(files) < len(shards) or files[0].options.bits is not None or plan.model._needs_all_features() is not None:
-        return Named(list(shards), plan)
-    settings = _dictionary_format(engine, files[0])
+    files = [shard for shard in shards if isinstance(shard, FileShard)]
+    if len(files) < len(shards) or files[0].options.bits is not None or plan.model._fixed_width_reason() is not None:
+        return SharedNames(list(shards), plan)
+    settings = _read_dictionary_format(executor, files[0])
     if settings is None:
-        return Named(list(shards), plan)
-    names = _names_of_all(engine, files, settings)
+        return SharedNames(list(shards), plan)
+    names = _collect_names(executor, files, settings)
     if names is None:
-        most = f"{reader.MOST_NAMES:,}"
-        note = f"the shards have more than {most} different names, which are hashed as with --bits {DEFAULT_BITS}"
-        return Named(list(shards), plan, note)
+        most = f"{reader.MAX_DICTIONARY_NAMES:,}"
+        note = f"the shards have more than {most} different names, which are hashed as with --bits {DEFAULT_HASH_BITS}"
+        return SharedNames(list(shards), plan, note)
     named: list[Shard] = [replace(file, options=replace(file.options, hashes_names=False)) for file in files]
-    return Named(named, plan._replace(names=names))
+    return SharedNames(named, plan._replace(names=names))
 
 
-def _dictionary_format(engine: Engine, first: File) -> dict[str, Any] | None:
+def _read_dictionary_format(executor: Executor, first: FileShard) -> dict[str, Any] | None:
     def ask() -> Any:
-        return engine.results([engine.call(worker_tasks.dictionary_format, first)])[0]
+        return executor.results([executor.call(worker_tasks.dictionary_format, first)])[0]
 
-    found: dict[str, Any] | None = engine.surely(ask)
+    found: dict[str, Any] | None = executor.run_with_retry(ask)
     return found
 
 
-def _names_of_all(engine: Engine, files: Sequence[File], settings: dict[str, Any]) -> list[str] | None:
+def _collect_names(executor: Executor, files: Sequence[FileShard], settings: dict[str, Any]) -> list[str] | None:
     """The names of all shards, read as `settings` say; None where they are too many."""
 
     def ask() -> list[Any]:
-        return engine.results([engine.call(worker_tasks.names, file, settings) for file in files])
+        return executor.results([executor.call(worker_tasks.names, file, settings) for file in files])
 
     together: dict[str, None] = {}
-    for names in engine.surely(ask):
+    for names in executor.run_with_retry(ask):
         if names is None:
             return None
         together |= dict.fromkeys(names)
-    return list(together) if len(together) <= reader.MOST_NAMES else None
+    return list(together) if len(together) <= reader.MAX_DICTIONARY_NAMES else None

@@ -16,80 +16,82 @@ from typing import Any
 import numpy as np
 
 from novikoff.certificates import target_concepts
-from novikoff.certificates.certificate import effort, no_examples
-from novikoff.certificates.witness_selection import Found, chosen, own_direction
-from novikoff.certificates.sampling import ROOM, halves
-from novikoff.certificates.spaces.base import space_of
-from novikoff.certificates.multiclass_sample import Sample as Told
-from novikoff.certificates.multiclass_sample import kept, rows_of, together
-from novikoff.certificates.witness_search import Sample, directions, joined
+from novikoff.certificates.certificate import compute_search_budget, no_examples_error
+from novikoff.certificates.multiclass_sample import MulticlassSample as Told
+from novikoff.certificates.multiclass_sample import join_codes, join_rows, mark_included
+from novikoff.certificates.sampling import MAX_SAMPLE_TERMS, split_in_halves
+from novikoff.certificates.spaces.base import find_space
+from novikoff.certificates.witness_search import BinarySample, find_directions, join_batches
+from novikoff.certificates.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.distributed import measure
-from novikoff.distributed.executor import Engine
+from novikoff.distributed.executor import Executor
 from novikoff.distributed.shards import Shard
 from novikoff.theory.bounds import Bound
 
-LEAST_ROOM = 50_000
+MIN_SHARD_TERMS = 50_000
 """Terms of each shard that are looked at, at least."""
 
 
-def found_for(
-    engine: Engine,
+def find_witnesses(
+    executor: Executor,
     shards: Sequence[Shard],
     message: bytes,
     model: Any,
     bounds: Sequence[Bound],
     counts: Sequence[Fraction],
     budget: float,
-) -> tuple[list[Found], Mapping[str, float]]:
+) -> tuple[list[NamedWitness], Mapping[str, float]]:
     """Witnesses for these theorems, and what is shown of a target; `counts` is how often each shard counts."""
     if not bounds:
         return [], {}
-    room = max(LEAST_ROOM, ROOM // len(shards))
-    samples = on_shards(engine, shards, measure.sampled, message, room)
+    max_terms = max(MIN_SHARD_TERMS, MAX_SAMPLE_TERMS // len(shards))
+    samples = run_on_shards(executor, shards, measure.sample_shard, message, max_terms)
     there = [(one, count) for one, count in zip(samples, counts, strict=True) if one is not None]
     if not there:
-        raise no_examples()
-    whole = all(one.total == len(one.labels) for one, _ in there)
+        raise no_examples_error()
+    is_complete = all(one.total == len(one.labels) for one, _ in there)
     total = max(1, math.ceil(sum(one.total * count for one, count in there)))
-    space = space_of(model)
+    space = find_space(model)
     if space is not None:
-        codes = together([one.codes for one, _ in there])
-        both: Any = Told(rows_of([one.rows for one, _ in there]), kept(codes), codes, total)
-        return space.witnesses(both, effort(both, budget)), {}
-    rows, labels = joined([(one.rows, one.labels) for one, _ in there])
-    target = _target(model, bounds, Sample(rows, labels, len(labels))) if whole else {}
+        codes = join_codes([one.codes for one, _ in there])
+        both: Any = Told(join_rows([one.rows for one, _ in there]), mark_included(codes), codes, total)
+        return space.witnesses(both, compute_search_budget(both, budget)), {}
+    rows, labels = join_batches([(one.rows, one.labels) for one, _ in there])
+    target = _find_target(model, bounds, BinarySample(rows, labels, len(labels))) if is_complete else {}
     asked = [bound for bound in bounds if bound.by_witness]
     if not asked:
         return [], target
-    bias, features = bool(model.bias), model._fitted().features
-    sample = Sample(rows, labels, total)
-    half, judge = (sample, sample) if whole else halves(sample)
-    found = directions(half, features, bias=bias, budget=effort(half, budget))
-    own = own_direction(model, bias)
+    bias, features = bool(model.bias), model._require_fitted().features
+    sample = BinarySample(rows, labels, total)
+    half, judge = (sample, sample) if is_complete else split_in_halves(sample)
+    found = find_directions(half, features, bias=bias, budget=compute_search_budget(half, budget))
+    own = extract_direction(model, bias)
     if own is not None:
         found["own"] = own
-    if not whole:
-        each = on_shards(engine, shards, measure.direction, message, total, effort(half, budget))
+    if not is_complete:
+        each = run_on_shards(
+            executor, shards, measure.find_shard_direction, message, total, compute_search_budget(half, budget)
+        )
         several = [u.astype(np.float64) for u in each if u is not None]
         if several:
             found["shards"] = sum(several[1:], several[0]) / len(several)
-    return chosen(asked, found, judge, bias=bias, target={}), target
+    return select_witnesses(asked, found, judge, bias=bias, target={}), target
 
 
-def _target(model: Any, bounds: Sequence[Bound], sample: Sample) -> Mapping[str, float]:
+def _find_target(model: Any, bounds: Sequence[Bound], sample: BinarySample) -> Mapping[str, float]:
     """One that explains the labels of all shards."""
     if not any(bound.by_target for bound in bounds):
         return {}
-    return target_concepts.known(model, sample, model._fitted().features, 1)
+    return target_concepts.find_targets(model, sample, model._require_fitted().features, 1)
 
 
-def on_shards(engine: Engine, shards: Sequence[Shard], task: Any, message: bytes, *more: Any) -> list[Any]:
+def run_on_shards(executor: Executor, shards: Sequence[Shard], task: Any, message: bytes, *more: Any) -> list[Any]:
     """What a task says of each shard."""
 
     def all_of_them() -> list[Any]:
-        shared = engine.share(message)
-        called = [engine.call(task, shard, engine.data(k), shared, *more) for k, shard in enumerate(shards)]
-        return engine.results(called)
+        shared = executor.share(message)
+        called = [executor.call(task, shard, executor.data(k), shared, *more) for k, shard in enumerate(shards)]
+        return executor.results(called)
 
-    told: list[Any] = engine.surely(all_of_them)
-    return told
+    results: list[Any] = executor.run_with_retry(all_of_them)
+    return results

@@ -19,20 +19,20 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.estimator import check_bool, check_choice, check_non_negative, check_positive, check_positive_int
+from novikoff.core.kernel.expansion import N_DROPPED, N_ENTRIES, N_SUPPORT, NEW_CLASS_EXAMPLES
+from novikoff.dual.kernel_base import KernelClassifier
 from novikoff.errors import InputError
 from novikoff.kernels.expression import Kernel
-from novikoff.kernels.parser import kernel_of
-from novikoff.base.estimator import (not_negative, one_of, positive, truth, whole)
-from novikoff.dual.kernel_base import Kernelised
+from novikoff.kernels.parser import as_kernel
 from novikoff.linear.perceptron import perceptron_bounds
-from novikoff.core.kernel.expansion import (DROPPED, ENTRIES, KEPT, NEW)
 from novikoff.theory.bounds import Bound, Evidence
 
 __all__ = ["KernelPerceptron"]
 
 
 @final
-class KernelPerceptron(Kernelised):
+class KernelPerceptron(KernelClassifier):
     """The Perceptron in the space of a kernel: w = Σ α_i·y_i·φ(x_i) over its mistakes, which are kept.
 
     It takes any number of classes: two are told apart by one w, more by one for each (one-vs-all), and the label with
@@ -108,14 +108,14 @@ class KernelPerceptron(Kernelised):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        kernel_of(self.kernel)
-        truth(vote=self.vote)
-        not_negative(margin=self.margin)
-        one_of(("positive", "negative"), tie=self.tie)
-        one_of(("oldest", "smallest", "project"), drop=self.drop)
-        positive(memory=self.memory)
+        as_kernel(self.kernel)
+        check_bool(vote=self.vote)
+        check_non_negative(margin=self.margin)
+        check_choice(("positive", "negative"), tie=self.tie)
+        check_choice(("oldest", "smallest", "project"), drop=self.drop)
+        check_positive(memory=self.memory)
         if self.budget is not None:
-            whole(budget=self.budget)
+            check_positive_int(budget=self.budget)
         if self.average and self.vote:
             raise InputError("average and vote are two ways to predict: choose one of them.")
         if self.vote and self.drop == "project":
@@ -124,19 +124,19 @@ class KernelPerceptron(Kernelised):
     def _votes(self) -> bool:
         return bool(self.vote)
 
-    def _predicts_by(self) -> str:
+    def _prediction_mode(self) -> str:
         return "vote" if self.vote else "average" if self.average else "last"
 
-    def theorems_of_a_column(self) -> Sequence[Bound]:
+    def _inner_column_bounds(self) -> Sequence[Bound]:
         return [bound for bound in perceptron_bounds(float(self.margin), math.inf) if bound.any_order]
 
     def bounds(self) -> Sequence[Bound]:
-        state: Any = self._run_so_far()
-        if state.ledger.weighted or state.dual.counts[DROPPED]:
+        state: Any = self._checked_state()
+        if state.ledger.weighted or state.dual.counts[N_DROPPED]:
             return ()
         if state.columns == 1:
             return perceptron_bounds(float(self.margin), state.ledger.energy)
-        inner, new = self.theorems_of_a_column(), int(state.dual.counts[NEW])
+        inner, new = self._inner_column_bounds(), int(state.dual.counts[NEW_CLASS_EXAMPLES])
         more = f" + {new}, for the classes that came as new" if new else ""
 
         def value(e: Evidence) -> float | None:
@@ -148,7 +148,7 @@ class KernelPerceptron(Kernelised):
         return (Bound("sum of columns", "mistakes", statement, value),)
 
     def observed(self) -> dict[str, Any]:
-        state = self._fitted()
+        state = self._require_fitted()
         many = {"mistakes_of_columns": state.dual.errors.tolist()} if state.columns > 1 else {}
         return {"kept": self.kept_, "dropped": self.dropped_, **many}
 
@@ -157,33 +157,33 @@ class KernelPerceptron(Kernelised):
     @property
     def kept_(self) -> int:
         """How many examples are kept."""
-        return int(self._learned("kept_").dual.counts[KEPT])
+        return int(self._require_attribute("kept_").dual.counts[N_SUPPORT])
 
     @property
     def dropped_(self) -> int:
         """How many were kept once and dropped for the sake of the budget."""
-        return int(self._learned("dropped_").dual.counts[DROPPED])
+        return int(self._require_attribute("dropped_").dual.counts[N_DROPPED])
 
     @property
     def memory_(self) -> int:
         """How many bytes the kept examples and their coefficients take."""
-        return int(self._learned("memory_").bytes_kept())
+        return int(self._require_attribute("memory_").support_bytes())
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
         """Σ ±(updates) of each kept example, a row for each column of weights: w = Σ dual_coef_·φ(x)."""
-        state = self._learned("dual_coef_")
-        dual, entries = state.dual, int(state.dual.counts[ENTRIES])
-        shown = np.zeros((state.columns, int(dual.counts[KEPT])))
+        state = self._require_attribute("dual_coef_")
+        dual, entries = state.dual, int(state.dual.counts[N_ENTRIES])
+        shown = np.zeros((state.columns, int(dual.counts[N_SUPPORT])))
         np.add.at(shown, (dual.into[:entries], dual.rows[:entries]), dual.amounts[:entries])
         return shown
 
-    def about_scheme(self) -> dict[str, Any]:
-        classes = len(self._fitted().labels)
+    def _scheme_info(self) -> dict[str, Any]:
+        classes = len(self._require_fitted().labels)
         return {"scheme": "one-vs-all", "classes": classes} if classes > 2 else {}
 
     def describe(self) -> str:
         dropped = f", {self.dropped_:,} dropped" if self.dropped_ else ""
         return (
-            f"{self.kept_:,} examples are kept{dropped}, {self.memory_ / 1e6:,.2f} MB, kernel {kernel_of(self.kernel)}."
+            f"{self.kept_:,} examples are kept{dropped}, {self.memory_ / 1e6:,.2f} MB, kernel {as_kernel(self.kernel)}."
         )

@@ -8,12 +8,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.model_state import NO_GROWTH, ModelState
+from novikoff.core.kernel.expansion import (
+    N_CLASSES,
+    N_DROPPED,
+    N_ENTRIES,
+    N_FILED_COUNTS,
+    N_FRESH,
+    N_SUPPORT,
+    N_TERMS,
+    TERMS_END,
+    KernelExpansion,
+)
+from novikoff.data.rows import Sparse
 from novikoff.errors import InputError
-from novikoff.kernels.gram import answers, table_of
-from novikoff.kernels.support_set import (Kept, fresh, in_panels, kept_from, room, rows_kept)
-from novikoff.base.model_state import NO_GROWTH, State
-from novikoff.memory_limit import Growth, check_size, count_bytes, size_with_spare
-from novikoff.core.kernel.expansion import (DROPPED, END, ENTRIES, FILED, FRESH, KEPT, KNOWN, TERMS, Dual)
+from novikoff.kernels.gram import call_user_functions, to_dense
+from novikoff.kernels.support_set import (
+    SupportSet,
+    allocate_support,
+    build_support_set,
+    pad_to_panels,
+    should_use_panels,
+    support_rows,
+)
+from novikoff.memory_limit import Growth, check_size, choose_capacity, count_bytes
 from novikoff.schema import (
     CLASSES,
     EXAMPLES,
@@ -21,27 +39,26 @@ from novikoff.schema import (
     INFINITY,
     MAX_COUNT,
     REAL,
-    Array,
-    Between,
+    ArraySpec,
+    Constraint,
     DistinctWithin,
     Entries,
     Finite,
-    Free,
+    FreeSize,
     IndexInto,
+    InRange,
+    NamedSize,
     NotNaN,
     Offsets,
-    Rule,
     Schema,
-    Size,
 )
-from novikoff.data.rows import Sparse
 
-PER_ENTRY = 40
-PER_ROW = 48
-ADVICE = "Set a budget of kept examples"
+ENTRY_BYTES = 40
+ROW_BYTES = 48
+SET_BUDGET_ADVICE = "Set a budget of kept examples"
 
 
-class Filed(NamedTuple):
+class StoredExpansion(NamedTuple):
     """What was learned as it goes to a file: without room to spare, and the same however it was kept."""
 
     counts: NDArray[np.int64]
@@ -60,12 +77,17 @@ class Filed(NamedTuple):
     errors: NDArray[np.int64]
 
 
-_KEPT, _TERMS, _ENTRIES, _COLUMNS = Size("kept"), Size("terms"), Size("entries"), Size("weight_columns")
+_KEPT, _TERMS, _ENTRIES, _COLUMNS = (
+    NamedSize("kept"),
+    NamedSize("terms"),
+    NamedSize("entries"),
+    NamedSize("weight_columns"),
+)
 SCHEMA = Schema(
     {
-        "counts": Array(
+        "counts": ArraySpec(
             "int64",
-            FILED,
+            N_FILED_COUNTS,
             checks=[
                 Entries(
                     kept=(0, MAX_COUNT),
@@ -77,22 +99,22 @@ SCHEMA = Schema(
                 )
             ],
         ),
-        "starts": Array("int64", _KEPT + 1, checks=[Offsets(_TERMS)]),
-        "indices": Array("uint32", _TERMS, checks=[IndexInto(FEATURES), DistinctWithin("starts")]),
-        "values": Array(REAL, _TERMS, checks=[Finite()]),
-        "squares": Array("float64", _KEPT, checks=[Between(0.0, INFINITY)]),
-        "own": Array("float64", _KEPT, checks=[NotNaN()]),
-        "first": Array("int64", _KEPT, checks=[Between(0, EXAMPLES)]),
-        "rows": Array("int64", _ENTRIES, checks=[IndexInto(_KEPT)]),
-        "since": Array("int64", Free("weight_columns"), checks=[Between(0, EXAMPLES)]),
-        "errors": Array("int64", _COLUMNS, checks=[Between(0, MAX_COUNT)]),
-        "into": Array("int64", _ENTRIES, checks=[IndexInto(_COLUMNS)]),
-        "amounts": Array("float64", _ENTRIES, checks=[Finite()]),
-        "moments": Array("float64", _ENTRIES, checks=[Finite()]),
-        "born": Array("int64", _ENTRIES, checks=[Between(0, EXAMPLES)]),
+        "starts": ArraySpec("int64", _KEPT + 1, checks=[Offsets(_TERMS)]),
+        "indices": ArraySpec("uint32", _TERMS, checks=[IndexInto(FEATURES), DistinctWithin("starts")]),
+        "values": ArraySpec(REAL, _TERMS, checks=[Finite()]),
+        "squares": ArraySpec("float64", _KEPT, checks=[InRange(0.0, INFINITY)]),
+        "own": ArraySpec("float64", _KEPT, checks=[NotNaN()]),
+        "first": ArraySpec("int64", _KEPT, checks=[InRange(0, EXAMPLES)]),
+        "rows": ArraySpec("int64", _ENTRIES, checks=[IndexInto(_KEPT)]),
+        "since": ArraySpec("int64", FreeSize("weight_columns"), checks=[InRange(0, EXAMPLES)]),
+        "errors": ArraySpec("int64", _COLUMNS, checks=[InRange(0, MAX_COUNT)]),
+        "into": ArraySpec("int64", _ENTRIES, checks=[IndexInto(_COLUMNS)]),
+        "amounts": ArraySpec("float64", _ENTRIES, checks=[Finite()]),
+        "moments": ArraySpec("float64", _ENTRIES, checks=[Finite()]),
+        "born": ArraySpec("int64", _ENTRIES, checks=[InRange(0, EXAMPLES)]),
     },
     [
-        Rule(
+        Constraint(
             "there is one column of weights for two labels, and otherwise one for each class",
             lambda _, sizes: sizes["weight_columns"] == (sizes["classes"] if sizes["classes"] > 2 else 1),
         )
@@ -101,26 +123,26 @@ SCHEMA = Schema(
 """What a model file may hold of kept examples."""
 
 
-def nothing(kind: Any) -> Filed:
+def build_empty_stored_expansion(dtype: Any) -> StoredExpansion:
     """Before anything was learned: one column."""
     real = ("squares", "own", "amounts", "moments")
-    empty = {name: np.zeros(0, np.float64 if name in real else np.int64) for name in Filed._fields}
-    arrays = {"counts": np.zeros(FILED, np.int64), "starts": np.zeros(1, np.int64)}
+    empty = {name: np.zeros(0, np.float64 if name in real else np.int64) for name in StoredExpansion._fields}
+    arrays = {"counts": np.zeros(N_FILED_COUNTS, np.int64), "starts": np.zeros(1, np.int64)}
     sides = {"since": np.zeros(1, np.int64), "errors": np.zeros(1, np.int64)}
-    terms = {"indices": np.zeros(0, np.uint32), "values": np.zeros(0, kind)}
+    terms = {"indices": np.zeros(0, np.uint32), "values": np.zeros(0, dtype)}
     every: dict[str, Any] = {**empty, **arrays, **sides, **terms}
-    return Filed(**every)
+    return StoredExpansion(**every)
 
 
 @dataclass
-class DualState(State):
+class KernelState(ModelState):
     table: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0)))
     """The kept examples once more, for kernels that are Python functions."""
     drops: int = 0
 
     @property
-    def dual(self) -> Dual:
-        found: Dual = self.geometry
+    def dual(self) -> KernelExpansion:
+        found: KernelExpansion = self.updater
         return found
 
     @property
@@ -133,117 +155,119 @@ class DualState(State):
 
     @property
     def known(self) -> int:
-        return int(self.dual.counts[KNOWN])
+        return int(self.dual.counts[N_CLASSES])
 
-    def make_room(self, features: int) -> None:
+    def ensure_capacity(self, features: int) -> None:
         """A new feature: panels, which have a place for each, are given up."""
         dual = self.dual
         if features > dual.kept.width:
             check_size(self._bytes_at(features), f"{features:,} features", "Hash or renumber the features")
             if len(dual.kept.table):
-                kept = int(dual.counts[KEPT])
-                rows = rows_kept(dual.kept, kept)
-                by_terms = kept_from(rows, features, panels=False)
+                kept = int(dual.counts[N_SUPPORT])
+                rows = support_rows(dual.kept, kept)
+                by_terms = build_support_set(rows, features, panels=False)
                 by_terms.squares[:kept] = dual.kept.squares[:kept]
-                dual.counts[END] = dual.counts[TERMS]
+                dual.counts[TERMS_END] = dual.counts[N_TERMS]
                 size = len(by_terms.begins)
-                self.geometry = dual._replace(kept=by_terms, own=_sized(dual.own, size), first=_sized(dual.first, size))
+                self.updater = dual._replace(
+                    kept=by_terms, own=_resize(dual.own, size), first=_resize(dual.first, size)
+                )
             else:
-                self.geometry = dual._replace(kept=dual.kept._replace(width=features))
+                self.updater = dual._replace(kept=dual.kept._replace(width=features))
         self.features = max(self.features, features)
 
     def reserve(self, examples: int, terms: int) -> None:
         """Room for so many more kept examples with so many terms in all, and for their entries."""
         dual = self.dual
         kept, counts = dual.kept, dual.counts
-        needed = int(counts[KEPT]) + examples
+        needed = int(counts[N_SUPPORT]) + examples
         if needed > len(kept.begins):
-            size = room(self._size(needed, 2 * len(kept.begins), examples, terms))
+            size = pad_to_panels(self._size(needed, 2 * len(kept.begins), examples, terms))
             try:
                 if len(kept.table):
-                    kept = kept._replace(table=_sized(kept.table, size * kept.width))
-                begins, ends, squares = (_sized(a, size) for a in (kept.begins, kept.ends, kept.squares))
+                    kept = kept._replace(table=_resize(kept.table, size * kept.width))
+                begins, ends, squares = (_resize(a, size) for a in (kept.begins, kept.ends, kept.squares))
             except MemoryError:
                 raise InputError(f"There is no memory for {needed:,} kept examples: choose a budget.") from None
             kept = kept._replace(begins=begins, ends=ends, squares=squares)
-            dual = dual._replace(kept=kept, own=_sized(dual.own, size), first=_sized(dual.first, size))
+            dual = dual._replace(kept=kept, own=_resize(dual.own, size), first=_resize(dual.first, size))
         if not len(kept.table):
             dual = dual._replace(kept=self._with_terms(kept, examples, terms))
-        entries = int(counts[ENTRIES]) + examples * self.columns
+        entries = int(counts[N_ENTRIES]) + examples * self.columns
         if entries > len(dual.rows):
-            size = self._size(entries, 2 * len(dual.rows), examples, terms, per_place=PER_ENTRY)
+            size = self._size(entries, 2 * len(dual.rows), examples, terms, per_place=ENTRY_BYTES)
             names = ("rows", "into", "amounts", "moments", "born")
-            larger: dict[str, Any] = {name: _sized(getattr(dual, name), size) for name in names}
+            larger: dict[str, Any] = {name: _resize(getattr(dual, name), size) for name in names}
             dual = dual._replace(**larger)
         if len(dual.fresh) < 2 * examples + 2:
             dual = dual._replace(fresh=np.zeros(2 * examples + 2, np.int64))
-        counts[FRESH] = 0
-        self.geometry = dual
+        counts[N_FRESH] = 0
+        self.updater = dual
 
-    def _with_terms(self, kept: Kept, examples: int, terms: int) -> Kept:
+    def _with_terms(self, kept: SupportSet, examples: int, terms: int) -> SupportSet:
         """Room for so many more terms; those of dropped examples are cleared away when they are as many as the others
         are."""
         counts = self.dual.counts
-        if int(counts[END]) + terms <= len(kept.values):
+        if int(counts[TERMS_END]) + terms <= len(kept.values):
             return kept
-        if counts[END] >= 2 * counts[TERMS]:
-            rows = rows_kept(kept, int(counts[KEPT]))
+        if counts[TERMS_END] >= 2 * counts[N_TERMS]:
+            rows = support_rows(kept, int(counts[N_SUPPORT]))
             begins, ends = kept.begins.copy(), kept.ends.copy()
-            begins[: int(counts[KEPT])], ends[: int(counts[KEPT])] = rows.starts[:-1], rows.starts[1:]
-            counts[END] = counts[TERMS]
+            begins[: int(counts[N_SUPPORT])], ends[: int(counts[N_SUPPORT])] = rows.starts[:-1], rows.starts[1:]
+            counts[TERMS_END] = counts[N_TERMS]
             kept = kept._replace(begins=begins, ends=ends, indices=rows.indices, values=rows.values)
-        needed, wanted = int(counts[END]) + terms, 2 * len(kept.values)
-        size = self._size(needed, wanted, examples, terms, per_place=self.per_term())
-        return kept._replace(indices=_sized(kept.indices, size), values=_sized(kept.values, size))
+        needed, wanted = int(counts[TERMS_END]) + terms, 2 * len(kept.values)
+        size = self._size(needed, wanted, examples, terms, per_place=self.term_bytes())
+        return kept._replace(indices=_resize(kept.indices, size), values=_resize(kept.values, size))
 
     def widen(self, columns: int) -> None:
         """Columns for so many classes. Two labels have one column; when a third comes, the second label goes on with
         its weights w and the first with −w, which is what it would have learned."""
         dual = self.dual
-        since, errors = _sized(dual.since, columns), _sized(dual.errors, columns)
+        since, errors = _resize(dual.since, columns), _resize(dual.errors, columns)
         if self.columns == 1:
-            count = int(dual.counts[ENTRIES])
+            count = int(dual.counts[N_ENTRIES])
             twice: dict[str, Any] = {
                 name: np.repeat(getattr(dual, name)[:count], 2) for name in ("rows", "born", "amounts", "moments")
             }
             for name in ("amounts", "moments"):
                 twice[name][::2] *= -1.0
             dual = dual._replace(**twice, into=np.tile(np.array([0, 1], np.int64), count))
-            dual.counts[ENTRIES] = 2 * count
-            dual.counts[KNOWN] = max(2, dual.counts[KNOWN])
+            dual.counts[N_ENTRIES] = 2 * count
+            dual.counts[N_CLASSES] = max(2, dual.counts[N_CLASSES])
             errors[1] = errors[0]
-        self.geometry = dual._replace(since=since, errors=errors)
+        self.updater = dual._replace(since=since, errors=errors)
 
-    def per_row(self) -> int:
+    def row_bytes(self) -> int:
         """Bytes of a kept example beside its terms."""
         kept = self.dual.kept
-        return PER_ROW + (kept.width * kept.table.itemsize if len(kept.table) else 0)
+        return ROW_BYTES + (kept.width * kept.table.itemsize if len(kept.table) else 0)
 
-    def per_term(self) -> int:
+    def term_bytes(self) -> int:
         kept = self.dual.kept
         return 0 if len(kept.table) else kept.values.itemsize + 4
 
-    def bytes_kept(self) -> int:
+    def support_bytes(self) -> int:
         """Return the bytes of the kept examples and their entries, without spare room."""
         counts = self.dual.counts
-        rows, terms = int(counts[KEPT]) * self.per_row(), int(counts[TERMS]) * self.per_term()
-        return rows + terms + int(counts[ENTRIES]) * PER_ENTRY
+        rows, terms = int(counts[N_SUPPORT]) * self.row_bytes(), int(counts[N_TERMS]) * self.term_bytes()
+        return rows + terms + int(counts[N_ENTRIES]) * ENTRY_BYTES
 
     def bytes_used(self) -> int:
-        return count_bytes((self.geometry, self.table)) + self._dictionary_bytes()
+        return count_bytes((self.updater, self.table)) + self._dictionary_bytes()
 
     def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
         """Every update is an entry for each column; one value for each feature is needed to compare an example."""
-        counts, columns = self.dual.counts, self.columns_after(growth)
-        kept, terms = int(counts[KEPT]) + growth.examples, int(counts[TERMS]) + growth.terms
-        entries = int(counts[ENTRIES]) * (2 if self.columns == 1 < columns else 1) + growth.examples * columns
-        row, term = self.per_row(), self.per_term()
+        counts, columns = self.dual.counts, self.columns_after_growth(growth)
+        kept, terms = int(counts[N_SUPPORT]) + growth.examples, int(counts[N_TERMS]) + growth.terms
+        entries = int(counts[N_ENTRIES]) * (2 if self.columns == 1 < columns else 1) + growth.examples * columns
+        row, term = self.row_bytes(), self.term_bytes()
         if features > self.dual.kept.width and len(self.dual.kept.table):  # panels are given up
-            row, term = PER_ROW, self.dual.kept.values.itemsize + 4
+            row, term = ROW_BYTES, self.dual.kept.values.itemsize + 4
         own = 8 * features + 16 * columns
-        return own + kept * row + terms * term + entries * PER_ENTRY + self._dictionary_bytes(growth)
+        return own + kept * row + terms * term + entries * ENTRY_BYTES + self._dictionary_bytes(growth)
 
-    def columns_after(self, growth: Growth) -> int:
+    def columns_after_growth(self, growth: Growth) -> int:
         """Return the number of columns with new labels: one for two labels, one for each of more."""
         classes = len(self.labels) + len(growth.labels)
         return max(self.columns, 1 if classes <= 2 else classes)
@@ -252,25 +276,25 @@ class DualState(State):
         """Return the number of places for a list of which `needed` are needed now for more examples; each place takes
         `per_place` bytes, by default those of a kept example."""
         least = self._bytes_at(self.features, Growth(examples=examples, terms=terms))
-        each = self.per_row() if per_place is None else per_place
-        what = f"{int(self.dual.counts[KEPT]) + examples:,} kept examples"
-        return size_with_spare(needed, wanted, lambda size: least + (size - needed) * each, what, ADVICE)
+        each = self.row_bytes() if per_place is None else per_place
+        what = f"{int(self.dual.counts[N_SUPPORT]) + examples:,} kept examples"
+        return choose_capacity(needed, wanted, lambda size: least + (size - needed) * each, what, SET_BUDGET_ADVICE)
 
     def answered(self, asked: list[Any], x: NDArray[Any]) -> NDArray[np.float64]:
         """What Python functions say of one example with all that are kept."""
-        dual, kept = self.dual, int(self.dual.counts[KEPT])
-        drops = int(dual.counts[DROPPED])
+        dual, kept = self.dual, int(self.dual.counts[N_SUPPORT])
+        drops = int(dual.counts[N_DROPPED])
         if len(self.table) != kept or self.drops != drops or self.table.shape[1:] != x.shape[1:]:
-            self.table, self.drops = table_of(rows_kept(dual.kept, kept), x.shape[1]), drops
-        return np.ascontiguousarray(answers(asked, x, self.table)[:, 0])
+            self.table, self.drops = to_dense(support_rows(dual.kept, kept), x.shape[1]), drops
+        return np.ascontiguousarray(call_user_functions(asked, x, self.table)[:, 0])
 
 
-def filed(state: DualState) -> Filed:
+def to_stored_expansion(state: KernelState) -> StoredExpansion:
     dual = state.dual
-    kept, entries = int(dual.counts[KEPT]), int(dual.counts[ENTRIES])
-    rows = rows_kept(dual.kept, kept)
-    return Filed(
-        counts=dual.counts[:FILED].copy(),
+    kept, entries = int(dual.counts[N_SUPPORT]), int(dual.counts[N_ENTRIES])
+    rows = support_rows(dual.kept, kept)
+    return StoredExpansion(
+        counts=dual.counts[:N_FILED_COUNTS].copy(),
         starts=rows.starts,
         indices=rows.indices,
         values=rows.values,
@@ -287,28 +311,30 @@ def filed(state: DualState) -> Filed:
     )
 
 
-def unfiled(told: Filed, features: int) -> Dual:
+def from_stored_expansion(stored: StoredExpansion, features: int) -> KernelExpansion:
     """The inverse."""
-    rows = Sparse(told.starts, told.indices.copy(), told.values.copy())
-    kept = len(told.first)
-    panels = kept > 0 and in_panels(features, kept, len(rows.values))
-    compared = kept_from(rows, features, panels=panels)
-    compared.squares[:kept] = told.squares
-    counts = np.zeros(FRESH + 1, np.int64)
-    counts[:FILED] = told.counts
-    counts[END] = counts[TERMS]
+    rows = Sparse(stored.starts, stored.indices.copy(), stored.values.copy())
+    kept = len(stored.first)
+    panels = kept > 0 and should_use_panels(features, kept, len(rows.values))
+    compared = build_support_set(rows, features, panels=panels)
+    compared.squares[:kept] = stored.squares
+    counts = np.zeros(N_FRESH + 1, np.int64)
+    counts[:N_FILED_COUNTS] = stored.counts
+    counts[TERMS_END] = counts[N_TERMS]
     size = len(compared.begins)
-    copies = {name: getattr(told, name).copy() for name in Filed._fields[7:]}
-    own, first = _sized(told.own, size), _sized(told.first, size)
-    return Dual(compared, counts, own, first, **copies, fresh=np.zeros(2, np.int64))
+    copies = {name: getattr(stored, name).copy() for name in StoredExpansion._fields[7:]}
+    own, first = _resize(stored.own, size), _resize(stored.first, size)
+    return KernelExpansion(compared, counts, own, first, **copies, fresh=np.zeros(2, np.int64))
 
 
-def blank(features: int, kind: Any, *, panels: bool) -> Dual:
+def build_empty_expansion(features: int, dtype: Any, *, panels: bool) -> KernelExpansion:
     """A dual that has learned nothing."""
-    return unfiled(nothing(kind), features)._replace(kept=fresh(features, np.dtype(kind), panels=panels))
+    return from_stored_expansion(build_empty_stored_expansion(dtype), features)._replace(
+        kept=allocate_support(features, np.dtype(dtype), panels=panels)
+    )
 
 
-def _sized(array: NDArray[Any], size: int) -> NDArray[Any]:
+def _resize(array: NDArray[Any], size: int) -> NDArray[Any]:
     larger = np.zeros(size, array.dtype)
     larger[: min(len(array), size)] = array[:size]
     return larger

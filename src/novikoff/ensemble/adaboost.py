@@ -21,24 +21,34 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import InputError
-from novikoff.base.estimator import seeded, truth, whole
-from novikoff.schema import INFINITY, MAX_COUNT, Array, Between, Entries, NotNaN, Schema, Size
+from novikoff.base.estimator import check_bool, check_positive_int, check_seed
 from novikoff.data import validation
-from novikoff.theory import boosting
+from novikoff.ensemble.base import VotingEnsemble, VotingState
 from novikoff.ensemble.decision_tree import DecisionTree
-from novikoff.ensemble.members import (Data, Ensemble, MemberMemory, Teacher, pooled, said, votes)
-from novikoff.meta.batch_estimator import Shown
-from novikoff.ensemble.base import Voters, Voting
+from novikoff.ensemble.members import (
+    Ensemble,
+    MemberMemory,
+    MemberTrainer,
+    TrainingData,
+    count_votes,
+    merge_members,
+    predict_codes,
+)
+from novikoff.errors import InputError
+from novikoff.meta.batch_estimator import BatchGuarantee
+from novikoff.schema import INFINITY, MAX_COUNT, ArraySpec, Entries, InRange, NamedSize, NotNaN, Schema
+from novikoff.theory import boosting
 
 __all__ = ["AdaBoost"]
 
-FAR = 300.0  # weights that differ by more than e^300 are not told apart any more: all others are exact to a few units
-LIGHT = 1e-100  # the least sample weight there may be, as a share of the largest
-QUANTILES = 101
+MAX_LOG_WEIGHT_RANGE = (
+    300.0  # weights that differ by more than e^300 are not told apart any more: all others are exact to a few units
+)
+MIN_RELATIVE_WEIGHT = 1e-100  # the least sample weight there may be, as a share of the largest
+N_QUANTILES = 101
 
 
-class Rounds(NamedTuple):
+class BoostingRounds(NamedTuple):
     members: list[Any]
     errors: list[float]
     votes: list[float]
@@ -47,7 +57,7 @@ class Rounds(NamedTuple):
 
 
 @final
-class AdaBoost(Ensemble, Voting):
+class AdaBoost(Ensemble, VotingEnsemble):
     """Boosting: each round learns what the rounds before it got wrong, and all of them vote.
 
     `bound_` is what the theorem allows for the training error, rounded up so that it is true of this very model with
@@ -98,45 +108,47 @@ class AdaBoost(Ensemble, Voting):
     # --- Learning ---
 
     def _check_all(self) -> None:
-        whole(rounds=self.rounds)
-        truth(resample=self.resample)
-        seeded(seed=self.seed)
+        check_positive_int(rounds=self.rounds)
+        check_bool(resample=self.resample)
+        check_seed(seed=self.seed)
 
-    def _weak(self) -> Any:
+    def _base_learner(self) -> Any:
         return DecisionTree(depth=1) if self.learner is None else self.learner
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forgets what was learned, then boosts. Sample weights are D_1, and what training errors weigh."""
         self._check_all()
         data, codes, state = self._met(X, y)
-        given = validation.weight_array(sample_weight, len(data))
+        given = validation.validate_sample_weight(sample_weight, len(data))
         first = given / given.max() if given.size else np.ones(len(data))
-        if first[first > 0.0].min() < LIGHT:
+        if first[first > 0.0].min() < MIN_RELATIVE_WEIGHT:
             raise InputError("sample_weight must not differ by more than 10^100: leave out what weighs so little.")
-        found = self._boosted(data, codes, len(state.labels), first)
-        state.members, state.weights = pooled(found.members), np.array(found.votes)
-        counts = votes(state.members, state.weights, data, len(state.labels), soft=False)
+        found = self._run_rounds(data, codes, len(state.labels), first)
+        state.members, state.weights = merge_members(found.members), np.array(found.votes)
+        counts = count_votes(state.members, state.weights, data, len(state.labels), soft=False)
         wrong = counts.argmax(axis=1) != codes
         state.more = {
             "errors": np.array(found.errors),
-            "training": np.array([first[wrong].sum() / first.sum(), self._bound(found)]),
+            "training": np.array([first[wrong].sum() / first.sum(), self._training_error_bound(found)]),
             "counts": np.array([len(data), int(wrong.sum())]),
-            "margins": np.quantile(_margins(counts, codes)[first > 0.0], np.linspace(0.0, 1.0, QUANTILES)),
+            "margins": np.quantile(_compute_margins(counts, codes)[first > 0.0], np.linspace(0.0, 1.0, N_QUANTILES)),
         }
         if given.size:
             state.more["weighted"] = np.ones(1, np.int8)
         self._state = state
         return self
 
-    def _boosted(self, data: Data, codes: NDArray[np.int64], classes: int, first: NDArray[np.float64]) -> Rounds:
+    def _run_rounds(
+        self, data: TrainingData, codes: NDArray[np.int64], classes: int, first: NDArray[np.float64]
+    ) -> BoostingRounds:
         if classes == 1:
-            return Rounds([], [], [], perfect=True)
-        learner = self._weak()
-        teacher, memory = Teacher(learner, data, codes, classes), MemberMemory()
+            return BoostingRounds([], [], [], perfect=True)
+        learner = self._base_learner()
+        teacher, memory = MemberTrainer(learner, data, codes, classes), MemberMemory()
         by_weight = teacher.takes_weights and not self.resample
-        found, heavy = Rounds([], [], [], perfect=False), np.zeros(len(data))
+        found, heavy = BoostingRounds([], [], [], perfect=False), np.zeros(len(data))
         for t in range(int(self.rounds)):
-            if heavy.max() - heavy.min() > FAR:
+            if heavy.max() - heavy.min() > MAX_LOG_WEIGHT_RANGE:
                 break
             weights = first * np.exp(heavy - heavy.max())
             rng = np.random.default_rng([int(self.seed), t])
@@ -145,9 +157,9 @@ class AdaBoost(Ensemble, Voting):
                 member = teacher.weighted(weights * (np.count_nonzero(first) / weights.sum()), inner_seed)
             else:
                 member = teacher.sampled(rng.choice(len(data), len(data), p=weights / weights.sum()), inner_seed)
-            wrong = said(pooled([member]), data)[0] != codes
+            wrong = predict_codes(merge_members([member]), data)[0] != codes
             if not (wrong & (first > 0.0)).any():
-                return Rounds([member], [0.0], [1.0], perfect=True)
+                return BoostingRounds([member], [0.0], [1.0], perfect=True)
             error = float(weights[wrong].sum() / weights.sum())
             if error >= 1.0 - 1.0 / classes:
                 break
@@ -166,7 +178,7 @@ class AdaBoost(Ensemble, Voting):
             )
         return found
 
-    def _bound(self, found: Rounds) -> float:
+    def _training_error_bound(self, found: BoostingRounds) -> float:
         if found.perfect:
             return 0.0
         highs = [
@@ -174,18 +186,20 @@ class AdaBoost(Ensemble, Voting):
         ]
         return boosting.allowed(errors=highs, votes=found.votes)
 
-    def more_schema(self) -> Schema:
+    def _extra_schema(self) -> Schema:
         return Schema(
             {
-                "errors": Array("float64", Size("members"), checks=[Between(0.0, 1.0)]),
-                "training": Array("float64", 2, checks=[Between(0.0, INFINITY)]),
-                "counts": Array(
+                "errors": ArraySpec("float64", NamedSize("members"), checks=[InRange(0.0, 1.0)]),
+                "training": ArraySpec("float64", 2, checks=[InRange(0.0, INFINITY)]),
+                "counts": ArraySpec(
                     "int64",
                     2,
-                    checks=[Entries(training_examples=(1, MAX_COUNT), training_errors=(0, Size("training_examples")))],
+                    checks=[
+                        Entries(training_examples=(1, MAX_COUNT), training_errors=(0, NamedSize("training_examples")))
+                    ],
                 ),
-                "margins": Array("float64", QUANTILES, checks=[NotNaN()]),
-                "weighted": Array("int8", 1, optional=True),
+                "margins": ArraySpec("float64", N_QUANTILES, checks=[NotNaN()]),
+                "weighted": ArraySpec("int8", 1, optional=True),
             }
         )
 
@@ -193,55 +207,55 @@ class AdaBoost(Ensemble, Voting):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Σ α_t·h_t(x) for two classes; for more the votes for each."""
-        counts = self._votes_of(X)
+        counts = self._compute_votes(X)
         return (counts[:, 1] - counts[:, 0]) / 2.0 if counts.shape[1] == 2 else counts
 
     def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
         """(Votes for the label − most votes for another)/all votes, of each example: positive where it is predicted."""
-        counts = self._votes_of(X)
-        numbers = {label: k for k, label in enumerate(self._fitted().labels)}
-        told = validation.label_array(y, len(counts))
-        missing = [label for label in told.tolist() if label not in numbers]
+        counts = self._compute_votes(X)
+        numbers = {label: k for k, label in enumerate(self._require_fitted().labels)}
+        labels = validation.validate_y(y, len(counts))
+        missing = [label for label in labels.tolist() if label not in numbers]
         if missing:
             raise InputError(f"y must hold labels that were learned, but {missing[0]!r} was not.")
-        return _margins(counts, np.array([numbers[label] for label in told.tolist()]))
+        return _compute_margins(counts, np.array([numbers[label] for label in labels.tolist()]))
 
     # --- What was learned ---
 
     @property
     def errors_(self) -> NDArray[np.float64]:
         """ε_t of each round."""
-        return self._learned("errors_").more["errors"]
+        return self._require_attribute("errors_").more["errors"]
 
     @property
     def alphas_(self) -> NDArray[np.float64]:
         """α_t of each round; for more than two classes a_t."""
-        state = self._learned("alphas_")
+        state = self._require_attribute("alphas_")
         return state.weights / 2.0 if len(state.labels) == 2 else state.weights
 
     @property
     def training_error_(self) -> float:
         """The share of the training examples, by their weights, that is not predicted."""
-        return float(self._learned("training_error_").more["training"][0])
+        return float(self._require_attribute("training_error_").more["training"][0])
 
     @property
     def bound_(self) -> float:
         """What the theorem allows for it."""
-        return float(self._learned("bound_").more["training"][1])
+        return float(self._require_attribute("bound_").more["training"][1])
 
     @property
     def margin_distribution_(self) -> NDArray[np.float64]:
         """The margins of the training examples, in steps of 1%."""
-        return self._learned("margin_distribution_").more["margins"]
+        return self._require_attribute("margin_distribution_").more["margins"]
 
-    def shown(self, confidence: float) -> Shown:
+    def shown(self, confidence: float) -> BatchGuarantee:
         """The training-error bound. Nothing is shown of new data."""
-        state = self._fitted()
+        state = self._require_fitted()
         examples, wrong = state.more["counts"].tolist()
         classes, share, bound = len(state.labels), self.training_error_, self.bound_
         factor = "2√(ε_t(1−ε_t))" if classes == 2 else f"{classes}√(ε_t(1−ε_t)/{classes - 1})"
         made: float = share * examples if "weighted" in state.more else wrong
-        said = {
+        bound_record = {
             "name": "boosting",
             "counts": "training errors",
             "statement": f"training error ≤ Π {factor}, with α_t and the weights as they were rounded",
@@ -254,20 +268,20 @@ class AdaBoost(Ensemble, Voting):
             "numbers": {"rounds": len(state.weights), "product": bound, "median margin": self._quantile(50)},
         }
         observed = {"examples": examples, "training_errors": wrong, "training_error": share, "classes": classes}
-        return Shown(observed, [said], None)
+        return BatchGuarantee(observed, [bound_record], None)
 
     def _quantile(self, percent: int) -> float:
         return float(self.margin_distribution_[percent])
 
     def describe(self) -> str:
-        state: Voters = self._fitted()
+        state: VotingState = self._require_fitted()
         return (
             f"{len(state.weights):,} rounds; training error {self.training_error_:.4g}, of which the theorem allows"
             f" {self.bound_:.4g}; half of the margins are above {self._quantile(50):.3g}."
         )
 
 
-def _margins(counts: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+def _compute_margins(counts: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
     every = np.arange(len(codes))
     mine, total = counts[every, codes], counts.sum(axis=1)
     others = counts.copy()

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import Any, Literal, final
 
-from novikoff.base.estimator import whole
+from novikoff.base.estimator import check_positive_int
+from novikoff.ensemble.bootstrap import BootstrapEnsemble
 from novikoff.ensemble.decision_tree import DecisionTree
-from novikoff.ensemble.bootstrap import Replicates
 
 __all__ = ["Bagging"]
 
 
 @final
-class Bagging(Replicates):
+class Bagging(BootstrapEnsemble):
     """Members that each learn from a bootstrap replicate of the examples, and vote.
 
     Any number of threads gives the same model. `out_of_bag_.error` is the usual estimate of the error; `error_bound()`
@@ -69,9 +69,9 @@ class Bagging(Replicates):
 
     def _check_all(self) -> None:
         super()._check_all()
-        whole(members=self.members)
+        check_positive_int(members=self.members)
 
-    def _weak(self) -> Any:
+    def _base_learner(self) -> Any:
         return DecisionTree() if self.learner is None else self.learner
 
     def _count(self) -> int:

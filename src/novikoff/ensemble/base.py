@@ -10,34 +10,44 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.model_state import HASH_FEATURES_ADVICE
+from novikoff.base.raw_rows import score_raw_rows
+from novikoff.core.trees import Trees, trees_schema
+from novikoff.data import validation
+from novikoff.data.labels.binary_labels import find_distinct
+from novikoff.data.load_all import LoadedData
+from novikoff.data.names.feature_names import FeatureNames
+from novikoff.data.rows import Rows, drop_columns
+from novikoff.ensemble.members import TrainingData, count_votes, estimate_member_bytes, prepare_data, to_matrix
 from novikoff.errors import InputError
 from novikoff.learner_registry import name_of
-from novikoff.base.raw_rows import score_raw
-from novikoff.base.model_state import ADVICE
 from novikoff.memory_limit import check_size
-from novikoff.core.trees import Trees, trees_schema
-from novikoff.schema import EMPTY, INFINITY, Array, Between, Free, Schema, SchemaError, check_text, shorten
-from novikoff.data import validation
-from novikoff.data.labels.binary_labels import distinct
-from novikoff.data.names.feature_names import Names
-from novikoff.data.rows import Rows, narrowed
-from novikoff.data.load_all import Whole
-from novikoff.ensemble.members import (Data, gathered, matrix_of, member_bytes, votes)
-from novikoff.meta.batch_estimator import Solved
+from novikoff.meta.batch_estimator import BatchEstimator
+from novikoff.schema import (
+    EMPTY_SCHEMA,
+    INFINITY,
+    ArraySpec,
+    FreeSize,
+    InRange,
+    Schema,
+    SchemaError,
+    check_text,
+    shorten,
+)
 
-EXAMPLE_BYTES = 8
+VALUE_BYTES = 8
 """A value of an example, as trees look at it."""
 
 
 @dataclass
-class Voters:
+class VotingState:
     """What was learned."""
 
     members: Any
     """Trees, or fitted models whose labels are the numbers of classes."""
     labels: list[Any]
     features: int
-    names: Names | None
+    names: FeatureNames | None
     kind: np.dtype[Any]
     weights: NDArray[np.float64]
     """Of each member's vote."""
@@ -52,79 +62,79 @@ class Voters:
     """Encodes raw rows as the reader would (stream/encoding.py), once it is asked for; not saved."""
 
 
-class Voting(Solved):
+class VotingEnsemble(BatchEstimator):
     """Abstract."""
 
-    _state: Voters | None = None
+    _state: VotingState | None = None
     soft = False
     """Whether members vote in shares."""
 
     # --- Learning ---
 
-    def _weak(self) -> Any:
+    def _base_learner(self) -> Any:
         """Return what the members are."""
         return self
 
-    def _fewest_members(self) -> int:
+    def _min_members(self) -> int:
         """Return how many members there are at least after `fit`."""
         return 1
 
     def bytes_needed(self, classes: int, features: int) -> int:
         return self._bytes_needed(np.float32, features, classes)
 
-    def _bytes_needed(self, kind: Any, features: int, classes: int) -> int:
+    def _bytes_needed(self, dtype: Any, features: int, classes: int) -> int:
         """Members, and room for the values of one example, without which there is no prediction."""
-        members = self._fewest_members() * member_bytes(self._weak(), kind, features, classes)
-        return members + EXAMPLE_BYTES * (features + 1)
+        members = self._min_members() * estimate_member_bytes(self._base_learner(), dtype, features, classes)
+        return members + VALUE_BYTES * (features + 1)
 
-    def _met(self, X: Any, y: Any) -> tuple[Data, NDArray[np.int64], Voters]:
+    def _met(self, X: Any, y: Any) -> tuple[TrainingData, NDArray[np.int64], VotingState]:
         """Examples, the numbers of their classes, and what is known before anything is learned."""
-        batch = validation.batch(X)
-        y = validation.label_array(y, batch.examples)
-        labels = distinct(y)
+        batch = validation.validate_batch(X)
+        y = validation.validate_y(y, batch.examples)
+        labels = find_distinct(y)
         codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
         needed = self._bytes_needed(batch.rows.values.dtype, batch.features, len(labels))
-        check_size(needed, f"{batch.features:,} features", ADVICE)
-        data = gathered(batch, batch.features)
-        names = None if batch.names is None else Names(batch.names)
-        return data, codes, Voters((), labels, batch.features, names, data.rows.values.dtype, np.zeros(0))
+        check_size(needed, f"{batch.features:,} features", HASH_FEATURES_ADVICE)
+        data = prepare_data(batch, batch.features)
+        names = None if batch.names is None else FeatureNames(batch.names)
+        return data, codes, VotingState((), labels, batch.features, names, data.rows.values.dtype, np.zeros(0))
 
-    def fit_whole(self, whole: Whole) -> Self:
+    def _fit_dataset(self, dataset: LoadedData) -> Self:
         model: Any = self
-        if whole.weights is None:
-            model.fit(whole.X, whole.y)
+        if dataset.weights is None:
+            model.fit(dataset.X, dataset.y)
         elif "sample_weight" in inspect.signature(model.fit).parameters:
-            model.fit(whole.X, whole.y, sample_weight=whole.weights)
+            model.fit(dataset.X, dataset.y, sample_weight=dataset.weights)
         else:
             raise InputError(f"{type(self).__name__} takes no weights of examples, but the data has some.")
-        state = self._fitted()
-        state.names, state.reading, state.slot_names = whole.names, whole.reading, whole.slot_names
-        state.positive = whole.positive
+        state = self._require_fitted()
+        state.names, state.reading, state.slot_names = dataset.names, dataset.reading, dataset.slot_names
+        state.positive = dataset.positive
         return self
 
     # --- Predicting ---
 
-    def _votes(self, state: Voters, data: Data) -> NDArray[np.float64]:
-        return votes(state.members, state.weights, data, len(state.labels), soft=self.soft)
+    def _votes(self, state: VotingState, data: TrainingData) -> NDArray[np.float64]:
+        return count_votes(state.members, state.weights, data, len(state.labels), soft=self.soft)
 
-    def _votes_of(self, X: Any) -> NDArray[np.float64]:
-        state = self._fitted()
-        scores = score_raw(self, X)
+    def _compute_votes(self, X: Any) -> NDArray[np.float64]:
+        state = self._require_fitted()
+        scores = score_raw_rows(self, X)
         if scores is not None:
             return scores
-        batch = validation.batch(X, kind=state.kind)
-        self._same_features(batch)
-        return self._votes(state, gathered(batch, state.features))
+        batch = validation.validate_batch(X, kind=state.kind)
+        self._check_features(batch)
+        return self._votes(state, prepare_data(batch, state.features))
 
-    def scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
+    def _build_scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
         """The votes for each class of rows that a reader has looked through; features never learned count nothing."""
-        state = self._fitted()
+        state = self._require_fitted()
 
         def of(rows: Rows) -> NDArray[np.float64]:
-            rows = narrowed(rows, state.features)
+            rows = drop_columns(rows, state.features)
             if rows.values.dtype != state.kind:
                 rows = rows._replace(values=rows.values.astype(state.kind))
-            return self._votes(state, Data(rows, matrix_of(rows, state.features), state.features))
+            return self._votes(state, TrainingData(rows, to_matrix(rows, state.features), state.features))
 
         return of
 
@@ -133,24 +143,24 @@ class Voting(Solved):
         chosen: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return chosen
 
-    def shown_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _display_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         total = scores.sum(axis=1, keepdims=True)
         return scores / np.where(total > 0.0, total, 1.0)
 
     def spelled(self, label: Any) -> str:
-        state = self._fitted()
+        state = self._require_fitted()
         if state.positive is None or str(label) == state.positive:
             return str(label)
         return next((str(other) for other in state.labels if other != state.positive), f"not {state.positive}")
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: that with the most votes, the first of equals."""
-        return self.choose(self._votes_of(X))
+        return self.choose(self._compute_votes(X))
 
     # --- Files ---
 
-    def file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        state = self._fitted()
+    def _file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        state = self._require_fitted()
         header: dict[str, Any] = {
             "labels": state.labels,
             "features": state.features,
@@ -168,32 +178,32 @@ class Voting(Solved):
             tensors |= {f"trees.{name}": array for name, array in state.members._asdict().items()}
         return header, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
 
-    def file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
-        weights = Schema({"weights": Array("float64", Free("members"), checks=[Between(0.0, INFINITY)])})
+    def _file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
+        weights = Schema({"weights": ArraySpec("float64", FreeSize("members"), checks=[InRange(0.0, INFINITY)])})
         has_trees = any(name.startswith("trees.") for name in present)
         if self.soft and not has_trees:
             raise SchemaError("the array trees.shares", "there, for members that vote in shares", "missing")
         trees = {"trees.": trees_schema(soft=self.soft)} if has_trees else {}
-        return {"": weights, **trees, "more.": self.more_schema()}
+        return {"": weights, **trees, "more.": self._extra_schema()}
 
-    def more_schema(self) -> Schema:
+    def _extra_schema(self) -> Schema:
         """Return what a model file may hold of `Voters.more`."""
-        return EMPTY
+        return EMPTY_SCHEMA
 
-    def check_header(self, header: dict[str, Any]) -> None:
+    def _check_header(self, header: dict[str, Any]) -> None:
         if header.get("positive") is not None:
             check_text("positive", header["positive"])
 
-    def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
+    def _load_file_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
         names: Any = header["names"]
         members: Any = ()
         if "trees.starts" in tensors:
             members = Trees(*(tensors[f"trees.{name}"] for name in Trees._fields))
-        self._state = Voters(
+        self._state = VotingState(
             members=members,
             labels=header["labels"],
             features=header["features"],
-            names=None if names is None else Names(names),
+            names=None if names is None else FeatureNames(names),
             kind=np.dtype(header["precision"]),
             weights=tensors["weights"],
             more={name.removeprefix("more."): a for name, a in tensors.items() if name.startswith("more.")},
@@ -202,21 +212,21 @@ class Voting(Solved):
             positive=header.get("positive"),
         )
 
-    def made_of(self) -> Sequence[Any]:
-        state = self._fitted()
+    def _member_models(self) -> Sequence[Any]:
+        state = self._require_fitted()
         return () if isinstance(state.members, Trees) else state.members
 
-    def adopt_made_of(self, members: Sequence[Any]) -> None:
-        state = self._fitted()
+    def _set_member_models(self, members: Sequence[Any]) -> None:
+        state = self._require_fitted()
         codes = set(range(len(state.labels)))
         for member in members:
-            known = member._fitted().labels
+            known = member._require_fitted().labels
             labels = known if isinstance(known, list) else known.known()
-            if not labels or not getattr(member, "predicts_one_label", True) or not codes.issuperset(labels):
+            if not labels or not getattr(member, "_predicts_one_label", True) or not codes.issuperset(labels):
                 raise SchemaError("the labels of each member", "numbers of classes", shorten(labels))
-            if member._fitted().features != state.features:
-                raise SchemaError("the features of each member", f"{state.features}", member._fitted().features)
-        self._fitted().members = tuple(members)
+            if member._require_fitted().features != state.features:
+                raise SchemaError("the features of each member", f"{state.features}", member._require_fitted().features)
+        self._require_fitted().members = tuple(members)
 
     # --- What was learned ---
 
@@ -224,8 +234,8 @@ class Voting(Solved):
     def inner(self) -> Any:
         return self
 
-    def about_scheme(self) -> dict[str, Any]:
-        return {"scheme": name_of(type(self)), "classes": len(self._fitted().labels)}
+    def _scheme_info(self) -> dict[str, Any]:
+        return {"scheme": name_of(type(self)), "classes": len(self._require_fitted().labels)}
 
     def describe(self) -> str | None:
-        return f"{len(self._fitted().weights):,} members vote."
+        return f"{len(self._require_fitted().weights):,} members vote."

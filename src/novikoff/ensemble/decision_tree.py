@@ -11,18 +11,18 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import needed
-from novikoff.base.estimator import one_of, seeded, whole
+from novikoff.base.estimator import check_choice, check_positive_int, check_seed
 from novikoff.core.trees import Trees
 from novikoff.data import validation
-from novikoff.ensemble.sklearn_trees import SEEDS, fitted_to, for_growing
-from novikoff.ensemble.base import Voting
+from novikoff.ensemble.base import VotingEnsemble
+from novikoff.ensemble.sklearn_trees import MAX_SEED, fit_tree, prepare_tree_input
+from novikoff.errors import import_optional
 
 __all__ = ["DecisionTree"]
 
 
 @final
-class DecisionTree(Voting):
+class DecisionTree(VotingEnsemble):
     """A decision tree for ensembles: scikit-learn grows it, and its arrays are all that is kept.
 
     It says to the last bit what scikit-learn's `DecisionTreeClassifier` says, is saved without pickle, and predicts
@@ -67,18 +67,18 @@ class DecisionTree(Voting):
         self.seed = seed
 
     def _check_all(self) -> None:
-        whole(leaf=self.leaf, **{} if self.depth is None else {"depth": self.depth})
+        check_positive_int(leaf=self.leaf, **{} if self.depth is None else {"depth": self.depth})
         if isinstance(self.attributes, str):
-            one_of(("all", "sqrt", "log2"), attributes=self.attributes)
+            check_choice(("all", "sqrt", "log2"), attributes=self.attributes)
         else:
-            whole(attributes=self.attributes)
-        one_of(("gini", "entropy"), criterion=self.criterion)
-        seeded(seed=self.seed)
+            check_positive_int(attributes=self.attributes)
+        check_choice(("gini", "entropy"), criterion=self.criterion)
+        check_seed(seed=self.seed)
 
-    def template(self) -> Any:
+    def _template(self) -> Any:
         """The same for scikit-learn, its seed left open."""
         self._check_all()
-        return needed("sklearn.tree", "sklearn", "A decision tree").DecisionTreeClassifier(
+        return import_optional("sklearn.tree", "sklearn", "A decision tree").DecisionTreeClassifier(
             max_depth=self.depth if self.depth is None else int(self.depth),
             min_samples_leaf=int(self.leaf),
             max_features=None if self.attributes == "all" else self.attributes,
@@ -88,24 +88,24 @@ class DecisionTree(Voting):
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forgets what was learned, then grows a tree. An example of weight c is as good as c examples, but counts once
         where `leaf` counts."""
-        tree = self.template().set_params(random_state=int(self.seed) % SEEDS)
+        tree = self._template().set_params(random_state=int(self.seed) % MAX_SEED)
         data, codes, state = self._met(X, y)
-        weights = validation.weight_array(sample_weight, len(data))
-        table = for_growing(data.matrix)
-        members = fitted_to(tree, table, codes, len(state.labels), weights if weights.size else None)
+        weights = validation.validate_sample_weight(sample_weight, len(data))
+        table = prepare_tree_input(data.matrix)
+        members = fit_tree(tree, table, codes, len(state.labels), weights if weights.size else None)
         state.members, state.weights = members, np.ones(1)
         self._state = state
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The shares of the classes among the examples that came to the same leaf."""
-        return self._votes_of(X)
+        return self._compute_votes(X)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The same; for two classes one number, the share of the second less that of the first."""
-        shares = self._votes_of(X)
+        shares = self._compute_votes(X)
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
     def describe(self) -> str:
-        trees: Trees = self._fitted().members
+        trees: Trees = self._require_fitted().members
         return f"A tree with {len(trees.left):,} nodes, {int((trees.left < 0).sum()):,} of them leaves."

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError
 from novikoff.theory import majority
 
-BLOCK = 4096  # examples that are looked at together
-ASSUMES = (
+BLOCK_ROWS = 4096  # examples that are looked at together
+ASSUMPTIONS = (
     "the examples are drawn independently from one distribution, and so is new data; the labels there may be were known"
     " beforehand"
 )
-NOT_SHOWN = (
+UNPROVEN_NOTE = (
     "the out-of-bag error is an estimate: votes of different examples depend on each other, and no inequality for"
     " independent examples is shown to hold for it"
 )
 
 
-class OutOfBag(NamedTuple):
+class OutOfBagStatistics(NamedTuple):
     """What was counted."""
 
     examples: int
@@ -43,34 +43,36 @@ class OutOfBag(NamedTuple):
         return self.errors / self.judged if self.judged else float("nan")
 
 
-class Bounded(NamedTuple):
+class VoteErrorBound(NamedTuple):
     """A bound for the error of the vote on new data."""
 
     value: float
     confidence: float
     statement: str
-    assumes: str = ASSUMES
-    not_shown: str = NOT_SHOWN
+    assumes: str = ASSUMPTIONS
+    not_shown: str = UNPROVEN_NOTE
 
 
-def counted(said: NDArray[Any], bags: NDArray[np.bool_], codes: NDArray[np.int64], classes: int) -> OutOfBag:
+def count_out_of_bag(
+    predictions: NDArray[Any], bags: NDArray[np.bool_], codes: NDArray[np.int64], classes: int
+) -> OutOfBagStatistics:
     """From what each member says of each example, and in which bags it is: a row for each member."""
-    members, examples = said.shape
+    members, examples = predictions.shape
     both, wrong_both = np.zeros((members, members)), np.zeros((members, members))
     judged = errors = 0
-    for start in range(0, examples, BLOCK):
-        part = slice(start, min(start + BLOCK, examples))
-        out, told = ~bags[:, part], codes[part]
-        votes = np.stack([((said[:, part] == c) & out).sum(axis=0) for c in range(classes)])
+    for start in range(0, examples, BLOCK_ROWS):
+        part = slice(start, min(start + BLOCK_ROWS, examples))
+        out, labels = ~bags[:, part], codes[part]
+        votes = np.stack([((predictions[:, part] == c) & out).sum(axis=0) for c in range(classes)])
         there = votes.sum(axis=0) > 0
         judged += int(there.sum())
-        errors += int((votes.argmax(axis=0) != told)[there].sum())
-        wrong = (out & (said[:, part] != told)).astype(np.float64)
+        errors += int((votes.argmax(axis=0) != labels)[there].sum())
+        wrong = (out & (predictions[:, part] != labels)).astype(np.float64)
         seen = out.astype(np.float64)
         both += seen @ seen.T
         wrong_both += wrong @ wrong.T
     alone, wrong_alone = both.diagonal(), wrong_both.diagonal()
-    return OutOfBag(
+    return OutOfBagStatistics(
         examples,
         judged,
         errors,
@@ -81,7 +83,7 @@ def counted(said: NDArray[Any], bags: NDArray[np.bool_], codes: NDArray[np.int64
     )
 
 
-def bounded(found: OutOfBag, confidence: float) -> Bounded:
+def bound_vote_error(found: OutOfBagStatistics, confidence: float) -> VoteErrorBound:
     """The smaller of two bounds, each with half of what may fail."""
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence must be between 0 and 1, but is {confidence}.")
@@ -89,7 +91,7 @@ def bounded(found: OutOfBag, confidence: float) -> Bounded:
     first = majority.single(seen=found.mean, examples=found.fewest, delta=delta)
     second = majority.pairs(seen=found.pair_mean, examples=found.fewest_of_pair, delta=delta)
     if second < first:
-        return Bounded(
+        return VoteErrorBound(
             second, confidence, "error of the vote ≤ 4·(mean share where both of a pair err + √(ln(2/δ)/(2m)))"
         )
-    return Bounded(first, confidence, "error of the vote ≤ 2·(mean error of the members + √(ln(2/δ)/(2m)))")
+    return VoteErrorBound(first, confidence, "error of the vote ≤ 2·(mean error of the members + √(ln(2/δ)/(2m)))")

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import Any, Literal, final
 
-from novikoff.base.estimator import whole
+from novikoff.base.estimator import check_positive_int
+from novikoff.ensemble.bootstrap import BootstrapEnsemble
 from novikoff.ensemble.decision_tree import DecisionTree
-from novikoff.ensemble.bootstrap import Replicates
 
 __all__ = ["RandomForest"]
 
 
 @final
-class RandomForest(Replicates):
+class RandomForest(BootstrapEnsemble):
     """Trees that are each grown on a bootstrap replicate, with a sample of the features at each split, and vote.
 
     Scikit-learn grows the trees; a model file holds their plain arrays, and predicting needs nothing else. Any number
@@ -83,10 +83,10 @@ class RandomForest(Replicates):
 
     def _check_all(self) -> None:
         super()._check_all()
-        whole(trees=self.trees)
-        self._weak()._check_all()
+        check_positive_int(trees=self.trees)
+        self._base_learner()._check_all()
 
-    def _weak(self) -> Any:
+    def _base_learner(self) -> Any:
         return DecisionTree(depth=self.depth, leaf=self.leaf, attributes=self.attributes, criterion=self.criterion)
 
     def _count(self) -> int:

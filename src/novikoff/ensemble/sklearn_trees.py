@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError, needed
 from novikoff.core.trees import Trees
+from novikoff.errors import InputError, import_optional
 
-GROWN = ("DecisionTreeClassifier", "ExtraTreeClassifier")
-SEEDS = 2**31 - 1
-WIDE_FEATURES = 1 << 20
+SKLEARN_TREES = ("DecisionTreeClassifier", "ExtraTreeClassifier")
+MAX_SEED = 2**31 - 1
+MIN_WIDE_FEATURES = 1 << 20
 """From this many features on, trees are grown on the columns that have values: scikit-learn looks at every column of a
 table again for each tree."""
 
 
-class Table(NamedTuple):
+class TreeInput(NamedTuple):
     """Examples as scikit-learn's trees take them."""
 
     values: Any
@@ -27,31 +27,33 @@ class Table(NamedTuple):
     """The feature of each column of `values`; None: column k is feature k."""
 
 
-def is_foreign_tree(learner: Any) -> bool:
+def is_sklearn_tree(learner: Any) -> bool:
     """Whether this is one of scikit-learn's own trees; asked without importing it."""
-    kind = type(learner)
-    return kind.__module__.startswith("sklearn.tree") and kind.__name__ in GROWN
+    tree_type = type(learner)
+    return tree_type.__module__.startswith("sklearn.tree") and tree_type.__name__ in SKLEARN_TREES
 
 
-def grown(template: Any, table: Table, codes: NDArray[np.int64], classes: int, weights: Any, seed: int) -> Trees:
+def grow_tree(
+    template: Any, table: TreeInput, codes: NDArray[np.int64], classes: int, weights: Any, seed: int
+) -> Trees:
     """Grow a tree like the template, an unfitted one of scikit-learn; codes may leave out classes."""
-    tree = needed("sklearn.base", "sklearn", "A decision tree").clone(template)
+    tree = import_optional("sklearn.base", "sklearn", "A decision tree").clone(template)
     if tree.random_state is None:
-        tree.random_state = seed % SEEDS
-    return fitted_to(tree, table, codes, classes, weights)
+        tree.random_state = seed % MAX_SEED
+    return fit_tree(tree, table, codes, classes, weights)
 
 
-def fitted_to(tree: Any, table: Table, codes: NDArray[np.int64], classes: int, weights: Any) -> Trees:
+def fit_tree(tree: Any, table: TreeInput, codes: NDArray[np.int64], classes: int, weights: Any) -> Trees:
     """Fit this tree of scikit-learn, and return it as plain arrays."""
     tree.fit(table.values, codes, sample_weight=weights, check_input=False)
-    trees = arrays_of(tree, classes)
+    trees = extract_arrays(tree, classes)
     if table.columns is None:
         return trees
     feature = np.where(trees.feature >= 0, table.columns[np.maximum(trees.feature, 0)], trees.feature)
     return trees._replace(feature=feature.astype(np.int32))
 
 
-def arrays_of(tree: Any, classes: int) -> Trees:
+def extract_arrays(tree: Any, classes: int) -> Trees:
     """What a fitted tree of scikit-learn knows, its labels being numbers of classes."""
     nodes = tree.tree_
     shares = np.zeros((nodes.node_count, classes))
@@ -67,7 +69,7 @@ def arrays_of(tree: Any, classes: int) -> Trees:
     )
 
 
-def for_growing(matrix: Any) -> Table:
+def prepare_tree_input(matrix: Any) -> TreeInput:
     """Return the table as scikit-learn's trees want it, made once for all of them. Raise InputError where a number is
     beyond float32."""
     with np.errstate(over="ignore"):
@@ -75,17 +77,17 @@ def for_growing(matrix: Any) -> Table:
     if not np.isfinite(small.data if hasattr(small, "tocsc") else small).all():
         raise InputError("Trees take numbers up to 3e38 (float32), but there are larger ones: scale them.")
     if not hasattr(small, "tocsc"):
-        return Table(np.ascontiguousarray(small), None)
+        return TreeInput(np.ascontiguousarray(small), None)
     used = None
-    if small.shape[1] >= WIDE_FEATURES:
-        small, used = _without_empty_columns(small)
+    if small.shape[1] >= MIN_WIDE_FEATURES:
+        small, used = _drop_empty_columns(small)
     columns = small.tocsc()
     columns.sort_indices()
     columns.indices, columns.indptr = columns.indices.astype(np.int32), columns.indptr.astype(np.int32)
-    return Table(columns, used)
+    return TreeInput(columns, used)
 
 
-def _without_empty_columns(matrix: Any) -> tuple[Any, NDArray[np.int64]]:
+def _drop_empty_columns(matrix: Any) -> tuple[Any, NDArray[np.int64]]:
     """Return the columns of a CSR matrix that have values, one at least, and their numbers."""
     used, indices = np.unique(matrix.indices, return_inverse=True)
     if not len(used):

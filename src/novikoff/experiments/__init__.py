@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-LABS = {
+EXPERIMENTS = {
     "irrelevant-attributes": "Perceptron against Winnow, as irrelevant attributes are added",
     "irrelevant-dimensions": "the margin beside ‖x‖, as dimensions of noise are added",
     "drift": "Winnow against Winnow-R, as a disjunction changes",

@@ -7,25 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.data.synthetic.base import Generated
+from novikoff.data.synthetic.base import SyntheticStream
 
-BOTH = (-1, 1)
-Tell = Callable[[str], object]
+BINARY_CLASSES = (-1, 1)
+ProgressPrinter = Callable[[str], object]
 """Takes a line for each point that is done."""
 
 
-def nobody(line: str) -> None:
+def ignore_progress(line: str) -> None:
     """Who is told where nobody listens."""
 
 
-def teach(stream: Generated, *learners: Any) -> None:
+def train_once(stream: SyntheticStream, *learners: Any) -> None:
     """Each learner sees the whole stream once."""
     for X, y in stream.batches():
         for learner in learners:
-            learner.partial_fit(X, y, classes=BOTH)
+            learner.partial_fit(X, y, classes=BINARY_CLASSES)
 
 
-def sizes(least: int, most: int, per_decade: int = 3) -> list[int]:
+def geometric_sizes(least: int, most: int, per_decade: int = 3) -> list[int]:
     """Whole numbers from least to most, evenly spread in their logarithms, three at least."""
     count = max(round(per_decade * np.log10(most / least)) + 1, 3)
     return sorted({round(size) for size in np.geomspace(least, most, count).tolist()})

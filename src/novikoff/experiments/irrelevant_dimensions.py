@@ -11,16 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.experiments.result import (Axis, Panel, Result, Value, at_least, at_most, made, panel, x)
-from novikoff.experiments.common import (BOTH, Tell, nobody, sizes)
+from novikoff.data.synthetic.checks import check_fraction, check_integer
+from novikoff.data.synthetic.concepts import linear_threshold
+from novikoff.experiments.common import BINARY_CLASSES, ProgressPrinter, geometric_sizes, ignore_progress
+from novikoff.experiments.result import (
+    Axis,
+    ExperimentResult,
+    Panel,
+    Value,
+    build_panel,
+    lower_bound_column,
+    observed_column,
+    upper_bound_column,
+    x_column,
+)
 from novikoff.experiments.theorems import NOISE_LENGTH, NOVIKOFF
 from novikoff.linear.perceptron import Perceptron
-from novikoff.data.synthetic.concepts import linear_threshold
-from novikoff.data.synthetic.checks import share, whole
 from novikoff.theory import mistake_bounds
 
-DIMENSIONS = "N, the dimensions that mean nothing"
-RATIO, PERCEPTRON = made("ratio", "γ/R"), made("perceptron", "Perceptron")
+DIMENSIONS_TITLE = "N, the dimensions that mean nothing"
+RATIO_COLUMN, PERCEPTRON_COLUMN = observed_column("ratio", "γ/R"), observed_column("perceptron", "Perceptron")
 
 
 def run(
@@ -30,41 +40,41 @@ def run(
     margin: float = 0.2,
     examples: int = 5000,
     seed: int = 0,
-    tell: Tell = nobody,
-) -> Result:
+    tell: ProgressPrinter = ignore_progress,
+) -> ExperimentResult:
     """N from 1 to `attributes`, beside k = `relevant` dimensions that matter."""
-    whole("attributes, the largest number of them that mean nothing,", attributes, 10, 10**5)
-    whole("relevant, the number of dimensions that matter,", relevant, 1, 1000)
-    share("margin", margin, inside=True)
+    check_integer("attributes, the largest number of them that mean nothing,", attributes, 10, 10**5)
+    check_integer("relevant, the number of dimensions that matter,", relevant, 1, 1000)
+    check_fraction("margin", margin, inside=True)
     X, y = linear_threshold(relevant, gamma=margin, examples=examples, seed=seed).whole()
     rng = np.random.default_rng([seed, relevant])
     points = []
-    for n in sizes(1, attributes):
-        points.append(_point(X, y, n, margin, rng))
+    for n in geometric_sizes(1, attributes):
+        points.append(_run_point(X, y, n, margin, rng))
         tell(f"N = {n:,}: γ/R = {points[-1]['ratio']:.4f}, {points[-1]['perceptron']:,} mistakes")
-    return Result(
+    return ExperimentResult(
         "irrelevant-dimensions",
         "Dimensions that mean nothing, and the margin",
         f"A plane separates examples of {relevant} dimensions, and none is nearer to it than γ = {margin:g}. What"
         " happens when N dimensions of noise are added, each about as long as one of the others?",
-        (_seen(points), EXPLAINED),
+        (_summarize(points), EXPLANATION),
         {"attributes": attributes, "relevant": relevant, "margin": margin, "examples": examples, "seed": seed},
-        (_ratios(points), _mistakes(points)),
+        (_build_ratio_panel(points), _build_mistakes_panel(points)),
     )
 
 
-EXPLAINED = (
+EXPLANATION = (
     "The margin γ stays: the same plane still separates, and does not look at the noise. But examples become longer, so"
     " that γ/‖x‖ becomes smaller like 1/√N, and the bound (R/γ)² larger like N. What is learned from an example lies in"
     " all its directions, and most of them mean nothing."
 )
 
 
-def _point(X: Any, y: Any, n: int, margin: float, rng: np.random.Generator) -> dict[str, Value]:
+def _run_point(X: Any, y: Any, n: int, margin: float, rng: np.random.Generator) -> dict[str, Value]:
     relevant = X.shape[1]
     noise = rng.choice([-1.0, 1.0], (len(X), n)) / math.sqrt(relevant)
     learner = Perceptron(bias=False)
-    learner.partial_fit(np.hstack([X, noise]), y, classes=BOTH)
+    learner.partial_fit(np.hstack([X, noise]), y, classes=BINARY_CLASSES)
     radius = learner.ledger_.radius
     return {
         "n": n,
@@ -76,29 +86,29 @@ def _point(X: Any, y: Any, n: int, margin: float, rng: np.random.Generator) -> d
     }
 
 
-def _ratios(points: list[dict[str, Value]]) -> Panel:
-    return panel(
+def _build_ratio_panel(points: list[dict[str, Value]]) -> Panel:
+    return build_panel(
         "ratio",
         "The margin beside the length of the longest example",
         "γ/R, R the longest ‖x‖. It only falls: every dimension of noise makes every example longer.",
-        (Axis(DIMENSIONS, log=True), Axis("γ/R", log=True)),
-        (x("n", "N"), RATIO, at_least(RATIO, NOISE_LENGTH)),
+        (Axis(DIMENSIONS_TITLE, log=True), Axis("γ/R", log=True)),
+        (x_column("n", "N"), RATIO_COLUMN, lower_bound_column(RATIO_COLUMN, NOISE_LENGTH)),
         points,
     )
 
 
-def _mistakes(points: list[dict[str, Value]]) -> Panel:
-    return panel(
+def _build_mistakes_panel(points: list[dict[str, Value]]) -> Panel:
+    return build_panel(
         "mistakes",
         "Mistakes made and allowed",
         "One pass over the examples. The bound holds for the worst order and any number of passes.",
-        (Axis(DIMENSIONS, log=True), Axis("mistakes", log=True)),
-        (x("n", "N"), PERCEPTRON, at_most(PERCEPTRON, NOVIKOFF)),
+        (Axis(DIMENSIONS_TITLE, log=True), Axis("mistakes", log=True)),
+        (x_column("n", "N"), PERCEPTRON_COLUMN, upper_bound_column(PERCEPTRON_COLUMN, NOVIKOFF)),
         points,
     )
 
 
-def _seen(points: list[dict[str, Value]]) -> str:
+def _summarize(points: list[dict[str, Value]]) -> str:
     first, last = points[0], points[-1]
     return (
         f"From N = {first['n']:,} to N = {last['n']:,} γ/R falls from {first['ratio']:.3g} to {last['ratio']:.3g}, the"

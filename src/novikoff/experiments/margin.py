@@ -10,22 +10,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from novikoff.experiments.result import (Axis, Column, Panel, Result, Value, at_least, at_most, made, panel, x)
-from novikoff.experiments.common import BOTH, Tell, nobody
+from novikoff.data.synthetic.checks import check_fraction, check_integer
+from novikoff.data.synthetic.concepts import linear_threshold
+from novikoff.experiments.common import BINARY_CLASSES, ProgressPrinter, ignore_progress
+from novikoff.experiments.result import (
+    Axis,
+    ExperimentResult,
+    Panel,
+    PanelColumn,
+    Value,
+    build_panel,
+    lower_bound_column,
+    observed_column,
+    upper_bound_column,
+    x_column,
+)
 from novikoff.experiments.theorems import MARGIN, MARGIN_REACHED, NOVIKOFF
 from novikoff.linear.margin_perceptron import MarginPerceptron
 from novikoff.linear.perceptron import Perceptron
-from novikoff.data.synthetic.concepts import linear_threshold
-from novikoff.data.synthetic.checks import share, whole
 from novikoff.theory import mistake_bounds
 
-WIDEST = 0.3
-POINTS = 9
-HALF = 0.5
-MOST_PASSES = 10_000
+MAX_MARGIN = 0.3
+N_POINTS = 9
+HALF_EPSILON = 0.5
+MAX_PASSES = 10_000
 
 
-class Ended(NamedTuple):
+class ConvergedRun(NamedTuple):
     """How it went."""
 
     passes: int | None
@@ -42,32 +53,32 @@ def run(
     epsilon: float = 0.1,
     examples: int = 4000,
     seed: int = 0,
-    tell: Tell = nobody,
-) -> Result:
+    tell: ProgressPrinter = ignore_progress,
+) -> ExperimentResult:
     """γ from 0.3 down to `margin`; the Margin Perceptron with ε = ½ and with ε = `epsilon`."""
-    share("epsilon, how much of the margin may be given up,", epsilon, inside=True)
-    share("margin, the smallest one,", margin, inside=True)
-    whole("attributes, their number,", attributes, 2)
-    epsilons = {"half": HALF, "epsilon": epsilon}
+    check_fraction("epsilon, how much of the margin may be given up,", epsilon, inside=True)
+    check_fraction("margin, the smallest one,", margin, inside=True)
+    check_integer("attributes, their number,", attributes, 2)
+    epsilons = {"half": HALF_EPSILON, "epsilon": epsilon}
     points = []
-    for gamma in _gammas(margin):
+    for gamma in _margin_grid(margin):
         X, y = linear_threshold(attributes, gamma=gamma, examples=examples, seed=seed).whole()
-        points.append(_point(X, y, gamma, epsilons))
+        points.append(_run_point(X, y, gamma, epsilons))
         counts = ", ".join(f"{points[-1][key]:,}" for key in ("perceptron", *epsilons))
         tell(f"γ = {gamma:.4g}: updates {counts} (Perceptron, ε = ½, ε = {epsilon:g})")
-    updates, reached = _updates(points, epsilons), _reached(points, epsilons)
-    return Result(
+    updates, reached = _build_updates_panel(points, epsilons), _build_margin_panel(points, epsilons)
+    return ExperimentResult(
         "margin",
         "A margin that shrinks",
         "A plane separates the examples, and none is nearer to it than γ. How many updates does it take to find a plane"
         " that separates them, and how far from the examples is the one that is found?",
-        (_seen(points, epsilon), EXPLAINED),
+        (_summarize(points, epsilon), EXPLANATION),
         {"attributes": attributes, "margin": margin, "epsilon": epsilon, "examples": examples, "seed": seed},
         (updates, reached),
     )
 
 
-EXPLAINED = (
+EXPLANATION = (
     "The bounds hold for the worst examples; random ones are kinder. The Perceptron stops at the first plane"
     " that errs nowhere, however narrowly. The Margin Perceptron pays with more updates and ends with at least the"
     " share 1 − ε of γ; it can have more than γ, for γ is what the stream promises, and the widest margin of the"
@@ -75,13 +86,13 @@ EXPLAINED = (
 )
 
 
-def _gammas(least: float) -> list[float]:
-    gammas: list[float] = np.geomspace(max(WIDEST, least), least, POINTS).tolist()
+def _margin_grid(least: float) -> list[float]:
+    gammas: list[float] = np.geomspace(max(MAX_MARGIN, least), least, N_POINTS).tolist()
     return sorted(set(gammas), reverse=True)
 
 
-def _point(X: Any, y: Any, gamma: float, epsilons: dict[str, float]) -> dict[str, Value]:
-    perceptron = _until_no_update(Perceptron(bias=False), X, y)
+def _run_point(X: Any, y: Any, gamma: float, epsilons: dict[str, float]) -> dict[str, Value]:
+    perceptron = _train_until_no_update(Perceptron(bias=False), X, y)
     point: dict[str, Value] = {
         "gamma": gamma,
         "perceptron": perceptron.updates,
@@ -90,7 +101,7 @@ def _point(X: Any, y: Any, gamma: float, epsilons: dict[str, float]) -> dict[str
         "perceptron_margin": perceptron.margin / gamma if perceptron.passes else None,
     }
     for key, epsilon in epsilons.items():
-        ended = _until_no_update(MarginPerceptron(gamma=gamma, epsilon=epsilon, bias=False), X, y)
+        ended = _train_until_no_update(MarginPerceptron(gamma=gamma, epsilon=epsilon, bias=False), X, y)
         point |= {
             key: ended.updates,
             f"{key}_allowed": mistake_bounds.margin_perceptron(radius=ended.radius, margin=gamma, epsilon=epsilon),
@@ -101,30 +112,30 @@ def _point(X: Any, y: Any, gamma: float, epsilons: dict[str, float]) -> dict[str
     return point
 
 
-def _until_no_update(learner: Any, X: Any, y: Any) -> Ended:
+def _train_until_no_update(learner: Any, X: Any, y: Any) -> ConvergedRun:
     passes, before, still = 0, 0, False
-    while not still and passes < MOST_PASSES:
-        learner.partial_fit(X, y, classes=BOTH)
+    while not still and passes < MAX_PASSES:
+        learner.partial_fit(X, y, classes=BINARY_CLASSES)
         passes, before, still = passes + 1, learner.ledger_.updates, learner.ledger_.updates == before
     ledger, w = learner.ledger_, learner.coef_[0]
     length = float(np.linalg.norm(w))
     margin = float((y * (X @ w)).min()) / length if length > 0.0 else 0.0
-    return Ended(passes if still else None, ledger.updates, ledger.radius, margin)
+    return ConvergedRun(passes if still else None, ledger.updates, ledger.radius, margin)
 
 
-def _learner(key: str, epsilons: dict[str, float]) -> str:
+def _learner_title(key: str, epsilons: dict[str, float]) -> str:
     if key == "perceptron":
         return "Perceptron"
     return f"Margin Perceptron (ε = {'½' if key == 'half' else format(epsilons[key], 'g')})"
 
 
-def _updates(points: list[dict[str, Value]], epsilons: dict[str, float]) -> Panel:
-    columns = [x("gamma", "γ")]
+def _build_updates_panel(points: list[dict[str, Value]], epsilons: dict[str, float]) -> Panel:
+    columns = [x_column("gamma", "γ")]
     for key in ("perceptron", *epsilons):
-        count = made(key, _learner(key, epsilons))
-        columns += [count, at_most(count, NOVIKOFF if key == "perceptron" else MARGIN)]
-        columns.append(Column(f"{key}_passes", "passes", "other"))
-    return panel(
+        count = observed_column(key, _learner_title(key, epsilons))
+        columns += [count, upper_bound_column(count, NOVIKOFF if key == "perceptron" else MARGIN)]
+        columns.append(PanelColumn(f"{key}_passes", "passes", "other"))
+    return build_panel(
         "updates",
         "Updates until a pass makes none",
         "The examples again and again until nothing changes any more, and all updates on the way. The Perceptron"
@@ -135,12 +146,12 @@ def _updates(points: list[dict[str, Value]], epsilons: dict[str, float]) -> Pane
     )
 
 
-def _reached(points: list[dict[str, Value]], epsilons: dict[str, float]) -> Panel:
-    columns = [x("gamma", "γ"), made("perceptron_margin", "Perceptron")]
+def _build_margin_panel(points: list[dict[str, Value]], epsilons: dict[str, float]) -> Panel:
+    columns = [x_column("gamma", "γ"), observed_column("perceptron_margin", "Perceptron")]
     for key in epsilons:
-        margin = made(f"{key}_margin", _learner(key, epsilons))
-        columns += [margin, at_least(margin, MARGIN_REACHED)]
-    return panel(
+        margin = observed_column(f"{key}_margin", _learner_title(key, epsilons))
+        columns += [margin, lower_bound_column(margin, MARGIN_REACHED)]
+    return build_panel(
         "margin reached",
         "The margin at the end",
         "min y·w·x/‖w‖ of the last w, as a share of γ. Dashed: the least that is promised.",
@@ -150,7 +161,7 @@ def _reached(points: list[dict[str, Value]], epsilons: dict[str, float]) -> Pane
     )
 
 
-def _seen(points: list[dict[str, Value]], epsilon: float) -> str:
+def _summarize(points: list[dict[str, Value]], epsilon: float) -> str:
     first, last = points[0], points[-1]
     return (
         f"From γ = {first['gamma']:.3g} to γ = {last['gamma']:.3g} the Perceptron's mistakes go from"

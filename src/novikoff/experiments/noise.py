@@ -12,22 +12,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.experiments.result import (Axis, Column, Panel, Result, Value, at_most, made, panel, x)
-from novikoff.experiments.common import BOTH, Tell, nobody
+from novikoff.data.synthetic.base import RandomStream
+from novikoff.data.synthetic.checks import check_fraction, check_integer
+from novikoff.data.synthetic.concepts import disjunction
+from novikoff.data.synthetic.ground_truth import GroundTruth
+from novikoff.experiments.common import BINARY_CLASSES, ProgressPrinter, ignore_progress
+from novikoff.experiments.result import (
+    Axis,
+    ExperimentResult,
+    Panel,
+    PanelColumn,
+    Value,
+    build_panel,
+    observed_column,
+    upper_bound_column,
+    x_column,
+)
 from novikoff.experiments.theorems import BALANCED, HINGE, WINNOW
 from novikoff.linear.balanced_winnow import BalancedWinnow
 from novikoff.linear.perceptron import Perceptron
 from novikoff.linear.winnow import Winnow
-from novikoff.data.synthetic.concepts import disjunction
-from novikoff.data.synthetic.checks import share, whole
-from novikoff.data.synthetic.base import Drawn
-from novikoff.data.synthetic.ground_truth import Truth
 from novikoff.theory import mistake_bounds, winnow_bounds
 
-POINTS = 9
-FRESH = 0.25
+N_POINTS = 9
+TEST_FRACTION = 0.25
 """So many more examples, as a share of those that are learned, are kept to try the hypotheses on."""
-AVERAGED = "averaged_"
+AVERAGED_PREFIX = "averaged_"
 LEARNERS = {"perceptron": "Perceptron", "winnow": "Winnow", "balanced_winnow": "Balanced Winnow"}
 
 
@@ -38,29 +48,31 @@ def run(
     noise: float = 0.3,
     examples: int = 20_000,
     seed: int = 0,
-    tell: Tell = nobody,
-) -> Result:
+    tell: ProgressPrinter = ignore_progress,
+) -> ExperimentResult:
     """Noise from 0 to `noise`; a disjunction of `relevant` among `attributes` attributes."""
-    share("noise, the largest rate,", noise, inside=True)
-    whole("examples, their number,", examples, 10)
+    check_fraction("noise, the largest rate,", noise, inside=True)
+    check_integer("examples, their number,", examples, 10)
     points = []
-    for rate in np.linspace(0.0, noise, POINTS).round(6).tolist():
-        stream = disjunction(attributes, relevant, noise=rate, examples=examples + _fresh(examples), seed=seed)
-        points.append({"noise": rate, **_point(stream, examples)})
+    for rate in np.linspace(0.0, noise, N_POINTS).round(6).tolist():
+        stream = disjunction(
+            attributes, relevant, noise=rate, examples=examples + _count_test_examples(examples), seed=seed
+        )
+        points.append({"noise": rate, **_run_point(stream, examples)})
         counts = ", ".join(f"{name} {points[-1][key]:,}" for key, name in LEARNERS.items())
         tell(f"noise {rate:.4g}: {counts}")
-    return Result(
+    return ExperimentResult(
         "noise",
         "Labels that are wrong",
         f"An example is positive if one of k = {relevant} attributes among n = {attributes:,} is active, but some"
         " labels are flipped. What becomes of the mistakes, and of what was learned?",
-        (_seen(points), EXPLAINED),
+        (_summarize(points), EXPLANATION),
         {"attributes": attributes, "relevant": relevant, "noise": noise, "examples": examples, "seed": seed},
-        (_mistakes(points, examples), _errors(points)),
+        (_build_mistakes_panel(points, examples), _build_error_panel(points)),
     )
 
 
-EXPLAINED = (
+EXPLANATION = (
     "Who knew the truth would err on the flipped labels and nowhere else: the grey line. A learner believes them, and"
     " pays for that later. Its last hypothesis depends on what came last, be it wrong; the average of all its"
     " hypotheses hardly does. Averaging changes what is predicted afterwards, not what is learned: the mistakes on the"
@@ -70,67 +82,67 @@ EXPLAINED = (
 )
 
 
-def _fresh(examples: int) -> int:
-    return max(round(FRESH * examples), 1)
+def _count_test_examples(examples: int) -> int:
+    return max(round(TEST_FRACTION * examples), 1)
 
 
-def _margin(k: int) -> float:
+def _l1_margin(k: int) -> float:
     """γ for ‖u‖₁ = 1: the separator is 2 for each of k literals and −1 for the bias, and its margin is 1."""
     return 1.0 / (2 * k + 1)
 
 
-def _learners(k: int, average: bool) -> dict[str, Any]:
+def _build_learners(k: int, average: bool) -> dict[str, Any]:
     return {
         "perceptron": Perceptron(average=average),
         "winnow": Winnow(average=average),
-        "balanced_winnow": BalancedWinnow(alpha=math.exp(_margin(k)), average=average),
+        "balanced_winnow": BalancedWinnow(alpha=math.exp(_l1_margin(k)), average=average),
     }
 
 
-def _point(stream: Drawn, examples: int) -> dict[str, Value]:
+def _run_point(stream: RandomStream, examples: int) -> dict[str, Value]:
     (X, y), truth = stream.whole(), stream.truth
-    scores = X @ _weights(truth)[1:] + _weights(truth)[0]
+    scores = X @ _true_weights(truth)[1:] + _true_weights(truth)[0]
     loss = float(np.maximum(0.0, 1.0 - y * scores)[:examples].sum())
     point: dict[str, Value] = {"flipped": stream.flipped(examples)}
     for average in (False, True):
-        for key, learner in _learners(truth.k, average).items():
-            learner.partial_fit(X[:examples], y[:examples], classes=BOTH)
+        for key, learner in _build_learners(truth.k, average).items():
+            learner.partial_fit(X[:examples], y[:examples], classes=BINARY_CLASSES)
             wrong = learner.predict(X[examples:]) != np.where(scores[examples:] > 0.0, 1, -1)
-            point[f"{AVERAGED if average else ''}{key}_error"] = float(wrong.mean())
+            point[f"{AVERAGED_PREFIX if average else ''}{key}_error"] = float(wrong.mean())
             if not average:
                 point[key] = learner.ledger_.mistakes
-                point[f"{key}_allowed"] = _allowed(key, learner.ledger_.radius, truth, loss, examples)
+                point[f"{key}_allowed"] = _evaluate_bound(key, learner.ledger_.radius, truth, loss, examples)
     return point
 
 
-def _weights(truth: Truth) -> NDArray[np.float64]:
+def _true_weights(truth: GroundTruth) -> NDArray[np.float64]:
     if truth.separator is None:
         raise AssertionError("a disjunction that does not drift has a separator")
     return truth.separator
 
 
-def _allowed(key: str, radius: float, truth: Truth, loss: float, examples: int) -> float | None:
+def _evaluate_bound(key: str, radius: float, truth: GroundTruth, loss: float, examples: int) -> float | None:
     """The bound where it holds and says anything."""
     if key == "winnow":
         if truth.flipped:
             return None
         allowed = winnow_bounds.winnow(literals=truth.k, features=truth.n, alpha=2.0, threshold=float(truth.n))
     elif key == "perceptron":
-        allowed = mistake_bounds.hinge(radius=radius, norm=float(np.linalg.norm(_weights(truth))), loss=loss)
+        allowed = mistake_bounds.hinge(radius=radius, norm=float(np.linalg.norm(_true_weights(truth))), loss=loss)
     else:
-        gamma = _margin(truth.k)
+        gamma = _l1_margin(truth.k)
         allowed = winnow_bounds.balanced_winnow(
             features=truth.n + 1, rate=gamma, radius_inf=1.0, norm1=1.0 / gamma, margin=1.0, loss=loss
         )
     return allowed if allowed <= examples else None
 
 
-def _mistakes(points: list[dict[str, Value]], examples: int) -> Panel:
-    columns = [x("noise", "noise"), Column("flipped", "wrong labels", "reference")]
+def _build_mistakes_panel(points: list[dict[str, Value]], examples: int) -> Panel:
+    columns = [x_column("noise", "noise"), PanelColumn("flipped", "wrong labels", "reference")]
     for (key, name), theorem in zip(LEARNERS.items(), (HINGE, WINNOW, BALANCED), strict=True):
-        count = made(key, name)
-        columns += [count, at_most(count, theorem)]
-    return panel(
+        count = observed_column(key, name)
+        columns += [count, upper_bound_column(count, theorem)]
+    return build_panel(
         "mistakes",
         "Mistakes while learning",
         f"{examples:,} examples; a mistake is a prediction that differs from the label that comes, be the label right"
@@ -141,11 +153,14 @@ def _mistakes(points: list[dict[str, Value]], examples: int) -> Panel:
     )
 
 
-def _errors(points: list[dict[str, Value]]) -> Panel:
-    columns = [x("noise", "noise")]
+def _build_error_panel(points: list[dict[str, Value]]) -> Panel:
+    columns = [x_column("noise", "noise")]
     for key, name in LEARNERS.items():
-        columns += [made(f"{key}_error", name), made(f"{AVERAGED}{key}_error", f"{name}, averaged")]
-    return panel(
+        columns += [
+            observed_column(f"{key}_error", name),
+            observed_column(f"{AVERAGED_PREFIX}{key}_error", f"{name}, averaged"),
+        ]
+    return build_panel(
         "error afterwards",
         "Error of what was learned",
         "On fresh examples with true labels: of the last hypothesis, and of the average of all of them.",
@@ -155,7 +170,7 @@ def _errors(points: list[dict[str, Value]]) -> Panel:
     )
 
 
-def _seen(points: list[dict[str, Value]]) -> str:
+def _summarize(points: list[dict[str, Value]]) -> str:
     last = points[-1]
     counts = ", ".join(f"{name} {last[key]:,}" for key, name in LEARNERS.items())
     return (

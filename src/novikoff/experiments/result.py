@@ -8,15 +8,15 @@ from typing import Any, Literal, NamedTuple
 from novikoff.experiments.curve_fit import Fit
 from novikoff.experiments.theorems import Theorem
 
-ROUNDING = 1e-9
+RELATIVE_TOLERANCE = 1e-9
 """Bounds are computed in double precision: a relative difference below this is none."""
 
 Value = float | None
 Role = Literal["x", "made", "most", "least", "reference", "other"]
 
 
-class Column(NamedTuple):
-    """One series of numbers. What is `made` is drawn; `most` and `least` are bounds of it, a `reference` is
+class PanelColumn(NamedTuple):
+    """One series of numbers. What is `observed_column` is drawn; `most` and `least` are bounds of it, a `reference` is
     drawn for comparison, `other` is only listed."""
 
     key: str
@@ -33,20 +33,20 @@ class Column(NamedTuple):
         return {**about, **({"learner": self.learner} if self.learner else {}), **bound}
 
 
-def x(key: str, title: str) -> Column:
-    return Column(key, title, "x")
+def x_column(key: str, title: str) -> PanelColumn:
+    return PanelColumn(key, title, "x")
 
 
-def made(key: str, learner: str) -> Column:
-    return Column(key, learner, "made", learner)
+def observed_column(key: str, learner: str) -> PanelColumn:
+    return PanelColumn(key, learner, "made", learner)
 
 
-def at_most(of: Column, theorem: Theorem) -> Column:
-    return Column(f"{of.key}_allowed", "allowed", "most", of.learner, of.key, theorem)
+def upper_bound_column(of: PanelColumn, theorem: Theorem) -> PanelColumn:
+    return PanelColumn(f"{of.key}_allowed", "allowed", "most", of.learner, of.key, theorem)
 
 
-def at_least(of: Column, theorem: Theorem) -> Column:
-    return Column(f"{of.key}_promised", "promised", "least", of.learner, of.key, theorem)
+def lower_bound_column(of: PanelColumn, theorem: Theorem) -> PanelColumn:
+    return PanelColumn(f"{of.key}_promised", "promised", "least", of.learner, of.key, theorem)
 
 
 class Axis(NamedTuple):
@@ -63,7 +63,7 @@ class Panel(NamedTuple):
     """What is drawn, in a sentence or two."""
     x: Axis
     y: Axis
-    columns: tuple[Column, ...]
+    columns: tuple[PanelColumn, ...]
     rows: tuple[tuple[Value, ...], ...]
 
     def values(self, key: str) -> list[Value]:
@@ -75,19 +75,19 @@ class Panel(NamedTuple):
         return [dict(zip(keys, row, strict=True)) for row in self.rows]
 
 
-def panel(
+def build_panel(
     name: str,
     title: str,
     note: str,
     axes: tuple[Axis, Axis],
-    columns: tuple[Column, ...],
+    columns: tuple[PanelColumn, ...],
     points: Iterable[Mapping[str, Value]],
 ) -> Panel:
     rows = tuple(tuple(point[column.key] for column in columns) for point in points)
     return Panel(name, title, note, *axes, columns, rows)
 
 
-class Check(NamedTuple):
+class BoundCheck(NamedTuple):
     """One number against its bound."""
 
     panel: str
@@ -100,7 +100,7 @@ class Check(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        slack = ROUNDING * abs(self.bound)
+        slack = RELATIVE_TOLERANCE * abs(self.bound)
         return self.made <= self.bound + slack if self.sense == "at most" else self.made >= self.bound - slack
 
     def __str__(self) -> str:
@@ -110,7 +110,7 @@ class Check(NamedTuple):
         )
 
 
-class Result(NamedTuple):
+class ExperimentResult(NamedTuple):
     """An experiment as it came out: pure numbers and words, the same for the same settings."""
 
     name: str
@@ -128,11 +128,11 @@ class Result(NamedTuple):
         return tuple(dict.fromkeys(theorem for theorem in named if theorem is not None))
 
     @property
-    def checks(self) -> list[Check]:
-        return [check for panel in self.panels for check in _checks(panel)]
+    def checks(self) -> list[BoundCheck]:
+        return [check for panel in self.panels for check in _iter_checks(panel)]
 
     @property
-    def broken(self) -> list[Check]:
+    def broken(self) -> list[BoundCheck]:
         return [check for check in self.checks if not check.holds]
 
     def as_dict(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Result(NamedTuple):
         }
 
 
-def _checks(panel: Panel) -> Iterator[Check]:
+def _iter_checks(panel: Panel) -> Iterator[BoundCheck]:
     at = next(column for column in panel.columns if column.role == "x")
     for point in panel.points():
         for column in panel.columns:
@@ -169,4 +169,4 @@ def _checks(panel: Panel) -> Iterator[Check]:
                 raise AssertionError(f"{panel.name}: {column.key} bounds nothing at {point[at.key]}.")
             sense: Any = "at most" if column.role == "most" else "at least"
             where = f"{at.title} = {point[at.key]:g}"
-            yield Check(panel.name, where, column.theorem.name, column.learner, count, sense, bound)
+            yield BoundCheck(panel.name, where, column.theorem.name, column.learner, count, sense, bound)

@@ -34,6 +34,7 @@ _HOME = {
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
+    from novikoff.kernels.dual_or_primal import choose_representation as choose_representation
     from novikoff.kernels.expression import Kernel as Kernel
     from novikoff.kernels.expression import conjunctions as conjunctions
     from novikoff.kernels.expression import constant as constant
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from novikoff.kernels.expression import quadratic as quadratic
     from novikoff.kernels.expression import rbf as rbf
     from novikoff.kernels.expression import scaled as scaled
-    from novikoff.kernels.dual_or_primal import choose_representation as choose_representation
     from novikoff.kernels.parser import parse as parse
     from novikoff.kernels.psd_check import is_valid as is_valid
 

@@ -13,11 +13,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.jit import compiled, compiled_apart
+from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff.kernels import expression as e
-from novikoff.kernels.reproducible_exp import NOTES, exponentials, powers_of_two
+from novikoff.kernels.reproducible_exp import SCRATCH_ROWS, exp2_in_place, exp_in_place
 
-DOT, RBF, TWO, AGREE, CONSTANT, TIMES, PLUS, ADD, MULTIPLY, POWER, SERIES, EXP, GIVEN = range(13)
+(
+    DOT,
+    RBF,
+    CONJUNCTIONS,
+    SIGNED_CONJUNCTIONS,
+    CONSTANT,
+    MULTIPLY_BY,
+    ADD_CONSTANT,
+    ADD,
+    MULTIPLY,
+    POWER,
+    SERIES,
+    EXP,
+    USER_VALUES,
+) = range(13)
 
 
 class Program(NamedTuple):
@@ -29,35 +43,35 @@ class Program(NamedTuple):
     """Rows that the stack needs, the last of them to write notes on."""
 
 
-class Asked(NamedTuple):
+class UserFunction(NamedTuple):
     """What only Python can compute: a function of two tables (pairs), or of one whose values are multiplied."""
 
     function: Callable[..., Any]
     pairs: bool
 
 
-def compiled_from(kernel: e.Kernel) -> tuple[Program, list[Asked]]:
+def compile_kernel(kernel: e.Kernel) -> tuple[Program, list[UserFunction]]:
     """The program, and the functions whose values its steps GIVEN take."""
-    writer = _Writer()
+    writer = _ProgramWriter()
     depth = writer.write(kernel)
     return writer.program(depth), writer.asked
 
 
-class _Writer:
+class _ProgramWriter:
     def __init__(self) -> None:
         self.steps: list[tuple[int, int, float]] = []
         self.coefficients: list[float] = []
-        self.asked: list[Asked] = []
+        self.asked: list[UserFunction] = []
 
-    def put(self, step: int, whole: int = 0, number: float = 0.0) -> None:
-        self.steps.append((step, whole, float(number)))
+    def put(self, step: int, operand: int = 0, number: float = 0.0) -> None:
+        self.steps.append((step, operand, float(number)))
 
     def write(self, k: Any) -> int:
         """Writes the steps of an expression; returns how deep the stack gets."""
         if isinstance(k, e.Sum | e.Product):
             depth = max(self.write(k.left), 1 + self.write(k.right))
             self.put(ADD if isinstance(k, e.Sum) else MULTIPLY)
-        elif isinstance(k, e.Multiple | e.Power | e.Exp | e.Series | e.Scaled):
+        elif isinstance(k, e.Multiple | e.Power | e.Exp | e.Series | e.ScaledKernel):
             depth = self.around(k, self.write(k.kernel))
         else:
             depth = 1
@@ -66,7 +80,7 @@ class _Writer:
 
     def around(self, k: Any, depth: int) -> int:
         if isinstance(k, e.Multiple):
-            self.put(TIMES, 0, k.factor)
+            self.put(MULTIPLY_BY, 0, k.factor)
         elif isinstance(k, e.Power):
             self.put(POWER, k.exponent)
         elif isinstance(k, e.Exp):
@@ -75,7 +89,7 @@ class _Writer:
             self.put(SERIES, len(self.coefficients), len(k.coefficients))
             self.coefficients += k.coefficients
         else:
-            self.given(Asked(k.function, pairs=False))
+            self.given(UserFunction(k.function, pairs=False))
             self.put(MULTIPLY)
             depth = max(depth, 2)
         return depth
@@ -84,51 +98,51 @@ class _Writer:
         if isinstance(k, e.Rbf):
             self.put(RBF, 0, k.gamma)
         elif isinstance(k, e.Conjunctions):
-            self.put(AGREE if k.negations else TWO)
+            self.put(SIGNED_CONJUNCTIONS if k.negations else CONJUNCTIONS)
         elif isinstance(k, e.Constant):
             self.put(CONSTANT, 0, k.value)
-        elif isinstance(k, e.Own):
-            self.given(Asked(k.function, pairs=True))
+        elif isinstance(k, e.UserKernel):
+            self.given(UserFunction(k.function, pairs=True))
         else:
             self.put(DOT)
         if isinstance(k, e.Polynomial):
             if k.scale != 1.0:
-                self.put(TIMES, 0, k.scale)
-            self.put(PLUS, 0, k.constant)
+                self.put(MULTIPLY_BY, 0, k.scale)
+            self.put(ADD_CONSTANT, 0, k.constant)
             self.put(POWER, k.degree)
 
-    def given(self, asked: Asked) -> None:
-        self.put(GIVEN, len(self.asked))
-        self.asked.append(asked)
+    def given(self, user_function: UserFunction) -> None:
+        self.put(USER_VALUES, len(self.asked))
+        self.asked.append(user_function)
 
     def program(self, depth: int) -> Program:
         count = len(self.steps)  # coefficients follow the steps' own numbers
-        pairs = [(step, whole + count if step == SERIES else whole) for step, whole, _ in self.steps]
+        pairs = [(step, operand + count if step == SERIES else operand) for step, operand, _ in self.steps]
         numbers = [number for _, _, number in self.steps] + self.coefficients
-        return Program(np.array(pairs, np.int64).reshape(-1), np.array(numbers, np.float64), depth + NOTES)
+        return Program(np.array(pairs, np.int64).reshape(-1), np.array(numbers, np.float64), depth + SCRATCH_ROWS)
 
 
 @compiled
-def raised(value: float, exponent: int) -> float:
+def integer_power(value: float, exponent: int) -> float:
     """value^exponent by squaring, always in the same order."""
-    result, square = 1.0, value
+    result, sq_norm = 1.0, value
     while exponent > 0:
         if exponent % 2 == 1:
-            result *= square
-        square *= square
+            result *= sq_norm
+        sq_norm *= sq_norm
         exponent //= 2
     return result
 
 
-@compiled_apart
+@compiled_not_inlined
 def evaluate(  # noqa: PLR0912 - a branch for each kind of step
     program: Program,
     count: int,
     dots: NDArray[np.float64],
     start: int,
-    square: float,
-    squares: NDArray[np.float64],
-    given: NDArray[np.float64],
+    sq_norm: float,
+    sq_norms: NDArray[np.float64],
+    user_values: NDArray[np.float64],
     stack: NDArray[np.float64],
     bits: NDArray[np.int64],
     out: NDArray[np.float64],
@@ -138,40 +152,40 @@ def evaluate(  # noqa: PLR0912 - a branch for each kind of step
     `count` for each level; `out` may be `dots`. Given values are rows of len(out)."""
     top = -1
     for s in range(len(program.steps) // 2):
-        step, whole, number = program.steps[2 * s], program.steps[2 * s + 1], program.numbers[s]
-        if step in (DOT, RBF, TWO, AGREE, CONSTANT, GIVEN):
+        step, operand, number = program.steps[2 * s], program.steps[2 * s + 1], program.numbers[s]
+        if step in (DOT, RBF, CONJUNCTIONS, SIGNED_CONJUNCTIONS, CONSTANT, USER_VALUES):
             top += 1
         row = stack[top]
-        if step in (DOT, TWO):
+        if step in (DOT, CONJUNCTIONS):
             for q in range(count):
                 row[q] = dots[start + q]
         elif step == RBF:
             for q in range(count):
-                apart = square + squares[start + q] - 2.0 * dots[start + q]
-                row[q] = -number * max(apart, 0.0)
-        elif step == AGREE:
+                sq_distance = sq_norm + sq_norms[start + q] - 2.0 * dots[start + q]
+                row[q] = -number * max(sq_distance, 0.0)
+        elif step == SIGNED_CONJUNCTIONS:
             for q in range(count):
-                row[q] = 2.0 * dots[start + q] - (square + squares[start + q])
+                row[q] = 2.0 * dots[start + q] - (sq_norm + sq_norms[start + q])
         elif step == CONSTANT:
             for q in range(count):
                 row[q] = number
-        elif step == GIVEN:
+        elif step == USER_VALUES:
             for q in range(count):
-                row[q] = given[whole, start + q]
-        elif step == TIMES:
+                row[q] = user_values[operand, start + q]
+        elif step == MULTIPLY_BY:
             for q in range(count):
                 row[q] *= number
-        elif step == PLUS:
+        elif step == ADD_CONSTANT:
             for q in range(count):
                 row[q] += number
         elif step == POWER:
             for q in range(count):
-                row[q] = raised(row[q], whole)
+                row[q] = integer_power(row[q], operand)
         elif step == SERIES:
-            last = whole + int(number) - 1
+            last = operand + int(number) - 1
             for q in range(count):
                 k, total = row[q], program.numbers[last]
-                for c in range(last - 1, whole - 1, -1):
+                for c in range(last - 1, operand - 1, -1):
                     total = total * k + program.numbers[c]
                 row[q] = total
         elif step in (ADD, MULTIPLY):
@@ -180,28 +194,28 @@ def evaluate(  # noqa: PLR0912 - a branch for each kind of step
                 below[q] = below[q] + row[q] if step == ADD else below[q] * row[q]
             top -= 1
         if step in (RBF, EXP):
-            exponentials(row, count, stack[program.depth - NOTES :], bits[program.depth - NOTES :])
-        elif step in (TWO, AGREE):
-            powers_of_two(row, count, stack[program.depth - NOTES :], bits[program.depth - NOTES :])
+            exp_in_place(row, count, stack[program.depth - SCRATCH_ROWS :], bits[program.depth - SCRATCH_ROWS :])
+        elif step in (CONJUNCTIONS, SIGNED_CONJUNCTIONS):
+            exp2_in_place(row, count, stack[program.depth - SCRATCH_ROWS :], bits[program.depth - SCRATCH_ROWS :])
     for q in range(count):
         out[start + q] = stack[0, q]
 
 
 @compiled
-def evaluate_selves(
+def evaluate_diagonal(
     program: Program,
-    squares: NDArray[np.float64],
-    given: NDArray[np.float64],
+    sq_norms: NDArray[np.float64],
+    user_values: NDArray[np.float64],
     stack: NDArray[np.float64],
     bits: NDArray[np.int64],
     out: NDArray[np.float64],
 ) -> None:
     """K of examples with themselves; `squares` are their ‖x‖²."""
     for i in range(len(out)):
-        evaluate(program, 1, squares, i, squares[i], squares, given, stack, bits, out)
+        evaluate(program, 1, sq_norms, i, sq_norms[i], sq_norms, user_values, stack, bits, out)
 
 
-def stack_for(program: Program, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def allocate_stack(program: Program, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Room for rows of so many values, and the same room seen as bits."""
     stack = np.zeros((program.depth, max(count, 1)))
     return stack, stack.view(np.int64)

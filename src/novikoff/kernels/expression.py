@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 
-MOST = 1000  # degree
+MAX_DEGREE = 1000  # degree
 
 
 class Kernel:
@@ -28,15 +28,15 @@ class Kernel:
         return gram(self, X, X if Z is None else Z)
 
     def __add__(self, other: Any) -> Kernel:
-        return Sum(self, _kernel(other)) if _fits(other) else NotImplemented
+        return Sum(self, _to_kernel(other)) if _is_kernel_or_number(other) else NotImplemented
 
     def __radd__(self, other: Any) -> Kernel:
-        return Sum(_kernel(other), self) if _fits(other) else NotImplemented
+        return Sum(_to_kernel(other), self) if _is_kernel_or_number(other) else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Multiple(_number("A factor", other), self) if _fits(other) else NotImplemented
+        return Multiple(_check_nonnegative("A factor", other), self) if _is_kernel_or_number(other) else NotImplemented
 
     __rmul__ = __mul__
 
@@ -44,9 +44,9 @@ class Kernel:
         return Power(self, exponent)
 
     def __str__(self) -> str:
-        from novikoff.kernels.parser import spelled
+        from novikoff.kernels.parser import format_kernel
 
-        return spelled(self)
+        return format_kernel(self)
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class Polynomial(Kernel):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _whole("The degree of a polynomial kernel", self.degree)
-        _number("The constant of a polynomial kernel", self.constant)
-        _number("The scale of a polynomial kernel", self.scale)
+        _check_degree("The degree of a polynomial kernel", self.degree)
+        _check_nonnegative("The constant of a polynomial kernel", self.constant)
+        _check_nonnegative("The scale of a polynomial kernel", self.scale)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Rbf(Kernel):
     gamma: float
 
     def __post_init__(self) -> None:
-        if _number("gamma of an RBF kernel", self.gamma) == 0.0:
+        if _check_nonnegative("gamma of an RBF kernel", self.gamma) == 0.0:
             raise InputError("gamma of an RBF kernel must be above 0: with 0 all examples are one.")
 
 
@@ -92,7 +92,7 @@ class Constant(Kernel):
     value: float
 
     def __post_init__(self) -> None:
-        _number("A constant kernel", self.value)
+        _check_nonnegative("A constant kernel", self.value)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Multiple(Kernel):
     kernel: Kernel
 
     def __post_init__(self) -> None:
-        _number("A factor", self.factor)
+        _check_nonnegative("A factor", self.factor)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Power(Kernel):
     exponent: int
 
     def __post_init__(self) -> None:
-        _whole("The exponent of a kernel", self.exponent)
+        _check_degree("The exponent of a kernel", self.exponent)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Series(Kernel):
         if not self.coefficients:
             raise InputError("A polynomial of a kernel needs coefficients, the constant first.")
         for coefficient in self.coefficients:
-            _number("A coefficient", coefficient)
+            _check_nonnegative("A coefficient", coefficient)
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Exp(Kernel):
 
 
 @dataclass(frozen=True)
-class Scaled(Kernel):
+class ScaledKernel(Kernel):
     """f(x)·K(x, z)·f(z)."""
 
     kernel: Kernel
@@ -158,7 +158,7 @@ class Scaled(Kernel):
 
 
 @dataclass(frozen=True)
-class Own(Kernel):
+class UserKernel(Kernel):
     """A function of two tables that gives their Gram block."""
 
     function: Callable[[Any, Any], Any]
@@ -170,7 +170,7 @@ class Precomputed(Kernel):
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingFunction:
     """Stands for a Python function that a model file can't hold."""
 
     name: str
@@ -234,13 +234,13 @@ def exp(kernel: Kernel) -> Kernel:
 
 def scaled(kernel: Kernel, function: Callable[[Any], Any]) -> Kernel:
     """f(x)·K(x, z)·f(z); f takes a table and gives a number for each row."""
-    return Scaled(kernel, function)
+    return ScaledKernel(kernel, function)
 
 
 def own(function: Callable[[Any, Any], Any]) -> Kernel:
     """A kernel of your own: a function of two tables that gives their Gram block. Whether it is one, `is_valid` tells
     for given examples."""
-    return Own(function)
+    return UserKernel(function)
 
 
 def precomputed() -> Kernel:
@@ -248,15 +248,15 @@ def precomputed() -> Kernel:
     return Precomputed()
 
 
-def _fits(other: Any) -> bool:
+def _is_kernel_or_number(other: Any) -> bool:
     return isinstance(other, Kernel) or (hasattr(other, "__float__") and getattr(other, "ndim", 0) == 0)
 
 
-def _kernel(other: Any) -> Kernel:
-    return other if isinstance(other, Kernel) else Constant(_number("What is added to a kernel", other))
+def _to_kernel(other: Any) -> Kernel:
+    return other if isinstance(other, Kernel) else Constant(_check_nonnegative("What is added to a kernel", other))
 
 
-def _number(what: str, value: Any) -> float:
+def _check_nonnegative(what: str, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -266,6 +266,6 @@ def _number(what: str, value: Any) -> float:
     return number
 
 
-def _whole(what: str, value: Any) -> None:
-    if isinstance(value, bool | str) or not hasattr(value, "__index__") or not 1 <= value <= MOST:
-        raise InputError(f"{what} must be a whole number from 1 to {MOST}, but is {value!r}.")
+def _check_degree(what: str, value: Any) -> None:
+    if isinstance(value, bool | str) or not hasattr(value, "__index__") or not 1 <= value <= MAX_DEGREE:
+        raise InputError(f"{what} must be a whole number from 1 to {MAX_DEGREE}, but is {value!r}.")

@@ -19,7 +19,7 @@ from novikoff.errors import InputError
 from novikoff.kernels import expression as e
 
 TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z]+)|([+*^():]))")
-PLAIN: dict[str, type[Any]] = {
+KERNEL_TYPES: dict[str, type[Any]] = {
     "linear": e.Linear,
     "polynomial": e.Polynomial,
     "rbf": e.Rbf,
@@ -31,13 +31,13 @@ PLAIN: dict[str, type[Any]] = {
     "power": e.Power,
     "series": e.Series,
     "exp": e.Exp,
-    "scaled": e.Scaled,
-    "own": e.Own,
+    "scaled": e.ScaledKernel,
+    "own": e.UserKernel,
     "precomputed": e.Precomputed,
 }
-NAMES = {kind: name for name, kind in PLAIN.items()}
-SIMPLE = {"linear": e.Linear(), "quadratic": e.Polynomial(2), "precomputed": e.Precomputed()}
-DEEPEST = 100
+KERNEL_NAMES = {kernel_type: name for name, kernel_type in KERNEL_TYPES.items()}
+NAMED_KERNELS = {"linear": e.Linear(), "quadratic": e.Polynomial(2), "precomputed": e.Precomputed()}
+MAX_DEPTH = 100
 
 
 def parse(text: str) -> e.Kernel:
@@ -48,78 +48,82 @@ def parse(text: str) -> e.Kernel:
     >>> print(parse("(linear + 1)^3 + 0.5*exp(0.1*linear)"))
     (linear + 1)^3 + 0.5*exp(0.1*linear)
     """
-    reader = _Reader(text)
+    reader = _Parser(text)
     kernel = reader.sum()
     if reader.at < len(reader.tokens):
         raise reader.problem()
     return kernel
 
 
-def spelled(kernel: Any) -> str:
+def format_kernel(kernel: Any) -> str:
     """A text that `parse` reads again, as far as there is no Python function in it."""
     if isinstance(kernel, e.Sum):
-        return f"{spelled(kernel.left)} + {_in_brackets(kernel.right, (e.Sum,))}"
+        return f"{format_kernel(kernel.left)} + {_parenthesize(kernel.right, (e.Sum,))}"
     if isinstance(kernel, e.Product):
-        left = _in_brackets(kernel.left, (e.Sum,))
-        return f"{left}*{_in_brackets(kernel.right, (e.Sum, e.Product, e.Multiple))}"
+        left = _parenthesize(kernel.left, (e.Sum,))
+        return f"{left}*{_parenthesize(kernel.right, (e.Sum, e.Product, e.Multiple))}"
     if isinstance(kernel, e.Multiple):
-        return f"{_number(kernel.factor)}*{_in_brackets(kernel.kernel, (e.Sum, e.Product, e.Multiple))}"
+        return f"{_format_number(kernel.factor)}*{_parenthesize(kernel.kernel, (e.Sum, e.Product, e.Multiple))}"
     if isinstance(kernel, e.Power):
-        return f"{_in_brackets(kernel.kernel, (e.Sum, e.Product, e.Multiple))}^{kernel.exponent}"
+        return f"{_parenthesize(kernel.kernel, (e.Sum, e.Product, e.Multiple))}^{kernel.exponent}"
     if isinstance(kernel, e.Exp):
-        return f"exp({spelled(kernel.kernel)})"
-    return _atom(kernel)
+        return f"exp({format_kernel(kernel.kernel)})"
+    return _format_atom(kernel)
 
 
-def _atom(kernel: Any) -> str:
-    text = NAMES[type(kernel)]
+def _format_atom(kernel: Any) -> str:
+    text = KERNEL_NAMES[type(kernel)]
     if isinstance(kernel, e.Polynomial):
         more = [kernel.constant] if kernel.constant != 1.0 or kernel.scale != 1.0 else []
         more += [kernel.scale] if kernel.scale != 1.0 else []
-        text = ":".join([f"poly:{kernel.degree}", *map(_number, more)])
+        text = ":".join([f"poly:{kernel.degree}", *map(_format_number, more)])
     elif isinstance(kernel, e.Rbf):
-        text = f"rbf:{_number(kernel.gamma)}"
+        text = f"rbf:{_format_number(kernel.gamma)}"
     elif isinstance(kernel, e.Constant):
-        text = _number(kernel.value)
+        text = _format_number(kernel.value)
     elif isinstance(kernel, e.Conjunctions):
         text += ":negations" if kernel.negations else ""
     elif isinstance(kernel, e.Series):
-        parts = [_term(c, n, kernel.kernel) for n, c in enumerate(kernel.coefficients) if c or n == 0]
+        parts = [_format_term(c, n, kernel.kernel) for n, c in enumerate(kernel.coefficients) if c or n == 0]
         text = f"({' + '.join(parts)})"
-    elif isinstance(kernel, e.Scaled):
-        text += f"({spelled(kernel.kernel)}, {name_of(kernel.function)})"
-    elif isinstance(kernel, e.Own):
-        text += f"({name_of(kernel.function)})"
+    elif isinstance(kernel, e.ScaledKernel):
+        text += f"({format_kernel(kernel.kernel)}, {function_name(kernel.function)})"
+    elif isinstance(kernel, e.UserKernel):
+        text += f"({function_name(kernel.function)})"
     return text
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def _term(coefficient: float, exponent: int, kernel: e.Kernel) -> str:
-    return _number(coefficient) if exponent == 0 else f"{_number(coefficient)}*({spelled(kernel)})^{exponent}"
+def _format_term(coefficient: float, exponent: int, kernel: e.Kernel) -> str:
+    return (
+        _format_number(coefficient)
+        if exponent == 0
+        else f"{_format_number(coefficient)}*({format_kernel(kernel)})^{exponent}"
+    )
 
 
-def _in_brackets(kernel: Any, kinds: tuple[type, ...]) -> str:
-    return f"({spelled(kernel)})" if isinstance(kernel, kinds) else spelled(kernel)
+def _parenthesize(kernel: Any, kernel_types: tuple[type, ...]) -> str:
+    return f"({format_kernel(kernel)})" if isinstance(kernel, kernel_types) else format_kernel(kernel)
 
 
-def name_of(function: Any) -> str:
+def function_name(function: Any) -> str:
     return str(getattr(function, "name", None) or getattr(function, "__name__", None) or type(function).__name__)
 
 
-class _Reader:
+class _Parser:
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 0, 0
         self.tokens: list[str] = []
-        place = 0
-        while text[place:].strip():
-            found = TOKEN.match(text, place)
+        position = 0
+        while text[position:].strip():
+            found = TOKEN.match(text, position)
             if found is None:
                 raise self.problem()
             self.tokens.append(found[0].strip())
-            place = found.end()
+            position = found.end()
 
     def problem(self) -> InputError:
         return InputError(
@@ -127,15 +131,15 @@ class _Reader:
             f" made of these with +, *, ^ and exp(...), but is {self.text!r}."
         )
 
-    def take(self, *wanted: str) -> bool:
-        if self.at < len(self.tokens) and self.tokens[self.at] in wanted:
+    def take(self, *expected: str) -> bool:
+        if self.at < len(self.tokens) and self.tokens[self.at] in expected:
             self.at += 1
             return True
         return False
 
     def sum(self) -> e.Kernel:
         self.depth += 1
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise self.problem()
         kernel = self.product()
         while self.take("+"):
@@ -173,7 +177,7 @@ class _Reader:
         return kernel
 
     def named(self) -> e.Kernel:
-        for name, kernel in SIMPLE.items():
+        for name, kernel in NAMED_KERNELS.items():
             if self.take(name):
                 return kernel
         if self.take("conjunctions"):
@@ -208,44 +212,44 @@ class _Reader:
         return int(value)
 
 
-def plain(kernel: Any) -> Any:
+def to_plain_data(kernel: Any) -> Any:
     """For a file: texts, numbers, lists and dicts only; of a Python function its name."""
     if not isinstance(kernel, e.Kernel):
-        return {"python": name_of(kernel)} if callable(kernel) else kernel
+        return {"python": function_name(kernel)} if callable(kernel) else kernel
     parts = fields(kernel)  # type: ignore[arg-type]  # every kernel is a dataclass
-    told = {part.name: _plain_value(getattr(kernel, part.name)) for part in parts}
-    return {"is": NAMES[type(kernel)], **told}
+    data = {part.name: _to_plain_value(getattr(kernel, part.name)) for part in parts}
+    return {"is": KERNEL_NAMES[type(kernel)], **data}
 
 
-def _plain_value(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     if isinstance(value, e.Kernel) or callable(value):
-        return plain(value)
+        return to_plain_data(value)
     return value.item() if hasattr(value, "item") else value
 
 
-def from_plain(told: Any) -> Any:
-    """The inverse of `plain`."""
-    if isinstance(told, dict) and "python" in told:
-        return e.Missing(str(told["python"]))
-    if not isinstance(told, dict):
-        return told
-    kind = PLAIN.get(told["is"]) if isinstance(told.get("is"), str) else None
-    if kind is None:
-        raise InputError(f"There is no kernel {told.get('is')!r}.")
-    values = {name: from_plain(value) for name, value in told.items() if name != "is"}
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+def from_plain_data(data: Any) -> Any:
+    """The inverse of `to_plain_data`."""
+    if isinstance(data, dict) and "python" in data:
+        return e.MissingFunction(str(data["python"]))
+    if not isinstance(data, dict):
+        return data
+    kernel_type = KERNEL_TYPES.get(data["is"]) if isinstance(data.get("is"), str) else None
+    if kernel_type is None:
+        raise InputError(f"There is no kernel {data.get('is')!r}.")
+    values = {name: from_plain_data(value) for name, value in data.items() if name != "is"}
+    return kernel_type(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
-def kernel_of(setting: Any) -> e.Kernel:
+def as_kernel(setting: Any) -> e.Kernel:
     """The kernel that a setting means: an expression, a text, or a function of two tables."""
     if isinstance(setting, e.Kernel):
         return setting
     if isinstance(setting, str):
         return parse(setting)
     if callable(setting):
-        return e.Own(setting)
+        return e.UserKernel(setting)
     raise InputError(
         f"kernel must be a text such as 'rbf:0.1', an expression of novikoff.kernels, or a function, not {setting!r}."
     )

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.kernels import expression as e
-from novikoff.kernels.parser import kernel_of
+from novikoff.kernels.parser import as_kernel
 
-UNIT = 2.0**-52
-MOST = 5000  # examples
+MACHINE_EPSILON = 2.0**-52
+MAX_EXAMPLES = 5000  # examples
 
 
 class Validity(NamedTuple):
@@ -46,16 +46,18 @@ def is_valid(kernel: Any, X: Any, *, tolerance: float | None = None) -> Validity
     >>> found.valid, bool(found.least < -1), found.vector.shape
     (False, True, (3,))
     """
-    meant = kernel_of(kernel)
-    G = np.asarray(X, np.float64) if isinstance(meant, e.Precomputed) else meant(X)
+    expression = as_kernel(kernel)
+    G = np.asarray(X, np.float64) if isinstance(expression, e.Precomputed) else expression(X)
     if G.ndim != 2 or G.shape[0] != G.shape[1]:
         raise InputError(f"A Gram matrix must be square, but has the shape {G.shape}.")
-    if len(G) > MOST:
-        raise InputError(f"is_valid looks at up to {MOST:,} examples, but {len(G):,} came: take a sample of them.")
+    if len(G) > MAX_EXAMPLES:
+        raise InputError(
+            f"is_valid looks at up to {MAX_EXAMPLES:,} examples, but {len(G):,} came: take a sample of them."
+        )
     if not np.isfinite(G).all():
         raise InputError("The Gram matrix must be finite, but is not: scale the features.")
     largest = float(np.abs(G).max(initial=0.0))
-    allowed = 64.0 * len(G) * UNIT * largest if tolerance is None else float(tolerance)
+    allowed = 64.0 * len(G) * MACHINE_EPSILON * largest if tolerance is None else float(tolerance)
     asymmetry = float(np.abs(G - G.T).max(initial=0.0))
     values, vectors = np.linalg.eigh((G + G.T) / 2.0)
     least = float(values[0])

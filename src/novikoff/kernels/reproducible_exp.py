@@ -17,20 +17,20 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.jit import compiled, compiled_apart
+from novikoff._compiled.jit import compiled, compiled_not_inlined
 
-RELATIVE = 4.0 * 2.0**-53
-ABSOLUTE = 2.0**-1074
-NOTES = 2
+EXP_RELATIVE_ERROR = 4.0 * 2.0**-53
+EXP_ABSOLUTE_ERROR = 2.0**-1074
+SCRATCH_ROWS = 2
 """Rows that are needed to write notes on."""
-ROUND = 1.5 * 2.0**52
-ROUND_BITS = 0x4338000000000000
+ROUNDING_SHIFT = 1.5 * 2.0**52
+ROUNDING_SHIFT_BITS = 0x4338000000000000
 LN2, LOG2E = math.log(2.0), 1.0 / math.log(2.0)
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
 
 @compiled
-def series(r: float) -> float:
+def exp_series(r: float) -> float:
     """exp(r) for small r."""
     s = 1.0 / 6227020800.0
     s = s * r + 1.0 / 479001600.0
@@ -49,39 +49,41 @@ def series(r: float) -> float:
 
 
 @compiled
-def shift(row: NDArray[np.float64], count: int, notes: NDArray[np.float64], bits: NDArray[np.int64]) -> None:
+def scale_by_power_of_two(
+    row: NDArray[np.float64], count: int, scratch: NDArray[np.float64], bits: NDArray[np.int64]
+) -> None:
     """Each number times 2^k, k + ROUND being in the first row of notes; `bits` are the notes as whole numbers."""
     for q in range(count):
-        k = bits[0, q] - ROUND_BITS
+        k = bits[0, q] - ROUNDING_SHIFT_BITS
         half = k >> 1
         bits[0, q] = (half + 1023) << 52
         bits[1, q] = (k - half + 1023) << 52
     for q in range(count):
-        row[q] = row[q] * notes[0, q] * notes[1, q]
+        row[q] = row[q] * scratch[0, q] * scratch[1, q]
 
 
-@compiled_apart
-def exponentials(row: NDArray[np.float64], count: int, notes: NDArray[np.float64], bits: NDArray[np.int64]) -> None:
+@compiled_not_inlined
+def exp_in_place(row: NDArray[np.float64], count: int, scratch: NDArray[np.float64], bits: NDArray[np.int64]) -> None:
     """exp of each of the first so many numbers."""
     for q in range(count):
         x = row[q]
         x = -746.0 if x < -746.0 else x
         x = 710.0 if x > 710.0 else x
-        y = x * LOG2E + ROUND
-        k = y - ROUND
-        row[q] = series((x - k * LN2_HIGH) - k * LN2_LOW)
-        notes[0, q] = y
-    shift(row, count, notes, bits)
+        y = x * LOG2E + ROUNDING_SHIFT
+        k = y - ROUNDING_SHIFT
+        row[q] = exp_series((x - k * LN2_HIGH) - k * LN2_LOW)
+        scratch[0, q] = y
+    scale_by_power_of_two(row, count, scratch, bits)
 
 
-@compiled_apart
-def powers_of_two(row: NDArray[np.float64], count: int, notes: NDArray[np.float64], bits: NDArray[np.int64]) -> None:
+@compiled_not_inlined
+def exp2_in_place(row: NDArray[np.float64], count: int, scratch: NDArray[np.float64], bits: NDArray[np.int64]) -> None:
     """2^t of each, exactly where t is a whole number."""
     for q in range(count):
         t = row[q]
         t = -1076.0 if t < -1076.0 else t
         t = 1025.0 if t > 1025.0 else t
-        y = t + ROUND
-        row[q] = series((t - (y - ROUND)) * LN2)
-        notes[0, q] = y
-    shift(row, count, notes, bits)
+        y = t + ROUNDING_SHIFT
+        row[q] = exp_series((t - (y - ROUNDING_SHIFT)) * LN2)
+        scratch[0, q] = y
+    scale_by_power_of_two(row, count, scratch, bits)

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
-from novikoff.base.estimator import one_of, within
-from novikoff.base.sample_weight import Weighed
-from novikoff.core.averaging import LONGEST
-from novikoff.core.updaters.arow import Confident, confident, confident_schema
-from novikoff.core.losses import SHORTFALL, Loss
+from novikoff.base.estimator import check_choice, check_range
+from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.core.averaging import MAX_AVERAGING_POWER
+from novikoff.core.losses import SQUARED_HINGE, Loss
+from novikoff.core.updaters.arow import ArowState, arow_schema, build_arow
 from novikoff.schema import Schema
 from novikoff.theory.bounds import Bound
 
@@ -27,7 +27,7 @@ __all__ = ["AROW"]
 
 
 @final
-class AROW(Weighed):
+class AROW(SampleWeightClassifier):
     """AROW: each weight has a variance σ; where y·w·x < 1, w += β·(1 − y·w·x)·y·σ·x and σ shrinks, β = 1/(Σ σ·x² + r).
 
     Rare features take long steps, common ones short steps, and no step overshoots: of all learners here the one to
@@ -61,8 +61,8 @@ class AROW(Weighed):
     (['right', 'up'], 2)
     """
 
-    tabular = "each"
-    learns_columns_sparse_only = True
+    _multiclass_support = "each"
+    _learns_columns_sparse_only = True
 
     def __init__(
         self,
@@ -86,20 +86,20 @@ class AROW(Weighed):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        within(1e-9, 1e9, r=self.r)
-        within(1.0, LONGEST, tail=self.tail)
-        one_of(("positive", "negative"), tie=self.tie)
+        check_range(1e-9, 1e9, r=self.r)
+        check_range(1.0, MAX_AVERAGING_POWER, tail=self.tail)
+        check_choice(("positive", "negative"), tie=self.tie)
 
-    def _rule(self) -> Loss:
-        return Loss(SHORTFALL)
+    def _build_loss(self) -> Loss:
+        return Loss(SQUARED_HINGE)
 
     def _schema(self, features: int) -> Schema:
-        return confident_schema(average=bool(self.average))
+        return arow_schema(average=bool(self.average))
 
-    def _geometry(self, slots: int, kind: Any) -> Confident:
+    def _build_updater(self, slots: int, dtype: Any) -> ArowState:
         r, tail = float(self.r), float(self.tail)
-        return confident(slots, kind, bias=self.bias, r=r, average=bool(self.average), tail=tail)
+        return build_arow(slots, dtype, bias=self.bias, r=r, average=bool(self.average), tail=tail)
 
     def bounds(self) -> Sequence[Bound]:
-        self._run_so_far()
+        self._checked_state()
         return ()

@@ -18,27 +18,36 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import ModelReplaced
-from novikoff.base.estimator import within
-from novikoff.base.state_scoring import Judged
-from novikoff.base.model_state import State
-from novikoff.base.sample_weight import Weighed
-from novikoff.memory_limit import Growth
-from novikoff.core.updaters.weighted_majority import (ERRORS, MEMBERS, SCHEMA, SCORES, STEPS, VOTES, Council, council)
-from novikoff.core.updaters.base import ALL_FEATURES, read_weights
-from novikoff.core.losses import TOLD, Loss
+from novikoff.base.estimator import check_range
+from novikoff.base.model_state import ModelState
+from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.base.state_scoring import StateScoredClassifier
+from novikoff.core.losses import ALWAYS_UPDATE, Loss
 from novikoff.core.memory_sizes import bytes_per_slot
+from novikoff.core.updaters.base import ALL_FEATURES, write_final_weights
+from novikoff.core.updaters.weighted_majority import (
+    ERRORS,
+    N_MEMBERS,
+    N_SCORES,
+    N_STEPS,
+    VOTES,
+    WEIGHTED_MAJORITY_SCHEMA,
+    WeightedMajority,
+    build_weighted_majority,
+)
+from novikoff.errors import ModelReplacedError
+from novikoff.memory_limit import Growth
 from novikoff.schema import Schema
 from novikoff.theory import mistake_bounds
 from novikoff.theory.bounds import Bound, Evidence
 
 __all__ = ["BinaryAuto"]
 
-NAMES = ("arow", "adagrad", "arow and adagrad", "perceptron")
+MEMBER_NAMES = ("arow", "adagrad", "arow and adagrad", "perceptron")
 
 
 @final
-class BinaryAuto(Judged, Weighed):
+class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
     """Four learners that vote, each with a weight that shrinks when it errs; of two classes. `novikoff.Auto` is for any
     number of classes.
 
@@ -67,10 +76,10 @@ class BinaryAuto(Judged, Weighed):
     [0.25, 0.25, 0.25, 0.25]
     """
 
-    shows_weights = True
-    tabular = "rivals"
-    spare_columns = SCORES
-    learns_columns_sparse_only = True
+    _has_weights = True
+    _multiclass_support = "rivals"
+    _scratch_columns = N_SCORES
+    _learns_columns_sparse_only = True
 
     def __init__(
         self,
@@ -95,67 +104,67 @@ class BinaryAuto(Judged, Weighed):
     def replace(self) -> None:
         """Learn nothing more; the caller holds the lock."""
         self._replaced = True
-        self._close_lane()
+        self._drop_fast_paths()
 
-    def _learn_unusual(self, x: Any, y: Any) -> None:
+    def _learn_slow_path(self, x: Any, y: Any) -> None:
         if self._replaced:
-            raise ModelReplaced("This model was replaced by one of more classes.")
-        super()._learn_unusual(x, y)
+            raise ModelReplacedError("This model was replaced by one of more classes.")
+        super()._learn_slow_path(x, y)
 
     def _check_settings(self) -> None:
-        within(0.01, 0.99, shrink=self.shrink)
-        within(0.0, 0.1, share=self.share)
+        check_range(0.01, 0.99, shrink=self.shrink)
+        check_range(0.0, 0.1, share=self.share)
 
-    def _rule(self) -> Loss:
-        return Loss(TOLD)
+    def _build_loss(self) -> Loss:
+        return Loss(ALWAYS_UPDATE)
 
     def _schema(self, features: int) -> Schema:
-        return SCHEMA
+        return WEIGHTED_MAJORITY_SCHEMA
 
-    def _geometry(self, slots: int, kind: Any) -> Council:
+    def _build_updater(self, slots: int, dtype: Any) -> WeightedMajority:
         # Chosen by the share of progressive mistakes over streams of many kinds.
         settings = {"r": 0.1, "rate": 1.0, "arow_tail": 6.0, "adagrad_tail": 4.0}
         shrink, share = float(self.shrink), float(self.share)
-        return council(slots, kind, bias=self.bias, shrink=shrink, share=share, **settings)
+        return build_weighted_majority(slots, dtype, bias=self.bias, shrink=shrink, share=share, **settings)
 
-    def _bytes_needed(self, state: State, growth: Growth) -> int:
+    def _bytes_needed(self, state: ModelState, growth: Growth) -> int:
         """A service converts the model to many classes where a third label arrives."""
         needed, classes = super()._bytes_needed(state, growth), len(state.labels) + len(growth.labels)
         if classes < 3:
             return needed
-        from novikoff.core.multiclass.weight_matrix import wide_enough
+        from novikoff.core.multiclass.weight_matrix import padded_columns
 
-        across, slots = wide_enough(classes), max(state.features, growth.features) + 1
-        wider = bytes_per_slot(state.geometry, across) - bytes_per_slot(state.geometry)
-        return needed + wider * slots + 16 * across
+        stride, slots = padded_columns(classes), max(state.features, growth.features) + 1
+        wider = bytes_per_slot(state.updater, stride) - bytes_per_slot(state.updater)
+        return needed + wider * slots + 16 * stride
 
-    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+    def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
         weights = np.empty(state.room + 1)
-        read_weights(state.geometry, 1, 1, np.array([state.ledger.examples]), ALL_FEATURES, weights)
+        write_final_weights(state.updater, 1, 1, np.array([state.ledger.examples]), ALL_FEATURES, weights)
         return weights
 
     @property
     def votes_(self) -> dict[str, float]:
         """The vote of each member."""
-        return self.votes_of(self._learned("votes_"))
+        return self._member_votes(self._require_attribute("votes_"))
 
     @staticmethod
-    def votes_of(state: State) -> dict[str, float]:
+    def _member_votes(state: ModelState) -> dict[str, float]:
         """Return the vote of each member in a state of two or more classes."""
-        return dict(zip(NAMES, state.geometry.scalars[VOTES : VOTES + MEMBERS].tolist(), strict=True))
+        return dict(zip(MEMBER_NAMES, state.updater.scalars[VOTES : VOTES + N_MEMBERS].tolist(), strict=True))
 
     def observed(self) -> dict[str, Any]:
-        return {"members": errors(self._fitted())}
+        return {"members": count_member_errors(self._require_fitted())}
 
     def bounds(self) -> Sequence[Bound]:
-        return self.preference_theorems(self._run_so_far(), variables=0, top=True)
+        return self._preference_bounds(self._checked_state(), variables=0, top=True)
 
-    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+    def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
         def majority(_: Evidence) -> float:
-            best = min(errors(state).values())
-            seen = int(state.geometry.scalars[STEPS])
+            best = min(count_member_errors(state).values())
+            seen = int(state.updater.scalars[N_STEPS])
             allowed = mistake_bounds.weighted_majority(
-                experts=MEMBERS, mistakes=best, shrink=self.shrink, share=self.share, examples=seen
+                experts=N_MEMBERS, mistakes=best, shrink=self.shrink, share=self.share, examples=seen
             )
             # While there is only one class, there is nothing to vote on.
             return allowed + (state.ledger.examples - seen)
@@ -164,9 +173,9 @@ class BinaryAuto(Judged, Weighed):
         return (Bound("weighted majority", "mistakes", statement, majority, any_order=False, by_run=True),)
 
 
-def errors(state: State) -> dict[str, int]:
+def count_member_errors(state: ModelState) -> dict[str, int]:
     """How often each member erred."""
-    return dict(zip(NAMES, map(int, state.geometry.scalars[ERRORS : ERRORS + MEMBERS]), strict=True))
+    return dict(zip(MEMBER_NAMES, map(int, state.updater.scalars[ERRORS : ERRORS + N_MEMBERS]), strict=True))
 
 
 BinaryAuto.__name__ = "Auto"  # what users know it by, in messages and as the learner inside a scheme

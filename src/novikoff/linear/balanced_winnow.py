@@ -15,11 +15,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, final
 
-from novikoff.base.estimator import above_one, finite, not_negative
-from novikoff.base.model_state import State
-from novikoff.base.sample_weight import Weighed
-from novikoff.core.updaters.multiplicative import Multiplicative, multiplicative, multiplicative_schema
-from novikoff.core.losses import MISTAKE, Loss
+from novikoff.base.estimator import check_above_one, check_finite, check_non_negative
+from novikoff.base.model_state import ModelState
+from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.core.losses import PERCEPTRON_LOSS, Loss
+from novikoff.core.updaters.multiplicative import Multiplicative, build_multiplicative, multiplicative_schema
 from novikoff.schema import Schema
 from novikoff.theory import winnow_bounds
 from novikoff.theory.bounds import Bound, Evidence
@@ -28,7 +28,7 @@ __all__ = ["BalancedWinnow"]
 
 
 @final
-class BalancedWinnow(Weighed):
+class BalancedWinnow(SampleWeightClassifier):
     """Balanced Winnow: each feature has a weight for and a weight against, multiplied by opposite powers on a mistake.
 
     For features from −1 to 1 of which few matter, on either side, and for any number of features, hashed or growing. On
@@ -61,8 +61,8 @@ class BalancedWinnow(Weighed):
     ([[1.5, -1.5, 0.0]], 2)
     """
 
-    tabular = "each"
-    learns_sparse_only = has_dense_step = True
+    _multiclass_support = "each"
+    _learns_sparse_only = _has_dense_step = True
 
     def __init__(
         self,
@@ -86,23 +86,23 @@ class BalancedWinnow(Weighed):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        above_one(alpha=self.alpha)
-        finite(threshold=self.threshold)
-        not_negative(margin=self.margin)
+        check_above_one(alpha=self.alpha)
+        check_finite(threshold=self.threshold)
+        check_non_negative(margin=self.margin)
 
-    def _range(self) -> tuple[float, float]:
+    def _feature_range(self) -> tuple[float, float]:
         return -1.0, 1.0
 
-    def _rule(self) -> Loss:
-        return Loss(MISTAKE, float(self.margin))
+    def _build_loss(self) -> Loss:
+        return Loss(PERCEPTRON_LOSS, float(self.margin))
 
     def _schema(self, features: int) -> Schema:
         return multiplicative_schema(average=bool(self.average))
 
-    def _geometry(self, slots: int, kind: Any) -> Multiplicative:
-        return multiplicative(
+    def _build_updater(self, slots: int, dtype: Any) -> Multiplicative:
+        return build_multiplicative(
             slots,
-            kind,
+            dtype,
             alpha=float(self.alpha),
             threshold=float(self.threshold),
             bias=self.bias,
@@ -111,15 +111,15 @@ class BalancedWinnow(Weighed):
         )
 
     def bounds(self) -> Sequence[Bound]:
-        state = self._run_so_far()
+        state = self._checked_state()
         if state.ledger.weighted:
             return ()
-        return self.column_theorems(state, variables=state.features + int(self.bias))
+        return self._column_bounds(state, variables=state.features + int(self.bias))
 
-    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
-        return self.column_theorems(state, variables=variables)
+    def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
+        return self._column_bounds(state, variables=variables)
 
-    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
+    def _column_bounds(self, state: ModelState, *, variables: int) -> Sequence[Bound]:
         if self.threshold != 0.0 or self.margin > 0.0:
             return ()  # only the sign of w·x does not change when all weights are divided by their sum
         eta = math.log(self.alpha)

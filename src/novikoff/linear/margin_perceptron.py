@@ -18,27 +18,27 @@ from typing import Any, NamedTuple, final
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.simd.dot import element, put
-from novikoff.errors import InputError
-from novikoff.base.estimator import positive
-from novikoff.base.online import OneByOne
-from novikoff.base.model_state import State
-from novikoff.core.updaters.base import (move, move_all, norm, update)
-from novikoff.core.losses import ANGLE, Loss
-from novikoff.schema import REAL, SLOTS, Array, NotNaN, Schema
+from novikoff._compiled.simd.dot import get_unchecked, set_unchecked
+from novikoff.base.estimator import check_positive
+from novikoff.base.model_state import ModelState
+from novikoff.base.online import LinearClassifier
+from novikoff.core.losses import RELATIVE_MARGIN, Loss
+from novikoff.core.updaters.base import norm, update, update_weight, update_weights
 from novikoff.data.rows import Rows
+from novikoff.errors import InputError
+from novikoff.schema import REAL, SLOTS, ArraySpec, NotNaN, Schema
 from novikoff.theory import mistake_bounds
 from novikoff.theory.bounds import Bound, Evidence
 
 __all__ = ["MarginPerceptron"]
 
 
-SQUARE, ROUNDING = 0, 1
-EPSILON = 2.0**-53
-TOLERANCE = 1e-10
+SQ_NORM, ROUNDING_ERROR = 0, 1
+UNIT_ROUNDOFF = 2.0**-53
+ROUNDING_TOLERANCE = 1e-10
 
 
-class Measured(NamedTuple):
+class NormTracking(NamedTuple):
     """Additive; scalars are ‖w‖² and how much of it may be rounding."""
 
     slots: NDArray[np.floating]
@@ -48,41 +48,43 @@ class Measured(NamedTuple):
 
 SCHEMA = Schema(
     {
-        "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
-        "scalars": Array("float64", 2, checks=[NotNaN()]),
+        "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+        "scalars": ArraySpec("float64", 2, checks=[NotNaN()]),
     }
 )
 """What a model file may hold of this state."""
 
 
-@move.of(Measured)
-def _(geometry: Measured, j: int, x: float, pulled: float, t: int) -> None:
-    before = np.float64(element(geometry.slots, j))
-    put(geometry.slots, j, before + pulled * x)
-    after = np.float64(element(geometry.slots, j))
+@update_weight.of(NormTracking)
+def _(updater: NormTracking, j: int, x: float, scaled_gradient: float, t: int) -> None:
+    before = np.float64(get_unchecked(updater.slots, j))
+    set_unchecked(updater.slots, j, before + scaled_gradient * x)
+    after = np.float64(get_unchecked(updater.slots, j))
     if after != before:
-        geometry.scalars[SQUARE] += (after - before) * (after + before)
-        geometry.scalars[ROUNDING] += EPSILON * (after * after + before * before + abs(geometry.scalars[SQUARE]))
+        updater.scalars[SQ_NORM] += (after - before) * (after + before)
+        updater.scalars[ROUNDING_ERROR] += UNIT_ROUNDOFF * (
+            after * after + before * before + abs(updater.scalars[SQ_NORM])
+        )
 
 
-@update.of(Measured)
-def _(geometry: Measured, rows: Rows, i: int, signal: float, t: int) -> None:
-    move_all(geometry, rows, i, signal, t)
-    if geometry.scalars[ROUNDING] > TOLERANCE * geometry.scalars[SQUARE]:
+@update.of(NormTracking)
+def _(updater: NormTracking, rows: Rows, i: int, gradient: float, t: int) -> None:
+    update_weights(updater, rows, i, gradient, t)
+    if updater.scalars[ROUNDING_ERROR] > ROUNDING_TOLERANCE * updater.scalars[SQ_NORM]:
         total = 0.0
-        for j in range(len(geometry.slots)):
-            total += np.float64(geometry.slots[j]) * np.float64(geometry.slots[j])
-        geometry.scalars[SQUARE] = total
-        geometry.scalars[ROUNDING] = 0.0
+        for j in range(len(updater.slots)):
+            total += np.float64(updater.slots[j]) * np.float64(updater.slots[j])
+        updater.scalars[SQ_NORM] = total
+        updater.scalars[ROUNDING_ERROR] = 0.0
 
 
-@norm.of(Measured)
-def _(geometry: Measured) -> float:
-    return math.sqrt(geometry.scalars[SQUARE])
+@norm.of(NormTracking)
+def _(updater: NormTracking) -> float:
+    return math.sqrt(updater.scalars[SQ_NORM])
 
 
 @final
-class MarginPerceptron(OneByOne):
+class MarginPerceptron(LinearClassifier):
     """The Perceptron that goes on until its margin is within a factor 1−ε of the one that was promised.
 
     From w = y₁x₁ on, w += y·x where y·w·x/‖w‖ < (1−ε)·γ. On data with margin γ it makes at most 2(R/(εγ))² + 2R/(εγ)
@@ -112,8 +114,8 @@ class MarginPerceptron(OneByOne):
     ([1, 1, -1, -1], 1)
     """
 
-    tabular = "whole"
-    learns_sparse_only = True
+    _multiclass_support = "whole"
+    _learns_sparse_only = True
 
     def __init__(
         self,
@@ -133,24 +135,24 @@ class MarginPerceptron(OneByOne):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        positive(gamma=self.gamma, epsilon=self.epsilon)
+        check_positive(gamma=self.gamma, epsilon=self.epsilon)
         if self.epsilon > 1.0:
             raise InputError(f"epsilon must be at most 1, but is {self.epsilon!r}.")
 
-    def _rule(self) -> Loss:
-        return Loss(ANGLE, (1.0 - self.epsilon) * self.gamma)
+    def _build_loss(self) -> Loss:
+        return Loss(RELATIVE_MARGIN, (1.0 - self.epsilon) * self.gamma)
 
     def _schema(self, features: int) -> Schema:
         return SCHEMA
 
-    def _geometry(self, slots: int, kind: Any) -> Measured:
-        return Measured(buffers.zeros(slots, kind), buffers.zeros(2), float(self.bias))
+    def _build_updater(self, slots: int, dtype: Any) -> NormTracking:
+        return NormTracking(buffers.zeros(slots, dtype), buffers.zeros(2), float(self.bias))
 
     def bounds(self) -> Sequence[Bound]:
-        state = self._run_so_far()
-        return () if state.ledger.weighted else self.preference_theorems(state, variables=0, top=True)
+        state = self._checked_state()
+        return () if state.ledger.weighted else self._preference_bounds(state, variables=0, top=True)
 
-    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+    def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
         def updates(e: Evidence) -> float | None:
             if e.geometric_margin < self.gamma:
                 return None

@@ -16,15 +16,15 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.base.estimator import check_positive
+from novikoff.base.model_state import ModelState
+from novikoff.base.online import LinearClassifier
+from novikoff.core.losses import PERCEPTRON_LOSS, Loss
+from novikoff.core.updaters.base import add_bias, final_weight, update_weight
 from novikoff.errors import InputError
-from novikoff.base.estimator import positive
-from novikoff.base.online import OneByOne
-from novikoff.base.model_state import State
-from novikoff.core.updaters.base import finished, move, read
-from novikoff.core.losses import MISTAKE, Loss
-from novikoff.schema import SLOTS, Array, Finite, NotNaN, Rule, Schema
+from novikoff.schema import SLOTS, ArraySpec, Constraint, Finite, NotNaN, Schema
 from novikoff.theory import mistake_bounds
 from novikoff.theory.bounds import Bound, Evidence
 
@@ -34,7 +34,7 @@ __all__ = ["PNormPerceptron"]
 MAX_P = 400.0
 
 
-class Power(NamedTuple):
+class PNorm(NamedTuple):
     """(w, θ) side by side; scalars are the unit of θ, and p."""
 
     slots: NDArray[np.float64]
@@ -42,16 +42,16 @@ class Power(NamedTuple):
     bias: float
 
 
-def power_schema(p: float | None) -> Schema:
+def p_norm_schema(p: float | None) -> Schema:
     """Return what a model file may hold of this state. The loop doubles the unit until it is large enough."""
     return Schema(
         {
-            "slots": Array("float64", SLOTS, 2, checks=[NotNaN()]),
-            "scalars": Array("float64", 2, checks=[Finite()]),
+            "slots": ArraySpec("float64", SLOTS, 2, checks=[NotNaN()]),
+            "scalars": ArraySpec("float64", 2, checks=[Finite()]),
         },
         [
-            Rule("the unit of θ is above 0", lambda arrays, _: bool(arrays["scalars"][0] > 0.0)),
-            Rule(
+            Constraint("the unit of θ is above 0", lambda arrays, _: bool(arrays["scalars"][0] > 0.0)),
+            Constraint(
                 "p is that of the settings",
                 lambda arrays, _: arrays["scalars"][1] == p or (p is None and 2.0 <= arrays["scalars"][1] <= MAX_P),
             ),
@@ -60,36 +60,36 @@ def power_schema(p: float | None) -> Schema:
 
 
 @compiled
-def link(geometry: Power, theta: float) -> float:
+def apply_link(updater: PNorm, theta: float) -> float:
     """w = sign(θ)·(|θ|/unit)^(p−1)."""
-    return math.copysign((abs(theta) / geometry.scalars[0]) ** (geometry.scalars[1] - 1.0), theta)
+    return math.copysign((abs(theta) / updater.scalars[0]) ** (updater.scalars[1] - 1.0), theta)
 
 
-@finished.of(Power)
-def _(geometry: Power, dot: float, j: int) -> float:
-    return dot + geometry.bias * np.float64(geometry.slots[j, 0])
+@add_bias.of(PNorm)
+def _(updater: PNorm, dot: float, j: int) -> float:
+    return dot + updater.bias * np.float64(updater.slots[j, 0])
 
 
-@move.of(Power)
-def _(geometry: Power, j: int, x: float, pulled: float, t: int) -> None:
-    theta = geometry.slots[j, 1] + pulled * x
-    geometry.slots[j, 1] = theta
-    if abs(theta) > 2.0 * geometry.scalars[0]:
-        while abs(theta) > 2.0 * geometry.scalars[0]:
-            geometry.scalars[0] *= 2.0
-        for k in range(len(geometry.slots)):
-            geometry.slots[k, 0] = link(geometry, geometry.slots[k, 1])
+@update_weight.of(PNorm)
+def _(updater: PNorm, j: int, x: float, scaled_gradient: float, t: int) -> None:
+    theta = updater.slots[j, 1] + scaled_gradient * x
+    updater.slots[j, 1] = theta
+    if abs(theta) > 2.0 * updater.scalars[0]:
+        while abs(theta) > 2.0 * updater.scalars[0]:
+            updater.scalars[0] *= 2.0
+        for k in range(len(updater.slots)):
+            updater.slots[k, 0] = apply_link(updater, updater.slots[k, 1])
     else:
-        geometry.slots[j, 0] = link(geometry, theta)
+        updater.slots[j, 0] = apply_link(updater, theta)
 
 
-@read.of(Power)
-def _(geometry: Power, j: int, t: int) -> float:
-    return geometry.slots[j, 0]
+@final_weight.of(PNorm)
+def _(updater: PNorm, j: int, t: int) -> float:
+    return updater.slots[j, 0]
 
 
 @final
-class PNormPerceptron(OneByOne):
+class PNormPerceptron(LinearClassifier):
     """The Perceptron in another geometry: between additive (p = 2) and multiplicative (p = 2·ln n).
 
     On a mistake θ += y·x; the score is w·x with w_j = sign(θ_j)·|θ_j|^(p−1). It makes at most
@@ -116,8 +116,8 @@ class PNormPerceptron(OneByOne):
     [1]
     """
 
-    tabular = "each"
-    learns_sparse_only = True
+    _multiclass_support = "each"
+    _learns_sparse_only = True
 
     def __init__(
         self, *, p: float | None = None, bias: bool = True, passes: int = 1, shuffle: bool = True, random_state: int = 0
@@ -130,32 +130,32 @@ class PNormPerceptron(OneByOne):
 
     def _check_settings(self) -> None:
         if self.p is not None:
-            positive(p=self.p)
+            check_positive(p=self.p)
             if not 2.0 <= self.p <= MAX_P:
                 raise InputError(f"p must be from 2 to 400, but is {self.p!r}.")
 
-    def _rule(self) -> Loss:
-        return Loss(MISTAKE)
+    def _build_loss(self) -> Loss:
+        return Loss(PERCEPTRON_LOSS)
 
     def _schema(self, features: int) -> Schema:
-        return power_schema(None if self.p is None else float(self.p))
+        return p_norm_schema(None if self.p is None else float(self.p))
 
-    def _geometry(self, slots: int, kind: Any) -> Power:
+    def _build_updater(self, slots: int, dtype: Any) -> PNorm:
         if self.p is None and slots < 2:
             raise InputError("p must be given where the number of features is not known beforehand: say p=10.")
         features = slots - 1 + int(self.bias)
         p = max(2.0, 2.0 * math.log(features)) if self.p is None else float(self.p)
-        return Power(np.zeros((slots, 2)), np.array([1.0, p]), float(self.bias))
+        return PNorm(np.zeros((slots, 2)), np.array([1.0, p]), float(self.bias))
 
     def bounds(self) -> Sequence[Bound]:
-        state = self._run_so_far()
-        return () if state.ledger.weighted else self.column_theorems(state, variables=0)
+        state = self._checked_state()
+        return () if state.ledger.weighted else self._column_bounds(state, variables=0)
 
-    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
-        return self.column_theorems(state, variables=variables)
+    def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
+        return self._column_bounds(state, variables=variables)
 
-    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
-        p = float(state.geometry.scalars[1])
+    def _column_bounds(self, state: ModelState, *, variables: int) -> Sequence[Bound]:
+        p = float(state.updater.scalars[1])
 
         def bound(e: Evidence) -> float | None:
             if not e.margin > 0.0:

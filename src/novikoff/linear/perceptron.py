@@ -21,13 +21,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
-from novikoff.base.estimator import (not_negative, one_of, positive, within)
-from novikoff.base.model_state import State
-from novikoff.base.sample_weight import Weighed
-from novikoff.core.updaters.additive import (Additive, Averaged, additive, additive_schema)
-from novikoff.core.averaging import LONGEST
-from novikoff.core.losses import MISTAKE, Loss
+from novikoff.base.estimator import check_choice, check_non_negative, check_positive, check_range
+from novikoff.base.model_state import ModelState
+from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.core.averaging import MAX_AVERAGING_POWER
+from novikoff.core.losses import PERCEPTRON_LOSS, Loss
 from novikoff.core.schedules import Schedule
+from novikoff.core.updaters.additive import Additive, Averaged, additive_schema, build_additive
 from novikoff.schema import Schema
 from novikoff.theory import mistake_bounds
 from novikoff.theory.bounds import Bound, Evidence
@@ -36,7 +36,7 @@ __all__ = ["Perceptron"]
 
 
 @final
-class Perceptron(Weighed):
+class Perceptron(SampleWeightClassifier):
     """The Perceptron: on a mistake, w += rate·y·x.
 
     On a stream that some u with ‖u‖ = 1 separates by γ it makes at most (R/γ)² mistakes, R = max‖x‖. For streams that
@@ -72,7 +72,7 @@ class Perceptron(Weighed):
     (['right'], 2)
     """
 
-    tabular = "each"
+    _multiclass_support = "each"
 
     def __init__(
         self,
@@ -98,22 +98,22 @@ class Perceptron(Weighed):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        positive(rate=self.rate)
-        not_negative(margin=self.margin)
-        within(1.0, LONGEST, tail=self.tail)
-        one_of(("positive", "negative"), tie=self.tie)
+        check_positive(rate=self.rate)
+        check_non_negative(margin=self.margin)
+        check_range(1.0, MAX_AVERAGING_POWER, tail=self.tail)
+        check_choice(("positive", "negative"), tie=self.tie)
 
-    def _rule(self) -> Loss:
-        return Loss(MISTAKE, self._width())
+    def _build_loss(self) -> Loss:
+        return Loss(PERCEPTRON_LOSS, self._width())
 
     def _schema(self, features: int) -> Schema:
         return additive_schema(average=bool(self.average))
 
-    def _geometry(self, slots: int, kind: Any) -> Additive | Averaged:
+    def _build_updater(self, slots: int, dtype: Any) -> Additive | Averaged:
         schedule, tail = Schedule(1.0, 0.0), float(self.tail)
-        return additive(slots, kind, bias=self.bias, schedule=schedule, average=self.average, tail=tail)
+        return build_additive(slots, dtype, bias=self.bias, schedule=schedule, average=self.average, tail=tail)
 
-    def _scale(self) -> float:
+    def _weight_scale(self) -> float:
         return float(self.rate)
 
     def _width(self) -> float:
@@ -121,14 +121,14 @@ class Perceptron(Weighed):
         return float(self.margin / self.rate)
 
     def bounds(self) -> Sequence[Bound]:
-        state = self._run_so_far()
+        state = self._checked_state()
         return () if state.ledger.weighted else perceptron_bounds(self._width(), state.ledger.energy)
 
-    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+    def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
         # The proofs ask for u·x from below, w·x from above and ‖x‖ from above, and a mean has all three of its parts.
         return perceptron_bounds(self._width(), state.ledger.energy)
 
-    def column_theorems(self, state: State, *, variables: int) -> Sequence[Bound]:
+    def _column_bounds(self, state: ModelState, *, variables: int) -> Sequence[Bound]:
         return [bound for bound in perceptron_bounds(self._width(), math.inf) if bound.any_order]
 
 
@@ -151,7 +151,9 @@ def perceptron_bounds(width: float, energy: float) -> Sequence[Bound]:
             return None
         # Any positive number is valid; the last one belongs to the same u as the hinge form.
         margins = (*e.gammas, 1.0 / e.norm)
-        return min(mistake_bounds.squared_slack(radius=radius(e), margin=gamma, slack=e.slack(gamma)) for gamma in margins)
+        return min(
+            mistake_bounds.squared_slack(radius=radius(e), margin=gamma, slack=e.slack(gamma)) for gamma in margins
+        )
 
     def run(e: Evidence) -> float:
         return mistake_bounds.this_run(energy=energy, norm=e.norm, loss=e.losses["hinge"])

@@ -22,27 +22,27 @@ from collections.abc import Sequence
 from typing import Any, Literal, final
 
 from novikoff._compiled.lazy_numpy import np
+from novikoff.base.estimator import check_choice, check_non_negative, check_positive, check_range
+from novikoff.base.model_state import ModelState
+from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.core.averaging import MAX_AVERAGING_POWER
+from novikoff.core.losses import HINGE, LOGISTIC, SQUARED, Loss
+from novikoff.core.schedules import SCHEDULE_POWERS, Schedule
+from novikoff.core.updaters.adagrad import MAX_ABS_WEIGHT, adagrad_schema, build_adagrad
+from novikoff.core.updaters.additive import additive_schema, build_additive
+from novikoff.core.updaters.elastic_net import build_elastic_net, elastic_net_schema
 from novikoff.errors import InputError
-from novikoff.base.estimator import (not_negative, one_of, positive, within)
-from novikoff.base.model_state import State
-from novikoff.base.sample_weight import Weighed
-from novikoff.core.updaters.adagrad import REACH, adagrad, adagrad_schema
-from novikoff.core.updaters.additive import additive, additive_schema
-from novikoff.core.averaging import LONGEST
-from novikoff.core.updaters.elastic_net import decayed, decayed_schema
-from novikoff.core.losses import (HINGE, LOGISTIC, SQUARED, Loss)
-from novikoff.core.schedules import POWERS, Schedule
 from novikoff.schema import Schema
 from novikoff.theory import regret
 from novikoff.theory.bounds import Bound, Evidence
 
 __all__ = ["SGD"]
 
-LOSSES = {"hinge": HINGE, "logistic": LOGISTIC, "squared": SQUARED}
+LOSS_CODES = {"hinge": HINGE, "logistic": LOGISTIC, "squared": SQUARED}
 
 
 @final
-class SGD(Weighed):
+class SGD(SampleWeightClassifier):
     """Stochastic gradient descent, one step per example: w −= r_t·∇ℓ_t(w), with s = w·x and the loss ℓ_t
 
     - hinge: max(0, 1 − y·s), the step where y·s ≤ 1 is w += r_t·y·x;
@@ -88,8 +88,8 @@ class SGD(Weighed):
     ['low', 'high']
     """
 
-    tabular = "each"
-    learns_columns_sparse_only = True
+    _multiclass_support = "each"
+    _learns_columns_sparse_only = True
 
     def __init__(
         self,
@@ -121,45 +121,45 @@ class SGD(Weighed):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        one_of(tuple(LOSSES), loss=self.loss)
-        one_of((*POWERS, "adagrad"), schedule=self.schedule)
-        one_of(("positive", "negative"), tie=self.tie)
-        positive(rate=self.rate)
+        check_choice(tuple(LOSS_CODES), loss=self.loss)
+        check_choice((*SCHEDULE_POWERS, "adagrad"), schedule=self.schedule)
+        check_choice(("positive", "negative"), tie=self.tie)
+        check_positive(rate=self.rate)
         if self.rate > 1e9:
             raise InputError(f"rate must be at most 1e9, but is {self.rate!r}: the weights could not hold such steps.")
-        not_negative(l1=self.l1, l2=self.l2)
+        check_non_negative(l1=self.l1, l2=self.l2)
         if self.average and self.l1 > 0.0:
             raise InputError("average and l1 exclude each other: an average of sparse weights is not sparse. Drop one.")
-        within(1.0, LONGEST, tail=self.tail)
+        check_range(1.0, MAX_AVERAGING_POWER, tail=self.tail)
         if self.average and self.l2 > 0.0 and self.tail != 1.0:
             raise InputError(
                 f"tail must be 1 with average and l2, but is {self.tail!r}: decaying weights are averaged evenly."
                 " Drop one."
             )
 
-    def _rule(self) -> Any:
-        return Loss(LOSSES[self.loss])
+    def _build_loss(self) -> Any:
+        return Loss(LOSS_CODES[self.loss])
 
     def _schema(self, features: int) -> Schema:
         average, l1, l2 = bool(self.average), self.l1 > 0.0, self.l2 > 0.0
         if self.schedule == "adagrad":
             return adagrad_schema(average=average, lazy=l1 or l2)
-        return decayed_schema(average=average, l1=l1) if l1 or l2 else additive_schema(average=average)
+        return elastic_net_schema(average=average, l1=l1) if l1 or l2 else additive_schema(average=average)
 
-    def _geometry(self, slots: int, kind: Any) -> Any:
+    def _build_updater(self, slots: int, dtype: Any) -> Any:
         rate, l1, l2, tail = float(self.rate), float(self.l1), float(self.l2), float(self.tail)
         if self.schedule == "adagrad":
-            return adagrad(slots, kind, bias=self.bias, rate=rate, average=self.average, l1=l1, l2=l2, tail=tail)
-        schedule = Schedule(rate, POWERS[self.schedule])
+            return build_adagrad(slots, dtype, bias=self.bias, rate=rate, average=self.average, l1=l1, l2=l2, tail=tail)
+        schedule = Schedule(rate, SCHEDULE_POWERS[self.schedule])
         if l1 == l2 == 0.0:
-            return additive(slots, kind, bias=self.bias, schedule=schedule, average=self.average, tail=tail)
-        return decayed(slots, kind, bias=self.bias, schedule=schedule, average=self.average, l1=l1, l2=l2)
+            return build_additive(slots, dtype, bias=self.bias, schedule=schedule, average=self.average, tail=tail)
+        return build_elastic_net(slots, dtype, bias=self.bias, schedule=schedule, average=self.average, l1=l1, l2=l2)
 
     def bounds(self) -> Sequence[Bound]:
-        state = self._run_so_far()
-        return () if state.ledger.weighted else self.preference_theorems(state, variables=0, top=True)
+        state = self._checked_state()
+        return () if state.ledger.weighted else self._preference_bounds(state, variables=0, top=True)
 
-    def preference_theorems(self, state: State, *, variables: int, top: bool) -> Sequence[Bound]:
+    def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
         # Of several preferences the loss of the run is that of the one it steps along. In a mean of some, one that is
         # not met may be made up for by others.
         penalised = self.l1 > 0.0 or self.l2 > 0.0
@@ -170,8 +170,8 @@ class SGD(Weighed):
             return regret.constant_step(rate=self.rate, norm=e.norm, energy=state.ledger.energy)
 
         def of_adagrad(e: Evidence) -> float:
-            diameter = float(state.geometry.scalars[REACH]) + e.norm_q(np.inf)
-            roots = float(np.sqrt(state.geometry.slots[:, 1].astype(np.float64)).sum())
+            diameter = float(state.updater.scalars[MAX_ABS_WEIGHT]) + e.norm_q(np.inf)
+            roots = float(np.sqrt(state.updater.slots[:, 1].astype(np.float64)).sum())
             return regret.adagrad(rate=self.rate, diameter=diameter, roots=roots)
 
         of_run = of_adagrad if self.schedule == "adagrad" else of_constant

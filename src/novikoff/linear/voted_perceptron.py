@@ -18,45 +18,45 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.jit import compiled_reader
-from novikoff._compiled.simd.dot import element, put, sparse_sums
-from novikoff.errors import ModelTooLarge
-from novikoff.base.estimator import one_of
-from novikoff.base.online import OneByOne
-from novikoff.base.online_classifier import TIES
+from novikoff._compiled.jit import compiled_read_only
+from novikoff._compiled.simd.dot import get_unchecked, set_unchecked, sparse_dot_and_sq_norm
+from novikoff.base.estimator import check_choice
 from novikoff.base.model_lock import lock_free
+from novikoff.base.model_state import ModelState
+from novikoff.base.online import LinearClassifier
+from novikoff.base.online_classifier import TIE_SIGNS
+from novikoff.core.losses import PERCEPTRON_LOSS, Loss
+from novikoff.core.updaters.base import max_sq_norm, resize_updater, update, update_weight, update_weights
+from novikoff.data.rows import Rows, dot_and_sq_norm, end_term, first_term, indices_sorted, slice_rows, weight_slot
+from novikoff.errors import ModelTooLarge
 from novikoff.linear.perceptron import perceptron_bounds
-from novikoff.base.model_state import State
-from novikoff.memory_limit import Growth, size_with_spare
-from novikoff.core.updaters.base import (limit, move, move_all, resized, update)
-from novikoff.core.losses import MISTAKE, Loss
+from novikoff.memory_limit import Growth, choose_capacity
 from novikoff.schema import (
     EXAMPLES,
     FEATURES,
     MAX_COUNT,
     REAL,
     SLOTS,
-    Array,
-    Between,
+    ArraySpec,
     Entries,
     Finite,
     Increasing,
     IndexInto,
+    InRange,
+    NamedSize,
     NotNaN,
     Offsets,
     Schema,
-    Size,
 )
-from novikoff.data.rows import (Rows, cut, first, last, measure, proper, slot)
 from novikoff.theory.bounds import Bound
 
 __all__ = ["VotedPerceptron"]
 
-BLOCK = 4096  # rows between two looks at the room for mistakes
-KEPT, TERMS = 0, 1
+BLOCK_ROWS = 4096  # rows between two looks at the room for mistakes
+N_MISTAKES, N_TERMS = 0, 1
 
 
-class Voted(NamedTuple):
+class VotedWeights(NamedTuple):
     """Additive, with the mistakes: mistake k has the terms ends[k] to ends[k+1], label signs[k] and time born[k]."""
 
     slots: NDArray[np.floating]
@@ -71,79 +71,81 @@ class Voted(NamedTuple):
 
 SCHEMA = Schema(
     {
-        "sizes": Array("int64", 2, checks=[Entries(mistakes_kept=(0, MAX_COUNT), terms_kept=(0, MAX_COUNT))]),
-        "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
-        "ends": Array("int64", Size("mistakes_kept") + 1, checks=[Offsets(Size("terms_kept"))]),
-        "born": Array("int64", Size("mistakes_kept"), checks=[Between(1, EXAMPLES), Increasing()]),
-        "signs": Array("float64", Size("mistakes_kept"), checks=[Finite()]),
-        "indices": Array("uint32", Size("terms_kept"), checks=[IndexInto(FEATURES)]),
-        "values": Array(REAL, Size("terms_kept"), checks=[Finite()]),
+        "sizes": ArraySpec("int64", 2, checks=[Entries(mistakes_kept=(0, MAX_COUNT), terms_kept=(0, MAX_COUNT))]),
+        "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+        "ends": ArraySpec("int64", NamedSize("mistakes_kept") + 1, checks=[Offsets(NamedSize("terms_kept"))]),
+        "born": ArraySpec("int64", NamedSize("mistakes_kept"), checks=[InRange(1, EXAMPLES), Increasing()]),
+        "signs": ArraySpec("float64", NamedSize("mistakes_kept"), checks=[Finite()]),
+        "indices": ArraySpec("uint32", NamedSize("terms_kept"), checks=[IndexInto(FEATURES)]),
+        "values": ArraySpec(REAL, NamedSize("terms_kept"), checks=[Finite()]),
     }
 )
 """What a model file may hold of this state."""
 
 
-@move.of(Voted)
-def _(geometry: Voted, j: int, x: float, pulled: float, t: int) -> None:
-    put(geometry.slots, j, np.float64(element(geometry.slots, j)) + pulled * x)
+@update_weight.of(VotedWeights)
+def _(updater: VotedWeights, j: int, x: float, scaled_gradient: float, t: int) -> None:
+    set_unchecked(updater.slots, j, np.float64(get_unchecked(updater.slots, j)) + scaled_gradient * x)
 
 
-@update.of(Voted)
-def _(geometry: Voted, rows: Rows, i: int, signal: float, t: int) -> None:
-    move_all(geometry, rows, i, signal, t)
-    k, end = geometry.sizes[KEPT], geometry.sizes[TERMS]
-    for term in range(first(rows, i), last(rows, i)):
-        geometry.indices[end] = slot(rows, i, term) - 1
-        geometry.values[end] = rows.values[term]
+@update.of(VotedWeights)
+def _(updater: VotedWeights, rows: Rows, i: int, gradient: float, t: int) -> None:
+    update_weights(updater, rows, i, gradient, t)
+    k, end = updater.sizes[N_MISTAKES], updater.sizes[N_TERMS]
+    for term in range(first_term(rows, i), end_term(rows, i)):
+        updater.indices[end] = weight_slot(rows, i, term) - 1
+        updater.values[end] = rows.values[term]
         end += 1
-    geometry.signs[k] = signal
-    geometry.born[k] = t
-    geometry.ends[k + 1] = end
-    geometry.sizes[KEPT] = k + 1
-    geometry.sizes[TERMS] = end
+    updater.signs[k] = gradient
+    updater.born[k] = t
+    updater.ends[k + 1] = end
+    updater.sizes[N_MISTAKES] = k + 1
+    updater.sizes[N_TERMS] = end
 
 
-@compiled_reader
-def votes(
-    geometry: Voted,
+@compiled_read_only
+def count_votes(
+    updater: VotedWeights,
     rows: Rows,
     slots: int,
     t: int,
     tie: float,
-    tidy: bool,
+    canonical: bool,
     example: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> int:
     """Σ c_k·sign(v_k·x) for each row, up to one that is to be refused; `example` is scratch of as many zeros as there
     are slots. Returns how many rows were judged."""
-    kept = geometry.sizes[KEPT]
+    n_mistakes = updater.sizes[N_MISTAKES]
     for i in range(len(out)):
-        if not (tidy or proper(rows, i, slots)):
+        if not (canonical or indices_sorted(rows, i, slots)):
             return i
-        _, square = measure(rows, i, example)
-        if not square < limit(geometry.slots):
+        _, sq_norm = dot_and_sq_norm(rows, i, example)
+        if not sq_norm < max_sq_norm(updater.slots):
             return i
-        for term in range(first(rows, i), last(rows, i)):
-            example[slot(rows, i, term)] += np.float64(rows.values[term])
+        for term in range(first_term(rows, i), end_term(rows, i)):
+            example[weight_slot(rows, i, term)] += np.float64(rows.values[term])
         s = 0.0
         vote = 0.0
         since = 1
-        for k in range(kept + 1):
-            until = geometry.born[k] if k < kept else t + 1
+        for k in range(n_mistakes + 1):
+            until = updater.born[k] if k < n_mistakes else t + 1
             vote += (until - since) * (np.sign(s) if s != 0.0 else tie)
-            if k < kept:
-                start = geometry.ends[k]
-                dot, _ = sparse_sums(geometry.values, geometry.indices, start, geometry.ends[k + 1] - start, example)
-                s += geometry.signs[k] * (dot + geometry.bias * geometry.bias)
+            if k < n_mistakes:
+                start = updater.ends[k]
+                dot, _ = sparse_dot_and_sq_norm(
+                    updater.values, updater.indices, start, updater.ends[k + 1] - start, example
+                )
+                s += updater.signs[k] * (dot + updater.bias * updater.bias)
             since = until
         out[i] = vote
-        for term in range(first(rows, i), last(rows, i)):
-            example[slot(rows, i, term)] = 0.0
+        for term in range(first_term(rows, i), end_term(rows, i)):
+            example[weight_slot(rows, i, term)] = 0.0
     return len(out)
 
 
 @final
-class VotedPerceptron(OneByOne):
+class VotedPerceptron(LinearClassifier):
     """The Perceptron, predicting by the votes of all its hypotheses: sign Σ c_k·sign(v_k·x).
 
     v_k is the hypothesis after k mistakes and c_k the number of examples that it survived.
@@ -173,8 +175,8 @@ class VotedPerceptron(OneByOne):
     ['up', 'right']
     """
 
-    learns_sparse_only = scores_sparse_only = True
-    has_fast_path = False  # a mistake may need more room
+    _learns_sparse_only = _scores_sparse_only = True
+    _has_fast_path = False  # a mistake may need more room
 
     def __init__(
         self,
@@ -192,67 +194,71 @@ class VotedPerceptron(OneByOne):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        one_of(("positive", "negative"), tie=self.tie)
+        check_choice(("positive", "negative"), tie=self.tie)
 
-    def _rule(self) -> Loss:
-        return Loss(MISTAKE)
+    def _build_loss(self) -> Loss:
+        return Loss(PERCEPTRON_LOSS)
 
     def _schema(self, features: int) -> Schema:
         return SCHEMA
 
-    def _geometry(self, slots: int, kind: Any) -> Voted:
+    def _build_updater(self, slots: int, dtype: Any) -> VotedWeights:
         none = np.zeros(0, np.int64)
-        return Voted(
-            slots=np.zeros(slots, kind),
+        return VotedWeights(
+            slots=np.zeros(slots, dtype),
             sizes=np.zeros(2, np.int64),
             ends=np.zeros(1, np.int64),
             born=none,
             signs=np.zeros(0),
             indices=np.zeros(0, np.uint32),
-            values=np.zeros(0, kind),
+            values=np.zeros(0, dtype),
             bias=float(self.bias),
         )
 
     @lock_free  # what it calls takes the lock
     def learn_one(self, x: Any, y: Any) -> VotedPerceptron:
         """Learns one example, as every learner does."""
-        self._learn_unusual(x, y)
+        self._learn_slow_path(x, y)
         return self
 
-    def _reserve(self, state: State, examples: int, terms: int) -> None:
-        voted = state.geometry
-        kept, used = voted.sizes.tolist()
-        if kept + examples <= len(voted.born) and used + terms <= len(voted.values):
+    def _reserve(self, state: ModelState, examples: int, terms: int) -> None:
+        voted = state.updater
+        n_mistakes, used = voted.sizes.tolist()
+        if n_mistakes + examples <= len(voted.born) and used + terms <= len(voted.values):
             return
         more = Growth(examples=examples, terms=terms)
-        if kept + examples > len(voted.born):
-            room = _room(state, more, kept + examples, len(voted.born), 16 + voted.signs.itemsize)
+        if n_mistakes + examples > len(voted.born):
+            capacity = _choose_capacity(state, more, n_mistakes + examples, len(voted.born), 16 + voted.signs.itemsize)
             voted = voted._replace(
-                ends=_sized(voted.ends, room + 1), born=_sized(voted.born, room), signs=_sized(voted.signs, room)
+                ends=_resize(voted.ends, capacity + 1),
+                born=_resize(voted.born, capacity),
+                signs=_resize(voted.signs, capacity),
             )
         if used + terms > len(voted.values):
-            room = _room(state, more, used + terms, len(voted.values), 4 + voted.values.itemsize)
-            voted = voted._replace(indices=_sized(voted.indices, room), values=_sized(voted.values, room))
-        state.geometry = voted
+            capacity = _choose_capacity(state, more, used + terms, len(voted.values), 4 + voted.values.itemsize)
+            voted = voted._replace(indices=_resize(voted.indices, capacity), values=_resize(voted.values, capacity))
+        state.updater = voted
 
-    def _compact(self, state: State) -> Voted:
-        kept, used = (int(n) for n in state.geometry.sizes)
-        voted = resized(state.geometry, state.features + 1)
+    def _trim_state(self, state: ModelState) -> VotedWeights:
+        n_mistakes, used = (int(n) for n in state.updater.sizes)
+        voted = resize_updater(state.updater, state.features + 1)
         return voted._replace(
-            ends=voted.ends[: kept + 1],
-            born=voted.born[:kept],
-            signs=voted.signs[:kept],
+            ends=voted.ends[: n_mistakes + 1],
+            born=voted.born[:n_mistakes],
+            signs=voted.signs[:n_mistakes],
             indices=voted.indices[:used],
             values=voted.values[:used],
         )
 
-    def _take(self, state: State, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
+    def _run_loop(
+        self, state: ModelState, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], canonical: bool
+    ) -> int:
         """Block by block: room is made for the mistakes of one block, not for a whole batch of them."""
-        start, most = 0, BLOCK
+        start, most = 0, BLOCK_ROWS
         while start < len(signs):
             stop = min(start + most, len(signs))
-            block = cut(rows, start, stop)
-            terms = last(block, stop - start - 1) - first(block, 0)
+            block = slice_rows(rows, start, stop)
+            terms = end_term(block, stop - start - 1) - first_term(block, 0)
             try:
                 self._reserve(state, stop - start, int(terms))
             except ModelTooLarge:  # room is made for all rows of a block, of which few may be mistakes
@@ -260,41 +266,43 @@ class VotedPerceptron(OneByOne):
                     raise
                 most = (stop - start) // 2
                 continue
-            taken = super()._take(state, block, signs[start:stop], weights, tidy)
+            taken = super()._run_loop(state, block, signs[start:stop], weights, canonical)
             if taken < stop - start:
                 return start + taken
             start = stop
         return len(signs)
 
-    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        geometry, slots, t, tie = state.geometry, state.features + 1, state.ledger.examples, TIES[self.tie]
+    def _build_loop_scorer(self, state: ModelState) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        updater, slots, t, tie = state.updater, state.features + 1, state.ledger.examples, TIE_SIGNS[self.tie]
         example = np.zeros(state.room + 1)
 
-        def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
-            judged = votes(geometry, rows, slots, t, tie, tidy, example, out)
+        def score(rows: Rows, canonical: bool, out: NDArray[np.float64]) -> int:
+            judged = count_votes(updater, rows, slots, t, tie, canonical, example, out)
             out /= max(t, 1)
             return judged
 
         return score
 
-    _score_terms = OneByOne._score_row
-    shows_weights = False
+    _score_terms = LinearClassifier._score_row
+    _has_weights = False
 
-    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+    def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
         raise AttributeError("A vote has no single weight vector: use Perceptron(average=True) for coef_.")
 
     def bounds(self) -> Sequence[Bound]:
-        return perceptron_bounds(0.0, self._run_so_far().ledger.energy)
+        return perceptron_bounds(0.0, self._checked_state().ledger.energy)
 
 
-def _room(state: State, more: Growth, needed: int, now: int, bytes_each: int) -> int:
+def _choose_capacity(state: ModelState, more: Growth, needed: int, now: int, bytes_each: int) -> int:
     """Return the places for a list that needs so many, half as many again as now where the limit of memory allows."""
-    least, kept = state.bytes_needed(more), int(state.geometry.sizes[KEPT]) + more.examples
-    what, advice = f"{kept:,} kept mistakes", "Use Perceptron(average=True)"
-    return size_with_spare(needed, now * 3 // 2, lambda room: least + (room - needed) * bytes_each, what, advice)
+    least, n_mistakes = state.bytes_needed(more), int(state.updater.sizes[N_MISTAKES]) + more.examples
+    what, advice = f"{n_mistakes:,} kept mistakes", "Use Perceptron(average=True)"
+    return choose_capacity(
+        needed, now * 3 // 2, lambda capacity: least + (capacity - needed) * bytes_each, what, advice
+    )
 
 
-def _sized(array: NDArray[Any], size: int) -> NDArray[Any]:
+def _resize(array: NDArray[Any], size: int) -> NDArray[Any]:
     larger = np.zeros(size, array.dtype)
     larger[: len(array)] = array
     return larger

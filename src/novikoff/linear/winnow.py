@@ -20,13 +20,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
+from novikoff.base.estimator import check_above_one, check_bool, check_non_negative, check_positive
+from novikoff.base.model_state import ModelState
+from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.core.losses import PERCEPTRON_LOSS, Loss
+from novikoff.core.updaters.base import resize_updater
+from novikoff.core.updaters.multiplicative import MAX_POWER, Multiplicative, build_multiplicative, multiplicative_schema
 from novikoff.errors import InputError
-from novikoff.base.estimator import (above_one, not_negative, positive, truth)
-from novikoff.base.model_state import State
-from novikoff.base.sample_weight import Weighed
-from novikoff.core.updaters.base import resized
-from novikoff.core.updaters.multiplicative import (HIGHEST, Multiplicative, multiplicative, multiplicative_schema)
-from novikoff.core.losses import MISTAKE, Loss
 from novikoff.schema import Schema
 from novikoff.theory import winnow_bounds
 from novikoff.theory.bounds import Bound, Evidence
@@ -35,7 +35,7 @@ __all__ = ["Winnow"]
 
 
 @final
-class Winnow(Weighed):
+class Winnow(SampleWeightClassifier):
     """Winnow: weights start at 1; on a mistake those of the features that are there are doubled or halved.
 
     For features from 0 to 1 of which few matter. A disjunction of k among n features is learned with at most
@@ -75,8 +75,8 @@ class Winnow(Weighed):
     ([[2.0, 1.0, 1.0, 2.0]], 1)
     """
 
-    tabular = "each"
-    learns_sparse_only = has_dense_step = True
+    _multiclass_support = "each"
+    _learns_sparse_only = _has_dense_step = True
 
     def __init__(
         self,
@@ -106,13 +106,13 @@ class Winnow(Weighed):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        above_one(alpha=self.alpha)
+        check_above_one(alpha=self.alpha)
         if self.threshold != "n":
-            positive(threshold=self.threshold)
-        not_negative(floor=self.floor, margin=self.margin)
-        truth(elimination=self.elimination, negations=self.negations)
+            check_positive(threshold=self.threshold)
+        check_non_negative(floor=self.floor, margin=self.margin)
+        check_bool(elimination=self.elimination, negations=self.negations)
         theta = 0.0 if self.threshold == "n" else self.threshold
-        if theta + self.margin >= HIGHEST:
+        if theta + self.margin >= MAX_POWER:
             raise InputError(
                 f"threshold and margin must be below 2^100, which weights can't exceed: {theta + self.margin}."
             )
@@ -121,13 +121,13 @@ class Winnow(Weighed):
         if self.elimination and self.floor > 0.0:
             raise InputError("elimination and floor exclude each other: a weight that is 0 is below every floor.")
 
-    def _range(self) -> tuple[float, float]:
+    def _feature_range(self) -> tuple[float, float]:
         return 0.0, 1.0
 
-    def _rule(self) -> Loss:
-        return Loss(MISTAKE, float(self.margin))
+    def _build_loss(self) -> Loss:
+        return Loss(PERCEPTRON_LOSS, float(self.margin))
 
-    def _needs_all_features(self) -> str | None:
+    def _fixed_width_reason(self) -> str | None:
         if self.negations:
             return "each has a companion, its negation"
         return "the threshold is n: set it to a number" if self.threshold == "n" else None
@@ -135,13 +135,13 @@ class Winnow(Weighed):
     def _schema(self, features: int) -> Schema:
         return multiplicative_schema(average=bool(self.average), negations=bool(self.negations))
 
-    def _geometry(self, slots: int, kind: Any) -> Multiplicative:
-        why = self._needs_all_features()
+    def _build_updater(self, slots: int, dtype: Any) -> Multiplicative:
+        why = self._fixed_width_reason()
         if why is not None and slots < 2:
             raise InputError(f"Winnow must know the number of features beforehand ({why}).")
-        return multiplicative(
+        return build_multiplicative(
             slots,
-            kind,
+            dtype,
             alpha=float(self.alpha),
             threshold=float(self._variables(slots - 1) if self.threshold == "n" else self.threshold),
             bias=self.bias,
@@ -155,18 +155,18 @@ class Winnow(Weighed):
         """How many weights there are: n in the theorems."""
         return features * (2 if self.negations else 1) + int(self.bias)
 
-    def _unseen_weight(self, state: State) -> float:
-        return 0.0 if self._needs_all_features() else 1.0
+    def _unseen_weight(self, state: ModelState) -> float:
+        return 0.0 if self._fixed_width_reason() else 1.0
 
-    def _compact(self, state: State) -> Multiplicative:
-        geometry: Multiplicative = state.geometry
-        return geometry if self.negations else resized(geometry, state.features + 1)
+    def _trim_state(self, state: ModelState) -> Multiplicative:
+        updater: Multiplicative = state.updater
+        return updater if self.negations else resize_updater(updater, state.features + 1)
 
     def bounds(self) -> Sequence[Bound]:
-        state = self._run_so_far()
+        state = self._checked_state()
         if state.ledger.weighted:
             return ()
-        theta, width = state.geometry.threshold, float(self.margin)
+        theta, width = state.updater.threshold, float(self.margin)
         numbers = {"features": self._variables(state.features), "alpha": float(self.alpha), "threshold": theta}
         counts = "updates" if width > 0.0 else "mistakes"
 

@@ -6,16 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from novikoff.base.estimator import BaseEstimator
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.core.losses import required_margin
 from novikoff.errors import InputError
 from novikoff.learner_registry import learner_class, name_of
 from novikoff.linear.arow import AROW
-from novikoff.base.estimator import Estimator
-from novikoff.base.online_classifier import Learner
-from novikoff.core.losses import asked
 from novikoff.schema import check_dict, check_text
 
 
-class Stack(Estimator):
+class MetaEstimator(BaseEstimator):
     """Abstract. `learner` is the binary learner inside; None stands for the default."""
 
     learner: Any
@@ -25,16 +25,16 @@ class Stack(Estimator):
         """The learner inside, whose settings count; it learns nothing itself."""
         return self._default_learner() if self.learner is None else self.learner.inner
 
-    def _default_learner(self) -> Learner:
+    def _default_learner(self) -> OnlineClassifier:
         """Return the learner that is used where none is given."""
         return AROW()
 
-    def about_scheme(self) -> dict[str, Any]:
+    def _scheme_info(self) -> dict[str, Any]:
         return {"scheme": name_of(type(self))}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         params = super().get_params(deep)
-        if deep and isinstance(self.learner, Estimator):
+        if deep and isinstance(self.learner, BaseEstimator):
             params |= {f"learner__{name}": value for name, value in self.learner.get_params().items()}
         return params
 
@@ -42,7 +42,7 @@ class Stack(Estimator):
         inside = {name.removeprefix("learner__"): params.pop(name) for name in list(params) if "__" in name}
         super().set_params(**params)
         if inside:
-            if not isinstance(self.learner, Estimator):
+            if not isinstance(self.learner, BaseEstimator):
                 raise InputError(f"learner has no settings {sorted(inside)}: it is {self.learner!r}.")
             self.learner.set_params(**inside)
         return self
@@ -52,21 +52,21 @@ class Stack(Estimator):
         inside = {f"learner__{name}": value for name, value in self.inner._run_settings().items()}
         return {"learner": type(self.inner).__name__, **inside}
 
-    def plain_settings(self) -> dict[str, Any]:
-        inner = {"name": name_of(type(self.inner)), "settings": self.inner.plain_settings()}
-        return {**super().plain_settings(), "learner": inner}
+    def _plain_settings(self) -> dict[str, Any]:
+        inner = {"name": name_of(type(self.inner)), "settings": self.inner._plain_settings()}
+        return {**super()._plain_settings(), "learner": inner}
 
     @classmethod
-    def from_settings(cls, settings: dict[str, Any]) -> Any:
-        name, inside = inner_settings(settings.get("learner"))
-        return cls(**{**settings, "learner": learner_class(name).from_settings(inside)})
+    def _from_settings(cls, settings: dict[str, Any]) -> Any:
+        name, inside = parse_inner_settings(settings.get("learner"))
+        return cls(**{**settings, "learner": learner_class(name)._from_settings(inside)})
 
     def __sklearn_clone__(self) -> Self:
         learner = None if self.learner is None else type(self.learner)(**self.learner.get_params())
         return type(self)(**{**super().get_params(deep=False), "learner": learner})
 
 
-def inner_settings(inner: Any) -> tuple[str, dict[str, Any]]:
+def parse_inner_settings(inner: Any) -> tuple[str, dict[str, Any]]:
     """Return the name and the settings of a learner inside another, as a file has them."""
     inner = check_dict("the learner inside", inner)
     return check_text("the name of the learner inside", inner.get("name")), check_dict(
@@ -74,23 +74,25 @@ def inner_settings(inner: Any) -> tuple[str, dict[str, Any]]:
     )
 
 
-def binary(learner: Any, scheme: str) -> Any:
+def check_binary_learner(learner: Any, scheme: str) -> Any:
     """The learner, as it is; InputError for anything but a binary learner of this package, or None."""
-    if learner is not None and (isinstance(learner, Stack) or not isinstance(getattr(learner, "inner", None), Learner)):
+    if learner is not None and (
+        isinstance(learner, MetaEstimator) or not isinstance(getattr(learner, "inner", None), OnlineClassifier)
+    ):
         raise InputError(
             f"{scheme} is made of a binary learner of this package, such as Perceptron(), but {learner!r} came."
         )
     return learner
 
 
-def takes_preferences(stack: Stack, update: str, *, rivals: bool = False) -> None:
+def check_preference_learner(stack: MetaEstimator, update: str, *, rivals: bool = False) -> None:
     """Raises InputError where the learner inside does not take examples x_i − x_j, all of them positive; `rivals` says
     that each is the preference of a class to its highest rival."""
     inner, mine = stack.inner, type(stack).__name__
-    low, high = inner._range()
+    low, high = inner._feature_range()
     if (
-        inner.tabular == "no"
-        or (inner.tabular == "rivals" and not rivals)
+        inner._multiclass_support == "no"
+        or (inner._multiclass_support == "rivals" and not rivals)
         or low != -high
         or getattr(inner, "threshold", 0.0) != 0.0
     ):
@@ -98,7 +100,7 @@ def takes_preferences(stack: Stack, update: str, *, rivals: bool = False) -> Non
             f"{mine} takes learners for examples of either sign and without a threshold, such as Perceptron,"
             f" MarginPerceptron, SGD, AROW, PNormPerceptron and BalancedWinnow, but {inner!r} came."
         )
-    if update == "proportional" and asked(inner._rule()) == np.inf:
+    if update == "proportional" and required_margin(inner._build_loss()) == np.inf:
         raise InputError(
             f"update='proportional' needs a learner that is content at some score, but {inner!r} never is."
         )

@@ -7,12 +7,12 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.base.fitted import StatefulEstimator
 from novikoff.errors import InputError
-from novikoff.base.fitted import Fitted
 from novikoff.schema import Schema
 
 
-class Shown(NamedTuple):
+class BatchGuarantee(NamedTuple):
     """What there is to certify, as a document has it."""
 
     observed: dict[str, Any]
@@ -22,7 +22,7 @@ class Shown(NamedTuple):
     """What is known of the error on new data, under assumptions that are written there."""
 
 
-class Solved(Fitted[Any]):
+class BatchEstimator(StatefulEstimator[Any]):
     """Abstract."""
 
     multi_class = True
@@ -30,39 +30,39 @@ class Solved(Fitted[Any]):
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels, sorted."""
-        return np.array(self._learned("classes_").labels)
+        return np.array(self._require_attribute("classes_").labels)
 
     @abstractmethod
-    def file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a model file holds beside the settings: plain values, and arrays by name."""
 
     @abstractmethod
-    def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
+    def _load_file_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
         """The inverse of `file_parts`."""
 
     @abstractmethod
-    def file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
+    def _file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
         """Return what a model file may hold of the arrays, by the beginning of their names; `present` are the names in
         the file."""
 
-    def check_header(self, header: dict[str, Any]) -> None:
+    def _check_header(self, header: dict[str, Any]) -> None:
         """Raise SchemaError where a field of the header that only this model has is not what it must be."""
 
     def bytes_needed(self, classes: int, features: int) -> int:
         """Return the memory that a model of so many classes and features needs at least, before it is fitted."""
         raise NotImplementedError
 
-    def fit_whole(self, whole: Any) -> Any:
+    def _fit_dataset(self, dataset: Any) -> Any:
         """`fit` for all examples of some files (`stream/whole.py`)."""
         raise InputError(f"{type(self).__name__} learns from arrays, not from files: use fit in Python.")
 
-    def shown(self, confidence: float) -> Shown:
+    def shown(self, confidence: float) -> BatchGuarantee:
         """What theorems say of the model."""
         raise InputError(f"{type(self).__name__} declares no theorem: there is nothing to certify.")
 
-    def made_of(self) -> Sequence[Any]:
+    def _member_models(self) -> Sequence[Any]:
         """Models that this one is made of, where there are any: each goes to the file as if it stood alone."""
         return ()
 
-    def adopt_made_of(self, members: Sequence[Any]) -> None:
+    def _set_member_models(self, members: Sequence[Any]) -> None:
         """The inverse of `made_of`, after `adopt_parts`."""

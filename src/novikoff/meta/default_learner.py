@@ -6,13 +6,13 @@ from typing import Any
 
 from novikoff.learner_registry import name_of
 
-DEFAULT = "auto"
-FALLBACK = "arow"
+DEFAULT_LEARNER = "auto"
+FALLBACK_LEARNER = "arow"
 """Used where Auto can't run: in schemes whose columns learn by themselves, and on a cluster."""
-CHANGES_SELDOM = "perceptron"
+STABLE_LEARNER = "perceptron"
 """Used where one of the learner's hypotheses is chosen: those of a learner that always changes never last."""
 
 
-def default_inside(scheme: Any, settings: dict[str, Any]) -> str:
+def find_default_learner(scheme: Any, settings: dict[str, Any]) -> str:
     """Return the name of the default learner inside this class of scheme with these settings of the scheme."""
     return name_of(type(scheme(**settings).inner))

@@ -6,15 +6,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from novikoff.base.online import OneByOne
+from novikoff.base.online import LinearClassifier
 from novikoff.base.single_example import learn_as_batch
-from novikoff.meta.base import Stack
+from novikoff.meta.base import MetaEstimator
 
 
-class Around(Stack, OneByOne):
+class WrappedClassifier(MetaEstimator, LinearClassifier):
     """Abstract."""
 
-    tabular = "no"
+    _multiclass_support = "no"
 
     @property
     def bias(self) -> bool:  # type: ignore[override]
@@ -36,15 +36,15 @@ class Around(Stack, OneByOne):
     def tie(self) -> Any:
         return self.inner.tie
 
-    def _rule(self) -> Any:
-        return self.inner._rule()
+    def _build_loss(self) -> Any:
+        return self.inner._build_loss()
 
-    def _range(self) -> tuple[float, float]:
-        low, high = self.inner._range()
+    def _feature_range(self) -> tuple[float, float]:
+        low, high = self.inner._feature_range()
         return float(low), float(high)
 
-    def _needs_all_features(self) -> str | None:
-        why: str | None = self.inner._needs_all_features()
+    def _fixed_width_reason(self) -> str | None:
+        why: str | None = self.inner._fixed_width_reason()
         return why
 
     def _run_settings(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Around(Stack, OneByOne):
         learn_as_batch(self, x, y)
         return self
 
-    def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
+    def _encode_label(self, y: Any, known: Any) -> tuple[Any, Any]:
         return np.array([known.sign(y)], np.int8), known
 
-    _score_terms = OneByOne._score_row
+    _score_terms = LinearClassifier._score_row

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Literal, final
 
-from novikoff.base.estimator import one_of
-from novikoff.base.online_classifier import TIES, Learner
-from novikoff.core.multiclass.schemes import PAIRS, Scheme
-from novikoff.data.labels.class_labels import Classes
-from novikoff.multiclass.base import takes_columns
+from novikoff.base.estimator import check_choice
+from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
+from novikoff.core.multiclass.schemes import ONE_VS_ONE, Scheme
+from novikoff.data.labels.class_labels import ClassLabels
+from novikoff.multiclass.base import check_column_learner
 from novikoff.multiclass.reduction import Reduction
 
 __all__ = ["AllVsAll"]
@@ -43,20 +43,20 @@ class AllVsAll(Reduction):
     """
 
     def __init__(
-        self, learner: Learner | None = None, *, decision: Literal["majority", "tournament"] = "majority"
+        self, learner: OnlineClassifier | None = None, *, decision: Literal["majority", "tournament"] = "majority"
     ) -> None:
         self.learner = learner
         self.decision = decision
 
     def _check_settings(self) -> None:
-        one_of(DECISIONS, decision=self.decision)
+        check_choice(DECISIONS, decision=self.decision)
 
     def _check_learner(self) -> None:
-        takes_columns(self, own_time=True)
+        check_column_learner(self, own_time=True)
 
-    def _scheme(self, classes: Classes) -> Scheme:
-        return Scheme(PAIRS, TIES[self.inner.tie], tournament=float(self.decision == "tournament"))
+    def _scheme(self, classes: ClassLabels) -> Scheme:
+        return Scheme(ONE_VS_ONE, TIE_SIGNS[self.inner.tie], tournament=float(self.decision == "tournament"))
 
     def column_names(self) -> list[str]:
-        known = self._fitted().labels.known()
+        known = self._require_fitted().labels.known()
         return [f"{known[high]} not {known[low]}" for high in range(len(known)) for low in range(high)]

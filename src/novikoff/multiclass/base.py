@@ -14,49 +14,49 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError, NovikoffError
-from novikoff.base.multiclass_labels import Classed
-from novikoff.base.state_scoring import Judged, own_scratch
 from novikoff.base.model_lock import lock_free
-from novikoff.base.single_example import known_terms, row_of
-from novikoff.base.raw_rows import encode_one
-from novikoff.base.model_state import State
+from novikoff.base.model_state import ModelState
+from novikoff.base.multiclass_labels import MulticlassOnlineClassifier
+from novikoff.base.raw_rows import encode_example
+from novikoff.base.single_example import build_row, parse_known_terms
+from novikoff.base.state_scoring import StateScoredClassifier, copy_scratch
+from novikoff.core.multiclass import weight_matrix as table
+from novikoff.core.multiclass.decoding import score_and_predict_rows
+from novikoff.core.multiclass.loop import N_CLASSES, learn_multiclass
+from novikoff.core.multiclass.schemes import COLUMN_COUNTERS_SCHEMA, ColumnCounters, Targets, columns_needed
+from novikoff.core.multiclass.weight_matrix import padded_columns
+from novikoff.core.updaters import weighted_majority_multiclass  # noqa: F401 - what Auto does with many columns
+from novikoff.core.updaters.base import ALL_FEATURES, max_sq_norm, write_final_weights
+from novikoff.data.labels.class_labels import ClassLabels
+from novikoff.data.names.feature_names import FeatureNames
+from novikoff.data.rows import Rows, Sparse
+from novikoff.errors import InputError, NovikoffError
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import UNLIMITED_BYTES, Growth, limit_memory
-from novikoff.core.multiclass import weight_matrix as table
-from novikoff.core.updaters import weighted_majority_multiclass  # noqa: F401 - what Auto does with many columns
-from novikoff.core.multiclass.weight_matrix import wide_enough
-from novikoff.core.multiclass.decoding import weigh_all
-from novikoff.core.updaters.base import ALL_FEATURES, limit, read_weights
-from novikoff.core.multiclass.loop import KNOWN, learn_many
-from novikoff.core.multiclass.schemes import (TALLY_SCHEMA, Tally, Wants, columns_for)
-from novikoff.schema import EXAMPLES, Array, Between, Schema
-from novikoff.data.labels.class_labels import Classes
-from novikoff.data.names.feature_names import Names
-from novikoff.data.rows import Rows, Sparse
-from novikoff.multiclass.fast_path import OneLane
-from novikoff.meta.base import Stack, binary
-from novikoff.multiclass.state import Table
+from novikoff.meta.base import MetaEstimator, check_binary_learner
+from novikoff.multiclass.fast_path import MulticlassFastPath
+from novikoff.multiclass.state import MulticlassState
+from novikoff.schema import EXAMPLES, ArraySpec, InRange, Schema
 
-MORE_SCHEMA = Schema({"two_class_examples": Array("int64", 1, checks=[Between(0, EXAMPLES)], optional=True)})
+EXTRA_SCHEMA = Schema({"two_class_examples": ArraySpec("int64", 1, checks=[InRange(0, EXAMPLES)], optional=True)})
 """What Auto adds to a model file of more than two classes."""
 
 
-class Many(Stack, Classed):
+class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
     """Abstract: see the schemes beside this file."""
 
-    not_copied = ("_lane", "_met")
-    shows_weights = True
-    _lane: OneLane | None = None
+    _not_copied = ("_fast_path", "_met")
+    _has_weights = True
+    _fast_path: MulticlassFastPath | None = None
     _met = False
     """Whether there was a single example before."""
-    _plainly_told: ClassVar[bool] = False
+    _has_single_labels: ClassVar[bool] = False
     """Whether examples have one class each and are learned as they come, as the lane has it."""
 
     # --- What a scheme's file provides ---
 
     @abstractmethod
-    def _scheme(self, classes: Classes) -> Any:
+    def _scheme(self, classes: ClassLabels) -> Any:
         """How outcomes are made of columns."""
 
     def _check_learner(self) -> None:
@@ -69,8 +69,8 @@ class Many(Stack, Classed):
         return bool(self.inner.bias)
 
     @property
-    def learns_sparse_only(self) -> bool:  # type: ignore[override]
-        return bool(self.inner.learns_sparse_only or self.inner.learns_columns_sparse_only)
+    def _learns_sparse_only(self) -> bool:  # type: ignore[override]
+        return bool(self.inner._learns_sparse_only or self.inner._learns_columns_sparse_only)
 
     @property
     def passes(self) -> int:  # type: ignore[override]
@@ -85,101 +85,101 @@ class Many(Stack, Classed):
         return int(self.inner.random_state)
 
     def _check_all(self) -> None:
-        binary(self.learner, type(self).__name__)
+        check_binary_learner(self.learner, type(self).__name__)
         self.inner._check_all()
         self._check_settings()
         self._check_learner()
 
-    def _rule(self) -> Any:
-        return self.inner._rule()
+    def _build_loss(self) -> Any:
+        return self.inner._build_loss()
 
-    def _scale(self) -> float:
-        return float(self.inner._scale())
+    def _weight_scale(self) -> float:
+        return float(self.inner._weight_scale())
 
-    def _range(self) -> tuple[float, float]:
-        low, high = self.inner._range()
+    def _feature_range(self) -> tuple[float, float]:
+        low, high = self.inner._feature_range()
         return float(low), float(high)
 
-    def _needs_all_features(self) -> str | None:
-        why: str | None = self.inner._needs_all_features()
+    def _fixed_width_reason(self) -> str | None:
+        why: str | None = self.inner._fixed_width_reason()
         return why
 
-    def _unseen_weight(self, state: State) -> float:
+    def _unseen_weight(self, state: ModelState) -> float:
         return float(self.inner._unseen_weight(state))
 
     def _schema(self, features: int) -> Schema:
         schema: Schema = self.inner._schema(features)
         return schema
 
-    def _more_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
-        return {"tally.": TALLY_SCHEMA, "more.": MORE_SCHEMA}
+    def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
+        return {"tally.": COLUMN_COUNTERS_SCHEMA, "more.": EXTRA_SCHEMA}
 
-    def _columns_in_file(self, labels: Classes) -> int:
-        return max(1, int(columns_for(self._scheme(labels), len(labels))))
+    def _columns_in_file(self, labels: ClassLabels) -> int:
+        return max(1, int(columns_needed(self._scheme(labels), len(labels))))
 
-    def _geometry(self, slots: int, kind: Any) -> Any:
-        return self.inner._geometry(slots, kind)
+    def _build_updater(self, slots: int, dtype: Any) -> Any:
+        return self.inner._build_updater(slots, dtype)
 
     def _run_settings(self) -> dict[str, Any]:
         mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
         return {**mine, **self._inner_settings()}
 
-    def about_scheme(self) -> dict[str, Any]:
-        return {**super().about_scheme(), "classes": len(self._fitted().labels)}
+    def _scheme_info(self) -> dict[str, Any]:
+        return {**super()._scheme_info(), "classes": len(self._require_fitted().labels)}
 
     def observed(self) -> dict[str, Any]:
-        state: Any = self._fitted()
+        state: Any = self._require_fitted()
         return {"classes": len(state.labels), "new": state.new, "unmet": state.unmet}
 
     # --- Files ---
 
-    def _compact(self, state: Any) -> Any:
-        return state.compact(max(1, self._in_use(state)))[0]
+    def _trim_state(self, state: Any) -> Any:
+        return state.compact(max(1, self._n_used_columns(state)))[0]
 
-    def _more_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
-        _, tally = state.compact(max(1, self._in_use(state)))
+    def _extra_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
+        _, tally = state.compact(max(1, self._n_used_columns(state)))
         counted = {f"tally.{name}": array for name, array in tally._asdict().items()}
-        return {**super()._more_arrays(state), **counted}
+        return {**super()._extra_arrays(state), **counted}
 
-    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> Any:
-        table: Any = Table(**vars(super()._completed(state, tensors)), across=1)
+    def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> Any:
+        table: Any = MulticlassState(**vars(super()._state_from_file(state, tensors)), stride=1)
         columns = self._columns(table, self._scheme(table.labels))
-        table.across = max(1, columns)
-        table.tally = Tally(*(tensors[f"tally.{name}"].copy() for name in Tally._fields))
+        table.stride = max(1, columns)
+        table.column_counters = ColumnCounters(*(tensors[f"tally.{name}"].copy() for name in ColumnCounters._fields))
         table.labels.told = table.known
         with limit_memory(UNLIMITED_BYTES):  # a file that is there is loaded
-            table.make_columns(columns)
+            table.ensure_columns(columns)
         return table
 
     # --- Learning ---
 
-    def _wants(self, codes: Any) -> Any:
+    def _encode_targets(self, codes: Any) -> Any:
         """Labels as the loop takes them."""
-        return Wants(codes)
+        return Targets(codes)
 
-    def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Any) -> Table:
-        known = Names(names) if names else None
-        self._check_first_size(features, kind)
-        geometry = self._geometry(features + 1, kind)
-        state = Table(
-            geometry,
+    def _build_state(self, features: int, dtype: Any, names: list[str] | None, labels: Any) -> MulticlassState:
+        known = FeatureNames(names) if names else None
+        self._check_first_size(features, dtype)
+        updater = self._build_updater(features + 1, dtype)
+        state = MulticlassState(
+            updater,
             Ledger(),
             labels,
             features,
             known,
-            np.dtype(kind),
+            np.dtype(dtype),
             self._run_settings(),
-            feature_sample=self._fresh_sample(kind),
+            feature_sample=self._fresh_sample(dtype),
         )
-        self._make_columns(state)
+        self._ensure_columns(state)
         return state
 
     def _bytes_needed(self, state: Any, growth: Growth) -> int:
-        columns = self._columns_after(state, growth)
-        across = state.across if columns <= state.across else wide_enough(columns)
-        return int(state.bytes_laid_out(max(state.features, growth.features), across, growth))
+        columns = self._columns_after_growth(state, growth)
+        stride = state.stride if columns <= state.stride else padded_columns(columns)
+        return int(state.table_bytes(max(state.features, growth.features), stride, growth))
 
-    def _columns_after(self, state: Any, growth: Growth) -> int:
+    def _columns_after_growth(self, state: Any, growth: Growth) -> int:
         """Return the columns with new labels; those of now where the labels are such as the scheme refuses."""
         labels = state.labels
         try:
@@ -187,172 +187,180 @@ class Many(Stack, Classed):
                 labels = labels.copy()
                 for label in growth.labels:
                     labels.number(label)
-            return int(columns_for(self._scheme(labels), len(labels)))
+            return int(columns_needed(self._scheme(labels), len(labels)))
         except (NovikoffError, IndexError):
-            return int(state.across)
+            return int(state.stride)
 
-    def _make_columns(self, state: Any) -> Any:
+    def _ensure_columns(self, state: Any) -> Any:
         """Room for all classes; returns the scheme."""
         scheme = self._scheme(state.labels)
-        state.make_columns(self._columns(state, scheme))
-        state.tally.counts[KNOWN] = max(state.known, state.labels.told)
+        state.ensure_columns(self._columns(state, scheme))
+        state.column_counters.counts[N_CLASSES] = max(state.known, state.labels.told)
         return scheme
 
-    def _columns(self, state: Table, scheme: Any) -> int:
-        return int(columns_for(scheme, len(state.labels)))
+    def _columns(self, state: MulticlassState, scheme: Any) -> int:
+        return int(columns_needed(scheme, len(state.labels)))
 
-    def _take(self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], tidy: bool) -> int:
-        return self._run(state, self._make_columns(state), rows, signs, weights, tidy)
+    def _run_loop(self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], canonical: bool) -> int:
+        return self._run(state, self._ensure_columns(state), rows, signs, weights, canonical)
 
-    def _run(self, state: Any, scheme: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], tidy: bool) -> int:
-        return learn_many(
+    def _run(
+        self, state: Any, scheme: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], canonical: bool
+    ) -> int:
+        return learn_multiclass(
             scheme,
-            self._rule(),
-            state.geometry,
+            self._build_loss(),
+            state.updater,
             rows,
-            self._wants(signs),
+            self._encode_targets(signs),
             len(signs),
             weights,
             state.features + 1,
-            state.across,
-            state.tally,
-            state.scratch(self._spare(state)),
+            state.stride,
+            state.column_counters,
+            state.scratch(self._scratch_size(state)),
             state.ledger.book,
-            tidy,
+            canonical,
         )
 
-    def _spare(self, state: Any) -> int:
+    def _scratch_size(self, state: Any) -> int:
         """How many numbers the scheme needs room for, beside scores and signals."""
-        return 2 * max(int(state.across), len(state.labels)) + 8 + self.inner.spare_columns * int(state.across)
+        return 2 * max(int(state.stride), len(state.labels)) + 8 + self.inner._scratch_columns * int(state.stride)
 
-    def _put_back(self, state: Any, kept: Any) -> None:
-        state.across, state.tally = kept.across, kept.tally
-        super()._put_back(state, kept)
+    def _restore(self, state: Any, backup: Any) -> None:
+        state.stride, state.column_counters = backup.stride, backup.column_counters
+        super()._restore(state, backup)
 
     # --- Predicting ---
 
     def _score_shape(self, state: Any) -> tuple[int, ...]:
-        return (int(state.across),)
+        return (int(state.stride),)
 
     def _hypothesis(self, state: Any) -> NDArray[np.float64]:
-        weights = np.zeros((state.room + 1) * state.across)
-        read_weights(state.geometry, state.across, self._in_use(state), state.tally.times, ALL_FEATURES, weights)
+        weights = np.zeros((state.room + 1) * state.stride)
+        write_final_weights(
+            state.updater, state.stride, self._n_used_columns(state), state.column_counters.times, ALL_FEATURES, weights
+        )
         return weights
 
-    def _in_use(self, state: Any) -> int:
+    def _n_used_columns(self, state: Any) -> int:
         return self._columns(state, self._scheme(state.labels))
 
-    def _scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        if isinstance(self.inner, Judged):
+    def _build_loop_scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+        if isinstance(self.inner, StateScoredClassifier):
             return self._judge(state)
-        weights, bias, slots = self._hypothesis(state), float(state.geometry.bias), state.features + 1
-        across, columns, largest = state.across, self._in_use(state), limit.function(state.geometry.slots)
+        weights, bias, slots = self._hypothesis(state), float(state.updater.bias), state.features + 1
+        stride, columns, largest = state.stride, self._n_used_columns(state), max_sq_norm.function(state.updater.slots)
 
-        def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
-            return table.judge_columns(weights, rows, bias, across, columns, slots, largest, tidy, out.reshape(-1))
+        def score(rows: Rows, canonical: bool, out: NDArray[np.float64]) -> int:
+            return table.score_rows_by_column(
+                weights, rows, bias, stride, columns, slots, largest, canonical, out.reshape(-1)
+            )
 
         return score
 
     def _judge(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         """Where the scores are not those of weight vectors."""
-        geometry, room = own_scratch(state.geometry), state.scratch(self._spare(state))
-        across, columns, slots = state.across, self._in_use(state), state.features + 1
+        updater, workspace = copy_scratch(state.updater), state.scratch(self._scratch_size(state))
+        stride, columns, slots = state.stride, self._n_used_columns(state), state.features + 1
 
-        def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
-            return table.judge_all(geometry, rows, across, columns, slots, tidy, room, out.reshape(-1))
+        def score(rows: Rows, canonical: bool, out: NDArray[np.float64]) -> int:
+            return table.score_columns_with_updater(
+                updater, rows, stride, columns, slots, canonical, workspace, out.reshape(-1)
+            )
 
         return score
 
-    def weighed(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _class_scores(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """From the scores of columns to what speaks for each class, and the number of the class that is predicted."""
-        state: Any = self._fitted()
+        state: Any = self._require_fitted()
         known, count = len(state.labels), len(scores)
         out, winners = np.zeros((count, known)), np.zeros(count, np.int64)
-        weigh_all(
+        score_and_predict_rows(
             self._scheme(state.labels),
-            self._rule(),
-            np.ascontiguousarray(scores / self._scale()).reshape(-1),
-            state.across,
+            self._build_loss(),
+            np.ascontiguousarray(scores / self._weight_scale()).reshape(-1),
+            state.stride,
             known,
-            np.zeros(self._spare(state)),
+            np.zeros(self._scratch_size(state)),
             out.reshape(-1),
             winners,
         )
-        return out * self._scale(), winners
+        return out * self._weight_scale(), winners
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """What speaks for each class, in the order of classes_; for two classes, for the second against the first."""
-        shown, _ = self.weighed(super().decision_function(X))
+        shown, _ = self._class_scores(super().decision_function(X))
         return shown[:, 1] - shown[:, 0] if shown.shape[1] == 2 else shown
 
     def predict(self, X: Any) -> NDArray[Any]:
         return self.choose(super().decision_function(X))
 
     def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
-        _, winners = self.weighed(scores)
+        _, winners = self._class_scores(scores)
         chosen: NDArray[Any] = self.classes_[winners]
         return chosen
 
-    def shown_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.weighed(scores)[0]
+    def _display_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._class_scores(scores)[0]
 
     def column_names(self) -> list[str]:
         """What each column of weights stands for."""
-        return [str(label) for label in self._fitted().labels.known()]
+        return [str(label) for label in self._require_fitted().labels.known()]
 
     def score_one(self, x: Any) -> dict[Any, float]:
         """What speaks for each class; features that were never learned weigh nothing."""
-        columns = self._columns_of_one(x)
-        shown, _ = (self._fresh_lane() or self).weighed(columns)
-        return dict(zip(self._fitted().labels.known(), shown[0].tolist(), strict=True))
+        columns = self._score_columns(x)
+        shown, _ = (self._refresh_fast_path() or self)._class_scores(columns)
+        return dict(zip(self._require_fitted().labels.known(), shown[0].tolist(), strict=True))
 
     def predict_one(self, x: Any) -> Any:
         """Return the label of one example, or None before the first example was learned."""
         if self._state is None:
             return None
-        columns = self._columns_of_one(x)
-        lane = self._fresh_lane()
+        columns = self._score_columns(x)
+        lane = self._refresh_fast_path()
         if lane is None:
             return self.choose(columns)[0].item()
-        return lane.of_label[int(lane.weighed(columns)[1][0])]
+        return lane.label_values[int(lane._class_scores(columns)[1][0])]
 
-    def _columns_of_one(self, x: Any) -> NDArray[np.float64]:
+    def _score_columns(self, x: Any) -> NDArray[np.float64]:
         """The columns' scores for one example: the same sums in the same order, with only the weights that it needs."""
-        state: Any = self._fitted()
-        lane = self._fresh_lane()
+        state: Any = self._require_fitted()
+        lane = self._refresh_fast_path()
         quick = None if lane is None else lane.columns(x)
         if quick is not None:
             return quick
         if state.reading is not None:
-            raw, x = x, encode_one(state, x)
+            raw, x = x, encode_example(state, x)
             quick = None if lane is None or raw is x else lane.columns(x, encoded=True)
             if quick is not None:
                 return quick
-        columns, values = known_terms(self, state, x)
+        columns, values = parse_known_terms(self, state, x)
         self._met = True
-        if isinstance(self.inner, Judged):
-            judged: NDArray[np.float64] = self.score_rows(row_of(columns, values))
+        if isinstance(self.inner, StateScoredClassifier):
+            judged: NDArray[np.float64] = self._score_rows(build_row(columns, values))
             return judged
-        in_use, out = self._in_use(state), np.zeros((1, state.across))
-        weights = np.zeros((len(columns) + 1) * state.across)
-        read_weights(state.geometry, state.across, in_use, state.tally.times, columns, weights)
-        weights.reshape(-1, state.across)[1:][columns >= state.features] = self._unseen_weight(state)
+        in_use, out = self._n_used_columns(state), np.zeros((1, state.stride))
+        weights = np.zeros((len(columns) + 1) * state.stride)
+        write_final_weights(state.updater, state.stride, in_use, state.column_counters.times, columns, weights)
+        weights.reshape(-1, state.stride)[1:][columns >= state.features] = self._unseen_weight(state)
         row = Sparse(np.array([0, len(columns)]), np.arange(len(columns), dtype=np.uint32), values)
-        bias, flat = float(state.geometry.bias), out.reshape(-1)
-        table.judge_columns(weights, row, bias, state.across, in_use, len(columns) + 1, np.inf, True, flat)
-        scores: NDArray[np.float64] = out * self._scale()
+        bias, flat = float(state.updater.bias), out.reshape(-1)
+        table.score_rows_by_column(weights, row, bias, state.stride, in_use, len(columns) + 1, np.inf, True, flat)
+        scores: NDArray[np.float64] = out * self._weight_scale()
         return scores
 
     # --- The lane for single examples ---
 
-    def _fresh_lane(self) -> OneLane | None:
+    def _refresh_fast_path(self) -> MulticlassFastPath | None:
         """From the second example on: it would not be worth its while for one."""
         if not self._met:
             return None
-        state = self._fitted()
-        if self._lane is None or not self._lane.fresh(self, state):
-            self._lane = OneLane(self, state, self._lane)
-        return self._lane
+        state = self._require_fitted()
+        if self._fast_path is None or not self._fast_path.fresh(self, state):
+            self._fast_path = MulticlassFastPath(self, state, self._fast_path)
+        return self._fast_path
 
     @lock_free
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -365,8 +373,8 @@ class Many(Stack, Classed):
             if lock.readers and threading.get_ident() not in lock.readers:
                 lock.wait_for_readers()
             lock.learning = True
-            if self._plainly_told and self._state is not None:
-                lane = self._fresh_lane()
+            if self._has_single_labels and self._state is not None:
+                lane = self._refresh_fast_path()
                 if lane is not None and lane.learn(x, y):
                     return self
             super().learn_one(x, y)
@@ -375,8 +383,12 @@ class Many(Stack, Classed):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        ways = (cls._take is Many._take, cls._wants is Many._wants, cls._told_one is Many._told_one)
-        cls._plainly_told = all(ways)
+        checks = (
+            cls._run_loop is MulticlassClassifier._run_loop,
+            cls._encode_targets is MulticlassClassifier._encode_targets,
+            cls._encode_label is MulticlassClassifier._encode_label,
+        )
+        cls._has_single_labels = all(checks)
 
     # --- What was learned ---
 
@@ -392,17 +404,17 @@ class Many(Stack, Classed):
         return constants
 
     def _weights(self) -> NDArray[np.float64]:
-        state: Any = self._learned("coef_")
-        weights = self._hypothesis(state).reshape(-1, state.across)
-        shown: NDArray[np.float64] = weights[: state.features + 1, : self._in_use(state)] * self._scale()
+        state: Any = self._require_attribute("coef_")
+        weights = self._hypothesis(state).reshape(-1, state.stride)
+        shown: NDArray[np.float64] = weights[: state.features + 1, : self._n_used_columns(state)] * self._weight_scale()
         return shown
 
 
-def takes_columns(stack: Many, *, own_time: bool = False) -> None:
+def check_column_learner(stack: MulticlassClassifier, *, own_time: bool = False) -> None:
     """Raises InputError where the learner inside is not one whose columns of weights each stand for themselves;
     `own_time` says that columns learn from some examples only."""
     inner, mine = stack.inner, type(stack).__name__
-    if inner.tabular != "each" or getattr(inner, "negations", False):
+    if inner._multiclass_support != "each" or getattr(inner, "negations", False):
         raise InputError(
             f"{mine} takes learners whose weights depend on nothing but their own examples, such as Perceptron, SGD,"
             f" AROW, Winnow, BalancedWinnow and PNormPerceptron, but {inner!r} came."

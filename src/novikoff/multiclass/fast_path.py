@@ -15,27 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.errors import InputError
-from novikoff.base.state_scoring import Judged
 from novikoff.base.raw_rows import has_raw_dicts
-from novikoff.ledger import EXAMPLES
-from novikoff.core.multiclass import weight_matrix as table
-from novikoff.core.multiclass.decoding import weigh_all
+from novikoff.base.state_scoring import StateScoredClassifier
 from novikoff.core.feature_sample import NEXT, record_row
-from novikoff.core.updaters.base import arrays, limit, read_weights
-from novikoff.core.multiclass.loop import KNOWN, learn_many
-from novikoff.core.multiclass.schemes import Wants
-from novikoff.core.scoring import HUGE
-from novikoff.data.validation import LARGEST_INDEX
+from novikoff.core.multiclass import weight_matrix as table
+from novikoff.core.multiclass.decoding import score_and_predict_rows
+from novikoff.core.multiclass.loop import N_CLASSES, learn_multiclass
+from novikoff.core.multiclass.schemes import Targets
+from novikoff.core.scoring import MAX_ABS_VALUE
+from novikoff.core.updaters.base import max_sq_norm, state_arrays, write_final_weights
 from novikoff.data.rows import Sparse
+from novikoff.data.validation import MAX_INDEX
+from novikoff.errors import InputError
+from novikoff.ledger import EXAMPLES
 
-NEVER_LEARNED = LARGEST_INDEX - 1  # a column that no feature with a name has
-UNUSUAL = (TypeError, ValueError, OverflowError, KeyError)
-ALL_ONES = np.zeros(0)
+UNSEEN_COLUMN = MAX_INDEX - 1  # a column that no feature with a name has
+SLOW_PATH_ERRORS = (TypeError, ValueError, OverflowError, KeyError)
+UNIT_WEIGHTS = np.zeros(0)
 
 
 @compiled
-def usual_terms(
+def filter_terms(
     indices: NDArray[np.uint32],
     values: NDArray[np.floating],
     features: int,
@@ -46,58 +46,60 @@ def usual_terms(
 ) -> int:
     """Leaves out zeros and, unless they count, features without slots; returns how many terms are left, −1 where the
     way around must say what is wrong."""
-    kept, square = 0, 0.0
+    n_kept, sq_norm = 0, 0.0
     for k in range(len(indices)):
         x, column = np.float64(values[k]), int(indices[k])
-        if not abs(x) < HUGE or column >= LARGEST_INDEX or (x != 0.0 and (x < least or x > most)):
+        if not abs(x) < MAX_ABS_VALUE or column >= MAX_INDEX or (x != 0.0 and (x < least or x > most)):
             return -1
-        square += x * x
+        sq_norm += x * x
         if x != 0.0 and (unseen or column < features):
-            indices[kept] = indices[k]
-            values[kept] = values[k]
-            kept += 1
-    return kept if square < 0.5 * largest else -1
+            indices[n_kept] = indices[k]
+            values[n_kept] = values[k]
+            n_kept += 1
+    return n_kept if sq_norm < 0.5 * largest else -1
 
 
-class OneLane:
-    def __init__(self, model: Any, state: Any, old: OneLane | None = None) -> None:
+class MulticlassFastPath:
+    def __init__(self, model: Any, state: Any, old: MulticlassFastPath | None = None) -> None:
         self.learner, inner = model.learner, model.inner
-        self.judged = isinstance(inner, Judged)
+        self.judged = isinstance(inner, StateScoredClassifier)
         alike = old is not None and type(old.learner) is type(self.learner)
         self.mine: Any = old.mine if old and alike else attrgetter("learner", *sorted(model.settings()))
         self.theirs: Any = old.theirs if old and alike else attrgetter("tie", *sorted(inner.settings()))
         self.settings, self.inside = self.mine(model), self.theirs(inner)
         as_before = old is not None and old.state is state and old.has_settings_of(model)
-        self.goes_on: bool = old.goes_on if old and as_before else goes_on(model, state)
-        self.scheme, self.rule, self.scale = model._scheme(state.labels), model._rule(), model._scale()
+        self.settings_unchanged: bool = (
+            old.settings_unchanged if old and as_before else has_unchanged_settings(model, state)
+        )
+        self.scheme, self.rule, self.scale = model._scheme(state.labels), model._build_loss(), model._weight_scale()
         self.state: Any = state
-        self.geometry, self.features, self.names = state.geometry, state.features, state.names
-        self.labels, self.known, self.tally = state.labels, len(state.labels), state.tally
-        self.across, self.in_use, self.spare = state.across, model._in_use(state), model._spare(state)
-        self.unseen, self.range = model._unseen_weight(state), model._range()
-        self.largest, self.bias = limit.function(state.geometry.slots), float(state.geometry.bias)
+        self.updater, self.features, self.names = state.updater, state.features, state.names
+        self.labels, self.known, self.column_counters = state.labels, len(state.labels), state.column_counters
+        self.stride, self.in_use, self.spare = state.stride, model._n_used_columns(state), model._scratch_size(state)
+        self.unseen, self.range = model._unseen_weight(state), model._feature_range()
+        self.largest, self.bias = max_sq_norm.function(state.updater.slots), float(state.updater.bias)
         self.starts, self.code = np.zeros(2, np.int64), np.zeros(1, np.int64)
-        self.wants = Wants(self.code)
+        self.wants = Targets(self.code)
         self.room, self.book = state.scratch(self.spare), state.ledger.book
         self.count, self.time = self.book.counts.item, state.feature_sample.moments.clock.item
         self.find_encoded: Any = None if state.names is None else state.names.columns.get
-        self.find: Any = _find_nothing if has_raw_dicts(state) else self.find_encoded
-        self.of_label = np.array(state.labels.known()).tolist()
+        self.find: Any = _reject_name if has_raw_dicts(state) else self.find_encoded
+        self.label_values = np.array(state.labels.known()).tolist()
         """Labels as an array of them gives them back."""
-        flags = (a.flags.num for a in arrays(state.geometry).values())
-        self.types = type(self.scheme), type(self.rule), type(self.geometry), state.kind, *flags
+        flags = (a.flags.num for a in state_arrays(state.updater).values())
+        self.types = type(self.scheme), type(self.rule), type(self.updater), state.kind, *flags
         self.calls: dict[str, Any] = old.calls if old and old.types == self.types else {}
 
     def fresh(self, model: Any, state: Any) -> bool:
         """Whether nothing has changed but weights and counts."""
         if not (
             state is self.state
-            and state.geometry is self.geometry
+            and state.updater is self.updater
             and state.features == self.features
             and state.names is self.names
             and state.labels is self.labels
             and len(state.labels) == self.known
-            and state.tally is self.tally
+            and state.column_counters is self.column_counters
             and state.ledger.book is self.book
         ):
             return False
@@ -128,33 +130,37 @@ class OneLane:
                 return self._array_terms(x)
             if type(x) is not dict or not x:
                 return None
-            numbers = array("I", x if find is None else map(find, x, repeat(NEVER_LEARNED)))
+            numbers = array("I", x if find is None else map(find, x, repeat(UNSEEN_COLUMN)))
             columns = np.frombuffer(numbers, np.uint32)
             values = np.frombuffer(array(self.state.kind.char, x.values()), self.state.kind)
-        except UNUSUAL:
+        except SLOW_PATH_ERRORS:
             return None
         if seen and max(numbers) >= self.features:
             return None
-        return self._usual(columns, values)
+        return self._filter_terms(columns, values)
 
     def _array_terms(self, x: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
         """The same for the values of all features."""
         if x.dtype != self.state.kind or x.ndim != 1 or x.size != self.features or self.state.reading is not None:
             return None
         columns = x.nonzero()[0].astype(np.uint32)
-        return self._usual(columns, x[columns])
+        return self._filter_terms(columns, x[columns])
 
-    def _usual(
+    def _filter_terms(
         self, columns: NDArray[np.uint32], values: NDArray[Any]
     ) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
         """Return the terms that count; None where the way around must say what is wrong. Both arrays are used up."""
         args = columns, values, self.features, self.unseen != 0.0, *self.range, self.largest
-        kept = self._call("usual_terms", usual_terms, *args)
-        return None if kept < 0 else (columns[:kept], values[:kept])
+        n_kept = self._call("usual_terms", filter_terms, *args)
+        return None if n_kept < 0 else (columns[:n_kept], values[:n_kept])
 
     def learn(self, x: Any, y: Any) -> bool:
         """Whether the example was learned; with nothing changed where it was not."""
-        if not self.goes_on or self.in_use > self.across or self.tally.counts[KNOWN] < self.labels.told:
+        if (
+            not self.settings_unchanged
+            or self.in_use > self.stride
+            or self.column_counters.counts[N_CLASSES] < self.labels.told
+        ):
             return False
         try:
             code = self.labels.numbers.get(y)
@@ -168,8 +174,19 @@ class OneLane:
         self.starts[1], self.code[0] = len(terms[0]), code
         row, wants = Sparse(self.starts, *terms), self.wants
         slots = self.features + 1
-        args = self.scheme, self.rule, self.geometry, row, wants, 1, ALL_ONES, slots, self.across, self.tally
-        if not self._call("learn_many", learn_many, *args, self.room, self.book, True):
+        args = (
+            self.scheme,
+            self.rule,
+            self.updater,
+            row,
+            wants,
+            1,
+            UNIT_WEIGHTS,
+            slots,
+            self.stride,
+            self.column_counters,
+        )
+        if not self._call("learn_many", learn_multiclass, *args, self.room, self.book, True):
             return False
         if self.count(EXAMPLES) == self.time(NEXT):
             sample = self.state.feature_sample
@@ -183,35 +200,35 @@ class OneLane:
         if terms is None:
             return None
         columns, values = terms
-        count, out = len(columns), np.zeros((1, self.across))
-        weights = np.zeros((count + 1) * self.across)
-        times = self.tally.times
-        self._call("read", read_weights, self.geometry, self.across, self.in_use, times, columns, weights)
+        count, out = len(columns), np.zeros((1, self.stride))
+        weights = np.zeros((count + 1) * self.stride)
+        times = self.column_counters.times
+        self._call("read", write_final_weights, self.updater, self.stride, self.in_use, times, columns, weights)
         if self.unseen != 0.0:
-            weights.reshape(-1, self.across)[1:][columns >= self.features] = self.unseen
+            weights.reshape(-1, self.stride)[1:][columns >= self.features] = self.unseen
         row, flat = Sparse(np.array([0, count]), np.arange(count, dtype=np.uint32), values), out.reshape(-1)
-        args = weights, row, self.bias, self.across, self.in_use, count + 1, np.inf, True, flat
-        self._call("judge", table.judge_columns, *args)
+        args = weights, row, self.bias, self.stride, self.in_use, count + 1, np.inf, True, flat
+        self._call("judge", table.score_rows_by_column, *args)
         return out * self.scale
 
-    def weighed(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _class_scores(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """As `Many.weighed`."""
         out, winners = np.zeros((len(scores), self.known)), np.zeros(len(scores), np.int64)
         given = np.ascontiguousarray(scores / self.scale).reshape(-1)
-        args = self.scheme, self.rule, given, self.across, self.known, np.zeros(self.spare), out.reshape(-1), winners
-        self._call("weigh", weigh_all, *args)
+        args = self.scheme, self.rule, given, self.stride, self.known, np.zeros(self.spare), out.reshape(-1), winners
+        self._call("weigh", score_and_predict_rows, *args)
         return out * self.scale, winners
 
 
-def _find_nothing(name: str, never: int) -> int:
+def _reject_name(name: str, never: int) -> int:
     """Raw rows are never usual: the way around encodes them."""
     raise KeyError(name)
 
 
-def goes_on(model: Any, state: Any) -> bool:
+def has_unchanged_settings(model: Any, state: Any) -> bool:
     """Whether the settings are those that the run began with."""
     try:
-        model._goes_on(state)
+        model._check_settings_unchanged(state)
     except InputError:
         return False
     return True

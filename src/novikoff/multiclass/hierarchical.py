@@ -14,25 +14,25 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from novikoff.errors import LabelError
-from novikoff.base.estimator import one_of
-from novikoff.base.online_classifier import Learner
-from novikoff.core.multiclass.pairwise_gradients import UPDATES
-from novikoff.core.multiclass.schemes import TREE, Scheme
+from novikoff.base.estimator import check_choice
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.core.multiclass.pairwise_gradients import UPDATE_NAMES
+from novikoff.core.multiclass.schemes import LABEL_TREE, Scheme
 from novikoff.data import validation
-from novikoff.data.labels.class_labels import Classes
+from novikoff.data.labels.class_labels import ClassLabels
+from novikoff.errors import LabelError
+from novikoff.meta.base import check_preference_learner
+from novikoff.multiclass.base import MulticlassClassifier
+from novikoff.multiclass.pairwise_bounds import build_preference_bounds
 from novikoff.theory.bounds import Bound
-from novikoff.multiclass.base import Many
-from novikoff.multiclass.pairwise_bounds import preference_bounds
-from novikoff.meta.base import takes_preferences
 
 __all__ = ["Hierarchical"]
 
-BOUNDED = "it bounds labels that were not predicted whole, not the tree loss; ‖x_yj‖² ≤ 2·depth·‖x‖²"
+BOUND_NOTE = "it bounds labels that were not predicted whole, not the tree loss; ‖x_yj‖² ≤ 2·depth·‖x‖²"
 
 
 @final
-class Hierarchical(Many):
+class Hierarchical(MulticlassClassifier):
     """Labels such as animal/dog/poodle or ENTITY:food, each with all that is above it in the tree.
 
     The tree is what the labels say: a node is a beginning of a label up to a separator. It has no cycles, for a node is
@@ -60,7 +60,7 @@ class Hierarchical(Many):
 
     def __init__(
         self,
-        learner: Learner | None = None,
+        learner: OnlineClassifier | None = None,
         *,
         separator: str = "/",
         update: Literal["top", "uniform", "proportional"] = "top",
@@ -70,14 +70,14 @@ class Hierarchical(Many):
         self.update = update
 
     def _check_settings(self) -> None:
-        one_of(UPDATES, update=self.update)
+        check_choice(UPDATE_NAMES, update=self.update)
         if not isinstance(self.separator, str) or not self.separator:
             raise LabelError(f"separator must be a text, but is {self.separator!r}.")
 
     def _check_learner(self) -> None:
-        takes_preferences(self, self.update)
+        check_preference_learner(self, self.update)
 
-    def _scheme(self, classes: Classes) -> Scheme:
+    def _scheme(self, classes: ClassLabels) -> Scheme:
         numbers: dict[tuple[str, ...], int] = {}
         starts, nodes, columns, deepest = [0], list[int](), [0], [0]
         for label in classes.known():
@@ -88,10 +88,10 @@ class Hierarchical(Many):
             deepest.append(max(deepest[-1], len(path)))
         lists = {"starts": starts, "nodes": nodes, "columns": columns, "deepest": deepest}
         arrays: dict[str, Any] = {name: np.array(numbers, np.int64) for name, numbers in lists.items()}
-        return Scheme(TREE, update=UPDATES.index(self.update), **arrays)
+        return Scheme(LABEL_TREE, update=UPDATE_NAMES.index(self.update), **arrays)
 
     def column_names(self) -> list[str]:
-        found = dict.fromkeys(path for label in self._fitted().labels.known() for path in self.path(label))
+        found = dict.fromkeys(path for label in self._require_fitted().labels.known() for path in self.path(label))
         return [self.separator.join(path) for path in found]
 
     def path(self, label: Any) -> list[tuple[str, ...]]:
@@ -106,12 +106,12 @@ class Hierarchical(Many):
     def tree_loss(self, X: Any, y: Any) -> float:
         """The mean number of edges between the label that is predicted and the right one."""
         predicted = self.predict(X)
-        told = validation.label_array(y, len(predicted))
-        return float(np.mean([self.edges(a, b) for a, b in zip(predicted, told, strict=True)]))
+        labels = validation.validate_y(y, len(predicted))
+        return float(np.mean([self.edges(a, b) for a, b in zip(predicted, labels, strict=True)]))
 
     def edges(self, one: Any, other: Any) -> int:
         """How many edges of the tree are between two labels."""
         return len(set(self.path(one)) ^ set(self.path(other)))
 
     def bounds(self) -> Sequence[Bound]:
-        return preference_bounds(self, BOUNDED)
+        return build_preference_bounds(self, BOUND_NOTE)

@@ -15,24 +15,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, final
 
+from novikoff.base.estimator import check_choice
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.core.multiclass.pairwise_gradients import UPDATE_NAMES
+from novikoff.core.multiclass.schemes import MULTICLASS_MARGIN, Scheme
+from novikoff.data.labels.class_labels import ClassLabels
 from novikoff.linear.auto import BinaryAuto
-from novikoff.base.estimator import one_of
-from novikoff.base.online_classifier import Learner
-from novikoff.core.multiclass.pairwise_gradients import UPDATES
-from novikoff.core.multiclass.schemes import RIVALS, Scheme
-from novikoff.data.labels.class_labels import Classes
+from novikoff.meta.base import check_preference_learner
+from novikoff.multiclass.base import MulticlassClassifier
+from novikoff.multiclass.pairwise_bounds import build_preference_bounds
 from novikoff.theory.bounds import Bound
-from novikoff.multiclass.base import Many
-from novikoff.multiclass.pairwise_bounds import preference_bounds
-from novikoff.meta.base import takes_preferences
 
 __all__ = ["Kesler"]
 
-BOUNDED = "every class but the right one is a preference x_yj, ‖x_yj‖² = 2‖x‖²"
+BOUND_NOTE = "every class but the right one is a preference x_yj, ‖x_yj‖² = 2‖x‖²"
 
 
 @final
-class Kesler(Many):
+class Kesler(MulticlassClassifier):
     """Many classes as one binary problem: the class of an example is preferred to every other class.
 
     A class that was never seen before is welcome at any time; the example that brings it counts as a mistake.
@@ -59,22 +59,22 @@ class Kesler(Many):
     outcomes = "preferences"
 
     def __init__(
-        self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "top"
+        self, learner: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "top"
     ) -> None:
         self.learner = learner
         self.update = update
 
-    def _default_learner(self) -> Learner:
+    def _default_learner(self) -> OnlineClassifier:
         return BinaryAuto() if self.update == "top" else super()._default_learner()
 
     def _check_settings(self) -> None:
-        one_of(UPDATES, update=self.update)
+        check_choice(UPDATE_NAMES, update=self.update)
 
     def _check_learner(self) -> None:
-        takes_preferences(self, self.update, rivals=self.update == "top")
+        check_preference_learner(self, self.update, rivals=self.update == "top")
 
-    def _scheme(self, classes: Classes) -> Scheme:
-        return Scheme(RIVALS, update=UPDATES.index(self.update))
+    def _scheme(self, classes: ClassLabels) -> Scheme:
+        return Scheme(MULTICLASS_MARGIN, update=UPDATE_NAMES.index(self.update))
 
     def bounds(self) -> Sequence[Bound]:
-        return preference_bounds(self, BOUNDED)
+        return build_preference_bounds(self, BOUND_NOTE)

@@ -16,28 +16,28 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError, LabelError
-from novikoff.base.estimator import one_of
-from novikoff.base.online_classifier import Learner
-from novikoff.core.multiclass.pairwise_gradients import UPDATES
-from novikoff.core.multiclass.schemes import (NONE, RANKED, Scheme, Wants)
+from novikoff.base.estimator import check_choice
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.core.multiclass.pairwise_gradients import UPDATE_NAMES
+from novikoff.core.multiclass.schemes import LABEL_RANKING, NO_INDICES, Scheme, Targets
 from novikoff.data import validation
-from novikoff.data.labels.class_labels import Classes, LabelSets, ordered
-from novikoff.data.labels.binary_labels import plain
+from novikoff.data.labels.binary_labels import to_plain_label
+from novikoff.data.labels.class_labels import ClassLabels, LabelSets, sort_labels
+from novikoff.errors import InputError, LabelError
+from novikoff.meta.base import check_preference_learner
+from novikoff.multiclass.base import MulticlassClassifier
+from novikoff.multiclass.pairwise_bounds import build_preference_bounds
 from novikoff.theory.bounds import Bound
-from novikoff.multiclass.base import Many
-from novikoff.multiclass.pairwise_bounds import preference_bounds
-from novikoff.meta.base import takes_preferences
 
 __all__ = ["LabelRanking"]
 
-BOUNDED = "it bounds examples with a preference that is not met, not such preferences; ‖x_ij‖² = 2‖x‖²"
+BOUND_NOTE = "it bounds examples with a preference that is not met, not such preferences; ‖x_ij‖² = 2‖x‖²"
 
-Pairs = list[tuple[Any, Any]]
+PreferencePairs = list[tuple[Any, Any]]
 
 
 @final
-class LabelRanking(Many):
+class LabelRanking(MulticlassClassifier):
     """Ranks labels; each example says which are preferred to which.
 
     What an example says is a list of labels, the best first; a dict of label → grade, higher grades preferred to lower
@@ -61,44 +61,46 @@ class LabelRanking(Many):
 
     outcomes = "preferences"
 
-    predicts_one_label = False
+    _predicts_one_label = False
 
     def __init__(
-        self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
+        self, learner: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
     ) -> None:
         self.learner = learner
         self.update = update
 
     def _check_settings(self) -> None:
-        one_of(UPDATES, update=self.update)
+        check_choice(UPDATE_NAMES, update=self.update)
 
     def _check_learner(self) -> None:
-        takes_preferences(self, self.update)
+        check_preference_learner(self, self.update)
 
-    def _scheme(self, classes: Classes) -> Scheme:
-        return Scheme(RANKED, update=UPDATES.index(self.update))
+    def _scheme(self, classes: ClassLabels) -> Scheme:
+        return Scheme(LABEL_RANKING, update=UPDATE_NAMES.index(self.update))
 
-    def _spare(self, state: Any) -> int:
-        return max(super()._spare(state), len(state.labels) ** 2)
+    def _scratch_size(self, state: Any) -> int:
+        return max(super()._scratch_size(state), len(state.labels) ** 2)
 
-    def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[LabelSets, Classes]:
+    def _encode_labels(self, y: Any, examples: int, known: ClassLabels | None = None) -> tuple[LabelSets, ClassLabels]:
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give preferences for each row.")
-        told = [spoken(one) for one in y]
-        validation.same_length(examples, len(told))
+        preferences = [parse_preferences(one) for one in y]
+        validation.check_same_length(examples, len(preferences))
         if known is None:
-            known = Classes(ordered({plain(label) for pairs in told for pair in pairs for label in pair}))
-        return numbered(told, known)
+            known = ClassLabels(
+                sort_labels({to_plain_label(label) for pairs in preferences for pair in pairs for label in pair})
+            )
+        return encode_pairs(preferences, known)
 
-    def _told_one(self, y: Any, known: Any) -> tuple[Any, Any]:
-        return numbered([spoken(y)], known)
+    def _encode_label(self, y: Any, known: Any) -> tuple[Any, Any]:
+        return encode_pairs([parse_preferences(y)], known)
 
-    def _wants(self, codes: Any) -> Wants:
-        return Wants(NONE, codes.starts, codes.members)
+    def _encode_targets(self, codes: Any) -> Targets:
+        return Targets(NO_INDICES, codes.starts, codes.members)
 
     def choose(self, scores: NDArray[np.float64]) -> Any:
-        shown, _ = self.weighed(scores)
-        known = self._fitted().labels.known()
+        shown, _ = self._class_scores(scores)
+        known = self._require_fitted().labels.known()
         return [[known[c] for c in np.argsort(-row, kind="stable")] for row in shown]
 
     def spelled(self, label: Any) -> str:
@@ -106,23 +108,23 @@ class LabelRanking(Many):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """What speaks for each label, in the order of classes_."""
-        return self.weighed(Learner.decision_function(self, X))[0]
+        return self._class_scores(OnlineClassifier.decision_function(self, X))[0]
 
     def predict(self, X: Any) -> Any:
         """For each row all labels, the highest first."""
-        return self.choose(Learner.decision_function(self, X))
+        return self.choose(OnlineClassifier.decision_function(self, X))
 
     def predict_one(self, x: Any) -> Any:
         """Return all labels, the highest first, or None before the first example was learned."""
-        return None if self._state is None else self.choose(self._columns_of_one(x))[0]
+        return None if self._state is None else self.choose(self._score_columns(x))[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The mean share of preferences that are met, over the rows that have any."""
-        known = self._fitted().labels.known()
-        scores, told, shares = self.decision_function(X), list(y), []
-        validation.same_length(len(scores), len(told))
-        for row, one in zip(scores, told, strict=True):
-            grades, pairs = dict(zip(known, row, strict=True)), spoken(one)
+        known = self._require_fitted().labels.known()
+        scores, preferences, shares = self.decision_function(X), list(y), []
+        validation.check_same_length(len(scores), len(preferences))
+        for row, one in zip(scores, preferences, strict=True):
+            grades, pairs = dict(zip(known, row, strict=True)), parse_preferences(one)
             met = [grades.get(a, -np.inf) > grades.get(b, -np.inf) for a, b in pairs]
             shares.append(float(np.mean(met)) if met else np.nan)
         counts = ~np.isnan(shares)
@@ -130,43 +132,43 @@ class LabelRanking(Many):
         return float(np.average(np.array(shares)[counts], weights=weights)) if counts.any() else np.nan
 
     def bounds(self) -> Sequence[Bound]:
-        return preference_bounds(self, BOUNDED)
+        return build_preference_bounds(self, BOUND_NOTE)
 
 
-def spoken(one: Any) -> Pairs:
+def parse_preferences(one: Any) -> PreferencePairs:
     """The preferences of one example, as pairs."""
     try:
-        return _pairs(one)
+        return _parse_pairs(one)
     except TypeError:
         raise LabelError(
             f"Preferences are a list of labels, a dict of label → grade or a set of pairs, but {one!r} came."
         ) from None
 
 
-def _pairs(one: Any) -> Pairs:
+def _parse_pairs(one: Any) -> PreferencePairs:
     if isinstance(one, dict):
         return [(a, b) for a in one for b in one if one[a] > one[b]]
     if isinstance(one, str | bytes):
         raise TypeError
     # A set has no order: sorted, its labels have the same numbers always.
-    told = sorted(one) if isinstance(one, set | frozenset) else list(one)
-    if told and all(isinstance(pair, tuple) and len(pair) == 2 for pair in told):
-        said = set(told)
-        for a, b in told:
-            if (b, a) in said:
+    preferences = sorted(one) if isinstance(one, set | frozenset) else list(one)
+    if preferences and all(isinstance(pair, tuple) and len(pair) == 2 for pair in preferences):
+        stated_pairs = set(preferences)
+        for a, b in preferences:
+            if (b, a) in stated_pairs:
                 raise LabelError(f"A label can't be preferred both ways, as in {(a, b)}.")
-        return told
-    if isinstance(one, set | frozenset) and told:
+        return preferences
+    if isinstance(one, set | frozenset) and preferences:
         raise LabelError(f"A set must be of pairs (i, j), i preferred to j, but {one!r} came: a ranking is a list.")
-    if len(set(told)) < len(told):
-        raise LabelError(f"A label can't be in a ranking twice, but {told!r} came.")
-    return list(combinations(told, 2))
+    if len(set(preferences)) < len(preferences):
+        raise LabelError(f"A label can't be in a ranking twice, but {preferences!r} came.")
+    return list(combinations(preferences, 2))
 
 
-def numbered(told: list[Pairs], known: Classes) -> tuple[LabelSets, Classes]:
+def encode_pairs(preferences: list[PreferencePairs], known: ClassLabels) -> tuple[LabelSets, ClassLabels]:
     """Pairs as numbers of labels, two for each, and the labels that are known then."""
     known, starts, members = known.copy(), [0], list[int]()
-    for pairs in told:
+    for pairs in preferences:
         for pair in pairs:
             members += [known.number(label) for label in pair]
         starts.append(len(members))

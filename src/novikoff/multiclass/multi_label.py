@@ -18,23 +18,23 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError, LabelError
-from novikoff.base.estimator import one_of
-from novikoff.base.online_classifier import TIES, Learner
-from novikoff.core.multiclass.pairwise_gradients import UPDATES
-from novikoff.core.multiclass.schemes import (CHOSEN, NONE, RELEVANT, Scheme, Wants)
+from novikoff.base.estimator import check_choice
+from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
+from novikoff.core.multiclass.pairwise_gradients import UPDATE_NAMES
+from novikoff.core.multiclass.schemes import BINARY_RELEVANCE, NO_INDICES, THRESHOLDED_LABELS, Scheme, Targets
 from novikoff.data import validation
-from novikoff.data.labels.class_labels import Classes, LabelSets, ordered
-from novikoff.data.labels.binary_labels import plain
-from novikoff.theory.bounds import Bound
-from novikoff.multiclass.base import takes_columns
-from novikoff.multiclass.pairwise_bounds import preference_bounds
+from novikoff.data.labels.binary_labels import to_plain_label
+from novikoff.data.labels.class_labels import ClassLabels, LabelSets, sort_labels
+from novikoff.errors import InputError, LabelError
+from novikoff.meta.base import check_preference_learner
+from novikoff.multiclass.base import check_column_learner
+from novikoff.multiclass.pairwise_bounds import build_preference_bounds
 from novikoff.multiclass.reduction import Reduction
-from novikoff.meta.base import takes_preferences
+from novikoff.theory.bounds import Bound
 
 __all__ = ["MultiLabel"]
 
-BOUNDED = "it bounds examples whose set is not predicted whole, not the Hamming loss; ‖x_ij‖² = 2‖x‖²"
+BOUND_NOTE = "it bounds examples whose set is not predicted whole, not the Hamming loss; ‖x_ij‖² = 2‖x‖²"
 
 
 @final
@@ -59,50 +59,53 @@ class MultiLabel(Reduction):
     [['wet'], ['cold', 'wet'], []]
     """
 
-    predicts_one_label = False
+    _predicts_one_label = False
 
     def __init__(
-        self, learner: Learner | None = None, *, update: Literal["each", "top", "uniform", "proportional"] = "each"
+        self,
+        learner: OnlineClassifier | None = None,
+        *,
+        update: Literal["each", "top", "uniform", "proportional"] = "each",
     ) -> None:
         self.learner = learner
         self.update = update
 
     def _check_settings(self) -> None:
-        one_of(("each", *UPDATES), update=self.update)
+        check_choice(("each", *UPDATE_NAMES), update=self.update)
 
     def _check_learner(self) -> None:
         if self.update == "each":
-            takes_columns(self)
+            check_column_learner(self)
         else:
-            takes_preferences(self, self.update)
+            check_preference_learner(self, self.update)
 
-    def _scheme(self, classes: Classes) -> Scheme:
+    def _scheme(self, classes: ClassLabels) -> Scheme:
         if self.update == "each":
-            return Scheme(RELEVANT, TIES[self.inner.tie])
-        return Scheme(CHOSEN, update=UPDATES.index(self.update))
+            return Scheme(BINARY_RELEVANCE, TIE_SIGNS[self.inner.tie])
+        return Scheme(THRESHOLDED_LABELS, update=UPDATE_NAMES.index(self.update))
 
-    def _told(self, y: Any, examples: int, known: Classes | None = None) -> tuple[LabelSets, Classes]:
-        sets = label_sets(y)
-        validation.same_length(examples, len(sets))
+    def _encode_labels(self, y: Any, examples: int, known: ClassLabels | None = None) -> tuple[LabelSets, ClassLabels]:
+        sets = parse_label_sets(y)
+        validation.check_same_length(examples, len(sets))
         if known is None:
-            known = Classes(ordered({plain(label) for labels in sets for label in labels}))
-        return known.coded_sets(sets)
+            known = ClassLabels(sort_labels({to_plain_label(label) for labels in sets for label in labels}))
+        return known.encode_sets(sets)
 
-    def _told_one(self, y: Any, known: Classes) -> tuple[LabelSets, Classes]:
-        return known.coded_sets([one_set(y)])
+    def _encode_label(self, y: Any, known: ClassLabels) -> tuple[LabelSets, ClassLabels]:
+        return known.encode_sets([parse_label_set(y)])
 
-    def label_reader(self, labels: Any, left_out: Any) -> Any:
-        from novikoff.data.labels.label_encoding import SetsOfNumbers
+    def _label_reader(self, labels: Any, left_out: Any) -> Any:
+        from novikoff.data.labels.label_encoding import MultilabelEncoder
 
-        return SetsOfNumbers(labels, leave_out=left_out)
+        return MultilabelEncoder(labels, leave_out=left_out)
 
-    def _wants(self, codes: Any) -> Wants:
-        return Wants(NONE, codes.starts, codes.members)
+    def _encode_targets(self, codes: Any) -> Targets:
+        return Targets(NO_INDICES, codes.starts, codes.members)
 
     def choose(self, scores: NDArray[np.float64]) -> Any:
-        shown, _ = self.weighed(scores)
-        known = self._fitted().labels.known()
-        ties = self.update == "each" and TIES[self.inner.tie] > 0.0
+        shown, _ = self._class_scores(scores)
+        known = self._require_fitted().labels.known()
+        ties = self.update == "each" and TIE_SIGNS[self.inner.tie] > 0.0
         return [[known[c] for c in np.flatnonzero(row >= 0.0 if ties else row > 0.0)] for row in shown]
 
     def spelled(self, label: Any) -> str:
@@ -113,21 +116,21 @@ class MultiLabel(Reduction):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """What speaks for each label, in the order of classes_: it is predicted where that is above 0."""
-        return self.weighed(Learner.decision_function(self, X))[0]
+        return self._class_scores(OnlineClassifier.decision_function(self, X))[0]
 
     def predict(self, X: Any) -> Any:
         """The list of labels of each row."""
-        return self.choose(Learner.decision_function(self, X))
+        return self.choose(OnlineClassifier.decision_function(self, X))
 
     def predict_one(self, x: Any) -> Any:
         """Return the labels of one example, or None before the first example was learned."""
-        return None if self._state is None else self.choose(self._columns_of_one(x))[0]
+        return None if self._state is None else self.choose(self._score_columns(x))[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose set of labels is predicted exactly."""
-        predicted, told = self.predict(X), label_sets(y)
-        validation.same_length(len(predicted), len(told))
-        right = [set(a) == set(b) for a, b in zip(predicted, told, strict=True)]
+        predicted, true_sets = self.predict(X), parse_label_sets(y)
+        validation.check_same_length(len(predicted), len(true_sets))
+        right = [set(a) == set(b) for a, b in zip(predicted, true_sets, strict=True)]
         return float(np.average(right, weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
@@ -140,10 +143,10 @@ class MultiLabel(Reduction):
         return "columns" if self.update == "each" else "preferences"
 
     def bounds(self) -> Sequence[Bound]:
-        return super().bounds() if self.update == "each" else preference_bounds(self, BOUNDED)
+        return super().bounds() if self.update == "each" else build_preference_bounds(self, BOUND_NOTE)
 
 
-def label_sets(y: Any) -> list[list[Any]]:
+def parse_label_sets(y: Any) -> list[list[Any]]:
     """The labels of each row: y has lists of them, or is a matrix of 0 and 1."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a set of labels for each row.")
@@ -153,12 +156,12 @@ def label_sets(y: Any) -> list[list[Any]]:
         if y.ndim != 2 or not np.isin(y, (0, 1)).all():
             raise InputError("y must be a list of sets of labels, or a matrix of 0 and 1 with a column for each label.")
         return [np.flatnonzero(row).tolist() for row in y]
-    return [one_set(labels) for labels in y]
+    return [parse_label_set(labels) for labels in y]
 
 
-def one_set(labels: Any) -> list[Any]:
+def parse_label_set(labels: Any) -> list[Any]:
     """The labels of one row; those of a set, which has no order, are sorted: their numbers must not change from run to
     run."""
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise LabelError(f"A set of labels is a list or a set of them, but {labels!r} came: write [{labels!r}].")
-    return ordered(labels) if isinstance(labels, set | frozenset) else list(labels)
+    return sort_labels(labels) if isinstance(labels, set | frozenset) else list(labels)

@@ -9,38 +9,38 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import InputError, OverflowRefused, levels_to_user, of_sklearn
-from novikoff.base.estimator import (positive, seeded, truth, whole)
-from novikoff.base.model_state import ADVICE
-from novikoff.memory_limit import check_size
-from novikoff.core.multiclass.class_scores import room, score_rows
-from novikoff.core.multiclass.crammer_singer import (Reached, origin, posed, solve)
-from novikoff.schema import CLASSES, FEATURES, Array, Finite, Schema, SchemaError, check_list, shorten
+from novikoff.base.estimator import check_bool, check_positive, check_positive_int, check_seed
+from novikoff.base.model_state import HASH_FEATURES_ADVICE
+from novikoff.core.multiclass.class_scores import dot_rows, pad_classes
+from novikoff.core.multiclass.crammer_singer import SolverResult, build_problem, initial_point, solve
 from novikoff.data import validation
-from novikoff.data.labels.binary_labels import distinct
-from novikoff.data.names.feature_names import Names
-from novikoff.data.rows import Rows, how_many
-from novikoff.data.canonical_rows import as_sparse, packed
-from novikoff.meta.batch_estimator import Solved
+from novikoff.data.canonical_rows import compact_rows, to_sparse
+from novikoff.data.labels.binary_labels import find_distinct
+from novikoff.data.names.feature_names import FeatureNames
+from novikoff.data.rows import Rows, count_rows
+from novikoff.errors import InputError, WeightOverflowError, find_sklearn_exception, find_user_stacklevel
+from novikoff.memory_limit import check_size
+from novikoff.meta.batch_estimator import BatchEstimator
+from novikoff.schema import CLASSES, FEATURES, ArraySpec, Finite, Schema, SchemaError, check_list, shorten
 
 __all__ = ["MulticlassSVM"]
 
 WEIGHT_BYTES = 8
 
 
-class State(NamedTuple):
+class MulticlassSVMState(NamedTuple):
     """What was learned."""
 
     weights: NDArray[np.float64]
     """[slot][class]; slot 0 is the bias's."""
     labels: list[Any]
     features: int
-    names: Names | None
+    names: FeatureNames | None
     kind: np.dtype[Any]
-    reached: Reached
+    reached: SolverResult
 
 
-class MulticlassSVM(Solved):
+class MulticlassSVM(BatchEstimator):
     """Support vector machine for any number of classes, with all of them in one problem (Crammer and Singer).
 
     The weights w_c of the classes c minimise
@@ -101,7 +101,7 @@ class MulticlassSVM(Solved):
     does not tell what that means for P.
     """
 
-    _state: State | None = None
+    _state: MulticlassSVMState | None = None
 
     def __init__(
         self, *, C: float = 1.0, bias: bool = True, tolerance: float = 1e-3, passes: int = 5000, seed: int = 0
@@ -118,42 +118,42 @@ class MulticlassSVM(Solved):
         """Forgets what was learned, then solves the problem for (X, y). An example of weight c is as good as c
         examples."""
         self._check_settings()
-        batch = validation.batch(X)
-        y = validation.label_array(y, batch.examples)
-        shares = validation.weight_array(sample_weight, batch.examples)
-        labels = distinct(y)
+        batch = validation.validate_batch(X)
+        y = validation.validate_y(y, batch.examples)
+        shares = validation.validate_sample_weight(sample_weight, batch.examples)
+        labels = find_distinct(y)
         numbers = np.unique(y, return_inverse=True)[1].astype(np.int64)
-        rows = as_sparse(packed(batch.rows, batch.features))
-        if how_many(rows) < batch.examples:
-            raise InputError(validation.why_refused(batch.rows, how_many(rows), batch.features))
+        rows = to_sparse(compact_rows(batch.rows, batch.features))
+        if count_rows(rows) < batch.examples:
+            raise InputError(validation.explain_rejection(batch.rows, count_rows(rows), batch.features))
         limits = float(self.C) * shares if shares.size else float(self.C)
         with np.errstate(over="ignore"):
-            problem = posed(rows, numbers, limits, len(labels), float(self.bias))
+            problem = build_problem(rows, numbers, limits, len(labels), float(self.bias))
         bad = np.flatnonzero(~np.isfinite(problem.sizes))
         if bad.size:
-            raise InputError(validation.why_refused(batch.rows, int(bad[0]), batch.features))
+            raise InputError(validation.explain_rejection(batch.rows, int(bad[0]), batch.features))
         needed = self.bytes_needed(len(labels), batch.features)
-        check_size(needed, f"{batch.features:,} features with {len(labels):,} classes", ADVICE)
-        point = origin(problem, batch.features)
+        check_size(needed, f"{batch.features:,} features with {len(labels):,} classes", HASH_FEATURES_ADVICE)
+        point = initial_point(problem, batch.features)
         reached = solve(problem, point, int(self.passes), tolerance=float(self.tolerance), seed=int(self.seed))
         self._check_reached(reached)
-        names = None if batch.names is None else Names(batch.names)
+        names = None if batch.names is None else FeatureNames(batch.names)
         weights = np.ascontiguousarray(point.weights[:, : len(labels)])
-        self._state = State(weights, labels, batch.features, names, rows.values.dtype, reached)
+        self._state = MulticlassSVMState(weights, labels, batch.features, names, rows.values.dtype, reached)
         return self
 
     def bytes_needed(self, classes: int, features: int) -> int:
-        return WEIGHT_BYTES * (room(classes) + classes) * (features + 1)
+        return WEIGHT_BYTES * (pad_classes(classes) + classes) * (features + 1)
 
     def _check_settings(self) -> None:
-        positive(C=self.C, tolerance=self.tolerance)
-        truth(bias=self.bias)
-        whole(passes=self.passes)
-        seeded(seed=self.seed)
+        check_positive(C=self.C, tolerance=self.tolerance)
+        check_bool(bias=self.bias)
+        check_positive_int(passes=self.passes)
+        check_seed(seed=self.seed)
 
-    def _check_reached(self, reached: Reached) -> None:
+    def _check_reached(self, reached: SolverResult) -> None:
         if not np.isfinite(reached.gap):
-            raise OverflowRefused(
+            raise WeightOverflowError(
                 "The weights grew out of range; nothing was learned. Scale the features, or choose a smaller C."
             )
         if not reached.within(self.tolerance):
@@ -161,14 +161,14 @@ class MulticlassSVM(Solved):
                 f"After {reached.passes} passes the objective {reached.primal:.6g} is within {reached.gap:.3g} of the"
                 f" optimum ({reached.gap / reached.primal:.2g} of it, tolerance {self.tolerance:g}): scale the"
                 " features, allow more passes, choose a smaller C or a larger tolerance.",
-                of_sklearn("ConvergenceWarning", UserWarning),
-                stacklevel=levels_to_user(),
+                find_sklearn_exception("ConvergenceWarning", UserWarning),
+                stacklevel=find_user_stacklevel(),
             )
 
     # --- Files ---
 
-    def file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        state = self._fitted()
+    def _file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        state = self._require_fitted()
         header = {
             "labels": state.labels,
             "features": state.features,
@@ -178,21 +178,23 @@ class MulticlassSVM(Solved):
         }
         return header, {"weights": state.weights}
 
-    def file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
-        return {"": Schema({"weights": Array("float64", FEATURES + 1, CLASSES, checks=[Finite()])})}
+    def _file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
+        return {"": Schema({"weights": ArraySpec("float64", FEATURES + 1, CLASSES, checks=[Finite()])})}
 
-    def check_header(self, header: dict[str, Any]) -> None:
+    def _check_header(self, header: dict[str, Any]) -> None:
         reached = check_list("reached", header.get("reached"))
-        if len(reached) != len(Reached._fields) or not all(type(number) in (int, float) for number in reached):
-            raise SchemaError("reached", f"{len(Reached._fields)} numbers", shorten(reached))
+        if len(reached) != len(SolverResult._fields) or not all(type(number) in (int, float) for number in reached):
+            raise SchemaError("reached", f"{len(SolverResult._fields)} numbers", shorten(reached))
 
     def _check_all(self) -> None:
         self._check_settings()
 
-    def adopt_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
-        kind, reached = np.dtype(header["precision"]), Reached(*header["reached"])
-        names = None if header["names"] is None else Names(header["names"])
-        self._state = State(tensors["weights"], header["labels"], header["features"], names, kind, reached)
+    def _load_file_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
+        dtype, reached = np.dtype(header["precision"]), SolverResult(*header["reached"])
+        names = None if header["names"] is None else FeatureNames(header["names"])
+        self._state = MulticlassSVMState(
+            tensors["weights"], header["labels"], header["features"], names, dtype, reached
+        )
 
     # --- Predicting ---
 
@@ -208,22 +210,22 @@ class MulticlassSVM(Solved):
         return chosen
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        state = self._fitted()
-        batch = validation.batch(X, kind=state.kind)
-        self._same_features(batch)
-        rows = as_sparse(packed(batch.rows, state.features))
+        state = self._require_fitted()
+        batch = validation.validate_batch(X, kind=state.kind)
+        self._check_features(batch)
+        rows = to_sparse(compact_rows(batch.rows, state.features))
         scores = self._score_rows(state, rows)
         bad = np.append(np.flatnonzero(~np.isfinite(scores).all(axis=1)), len(scores))[0]
         if bad < batch.examples:
-            raise InputError(validation.why_refused(batch.rows, int(bad), state.features))
+            raise InputError(validation.explain_rejection(batch.rows, int(bad), state.features))
         return scores
 
-    def _score_rows(self, state: State, rows: Rows) -> NDArray[np.float64]:
+    def _score_rows(self, state: MulticlassSVMState, rows: Rows) -> NDArray[np.float64]:
         classes = len(state.labels)
-        weights = np.zeros((state.features + 1, room(classes)))
+        weights = np.zeros((state.features + 1, pad_classes(classes)))
         weights[:, :classes] = state.weights
-        scores = np.empty((how_many(rows), room(classes)))
-        score_rows(rows, weights, 1.0, scores)  # without a bias its weights are 0
+        scores = np.empty((count_rows(rows), pad_classes(classes)))
+        dot_rows(rows, weights, 1.0, scores)  # without a bias its weights are 0
         return scores[:, :classes]
 
     # --- What was learned ---
@@ -241,23 +243,23 @@ class MulticlassSVM(Solved):
     @property
     def objective_(self) -> float:
         """P(w)."""
-        return self._learned("objective_").reached.primal
+        return self._require_attribute("objective_").reached.primal
 
     @property
     def dual_objective_(self) -> float:
         """What no weights get below."""
-        return self._learned("dual_objective_").reached.dual
+        return self._require_attribute("dual_objective_").reached.dual
 
     @property
     def gap_(self) -> float:
         """objective_ − dual_objective_."""
-        return self._learned("gap_").reached.gap
+        return self._require_attribute("gap_").reached.gap
 
     @property
     def passes_(self) -> int:
         """How many passes were made."""
-        return self._learned("passes_").reached.passes
+        return self._require_attribute("passes_").reached.passes
 
     def _shown(self, name: str) -> NDArray[np.float64]:
-        weights = self._learned(name).weights.T
+        weights = self._require_attribute(name).weights.T
         return weights[1:] - weights[:1] if len(weights) == 2 else weights.copy()

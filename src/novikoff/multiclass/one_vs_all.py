@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import final
 
-from novikoff.base.online_classifier import TIES, Learner
-from novikoff.core.multiclass.schemes import EACH, Scheme
-from novikoff.data.labels.class_labels import Classes
-from novikoff.multiclass.base import takes_columns
+from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
+from novikoff.core.multiclass.schemes import ONE_VS_REST, Scheme
+from novikoff.data.labels.class_labels import ClassLabels
+from novikoff.multiclass.base import check_column_learner
 from novikoff.multiclass.reduction import Reduction
 
 __all__ = ["OneVsAll"]
@@ -37,11 +37,11 @@ class OneVsAll(Reduction):
     ['up', 'right', 'left']
     """
 
-    def __init__(self, learner: Learner | None = None) -> None:
+    def __init__(self, learner: OnlineClassifier | None = None) -> None:
         self.learner = learner
 
     def _check_learner(self) -> None:
-        takes_columns(self)
+        check_column_learner(self)
 
-    def _scheme(self, classes: Classes) -> Scheme:
-        return Scheme(EACH, TIES[self.inner.tie])
+    def _scheme(self, classes: ClassLabels) -> Scheme:
+        return Scheme(ONE_VS_REST, TIE_SIGNS[self.inner.tie])

@@ -15,16 +15,16 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.online_classifier import TIES
-from novikoff.core.multiclass.schemes import BAGGED, Scheme
-from novikoff.data.labels.class_labels import Classes
-from novikoff.multiclass.online_ensemble import Resampling
+from novikoff.base.online_classifier import TIE_SIGNS
+from novikoff.core.multiclass.schemes import ONLINE_BAGGING, Scheme
+from novikoff.data.labels.class_labels import ClassLabels
+from novikoff.multiclass.online_ensemble import OnlineEnsemble
 
 __all__ = ["OnlineBagging"]
 
 
 @final
-class OnlineBagging(Resampling):
+class OnlineBagging(OnlineEnsemble):
     """Bagging for streams: members that learn each example k times, k drawn from Poisson's distribution of mean 1.
 
     Each member tells every class from all others by a binary learner (one-vs-all); new classes may come at any time.
@@ -48,9 +48,9 @@ class OnlineBagging(Resampling):
     ['up', 'right', 'left']
     """
 
-    def _scheme(self, classes: Classes) -> Scheme:
+    def _scheme(self, classes: ClassLabels) -> Scheme:
         members = int(self.members)
-        return Scheme(BAGGED, TIES[self.inner.tie], members=members, luck=np.zeros((0, members)))
+        return Scheme(ONLINE_BAGGING, TIE_SIGNS[self.inner.tie], members=members, luck=np.zeros((0, members)))
 
-    def _with_luck(self, state: Any, scheme: Scheme, luck: NDArray[np.float64]) -> Scheme:
-        return scheme._replace(luck=luck)
+    def _with_draws(self, state: Any, scheme: Scheme, draws: NDArray[np.float64]) -> Scheme:
+        return scheme._replace(luck=draws)

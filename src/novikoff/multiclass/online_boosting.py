@@ -18,17 +18,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.online_classifier import TIES
-from novikoff.core.multiclass.schemes import BOOSTED, Scheme
-from novikoff.schema import INFINITY, Array, Between
-from novikoff.data.labels.class_labels import Classes
-from novikoff.multiclass.online_ensemble import Resampling
+from novikoff.base.online_classifier import TIE_SIGNS
+from novikoff.core.multiclass.schemes import ONLINE_BOOSTING, Scheme
+from novikoff.data.labels.class_labels import ClassLabels
+from novikoff.multiclass.online_ensemble import OnlineEnsemble
+from novikoff.schema import INFINITY, ArraySpec, InRange
 
 __all__ = ["OnlineBoosting"]
 
 
 @final
-class OnlineBoosting(Resampling):
+class OnlineBoosting(OnlineEnsemble):
     """Boosting for streams: each member learns an example the more often, the more those before it got it wrong.
 
     The theorem of AdaBoost is not shown for it: it bounds the error on examples whose weights are all known, and a
@@ -51,23 +51,25 @@ class OnlineBoosting(Resampling):
     ['up', 'right', 'left']
     """
 
-    def _scheme(self, classes: Classes) -> Scheme:
+    def _scheme(self, classes: ClassLabels) -> Scheme:
         members = int(self.members)
         sums = np.zeros((members, 2))
         if self._state is not None and "boosting" in self._state.more:
             sums = self._state.more["boosting"]
-        return Scheme(BOOSTED, TIES[self.inner.tie], members=members, luck=np.zeros((0, members)), sums=sums)
+        return Scheme(
+            ONLINE_BOOSTING, TIE_SIGNS[self.inner.tie], members=members, luck=np.zeros((0, members)), sums=sums
+        )
 
-    def _more_arrays_schema(self) -> dict[str, Array]:
-        sums = Array("float64", int(self.members), 2, checks=[Between(0.0, INFINITY)], optional=True)
-        return {**super()._more_arrays_schema(), "boosting": sums}
+    def _extra_arrays_schema(self) -> dict[str, ArraySpec]:
+        sums = ArraySpec("float64", int(self.members), 2, checks=[InRange(0.0, INFINITY)], optional=True)
+        return {**super()._extra_arrays_schema(), "boosting": sums}
 
-    def _with_luck(self, state: Any, scheme: Scheme, luck: NDArray[np.float64]) -> Scheme:
+    def _with_draws(self, state: Any, scheme: Scheme, draws: NDArray[np.float64]) -> Scheme:
         sums = state.more.setdefault("boosting", np.zeros((int(self.members), 2)))
-        return scheme._replace(luck=luck, sums=sums)
+        return scheme._replace(luck=draws, sums=sums)
 
     @property
     def member_errors_(self) -> NDArray[np.float64]:
         """λ_wrong/(λ_right + λ_wrong) of each member; ½ for one that has seen nothing."""
-        right, wrong = self._learned("member_errors_").more["boosting"].T
+        right, wrong = self._require_attribute("member_errors_").more["boosting"].T
         return np.where(right + wrong > 0.0, wrong / np.where(right + wrong > 0.0, right + wrong, 1.0), 0.5)

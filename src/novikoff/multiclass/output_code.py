@@ -16,19 +16,19 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from novikoff.base.estimator import check_choice, check_positive_int, check_seed
+from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
+from novikoff.core.multiclass.schemes import OUTPUT_CODE, Scheme
+from novikoff.data.labels.class_labels import ClassLabels
 from novikoff.errors import InputError
-from novikoff.base.estimator import one_of, seeded, whole
-from novikoff.base.online_classifier import TIES, Learner
-from novikoff.core.multiclass.schemes import CODE, Scheme
-from novikoff.data.labels.class_labels import Classes
-from novikoff.multiclass.base import takes_columns
+from novikoff.multiclass.base import check_column_learner
 from novikoff.multiclass.reduction import Reduction
 
 __all__ = ["OutputCode"]
 
-CODES = ("dense", "sparse", "exhaustive")
-MOST_EXHAUSTIVE = 11
-TRIES = 64  # random words of which the one farthest from those before it is taken
+CODE_NAMES = ("dense", "sparse", "exhaustive")
+MAX_EXHAUSTIVE_CLASSES = 11
+WORD_CANDIDATES = 64  # random words of which the one farthest from those before it is taken
 
 
 @final
@@ -60,7 +60,7 @@ class OutputCode(Reduction):
 
     def __init__(
         self,
-        learner: Learner | None = None,
+        learner: OnlineClassifier | None = None,
         *,
         code: Literal["dense", "sparse", "exhaustive"] | ArrayLike = "dense",
         decoding: Literal["hamming", "loss"] = "hamming",
@@ -74,36 +74,38 @@ class OutputCode(Reduction):
         self.seed = seed
 
     def _check_settings(self) -> None:
-        one_of(("hamming", "loss"), decoding=self.decoding)
-        whole(length=self.length)
-        seeded(seed=self.seed)
+        check_choice(("hamming", "loss"), decoding=self.decoding)
+        check_positive_int(length=self.length)
+        check_seed(seed=self.seed)
         if isinstance(self.code, str):
-            one_of(CODES, code=self.code)
+            check_choice(CODE_NAMES, code=self.code)
         else:
-            given(self.code)
+            parse_code(self.code)
 
     def _check_learner(self) -> None:
-        some_only = not given(self.code).all() if self._code() == "given" else self._code() == "sparse"
-        takes_columns(self, own_time=some_only)
+        some_only = not parse_code(self.code).all() if self._code() == "given" else self._code() == "sparse"
+        check_column_learner(self, own_time=some_only)
 
     def _run_settings(self) -> dict[str, Any]:
         settings = super()._run_settings()
-        return {**settings, "code": self.code if isinstance(self.code, str) else given(self.code).tolist()}
+        return {**settings, "code": self.code if isinstance(self.code, str) else parse_code(self.code).tolist()}
 
-    def _scheme(self, classes: Classes) -> Scheme:
+    def _scheme(self, classes: ClassLabels) -> Scheme:
         words = self.words(len(classes))
         known = np.arange(len(classes) + 1)
         bits = np.full(len(known), words.shape[1])
         if self._code() == "exhaustive":
             bits = 2 ** np.maximum(known - 1, 0) - 1
         by_loss = float(self.decoding == "loss")
-        return Scheme(CODE, TIES[self.inner.tie], by_loss=by_loss, words=words, columns=bits.astype(np.int64))
+        return Scheme(
+            OUTPUT_CODE, TIE_SIGNS[self.inner.tie], by_loss=by_loss, words=words, columns=bits.astype(np.int64)
+        )
 
-    def _columns_in_file(self, labels: Classes) -> int:
+    def _columns_in_file(self, labels: ClassLabels) -> int:
         """Without making the code words, whose size a file could claim to be anything."""
         if self._code() == "exhaustive":
-            return max(1, 2 ** max(min(len(labels), MOST_EXHAUSTIVE + 1) - 1, 0) - 1)
-        return given(self.code).shape[1] if self._code() == "given" else int(self.length)
+            return max(1, 2 ** max(min(len(labels), MAX_EXHAUSTIVE_CLASSES + 1) - 1, 0) - 1)
+        return parse_code(self.code).shape[1] if self._code() == "given" else int(self.length)
 
     def _code(self) -> str:
         return self.code if isinstance(self.code, str) else "given"
@@ -111,35 +113,35 @@ class OutputCode(Reduction):
     def words(self, classes: int) -> NDArray[np.int8]:
         """The code word of each class: always the same for the same settings, whatever comes after it."""
         if not isinstance(self.code, str):
-            words = given(self.code)
+            words = parse_code(self.code)
             if classes > len(words):
                 raise InputError(f"code has words for {len(words)} classes, but {classes} classes came.")
             return words
         if self._code() == "exhaustive":
-            return exhaustive(classes)
-        return random(classes, int(self.length), int(self.seed), sparse=self.code == "sparse")
+            return build_exhaustive_code(classes)
+        return build_random_code(classes, int(self.length), int(self.seed), sparse=self.code == "sparse")
 
     def _mistakes_per_column(self) -> tuple[float, str]:
-        state = self._fitted()
+        state = self._require_fitted()
         words = self.words(len(state.labels))[: len(state.labels)]
         if self.decoding != "hamming" or not words.all() or len(words) < 2:
             return 0.0, ""
         # With all bits there from the beginning, it takes half of the least distance; where bits are added with
         # classes, words of before differed in one bit at least.
-        apart = distances(words, words) + np.where(np.eye(len(words)), math.inf, 0.0)
-        least = float(apart.min()) if self._code() != "exhaustive" or self._all_told() else 1.0
+        apart = compute_distances(words, words) + np.where(np.eye(len(words)), math.inf, 0.0)
+        least = float(apart.min()) if self._code() != "exhaustive" or self._knew_all_classes() else 1.0
         return least / 2.0, f"a mistake takes {least:g}/2 wrong bits"
 
-    def _all_told(self) -> bool:
+    def _knew_all_classes(self) -> bool:
         """Whether all classes were known before the first example."""
-        state: Any = self._fitted()
+        state: Any = self._require_fitted()
         return bool(state.new == 0 and state.labels.told == len(state.labels))
 
     def column_names(self) -> list[str]:
-        return [f"bit {c + 1}" for c in range(self._in_use(self._fitted()))]
+        return [f"bit {c + 1}" for c in range(self._n_used_columns(self._require_fitted()))]
 
 
-def given(code: Any) -> NDArray[np.int8]:
+def parse_code(code: Any) -> NDArray[np.int8]:
     """A matrix as the user gave it; InputError where it is no code."""
     try:
         words = np.asarray(code)
@@ -153,11 +155,12 @@ def given(code: Any) -> NDArray[np.int8]:
 
 
 @functools.lru_cache(maxsize=16)
-def exhaustive(classes: int) -> NDArray[np.int8]:
+def build_exhaustive_code(classes: int) -> NDArray[np.int8]:
     """All 2^(k−1) − 1 ways to divide the classes into two, each once."""
-    if classes > MOST_EXHAUSTIVE:
+    if classes > MAX_EXHAUSTIVE_CLASSES:
         raise InputError(
-            f"An exhaustive code for {classes} classes would have 2^{classes - 1} − 1 bits; up to {MOST_EXHAUSTIVE}"
+            f"An exhaustive code for {classes} classes would have 2^{classes - 1} − 1 bits; up to"
+            f" {MAX_EXHAUSTIVE_CLASSES}"
             " classes can have one: choose code='dense'."
         )
     columns = np.arange(1, 2 ** max(0, classes - 1))
@@ -168,24 +171,24 @@ def exhaustive(classes: int) -> NDArray[np.int8]:
 
 
 @functools.lru_cache(maxsize=16)
-def random(classes: int, length: int, seed: int, *, sparse: bool) -> NDArray[np.int8]:
+def build_random_code(classes: int, length: int, seed: int, *, sparse: bool) -> NDArray[np.int8]:
     """Of TRIES random words the one farthest from those before it, class after class."""
     words = np.zeros((classes, length), np.int8)
     for k in range(classes):
         draw = np.random.default_rng([seed, k])
-        tried = draw.choice(np.array([-1, 1], np.int8), (TRIES, length))
+        tried = draw.choice(np.array([-1, 1], np.int8), (WORD_CANDIDATES, length))
         if sparse:
-            tried *= draw.integers(0, 2, (TRIES, length), np.int8)
+            tried *= draw.integers(0, 2, (WORD_CANDIDATES, length), np.int8)
         # A word of zeros would tell nothing, and one that is there already nothing new.
         useful = tried.any(axis=1) & ~(tried[:, None, :] == words[None, :k]).all(axis=2).any(axis=1)
-        nearest = np.where(useful, distances(tried, words[:k]).min(axis=1, initial=math.inf), -1.0)
+        nearest = np.where(useful, compute_distances(tried, words[:k]).min(axis=1, initial=math.inf), -1.0)
         words[k] = tried[int(np.argmax(nearest))]
         if not useful.any():
             raise InputError(f"length {length} is too short for {classes} different code words: make it larger.")
     return words
 
 
-def distances(some: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[np.float64]:
+def compute_distances(some: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[np.float64]:
     """Between each of some and each of others: wrong bits, half of one where either is 0."""
     apart: NDArray[np.float64] = 0.5 * (1.0 - some[:, None, :].astype(np.float64) * others[None, :, :]).sum(axis=2)
     return apart

@@ -11,24 +11,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff.core.multiclass.schemes import columns_for
+from novikoff.core.multiclass.schemes import columns_needed
 from novikoff.theory.bounds import Bound
 
 
-def preference_bounds(stack: Any, bounded: str) -> tuple[Bound, ...]:
+def build_preference_bounds(stack: Any, bounded: str) -> tuple[Bound, ...]:
     """The theorems of the learner inside, of the run so far; `bounded` says what a mistake is, and what is not."""
-    state = stack._run_so_far()
+    state = stack._checked_state()
     if state.ledger.weighted:
         return ()
     classes = len(state.labels)
-    columns = int(columns_for(stack._scheme(state.labels), classes))
+    columns = int(columns_needed(stack._scheme(state.labels), classes))
     variables = columns * (state.features + int(stack.bias))
-    inner = stack.inner.preference_theorems(state, variables=variables, top=stack.update == "top")
+    inner = stack.inner._preference_bounds(state, variables=variables, top=stack.update == "top")
     new = max(state.new, classes - state.labels.told)
-    return tuple(bound if bound.by_run else with_new(bound, new, bounded) for bound in inner)
+    return tuple(bound if bound.by_run else add_new_classes(bound, new, bounded) for bound in inner)
 
 
-def with_new(bound: Bound, new: int, bounded: str) -> Bound:
+def add_new_classes(bound: Bound, new: int, bounded: str) -> Bound:
     """The bound of updates as one of mistakes, where it is that."""
     if bound.counts != "mistakes":
         return bound._replace(statement=f"{bound.statement}; {bounded}")

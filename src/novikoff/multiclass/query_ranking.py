@@ -17,36 +17,36 @@ from typing import Any, Literal, NamedTuple, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.errors import InputError, ModelTooLarge, OverflowRefused
-from novikoff.base.estimator import one_of
-from novikoff.base.file_training import Following, Nobody, Onlooker
-from novikoff.base.online_classifier import Learner
-from novikoff.base.linear_weights import Linear
-from novikoff.base.raw_rows import raw_batch
-from novikoff.base.model_state import State
-from novikoff.memory_limit import Growth
-from novikoff.core.multiclass.pairwise_gradients import UPDATES
-from novikoff.core.ranking_loop import Desk, Queries, learn_queries
-from novikoff.schema import MAX_COUNT, Array, Entries, Schema
+from novikoff.base.estimator import check_choice
+from novikoff.base.file_training import FileTrainer, NullProgress, ProgressCallback
+from novikoff.base.linear_weights import LinearModel
+from novikoff.base.model_state import ModelState
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.base.raw_rows import encode_raw_batch
+from novikoff.core.multiclass.pairwise_gradients import UPDATE_NAMES
+from novikoff.core.ranking_loop import Queries, RankingWorkspace, learn_queries
 from novikoff.data import validation
-from novikoff.data.feature_limit import name_row_too_wide
+from novikoff.data.canonical_rows import canonicalize
+from novikoff.data.feature_limit import build_row_too_wide_error
+from novikoff.data.query_groups import QueryBatch, iter_whole_queries
+from novikoff.data.rows import Rows, Sparse, count_rows
 from novikoff.data.shuffle.gather import gather_rows
-from novikoff.data.query_groups import Documents, whole_queries
-from novikoff.data.rows import Rows, Sparse, how_many
-from novikoff.data.canonical_rows import tidied
+from novikoff.errors import InputError, ModelTooLarge, WeightOverflowError
+from novikoff.memory_limit import Growth
+from novikoff.meta.base import MetaEstimator, check_binary_learner, check_preference_learner
+from novikoff.multiclass.pairwise_bounds import add_new_classes
+from novikoff.schema import MAX_COUNT, ArraySpec, Entries, Schema
 from novikoff.theory.bounds import Bound
-from novikoff.multiclass.pairwise_bounds import with_new
-from novikoff.meta.base import Stack, binary, takes_preferences
 
 __all__ = ["QueryRanking"]
 
-BOUNDED = "it bounds queries with a preference that is not met, not such preferences, NDCG or MAP"
+BOUND_NOTE = "it bounds queries with a preference that is not met, not such preferences, NDCG or MAP"
 
 
-DOCUMENTS = 1  # where they are counted, beside the preferences that were not met
+DOCUMENT_COUNT = 1  # where they are counted, beside the preferences that were not met
 
 
-class Ranked(NamedTuple):
+class RankingQuality(NamedTuple):
     """How well queries are ranked, on average."""
 
     ndcg: float
@@ -56,7 +56,7 @@ class Ranked(NamedTuple):
     queries: int
 
 
-class Grades:
+class GradedQueries:
     """Grades of documents, and where each query begins; can be cut like an array of queries."""
 
     def __init__(self, starts: NDArray[np.int64], grades: NDArray[np.float64]) -> None:
@@ -71,14 +71,14 @@ class Grades:
         ends = np.cumsum(lengths)
         return np.arange(int(lengths.sum())) + np.repeat(self.starts[order] - (ends - lengths), lengths)
 
-    def gather(self, order: NDArray[np.int64], rows: NDArray[np.int64]) -> Grades:
+    def gather(self, order: NDArray[np.int64], rows: NDArray[np.int64]) -> GradedQueries:
         """Return the queries in this order; `rows` are their rows."""
         starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[order])]).astype(np.int64)
-        return Grades(starts, self.grades[rows])
+        return GradedQueries(starts, self.grades[rows])
 
 
 @final
-class QueryRanking(Stack, Linear):
+class QueryRanking(MetaEstimator, LinearModel):
     """Ranks documents within queries by one vector of weights, learned from preferences.
 
     Parameters
@@ -99,7 +99,7 @@ class QueryRanking(Stack, Linear):
     """
 
     def __init__(
-        self, learner: Learner | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
+        self, learner: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
     ) -> None:
         self.learner = learner
         self.update = update
@@ -107,8 +107,8 @@ class QueryRanking(Stack, Linear):
     # --- What the learner inside provides ---
 
     bias = False
-    two_classes = False
-    predicts_one_label = False
+    _needs_two_classes = False
+    _predicts_one_label = False
     outcomes = "queries"
 
     @property
@@ -128,32 +128,32 @@ class QueryRanking(Stack, Linear):
         raise AttributeError("QueryRanking has no mistake_rows_: its mistakes are made on queries, not on rows.")
 
     def _check_all(self) -> None:
-        binary(self.learner, type(self).__name__)
+        check_binary_learner(self.learner, type(self).__name__)
         self.inner._check_all()
-        one_of(UPDATES, update=self.update)
-        takes_preferences(self, self.update)
+        check_choice(UPDATE_NAMES, update=self.update)
+        check_preference_learner(self, self.update)
 
-    def _rule(self) -> Any:
-        return self.inner._rule()
+    def _build_loss(self) -> Any:
+        return self.inner._build_loss()
 
-    def _scale(self) -> float:
-        return float(self.inner._scale())
+    def _weight_scale(self) -> float:
+        return float(self.inner._weight_scale())
 
-    def _range(self) -> tuple[float, float]:
-        low, high = self.inner._range()
+    def _feature_range(self) -> tuple[float, float]:
+        low, high = self.inner._feature_range()
         return low / 2.0, high / 2.0  # differences must be in the learner's range
 
     def _schema(self, features: int) -> Schema:
         schema: Schema = self.inner._schema(features)
         return schema
 
-    def _more_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
+    def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
         counts = Entries(unmet=(0, MAX_COUNT), documents=(0, MAX_COUNT))
-        return {"more.": Schema({"counts": Array("int64", 2, checks=[counts], optional=True)})}
+        return {"more.": Schema({"counts": ArraySpec("int64", 2, checks=[counts], optional=True)})}
 
-    def _geometry(self, slots: int, kind: Any) -> Any:
-        geometry = self.inner._geometry(slots, kind)
-        return geometry._replace(**({"dummy": 0.0} if hasattr(geometry, "dummy") else {"bias": 0.0}))
+    def _build_updater(self, slots: int, dtype: Any) -> Any:
+        updater = self.inner._build_updater(slots, dtype)
+        return updater._replace(**({"dummy": 0.0} if hasattr(updater, "bias_value") else {"bias": 0.0}))
 
     def _run_settings(self) -> dict[str, Any]:
         return {"update": self.update, **self._inner_settings()}
@@ -165,16 +165,16 @@ class QueryRanking(Stack, Linear):
 
         `qid` names the query of each row; rows of a query stand together. `sample_weight` is for queries.
         """
-        self.fit_rows(X, y, sample_weight, qid=qid)
+        self._fit_rows(X, y, sample_weight, qid=qid)
         return self
 
-    def fit_rows(  # type: ignore[override]
+    def _fit_rows(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, qid: Any = None
     ) -> int:
         self._check_all()
-        batch = validation.batch(X)
-        grades, weights = self._graded(y, qid, batch.examples, sample_weight)
-        state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, self._no_labels())
+        batch = validation.validate_batch(X)
+        grades, weights = self._encode_grades(y, qid, batch.examples, sample_weight)
+        state = self._build_state(batch.features, batch.rows.values.dtype, batch.names, self._empty_labels())
         first = -1
         for order in self._orders(state, len(grades)):
             if order is None:
@@ -183,70 +183,71 @@ class QueryRanking(Stack, Linear):
                 rows, mine = grades.rows_in_order(order), weights[order] if len(weights) else weights
                 self._learn_queries(state, gather_rows(batch.rows, rows), grades.gather(order, rows), mine, order)
             first = state.ledger.mistakes if first < 0 else first
-        self._adopt(state)
+        self._set_state(state)
         return first
 
     def partial_fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learns these queries once, going on from before; queries must be whole."""
         if self._state is None:
             self._check_all()
-        raw = None if self._state is None else raw_batch(self._state, X)
-        batch = validation.batch(X, kind=None if self._state is None else self._state.kind) if raw is None else raw
-        grades, weights = self._graded(y, qid, batch.examples, sample_weight)
+        raw = None if self._state is None else encode_raw_batch(self._state, X)
+        kind = None if self._state is None else self._state.kind
+        batch = validation.validate_batch(X, kind=kind) if raw is None else raw
+        grades, weights = self._encode_grades(y, qid, batch.examples, sample_weight)
         state = self._state
         if state is None:
-            state = self.fresh_state(batch.features, batch.rows.values.dtype, batch.names, self._no_labels())
+            state = self._build_state(batch.features, batch.rows.values.dtype, batch.names, self._empty_labels())
         else:
-            self._goes_on(state)
+            self._check_settings_unchanged(state)
             if raw is None:
-                self._same_features(batch)
+                self._check_features(batch)
             else:
-                self._make_room(state, batch.features)
+                self._ensure_capacity(state, batch.features)
         self._learn_queries(state, batch.rows, grades, weights)
-        self._adopt(state)
+        self._set_state(state)
         return self
 
-    def _graded(
+    def _encode_grades(
         self, y: Any, qid: Any, examples: int, sample_weight: ArrayLike | None
-    ) -> tuple[Grades, NDArray[np.float64]]:
+    ) -> tuple[GradedQueries, NDArray[np.float64]]:
         if qid is None:
             raise InputError("QueryRanking needs qid, the query of each row: fit(X, y, qid).")
-        grades = Grades(query_starts(validation.label_array(qid, examples)), grade_array(y, examples))
-        return grades, validation.weight_array(sample_weight, len(grades))
+        grades = GradedQueries(find_query_starts(validation.validate_y(qid, examples)), validate_grades(y, examples))
+        return grades, validation.validate_sample_weight(sample_weight, len(grades))
 
     def _learn_queries(
         self,
-        state: State,
+        state: ModelState,
         rows: Rows,
-        grades: Grades,
+        grades: GradedQueries,
         weights: NDArray[np.float64],
         order: NDArray[np.int64] | None = None,
     ) -> None:
         """Learn all queries, or none where one is refused; `order` has their numbers, where they were shuffled."""
         self._check_rows(state, rows)
-        kept = state.copy()
-        taken = self._take_queries(state, rows, grades, weights)
+        backup = state.copy()
+        taken = self._run_queries(state, rows, grades, weights)
         if taken < len(grades):
-            self._put_back(state, kept)
+            self._restore(state, backup)
             query = taken if order is None else int(order[taken])
-            raise OverflowRefused(
+            raise WeightOverflowError(
                 f"The weights grew out of range before query {query}; nothing of this batch was learned. Scale the"
                 " features, lower the rate, or choose a schedule whose steps shrink."
             )
 
-    def _take_queries(self, state: State, rows: Rows, grades: Grades, weights: NDArray[np.float64]) -> int:
-        rows = tidied(rows, 0, how_many(rows), state.features)
+    def _run_queries(self, state: ModelState, rows: Rows, grades: GradedQueries, weights: NDArray[np.float64]) -> int:
+        rows = canonicalize(rows, 0, count_rows(rows), state.features)
         counts = state.more.setdefault("counts", np.zeros(2, np.int64))
         taken = learn_queries(
-            UPDATES.index(self.update),
-            self._rule(),
-            state.geometry,
+            UPDATE_NAMES.index(self.update),
+            self._build_loss(),
+            state.updater,
             rows,
             Queries(grades.starts, grades.grades),
             weights,
             state.features + 1,
             counts,
-            self._desk(state, rows, grades),
+            self._workspace(state, rows, grades),
             state.ledger.book,
             True,
         )
@@ -254,30 +255,34 @@ class QueryRanking(Stack, Linear):
             self._record_documents(state, rows, grades, weights)
         return taken
 
-    def _record_documents(self, state: State, rows: Rows, grades: Grades, weights: NDArray[np.float64]) -> None:
+    def _record_documents(
+        self, state: ModelState, rows: Rows, grades: GradedQueries, weights: NDArray[np.float64]
+    ) -> None:
         """Record the sampled documents. They have their own count, for the ledger counts queries."""
         counts, learned = state.more["counts"], np.zeros(0)
-        before, documents = int(counts[DOCUMENTS]), how_many(rows)
+        before, documents = int(counts[DOCUMENT_COUNT]), count_rows(rows)
         if len(weights):
             learned = np.repeat(weights, np.diff(grades.starts))
             documents = int(np.count_nonzero(learned))
-        counts[DOCUMENTS] += documents
+        counts[DOCUMENT_COUNT] += documents
         state.feature_sample.record(rows, learned, before, before + documents, state.features, known=True)
 
-    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> State:
-        state = super()._completed(state, tensors)
+    def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> ModelState:
+        state = super()._state_from_file(state, tensors)
         if "counts" in state.more:
-            state.feature_sample.continue_after(int(state.more["counts"][DOCUMENTS]))
+            state.feature_sample.continue_after(int(state.more["counts"][DOCUMENT_COUNT]))
         return state
 
-    def _desk(self, state: State, rows: Sparse, grades: Grades) -> Desk:
+    def _workspace(self, state: ModelState, rows: Sparse, grades: GradedQueries) -> RankingWorkspace:
         documents = int(np.diff(grades.starts).max(initial=0))
-        slots = len(state.geometry.slots)
+        slots = len(state.updater.slots)
         row = Sparse(np.zeros(2, np.int64), np.zeros(slots, np.uint32), np.zeros(slots, rows.values.dtype))
-        return Desk(np.zeros(documents), np.zeros(documents), np.zeros(slots), np.zeros(slots, np.int64), row)
+        return RankingWorkspace(
+            np.zeros(documents), np.zeros(documents), np.zeros(slots), np.zeros(slots, np.int64), row
+        )
 
     def following(self, reading: Any, *, positive: str | None = None) -> Any:
-        return FollowingQueries(self, reading)
+        return QueryFileTrainer(self, reading)
 
     # --- Predicting ---
 
@@ -291,10 +296,12 @@ class QueryRanking(Stack, Linear):
     def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         return scores
 
-    def rank(self, X: Any, y: Any, qid: Any) -> Ranked:
+    def rank(self, X: Any, y: Any, qid: Any) -> RankingQuality:
         """How well these queries are ranked."""
         scores = self.decision_function(X)
-        return ranked(scores, grade_array(y, len(scores)), query_starts(validation.label_array(qid, len(scores))))
+        return measure_ranking(
+            scores, validate_grades(y, len(scores)), find_query_starts(validation.validate_y(qid, len(scores)))
+        )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> float:
         """NDCG@10; without qid all rows are documents of one query."""
@@ -305,53 +312,53 @@ class QueryRanking(Stack, Linear):
         raise AttributeError("QueryRanking has grades, not classes.")
 
     def bounds(self) -> Sequence[Bound]:
-        state = self._run_so_far()
+        state = self._checked_state()
         if state.ledger.weighted:
             return ()
-        inner = self.inner.preference_theorems(state, variables=state.features, top=self.update == "top")
-        return tuple(with_new(bound, 0, BOUNDED) for bound in inner)
+        inner = self.inner._preference_bounds(state, variables=state.features, top=self.update == "top")
+        return tuple(add_new_classes(bound, 0, BOUND_NOTE) for bound in inner)
 
     # --- What was learned from, for certificates ---
 
-    def told_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
-        batch = validation.batch(X)
-        grades, _ = self._graded(y, qid, batch.examples, None)
-        yield tidied(batch.rows, 0, batch.examples, self._fitted().features), grades
+    def _iter_encoded_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
+        batch = validation.validate_batch(X)
+        grades, _ = self._encode_grades(y, qid, batch.examples, None)
+        yield canonicalize(batch.rows, 0, batch.examples, self._require_fitted().features), grades
 
-    def told_files(self, reading: Any) -> Iterator[tuple[Rows, Any]]:
-        for documents in whole_queries(reading.batches()):
-            yield documents.rows, Grades(documents.starts, documents.grades)
+    def _iter_encoded_files(self, reading: Any) -> Iterator[tuple[Rows, Any]]:
+        for documents in iter_whole_queries(reading.batches()):
+            yield documents.rows, GradedQueries(documents.starts, documents.grades)
 
     def observed(self) -> dict[str, Any]:
-        counts = self._fitted().more.get("counts")
+        counts = self._require_fitted().more.get("counts")
         return {"unmet": 0 if counts is None else int(counts[0])}
 
 
-class FollowingQueries(Following):
+class QueryFileTrainer(FileTrainer):
     """One run over some files: whole queries, wherever batches end."""
 
-    def all(self, batches: Any, onlooker: Onlooker | None = None) -> None:
-        for documents in whole_queries(batches):
-            self._take(documents)
-            (onlooker or Nobody()).show(self.model.ledger_)
+    def all(self, batches: Any, onlooker: ProgressCallback | None = None) -> None:
+        for documents in iter_whole_queries(batches):
+            self._run_loop(documents)
+            (onlooker or NullProgress()).show(self.model.ledger_)
 
     def shown(self, batches: Any, see: Any) -> None:
-        for documents in whole_queries(batches):
-            self._take(documents)
+        for documents in iter_whole_queries(batches):
+            self._run_loop(documents)
             if see is not None:
-                see(documents.rows, Grades(documents.starts, documents.grades))
+                see(documents.rows, GradedQueries(documents.starts, documents.grades))
 
-    def _take(self, documents: Documents) -> None:
+    def _run_loop(self, documents: QueryBatch) -> None:
         state = self.state
         if state is None:
-            state = self.model.fresh_state(0, documents.rows.values.dtype, None, self.model._no_labels())
+            state = self.model._build_state(0, documents.rows.values.dtype, None, self.model._empty_labels())
         if state.reading is None:
             state.reading = self.reading.settings()
         self.state = state
-        self._make_room(state, documents)
-        grades = Grades(documents.starts, documents.grades)
-        taken = self.model._take_queries(state, documents.rows, grades, np.zeros(0))
-        self.model._adopt(state)
+        self._ensure_capacity(state, documents)
+        grades = GradedQueries(documents.starts, documents.grades)
+        taken = self.model._run_queries(state, documents.rows, grades, np.zeros(0))
+        self.model._set_state(state)
         if taken < len(grades):
             raise InputError(
                 f"{documents.where(int(documents.starts[taken]))}: the weights grew out of range at query"
@@ -359,21 +366,21 @@ class FollowingQueries(Following):
                 " --schedule whose steps shrink."
             )
 
-    def _make_room(self, state: State, documents: Documents) -> None:
+    def _ensure_capacity(self, state: ModelState, documents: QueryBatch) -> None:
         def needed(features: int) -> int:
             return state.bytes_needed(Growth(features))
 
         try:
-            self.model._make_room(state, documents.features)
+            self.model._ensure_capacity(state, documents.features)
         except ModelTooLarge as problem:
             rows = documents.rows
             width = int(rows.indices[: int(rows.starts[-1])].max(initial=0)) + 1
             if needed(width) > problem.limit:
-                raise name_row_too_wide(rows, width, documents.where, needed, problem.limit) from None
-            self.model._make_room(state, width)  # the row that is too wide is in a later query, which names it
+                raise build_row_too_wide_error(rows, width, documents.where, needed, problem.limit) from None
+            self.model._ensure_capacity(state, width)  # the row that is too wide is in a later query, which names it
 
 
-def query_starts(qid: NDArray[Any]) -> NDArray[np.int64]:
+def find_query_starts(qid: NDArray[Any]) -> NDArray[np.int64]:
     """Where each query begins, and the end; InputError where a query comes again after another one."""
     if not len(qid):
         return np.zeros(1, np.int64)
@@ -388,8 +395,8 @@ def query_starts(qid: NDArray[Any]) -> NDArray[np.int64]:
     return starts
 
 
-def grade_array(y: Any, examples: int) -> NDArray[np.float64]:
-    grades = validation.label_array(y, examples)
+def validate_grades(y: Any, examples: int) -> NDArray[np.float64]:
+    grades = validation.validate_y(y, examples)
     try:
         grades = grades.astype(np.float64)
     except (TypeError, ValueError):
@@ -399,20 +406,22 @@ def grade_array(y: Any, examples: int) -> NDArray[np.float64]:
     return grades
 
 
-def ranked(scores: NDArray[np.float64], grades: NDArray[np.float64], starts: NDArray[np.int64]) -> Ranked:
+def measure_ranking(
+    scores: NDArray[np.float64], grades: NDArray[np.float64], starts: NDArray[np.int64]
+) -> RankingQuality:
     """The means over all queries; documents of equal score stand in the order in which they came."""
     gains, precisions = [], []
     for start, stop in pairwise(starts.tolist()):
         there = grades[start:stop][np.argsort(-scores[start:stop], kind="stable")]
-        gains.append(_ndcg(there, 10))
+        gains.append(_compute_ndcg(there, 10))
         relevant = there > 0
-        at = np.flatnonzero(relevant) + 1
-        precisions.append(float((np.arange(1, len(at) + 1) / at).mean()) if len(at) else 0.0)
+        ranks = np.flatnonzero(relevant) + 1
+        precisions.append(float((np.arange(1, len(ranks) + 1) / ranks).mean()) if len(ranks) else 0.0)
     count = len(gains)
-    return Ranked(sum(gains) / count, sum(precisions) / count, count) if count else Ranked(0.0, 0.0, 0)
+    return RankingQuality(sum(gains) / count, sum(precisions) / count, count) if count else RankingQuality(0.0, 0.0, 0)
 
 
-def _ndcg(there: NDArray[np.float64], depth: int) -> float:
+def _compute_ndcg(there: NDArray[np.float64], depth: int) -> float:
     def gain(order: NDArray[np.float64]) -> float:
         shown = order[:depth]
         return float(((2.0**shown - 1.0) / np.log2(np.arange(2, len(shown) + 2))).sum())

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.core.multiclass.schemes import aim
+from novikoff.core.multiclass.schemes import binary_target
 from novikoff.data.labels.class_labels import LabelSets
+from novikoff.multiclass.base import MulticlassClassifier
 from novikoff.theory.bounds import Bound, Evidence
-from novikoff.multiclass.base import Many
 
 
-class Reduction(Many):
+class Reduction(MulticlassClassifier):
     """Abstract. Each column of weights learns a binary problem of its own."""
 
     outcomes = "columns"
@@ -28,14 +28,14 @@ class Reduction(Many):
         """A mistake of the whole takes so many mistakes of columns at least, in words; 0 where that is not known."""
         return 1.0, "a mistake takes one of a column"
 
-    def theorems_of_a_column(self) -> Sequence[Bound]:
-        state: Any = self._run_so_far()
-        found: Sequence[Bound] = self.inner.column_theorems(state, variables=state.features + int(self.bias))
+    def _inner_column_bounds(self) -> Sequence[Bound]:
+        state: Any = self._checked_state()
+        found: Sequence[Bound] = self.inner._column_bounds(state, variables=state.features + int(self.bias))
         return found
 
     def bounds(self) -> Sequence[Bound]:
-        state: Any = self._run_so_far()
-        inner, (needed, why) = self.theorems_of_a_column(), self._mistakes_per_column()
+        state: Any = self._checked_state()
+        inner, (needed, why) = self._inner_column_bounds(), self._mistakes_per_column()
         if state.ledger.weighted or not inner or needed <= 0.0:
             return ()
         new = max(state.new, len(state.labels) - state.labels.told)
@@ -53,20 +53,23 @@ class Reduction(Many):
     def sides(self, codes: Any, column: int) -> NDArray[np.int8]:
         """On which side of a column's problem examples are, 0 for those that it has nothing to learn from."""
         if isinstance(codes, LabelSets):
-            return _has(codes, column)
-        state: Any = self._fitted()
+            return _encode_membership(codes, column)
+        state: Any = self._require_fitted()
         scheme = self._scheme(state.labels)
-        word = np.array([aim(scheme, y, column) for y in range(len(state.labels))] + [0], np.int8)
+        word = np.array([binary_target(scheme, y, column) for y in range(len(state.labels))] + [0], np.int8)
         return word[codes]  # −1, for those that are left out, is the last
 
     def observed(self) -> dict[str, Any]:
-        state: Any = self._fitted()
+        state: Any = self._require_fitted()
         if self.outcomes != "columns":
             return super().observed()
-        return {**super().observed(), "mistakes_of_columns": state.tally.mistakes[: self._in_use(state)].tolist()}
+        return {
+            **super().observed(),
+            "mistakes_of_columns": state.column_counters.mistakes[: self._n_used_columns(state)].tolist(),
+        }
 
 
-def _has(codes: LabelSets, label: int) -> NDArray[np.int8]:
+def _encode_membership(codes: LabelSets, label: int) -> NDArray[np.int8]:
     sides = np.full(len(codes), -1, np.int8)
     members = codes.members[int(codes.starts[0]) : int(codes.starts[-1])]
     sides[np.repeat(np.arange(len(codes)), np.diff(codes.starts))[members == label]] = 1

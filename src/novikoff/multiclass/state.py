@@ -8,105 +8,118 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.simd.dot_columns import BLOCK
+from novikoff._compiled.simd.dot_columns import BLOCK_COLUMNS
+from novikoff.base.model_state import NO_GROWTH, ModelState
+from novikoff.core.memory_sizes import bytes_per_slot, fixed_bytes
+from novikoff.core.multiclass.loop import N_CLASSES, NEW_CLASS_EXAMPLES, VIOLATIONS
+from novikoff.core.multiclass.schemes import ColumnCounters, MulticlassWorkspace
+from novikoff.core.multiclass.weight_matrix import padded_columns, resize_table
+from novikoff.core.updaters.base import APPENDED_FIELDS, state_arrays
 from novikoff.errors import InputError
-from novikoff.base.model_state import NO_GROWTH, State
-from novikoff.memory_limit import Growth, size_with_spare
-from novikoff.core.multiclass.weight_matrix import laid_out, wide_enough
-from novikoff.core.updaters.base import APPENDED, arrays
-from novikoff.core.multiclass.loop import KNOWN, NEW, UNMET
-from novikoff.core.multiclass.schemes import Room, Tally
-from novikoff.core.memory_sizes import bytes_per_slot, other_bytes
+from novikoff.memory_limit import Growth, choose_capacity
 
-ADVICE = "Hash the features into fewer slots, or choose a scheme with fewer columns"
+FEWER_COLUMNS_ADVICE = "Hash the features into fewer slots, or choose a scheme with fewer columns"
 
 
-def _nothing() -> NDArray[np.int64]:
+def _empty_counts() -> NDArray[np.int64]:
     return np.zeros(0, np.int64)
 
 
 @dataclass
-class Table(State):
+class MulticlassState(ModelState):
     """The arrays of the geometry hold `across` columns for each slot."""
 
-    across: int = 1
-    tally: Tally = field(default_factory=lambda: Tally(np.zeros(3, np.int64), _nothing(), _nothing()))
+    stride: int = 1
+    column_counters: ColumnCounters = field(
+        default_factory=lambda: ColumnCounters(np.zeros(3, np.int64), _empty_counts(), _empty_counts())
+    )
 
     @property
     def room(self) -> int:
-        return len(self.geometry.slots) // self.across - 1
+        return len(self.updater.slots) // self.stride - 1
 
     @property
     def known(self) -> int:
         """How many classes the loop has met or was told of."""
-        return int(self.tally.counts[KNOWN])
+        return int(self.column_counters.counts[N_CLASSES])
 
     @property
     def new(self) -> int:
         """Examples whose class could not be predicted, because it had never come before."""
-        return int(self.tally.counts[NEW])
+        return int(self.column_counters.counts[NEW_CLASS_EXAMPLES])
 
     @property
     def unmet(self) -> int:
         """Binary problems, or preferences, that were got wrong."""
-        return int(self.tally.counts[UNMET])
+        return int(self.column_counters.counts[VIOLATIONS])
 
-    def make_room(self, features: int) -> None:
+    def ensure_capacity(self, features: int) -> None:
         if features > self.room:
-            what = f"{features:,} features with {self.across:,} columns of weights"
-            room = size_with_spare(features, self._larger_room(features), self._bytes_with_room, what, ADVICE)
-            self._lay_out(room + 1, self.across, features)
+            what = f"{features:,} features with {self.stride:,} columns of weights"
+            capacity = choose_capacity(
+                features, self._grown_capacity(features), self._bytes_with_capacity, what, FEWER_COLUMNS_ADVICE
+            )
+            self._lay_out(capacity + 1, self.stride, features)
         self.features = max(self.features, features)
 
-    def make_columns(self, columns: int) -> None:
+    def ensure_columns(self, columns: int) -> None:
         """Room for so many columns, a third as much again at least, so that new classes cost little."""
-        begun = self.across % BLOCK == 0
-        if columns > self.across or not begun:
-            wide = self._wide(columns, self.across + self.across // 3 if begun else 0)
+        begun = self.stride % BLOCK_COLUMNS == 0
+        if columns > self.stride or not begun:
+            wide = self._choose_stride(columns, self.stride + self.stride // 3 if begun else 0)
             what = f"{self.features:,} features with {wide:,} columns of weights"
-            room = size_with_spare(self.features, self.room, lambda room: self.bytes_laid_out(room, wide), what, ADVICE)
-            self._lay_out(room + 1, wide, self.features)
+            capacity = choose_capacity(
+                self.features, self.room, lambda capacity: self.table_bytes(capacity, wide), what, FEWER_COLUMNS_ADVICE
+            )
+            self._lay_out(capacity + 1, wide, self.features)
             grown = [np.zeros(wide, np.int64) for _ in range(2)]
-            for new, old in zip(grown, self.tally[1:], strict=True):
+            for new, old in zip(grown, self.column_counters[1:], strict=True):
                 new[: len(old)] = old
-            self.tally = self.tally._replace(times=grown[0], mistakes=grown[1])
+            self.column_counters = self.column_counters._replace(times=grown[0], mistakes=grown[1])
 
-    def _wide(self, columns: int, wanted: int) -> int:
+    def _choose_stride(self, columns: int, wanted: int) -> int:
         """Return the width of a table for so many columns: as wide as wanted, or less where that is not within the
         limit of memory."""
-        needed, wanted = wide_enough(columns), wide_enough(max(columns, wanted))
+        needed, wanted = padded_columns(columns), padded_columns(max(columns, wanted))
         what = f"{self.features:,} features with {needed:,} columns of weights"
-        wide = size_with_spare(needed, wanted, lambda wide: self.bytes_laid_out(self.features, wide), what, ADVICE)
-        return wide - wide % BLOCK
+        wide = choose_capacity(
+            needed, wanted, lambda wide: self.table_bytes(self.features, wide), what, FEWER_COLUMNS_ADVICE
+        )
+        return wide - wide % BLOCK_COLUMNS
 
-    def bytes_laid_out(self, features: int, across: int, growth: Growth = NO_GROWTH) -> int:
+    def table_bytes(self, features: int, stride: int, growth: Growth = NO_GROWTH) -> int:
         """Return the memory of this state with a table of another size."""
-        weights, tally = bytes_per_slot(self.geometry, across) * (features + 1), 2 * 8 * across
-        return weights + tally + other_bytes(self.geometry) + self._dictionary_bytes(growth)
+        weights, tally = bytes_per_slot(self.updater, stride) * (features + 1), 2 * 8 * stride
+        return weights + tally + fixed_bytes(self.updater) + self._dictionary_bytes(growth)
 
     def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
-        return self.bytes_laid_out(features, self.across, growth)
+        return self.table_bytes(features, self.stride, growth)
 
-    def _lay_out(self, slots: int, across: int, features: int) -> None:
+    def _lay_out(self, slots: int, stride: int, features: int) -> None:
         try:
-            self.geometry = laid_out(self.geometry, self.room + 1, self.across, slots, across)
+            self.updater = resize_table(self.updater, self.room + 1, self.stride, slots, stride)
         except MemoryError:
             raise InputError(
-                f"There is no memory for {features:,} features with {across:,} columns of weights: hash the features"
+                f"There is no memory for {features:,} features with {stride:,} columns of weights: hash the features"
                 " into fewer slots (--bits), or choose a scheme with fewer columns."
             ) from None
-        self.across = across
+        self.stride = stride
 
-    def scratch(self, spare: int) -> Room:
-        return Room(np.zeros(self.across), np.zeros(self.across), np.zeros(spare))
+    def scratch(self, size: int) -> MulticlassWorkspace:
+        return MulticlassWorkspace(np.zeros(self.stride), np.zeros(self.stride), np.zeros(size))
 
-    def copy(self) -> Table:
-        copies = {name: a.copy() for name, a in arrays(self.geometry).items() if name not in APPENDED}
-        tally, more = Tally(*(a.copy() for a in self.tally)), {name: array.copy() for name, array in self.more.items()}
-        geometry = self.geometry._replace(**copies)
-        return replace(self, geometry=geometry, ledger=self.ledger.copy(), tally=tally, more=more)
+    def copy(self) -> MulticlassState:
+        copies = {name: a.copy() for name, a in state_arrays(self.updater).items() if name not in APPENDED_FIELDS}
+        tally, more = (
+            ColumnCounters(*(a.copy() for a in self.column_counters)),
+            {name: array.copy() for name, array in self.more.items()},
+        )
+        updater = self.updater._replace(**copies)
+        return replace(self, updater=updater, ledger=self.ledger.copy(), column_counters=tally, more=more)
 
-    def compact(self, columns: int) -> tuple[Any, Tally]:
+    def compact(self, columns: int) -> tuple[Any, ColumnCounters]:
         """Geometry and tally without room to spare, as they go to a file."""
-        geometry = laid_out(self.geometry, self.room + 1, self.across, self.features + 1, columns)
-        return geometry, self.tally._replace(times=self.tally.times[:columns], mistakes=self.tally.mistakes[:columns])
+        updater = resize_table(self.updater, self.room + 1, self.stride, self.features + 1, columns)
+        return updater, self.column_counters._replace(
+            times=self.column_counters.times[:columns], mistakes=self.column_counters.mistakes[:columns]
+        )

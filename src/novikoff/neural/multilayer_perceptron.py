@@ -16,33 +16,33 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
-from novikoff.base.multiclass_labels import Classed
-from novikoff.base.estimator import one_of, positive, whole
-from novikoff.base.online_classifier import Learner
-from novikoff.base.single_example import known_terms, row_of
-from novikoff.base.raw_rows import encode_one
-from novikoff.base.model_state import NO_GROWTH, State
-from novikoff.memory_limit import Growth, check_size
-from novikoff.core.mlp.training import first_improper, judge_network, learn_network
-from novikoff.core.mlp.initial_weights import first_slots, fresh, with_outputs
-from novikoff.core.updaters.base import resized
-from novikoff.core.mlp.network import (KNOWN, NEW, Desk, Network, network_schema)
-from novikoff.schema import Schema
+from novikoff.base.estimator import check_choice, check_positive, check_positive_int
+from novikoff.base.model_state import NO_GROWTH, ModelState
+from novikoff.base.multiclass_labels import MulticlassOnlineClassifier
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.base.raw_rows import encode_example
+from novikoff.base.single_example import build_row, parse_known_terms
+from novikoff.core.mlp.initial_weights import add_outputs, build_network, initial_first_layer
+from novikoff.core.mlp.network import N_CLASSES, NEW_CLASS_EXAMPLES, Network, NetworkWorkspace, network_schema
+from novikoff.core.mlp.training import first_invalid_row, learn_network, score_network_rows
+from novikoff.core.updaters.base import resize_updater
 from novikoff.data import validation
-from novikoff.data.labels.class_labels import Classes
-from novikoff.data.labels.binary_labels import Labels
-from novikoff.data.rows import Rows, how_many
-from novikoff.data.canonical_rows import each
+from novikoff.data.canonical_rows import for_each_canonical_block
+from novikoff.data.labels.binary_labels import BinaryLabels
+from novikoff.data.labels.class_labels import ClassLabels
+from novikoff.data.rows import Rows, count_rows
+from novikoff.errors import InputError
+from novikoff.memory_limit import Growth, check_size
+from novikoff.schema import Schema
 from novikoff.theory.bounds import Bound
 
 __all__ = ["MultilayerPerceptron"]
 
-MOST = 1 << 16  # units of a layer
+MAX_LAYER_UNITS = 1 << 16  # units of a layer
 
 
 @final
-class MultilayerPerceptron(Classed):
+class MultilayerPerceptron(MulticlassOnlineClassifier):
     """Layers of sigmoid units, trained by back-propagation, one example or mini-batch a step.
 
     There is one output unit for each class; a class that comes later gets one then. First weights are random numbers
@@ -82,8 +82,8 @@ class MultilayerPerceptron(Classed):
 
     bias = True
 
-    takes_classes = True
-    learns_sparse_only = scores_sparse_only = True
+    _is_multiclass = True
+    _learns_sparse_only = _scores_sparse_only = True
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class MultilayerPerceptron(Classed):
         self.random_state = random_state
 
     @classmethod
-    def from_settings(cls, settings: dict[str, Any]) -> Any:
+    def _from_settings(cls, settings: dict[str, Any]) -> Any:
         hidden = settings.get("hidden", ())
         return cls(**{**settings, "hidden": tuple(hidden) if isinstance(hidden, list) else hidden})
 
@@ -120,13 +120,13 @@ class MultilayerPerceptron(Classed):
         if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence) or not self.hidden:
             raise InputError(f"hidden must list the units of each layer, such as (16,), but is {self.hidden!r}.")
         for units in self.hidden:
-            whole(hidden=units)
-            if units > MOST:
-                raise InputError(f"A layer has at most {MOST:,} units, but hidden is {self.hidden!r}.")
-        one_of(("squared", "cross-entropy"), loss=self.loss)
-        one_of(("adagrad", "constant", "sqrt"), schedule=self.schedule)
-        positive(rate=self.rate, spread=self.spread)
-        whole(batch=self.batch)
+            check_positive_int(hidden=units)
+            if units > MAX_LAYER_UNITS:
+                raise InputError(f"A layer has at most {MAX_LAYER_UNITS:,} units, but hidden is {self.hidden!r}.")
+        check_choice(("squared", "cross-entropy"), loss=self.loss)
+        check_choice(("adagrad", "constant", "sqrt"), schedule=self.schedule)
+        check_positive(rate=self.rate, spread=self.spread)
+        check_positive_int(batch=self.batch)
 
     def bounds(self) -> Sequence[Bound]:
         return ()
@@ -137,8 +137,8 @@ class MultilayerPerceptron(Classed):
         hidden = [int(units) for units in self.hidden]
         return network_schema(hidden, adagrad=self.schedule == "adagrad", batch=int(self.batch))
 
-    def _geometry(self, slots: int, kind: Any) -> Network:
-        return fresh(
+    def _build_updater(self, slots: int, dtype: Any) -> Network:
+        return build_network(
             [int(units) for units in self.hidden],
             slots,
             seed=int(self.random_state),
@@ -150,82 +150,90 @@ class MultilayerPerceptron(Classed):
             entropy=self.loss == "cross-entropy",
         )
 
-    def _make_room(self, state: State, features: int) -> None:
+    def _ensure_capacity(self, state: ModelState, features: int) -> None:
         before = state.room + 1
-        super()._make_room(state, features)
+        super()._ensure_capacity(state, features)
         if state.room + 1 > before:
-            slots = state.geometry.slots
-            slots[before:] = first_slots(int(self.random_state), float(self.spread), before, len(slots), slots.shape[1])
+            slots = state.updater.slots
+            slots[before:] = initial_first_layer(
+                int(self.random_state), float(self.spread), before, len(slots), slots.shape[1]
+            )
 
-    def _bytes_needed(self, state: State, growth: Growth) -> int:
+    def _bytes_needed(self, state: ModelState, growth: Growth) -> int:
         """A class takes a row of each array of the last layer."""
-        net, classes = state.geometry, len(state.labels) + len(growth.labels)
+        net, classes = state.updater, len(state.labels) + len(growth.labels)
         tops = net.top, net.top_sums, net.top_pulls
         per_class = sum(8 * array.shape[1] for array in tops if array.ndim == 2 and array.shape[1])
         return super()._bytes_needed(state, growth) + max(0, classes - len(net.top)) * per_class
 
-    def _make_outputs(self, state: State) -> None:
-        if len(state.labels) > len(state.geometry.top):
+    def _make_outputs(self, state: ModelState) -> None:
+        if len(state.labels) > len(state.updater.top):
             check_size(self._bytes_needed(state, NO_GROWTH), f"{len(state.labels):,} classes", "Use fewer hidden units")
-        state.geometry = with_outputs(state.geometry, len(state.labels), int(self.random_state))
+        state.updater = add_outputs(state.updater, len(state.labels), int(self.random_state))
 
-    def _compact(self, state: State) -> Network:
-        net, classes = resized(state.geometry, state.features + 1), len(state.labels)
+    def _trim_state(self, state: ModelState) -> Network:
+        net, classes = resize_updater(state.updater, state.features + 1), len(state.labels)
         return net._replace(top=net.top[:classes], top_sums=net.top_sums[:classes], top_pulls=net.top_pulls[:classes])
 
-    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> State:
-        if isinstance(state.labels, Classes):
-            state.labels.told = int(state.geometry.counts[KNOWN])
-        return super()._completed(state, tensors)
+    def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> ModelState:
+        if isinstance(state.labels, ClassLabels):
+            state.labels.told = int(state.updater.counts[N_CLASSES])
+        return super()._state_from_file(state, tensors)
 
     # --- Learning ---
 
-    def label_reader(self, labels: Any, left_out: Any) -> Any:
+    def _label_reader(self, labels: Any, left_out: Any) -> Any:
         """One label against the rest is two sides; all else is classes."""
         return (
-            Learner.label_reader(self, labels, left_out)
-            if isinstance(labels, Labels)
-            else super().label_reader(labels, left_out)
+            OnlineClassifier._label_reader(self, labels, left_out)
+            if isinstance(labels, BinaryLabels)
+            else super()._label_reader(labels, left_out)
         )
 
-    def _labels_from(self, listed: list[Any], *, rest: str) -> Any:
-        return Labels(*listed, rest=rest) if rest else Classes(listed)
+    def _labels_from_file(self, listed: list[Any], *, rest: str) -> Any:
+        return BinaryLabels(*listed, rest=rest) if rest else ClassLabels(listed)
 
     def spelled(self, label: Any) -> str:
-        return Learner.spelled(self, label) if isinstance(self._fitted().labels, Labels) else str(label)
+        return (
+            OnlineClassifier.spelled(self, label)
+            if isinstance(self._require_fitted().labels, BinaryLabels)
+            else str(label)
+        )
 
-    def _desk(self, state: State) -> Desk:
-        hidden, classes = int(state.geometry.sizes.sum()), len(state.geometry.top)
-        return Desk(np.zeros(hidden), np.zeros(hidden), np.zeros(classes), np.zeros(classes))
+    def _workspace(self, state: ModelState) -> NetworkWorkspace:
+        hidden, classes = int(state.updater.sizes.sum()), len(state.updater.top)
+        return NetworkWorkspace(np.zeros(hidden), np.zeros(hidden), np.zeros(classes), np.zeros(classes))
 
-    def _take(self, state: State, rows: Rows, signs: Any, weights: NDArray[np.float64], tidy: bool) -> int:
+    def _run_loop(
+        self, state: ModelState, rows: Rows, signs: Any, weights: NDArray[np.float64], canonical: bool
+    ) -> int:
         self._make_outputs(state)
-        net, slots, desk = state.geometry, state.features + 1, self._desk(state)
-        told, codes = 2, signs
-        if isinstance(state.labels, Classes):
-            told = state.labels.told
+        net, slots, workspace = state.updater, state.features + 1, self._workspace(state)
+        n_classes, codes = 2, signs
+        if isinstance(state.labels, ClassLabels):
+            n_classes = state.labels.told
         else:
             codes = (signs > 0).astype(np.int64)
-        net.counts[KNOWN] = max(int(net.counts[KNOWN]), told)
-        return learn_network(net, rows, codes, weights, slots, desk, state.ledger.book, tidy)
+        net.counts[N_CLASSES] = max(int(net.counts[N_CLASSES]), n_classes)
+        return learn_network(net, rows, codes, weights, slots, workspace, state.ledger.book, canonical)
 
-    def _check_rows(self, state: State, rows: Rows) -> None:
-        def take(part: Rows, start: int, tidy: bool) -> int:
-            return first_improper(part, how_many(part), state.features + 1, tidy)
+    def _check_rows(self, state: ModelState, rows: Rows) -> None:
+        def take(part: Rows, start: int, canonical: bool) -> int:
+            return first_invalid_row(part, count_rows(part), state.features + 1, canonical)
 
-        good = each(rows, state.features, take, sparse_only=True)
-        if good < how_many(rows):
-            raise InputError(validation.why_refused(rows, good, state.features))
+        good = for_each_canonical_block(rows, state.features, take, sparse_only=True)
+        if good < count_rows(rows):
+            raise InputError(validation.explain_rejection(rows, good, state.features))
 
     # --- Predicting ---
 
-    def _score_shape(self, state: State) -> tuple[int, ...]:
+    def _score_shape(self, state: ModelState) -> tuple[int, ...]:
         return (len(state.labels),)
 
-    def _scorer(self, state: State) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+    def _build_loop_scorer(self, state: ModelState) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         self._make_outputs(state)  # where classes were named before any example came
-        net, slots, known, desk = state.geometry, state.features + 1, len(state.labels), self._desk(state)
-        return lambda rows, tidy, out: judge_network(net, rows, slots, known, tidy, desk, out)
+        net, slots, known, workspace = state.updater, state.features + 1, len(state.labels), self._workspace(state)
+        return lambda rows, canonical, out: score_network_rows(net, rows, slots, known, canonical, workspace, out)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """What the output units give, divided by their sum. With cross-entropy each unit estimates the probability of
@@ -247,26 +255,26 @@ class MultilayerPerceptron(Classed):
 
     def score_one(self, x: Any) -> dict[Any, float]:
         """What the output unit of each class gives."""
-        return dict(zip(self._fitted().labels.known(), self._one(x)[0].tolist(), strict=True))
+        return dict(zip(self._require_fitted().labels.known(), self._one(x)[0].tolist(), strict=True))
 
     def predict_one(self, x: Any) -> Any:
         """Return the label of one example, or None before the first example was learned."""
         return None if self._state is None else self.choose(self._one(x))[0].item()
 
     def _one(self, x: Any) -> NDArray[np.float64]:
-        state = self._fitted()
+        state = self._require_fitted()
         out = np.zeros((1, len(state.labels)))
-        self._scorer(state)(row_of(*known_terms(self, state, encode_one(state, x))), True, out)
+        self._build_loop_scorer(state)(build_row(*parse_known_terms(self, state, encode_example(state, x))), True, out)
         return out
 
     # --- What was learned ---
 
-    def about_scheme(self) -> dict[str, Any]:
-        return {"scheme": "one output a class", "classes": len(self._fitted().labels)}
+    def _scheme_info(self) -> dict[str, Any]:
+        return {"scheme": "one output a class", "classes": len(self._require_fitted().labels)}
 
     def observed(self) -> dict[str, Any]:
-        state = self._fitted()
-        return {"classes": len(state.labels), "new": int(state.geometry.counts[NEW])}
+        state = self._require_fitted()
+        return {"classes": len(state.labels), "new": int(state.updater.counts[NEW_CLASS_EXAMPLES])}
 
     @property
     def coefs_(self) -> list[NDArray[np.float64]]:
@@ -278,15 +286,15 @@ class MultilayerPerceptron(Classed):
         """The biases of each layer."""
         return [layer[0] for layer in self._layers("intercepts_")]
 
-    def _hypothesis(self, state: State) -> NDArray[np.float64]:
+    def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
         raise AttributeError("A network has no single weight vector: see coefs_ and intercepts_.")
 
     def _layers(self, name: str) -> list[NDArray[np.float64]]:
-        state = self._learned(name)
-        net, layers, at = state.geometry, [state.geometry.slots[: state.features + 1].copy()], 0
+        state = self._require_attribute(name)
+        net, layers, offset = state.updater, [state.updater.slots[: state.features + 1].copy()], 0
         for below, units in zip(net.sizes[:-1].tolist(), net.sizes[1:].tolist(), strict=True):
-            layers.append(net.deep[at : at + units * (below + 1)].reshape(units, below + 1).T.copy())
-            at += units * (below + 1)
+            layers.append(net.deep[offset : offset + units * (below + 1)].reshape(units, below + 1).T.copy())
+            offset += units * (below + 1)
         return [*layers, net.top[: len(state.labels)].T.copy()]
 
     def describe(self) -> str:

@@ -25,33 +25,40 @@ from typing import Any, Literal, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import InputError
-from novikoff.base.estimator import one_of
+from novikoff.base.estimator import check_choice
+from novikoff.base.model_state import ModelState
+from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.boolean.halving import Halving
-from novikoff.base.online_classifier import Learner
-from novikoff.linear.perceptron import Perceptron
-from novikoff.base.model_state import State
-from novikoff.linear.voted_perceptron import VotedPerceptron
 from novikoff.core import loop
-from novikoff.core.updaters.base import limit
-from novikoff.core.hypothesis_tracking import (CHANGES_SCHEMA, TARGET, Changes, Part, replay, vote_all)
+from novikoff.core.hypothesis_tracking import (
+    HYPOTHESIS_LOG_SCHEMA,
+    TARGET_LENGTH,
+    HypothesisLog,
+    RowBlock,
+    add_hypothesis_votes,
+    replay,
+)
+from novikoff.core.updaters.base import max_sq_norm
+from novikoff.data.rows import Rows, slice_rows
+from novikoff.errors import InputError
+from novikoff.linear.perceptron import Perceptron
+from novikoff.linear.voted_perceptron import VotedPerceptron
+from novikoff.meta.base import check_binary_learner
+from novikoff.meta.wrapped_classifier import WrappedClassifier
+from novikoff.online_to_batch import guarantees, training
+from novikoff.online_to_batch.state import OnlineToBatchState, choice_schema, copy_updater
 from novikoff.schema import Schema
-from novikoff.data.rows import Rows, cut
 from novikoff.theory import validation
 from novikoff.theory.bounds import Bound
-from novikoff.theory.samples.guarantee import Promise, nothing
-from novikoff.online_to_batch import guarantees, training
-from novikoff.meta.wrapped_classifier import Around
-from novikoff.online_to_batch.state import Choosing, choice_schema, copied
-from novikoff.meta.base import binary
+from novikoff.theory.samples.guarantee import ErrorGuarantee, no_guarantee
 
 __all__ = ["OnlineToBatch"]
 
-METHODS = tuple(guarantees.PROMISES)
+METHOD_NAMES = tuple(guarantees.GUARANTEES)
 
 
 @final
-class OnlineToBatch(Around):
+class OnlineToBatch(WrappedClassifier):
     """A binary learner whose output is a hypothesis with a guarantee for new data.
 
     The learner runs as it does alone: one pass, example by example. The method chooses which of its hypotheses
@@ -96,11 +103,11 @@ class OnlineToBatch(Around):
     (True, True, 0.05)
     """
 
-    learns_sparse_only = scores_sparse_only = True
+    _learns_sparse_only = _scores_sparse_only = True
 
     def __init__(
         self,
-        learner: Learner | None = None,
+        learner: OnlineClassifier | None = None,
         *,
         method: Literal[
             "random-stopping",
@@ -131,60 +138,60 @@ class OnlineToBatch(Around):
 
     # --- What the learner inside provides ---
 
-    def _default_learner(self) -> Learner:
+    def _default_learner(self) -> OnlineClassifier:
         return Perceptron()  # one that changes with every example has no hypothesis that lasts
 
     @property
-    def working(self) -> Any:
+    def _working_learner(self) -> Any:
         """The learner inside, averaging where the method does, and not otherwise."""
         inner = self.inner
         if not hasattr(inner, "average"):
             return inner
         return type(inner)(**{**inner.get_params(), "average": self.method == "average"})
 
-    def about_scheme(self) -> dict[str, Any]:
-        return {"output_hypothesis": self.promised()}
+    def _scheme_info(self) -> dict[str, Any]:
+        return {"output_hypothesis": self._describe_guarantee()}
 
-    def _scale(self) -> float:
-        return 1.0 if self.method == "vote" else float(self.inner._scale())
+    def _weight_scale(self) -> float:
+        return 1.0 if self.method == "vote" else float(self.inner._weight_scale())
 
-    def _unseen_weight(self, state: State) -> float:
-        return float(self.inner._unseen_weight(state if self.method == "vote" else self._view(state)))
+    def _unseen_weight(self, state: ModelState) -> float:
+        return float(self.inner._unseen_weight(state if self.method == "vote" else self._chosen_state(state)))
 
     def _schema(self, features: int) -> Schema:
-        schema: Schema = self.working._schema(features)
+        schema: Schema = self._working_learner._schema(features)
         return schema
 
-    def _more_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
-        most = guarantees.most_changes(self) if self.method == "next-stretch" else 0
-        kept = {"changes.": CHANGES_SCHEMA} if self.method in ("penalised", "vote") else {}
+    def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
+        most = guarantees.find_max_changes(self) if self.method == "next-stretch" else 0
+        kept = {"changes.": HYPOTHESIS_LOG_SCHEMA} if self.method in ("penalised", "vote") else {}
         chosen = {"chosen.": self._schema(features)} if "chosen.slots" in present else {}
         choice = choice_schema(self.method, most_changes=most, most_hypotheses=int(self.most_hypotheses))
         return {**kept, "choice.": choice, **chosen}
 
-    def _geometry(self, slots: int, kind: Any) -> Any:
-        return self.working._geometry(slots, kind)
+    def _build_updater(self, slots: int, dtype: Any) -> Any:
+        return self._working_learner._build_updater(slots, dtype)
 
     def _check_all(self) -> None:
-        binary(self.learner, type(self).__name__)
-        one_of(METHODS, method=self.method)
+        check_binary_learner(self.learner, type(self).__name__)
+        check_choice(METHOD_NAMES, method=self.method)
         self._check_learner()
-        self.working._check_all()
+        self._working_learner._check_all()
         self._check_settings()
 
     def _check_settings(self) -> None:
-        validation.epsilon(self.epsilon)
-        validation.delta(self.delta)
-        validation.count("most_hypotheses", self.most_hypotheses, 2, 10**6)
-        validation.count("seed", self.seed, 0)
+        validation.check_epsilon(self.epsilon)
+        validation.check_delta(self.delta)
+        validation.check_count("most_hypotheses", self.most_hypotheses, 2, 10**6)
+        validation.check_count("seed", self.seed, 0)
         if self.most_mistakes is not None:
-            validation.count("most_mistakes", self.most_mistakes, 1, 2**40)
+            validation.check_count("most_mistakes", self.most_mistakes, 1, 2**40)
         if self.method == "next-stretch":
-            validation.count("M, the most mistakes,", guarantees.most_changes(self), 1, 2**40)
+            validation.check_count("M, the most mistakes,", guarantees.find_max_changes(self), 1, 2**40)
 
     def _check_learner(self) -> None:
         inner = self.inner
-        if inner.takes_classes:
+        if inner._is_multiclass:
             raise InputError(
                 f"OnlineToBatch takes learners that tell two labels apart by a weight vector, such as Perceptron(), but"
                 f" {inner!r} came."
@@ -210,69 +217,71 @@ class OnlineToBatch(Around):
 
     # --- Learning ---
 
-    def fresh_state(self, features: int, kind: Any, names: list[str] | None, labels: Any) -> Choosing:
+    def _build_state(self, features: int, dtype: Any, names: list[str] | None, labels: Any) -> OnlineToBatchState:
         self._check_all()  # whoever makes a run of settings from a document may not have done so
-        state = Choosing(**vars(super().fresh_state(features, kind, names, labels)))
+        state = OnlineToBatchState(**vars(super()._build_state(features, dtype, names, labels)))
         if self.method in ("controlled-testing", "next-stretch"):
-            state.stretch[TARGET] = training.first_target(self)
+            state.stretch[TARGET_LENGTH] = training.find_first_target(self)
         if self.method in ("penalised", "vote"):
             state.reserve(0, 0)
         if self.method == "penalised":
             state.picked, state.mistakes = np.zeros(1, np.int64), np.zeros(1, np.int64)
         return state
 
-    def _take(self, state: Any, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], tidy: bool) -> int:
+    def _run_loop(
+        self, state: Any, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], canonical: bool
+    ) -> int:
         if len(weights) and not np.isin(weights, (0.0, 1.0)).all():
             raise InputError(
                 "OnlineToBatch takes examples of weight 1: what is guaranteed for new data is about plain examples."
             )
-        return training.WAYS[self.method](self, state, Part(rows, signs, weights, tidy))
+        return training.TRAINERS[self.method](self, state, RowBlock(rows, signs, weights, canonical))
 
-    def _put_back(self, state: Any, kept: Any) -> None:
-        state.put_back(kept)
-        super()._put_back(state, kept)
+    def _restore(self, state: Any, kept: Any) -> None:
+        state.restore(kept)
+        super()._restore(state, kept)
 
     # --- The chosen hypothesis ---
 
-    def _chosen_geometry(self, state: Choosing) -> Any:
+    def _chosen_updater(self, state: OnlineToBatchState) -> Any:
         if self.method == "vote":
             raise AttributeError("A vote has no single hypothesis: use another method, or decision_function.")
         if self.method != "penalised":
             return state.hypothesis
-        number, _, _ = guarantees.best_picked(self, state)
-        run = training.from_the_beginning(self, state)
-        replay(run, cast(Changes, state.changes), 0, number)
-        return run.geometry
+        number, _, _ = guarantees.find_best_hypothesis(self, state)
+        run = training.start_replay(self, state)
+        replay(run, cast(HypothesisLog, state.changes), 0, number)
+        return run.updater
 
-    def begun(self, state: Choosing) -> Any:
+    def begun(self, state: OnlineToBatchState) -> Any:
         """The learner's first hypothesis, in arrays of its own."""
-        if state.first is None or len(state.first.slots) != len(state.geometry.slots):
-            fixed = self._needs_all_features() is not None  # there may be more slots than features, but no room
-            state.first = self._geometry((state.features if fixed else state.room) + 1, state.kind)
-        return copied(state.first)
+        if state.first is None or len(state.first.slots) != len(state.updater.slots):
+            fixed = self._fixed_width_reason() is not None  # there may be more slots than features, but no room
+            state.first = self._build_updater((state.features if fixed else state.room) + 1, state.kind)
+        return copy_updater(state.first)
 
-    def _view(self, state: Any) -> State:
+    def _chosen_state(self, state: Any) -> ModelState:
         """The learner's own state, with the chosen hypothesis in place of its last one."""
         names = ("ledger", "labels", "features", "names", "kind", "reading", "slot_names", "feature_sample")
-        geometry, settings = self._chosen_geometry(state), self.working._run_settings()
-        return State(geometry=geometry, settings=settings, **{name: getattr(state, name) for name in names})
+        updater, settings = self._chosen_updater(state), self._working_learner._run_settings()
+        return ModelState(updater=updater, settings=settings, **{name: getattr(state, name) for name in names})
 
     @property
     def hypothesis_(self) -> Any:
         """The chosen hypothesis as a learner of its own, with the ledger of the run."""
-        view = self._view(self._learned("hypothesis_")).copy()
+        view = self._chosen_state(self._require_attribute("hypothesis_")).copy()
         view.feature_sample = view.feature_sample.copy()
-        learner = self.working
+        learner = self._working_learner
         learner = type(learner)(**learner.get_params())
-        learner._adopt(view)
+        learner._set_state(view)
         return learner
 
     @property
-    def promise_(self) -> Promise:
+    def promise_(self) -> ErrorGuarantee:
         """What is guaranteed of the chosen hypothesis, how surely, and under which assumptions."""
-        self._learned("promise_")
-        state: Any = self._run_so_far()
-        return guarantees.promised(self, state)
+        self._require_attribute("promise_")
+        state: Any = self._checked_state()
+        return guarantees.build_guarantee(self, state)
 
     @property
     def bound_(self) -> float | None:
@@ -283,93 +292,102 @@ class OnlineToBatch(Around):
     @property
     def stopped_(self) -> bool:
         """Whether the choice is made for good; the tests stop, the other methods go on choosing."""
-        return self._ended("stopped_").stopped
+        return self._find_stop_reason("stopped_").stopped
 
     @property
     def why_(self) -> str:
         """Why it stopped, or why this hypothesis is chosen as things stand."""
-        return self._ended("why_").why
+        return self._find_stop_reason("why_").why
 
     @property
     def examples_used_(self) -> int:
         """How many examples were learned from, up to where it stopped."""
-        return self._learned("examples_used_").ledger.examples
+        return self._require_attribute("examples_used_").ledger.examples
 
     @property
-    def fixed_length(self) -> bool:  # type: ignore[override]
-        return not self._ended("fixed_length").stopped
+    def _has_fixed_length(self) -> bool:  # type: ignore[override]
+        return not self._find_stop_reason("fixed_length").stopped
 
-    def _ended(self, name: str) -> guarantees.Ended:
-        state: Any = self._learned(name)
-        return guarantees.ended(self, state)
+    def _find_stop_reason(self, name: str) -> guarantees.StopReason:
+        state: Any = self._require_attribute(name)
+        return guarantees.find_stop_reason(self, state)
 
-    def promised(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any]:
-        state: Any = self._run_so_far()
-        end, promise = guarantees.ended(self, state), guarantees.promised(self, state)
+    def _describe_guarantee(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any]:
+        state: Any = self._checked_state()
+        end, promise = guarantees.find_stop_reason(self, state), guarantees.build_guarantee(self, state)
         if examples not in (None, state.ledger.examples):
-            promise = nothing(end.about, "the examples came more than once")
+            promise = no_guarantee(end.about, "the examples came more than once")
         about = {"method": self.method, "chosen": end.about, "stopped": end.stopped, "why": end.why}
-        return {**about, "examples_used": state.ledger.examples, **guarantees.later(state), **promise.as_dict()}
+        return {
+            **about,
+            "examples_used": state.ledger.examples,
+            **guarantees.count_later_mistakes(state),
+            **promise.as_dict(),
+        }
 
     def bounds(self) -> Sequence[Bound]:
         """Those of the learner inside: its run is what it would be alone, up to where this one stops."""
-        state = self._run_so_far()
-        learner = self.working
+        state = self._checked_state()
+        learner = self._working_learner
         learner = type(learner)(**learner.get_params())
-        learner._state = State(
-            state.geometry, state.ledger, state.labels, state.features, state.names, state.kind, learner._run_settings()
+        learner._state = ModelState(
+            state.updater, state.ledger, state.labels, state.features, state.names, state.kind, learner._run_settings()
         )
         found: Sequence[Bound] = learner.bounds()
         return found
 
-    def least_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
-        learner = self.hypothesis_ if self.method != "vote" else self.working
-        found: int | None = learner.least_errors(rows, signs) if learner._state is not None else None
+    def _min_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
+        learner = self.hypothesis_ if self.method != "vote" else self._working_learner
+        found: int | None = learner._min_errors(rows, signs) if learner._state is not None else None
         return found
 
     def describe(self) -> str | None:
-        said: str | None = self.hypothesis_.describe() if self.method != "vote" else None
-        return said
+        description: str | None = self.hypothesis_.describe() if self.method != "vote" else None
+        return description
 
     # --- Predicting ---
 
-    def _scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+    def _build_loop_scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         slots = state.features + 1
         if self.method == "vote":
-            return self._voter(state)
+            return self._build_vote_scorer(state)
         if self.method == "average":
-            score: Callable[[Rows, bool, NDArray[np.float64]], int] = self.working._scorer(self._view(state))
+            score: Callable[[Rows, bool, NDArray[np.float64]], int] = self._working_learner._build_loop_scorer(
+                self._chosen_state(state)
+            )
             return score
-        geometry = copied(self._chosen_geometry(state))  # several threads may predict, and each writes as it looks
-        return lambda rows, tidy, out: loop.judge(geometry, rows, slots, tidy, out)
+        updater = copy_updater(self._chosen_updater(state))  # several threads may predict, and each writes as it looks
+        return lambda rows, canonical, out: loop.score_rows_with_updater(updater, rows, slots, canonical, out)
 
-    def _voter(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+    def _build_vote_scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         time = state.ledger.examples
 
-        def score(rows: Rows, tidy: bool, out: NDArray[np.float64]) -> int:
-            run = training.from_the_beginning(self, state)
-            good = loop.first_refused(rows, len(out), run.slots, limit.function(state.geometry.slots), tidy)
+        def score(rows: Rows, canonical: bool, out: NDArray[np.float64]) -> int:
+            run = training.start_replay(self, state)
+            good = loop.first_invalid_row(
+                rows, len(out), run.slots, max_sq_norm.function(state.updater.slots), canonical
+            )
             out[:] = 0.0
-            vote_all(run, state.changes, cut(rows, 0, good), time, out[:good])
+            add_hypothesis_votes(run, state.changes, slice_rows(rows, 0, good), time, out[:good])
             out /= max(time, 1)
             return good
 
         return score
 
     def _hypothesis(self, state: Any) -> NDArray[np.float64]:
-        weights: NDArray[np.float64] = self.working._hypothesis(self._view(state))
+        weights: NDArray[np.float64] = self._working_learner._hypothesis(self._chosen_state(state))
         return weights
 
     # --- Files ---
 
-    def _compact(self, state: Any) -> Any:
-        return self.working._compact(state)
+    def _trim_state(self, state: Any) -> Any:
+        return self._working_learner._trim_state(state)
 
-    def _more_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
+    def _extra_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
         chosen = None
         if state.chosen is not None:
-            chosen = self.working._compact(self._view(state))
-        return state.more_tensors(chosen)
+            chosen = self._working_learner._trim_state(self._chosen_state(state))
+        return state.to_tensors(chosen)
 
-    def _completed(self, state: State, tensors: dict[str, NDArray[Any]]) -> Choosing:
-        return Choosing.completed(state, self._geometry(state.features + 1, state.kind), tensors)
+    def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> OnlineToBatchState:
+        return OnlineToBatchState.from_tensors(state, self._build_updater(state.features + 1, state.kind), tensors)

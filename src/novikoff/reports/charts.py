@@ -10,123 +10,137 @@ from typing import Any
 
 from novikoff.certificates.margin_histogram import Histogram
 from novikoff.reports import plot_theme
-from novikoff.reports.report_data import Account
-from novikoff.reports.plot_theme import (GREY, INK, LOOKS, literal)
-from novikoff.reports.formatting import shown
-from novikoff.reports.weights import Weight
+from novikoff.reports.formatting import format_number
+from novikoff.reports.plot_theme import AXIS_COLOUR, PLOT_STYLES, TEXT_COLOUR, escape_for_plotly
+from novikoff.reports.report_data import ReportData
+from novikoff.reports.weights import FeatureWeight
 
-RED, BLUE = LOOKS[0].colour, LOOKS[1].colour
-PALE = "rgba(0, 114, 178, 0.16)"
+RED, BLUE = PLOT_STYLES[0].colour, PLOT_STYLES[1].colour
+BAND_COLOUR = "rgba(0, 114, 178, 0.16)"
 DASHES = ("10px 4px", "3px 3px", "14px 4px 3px 4px", "6px 3px", "18px 6px")
-LOG_FROM = 10.0
+LOG_AXIS_RATIO = 10.0
 """A bound so many times as large as what was made needs a logarithmic axis."""
-BARS = 48
+MAX_BARS = 48
 """About how many bars a histogram has."""
-CORE = 0.005
+MAX_OUTLIER_FRACTION = 0.005
 """Which share of the examples may lie beyond either end of a histogram, where they lie far out."""
-LETTERS = 24
-ABOVE = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 12}}
+MAX_LABEL_LETTERS = 24
+LEGEND_ABOVE = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 12}}
 """Where the legend of bars is."""
 Traces = list[dict[str, Any]]
 
 
-def mistakes(account: Account, place: str) -> str:
+def draw_mistakes(report: ReportData, place: str) -> str:
     """Running mistakes, and a horizontal line for each bound on the whole stream."""
-    curve, seen = account.mistakes, account.document["observed"]
-    bounds = sorted((b for b in account.certificate.bounds if "allowed" in b), key=lambda b: float(b["allowed"]))
+    curve, seen = report.mistakes, report.document["observed"]
+    bounds = sorted((b for b in report.certificate.bounds if "allowed" in b), key=lambda b: float(b["allowed"]))
     most = max((float(b["allowed"]) for b in bounds), default=0.0)
-    log = curve.counts[-1] > 0 and most > LOG_FROM * curve.counts[-1]
-    traces: Traces = [_bound(b, number / len(bounds), number, curve.examples[-1]) for number, b in enumerate(bounds)]
+    log = curve.counts[-1] > 0 and most > LOG_AXIS_RATIO * curve.counts[-1]
+    traces: Traces = [
+        _bound_trace(b, number / len(bounds), number, curve.examples[-1]) for number, b in enumerate(bounds)
+    ]
     if any(b["counts"] == "updates" for b in bounds):
-        mark = {"symbol": "star", "size": 12, "color": INK}
-        name = f"updates made: {shown(seen['updates'])}"
-        traces.append(_points([curve.examples[-1]], [seen["updates"]], name, mode="markers", marker=mark))
+        mark = {"symbol": "star", "size": 12, "color": TEXT_COLOUR}
+        name = f"updates made: {format_number(seen['updates'])}"
+        traces.append(_line_trace([curve.examples[-1]], [seen["updates"]], name, mode="markers", marker=mark))
     line = {"color": RED, "width": 2.5, "shape": "hv" if curve.stride == 1 else "linear"}
     made = [None if log and count == 0 else count for count in curve.counts]
     few = sum(count is not None for count in made) <= 30
-    look = {"mode": "lines+markers" if few else "lines", "marker": {"symbol": LOOKS[0].mark, "size": 6}}
+    style = {"mode": "lines+markers" if few else "lines", "marker": {"symbol": PLOT_STYLES[0].mark, "size": 6}}
     traces.append(
-        _points(curve.examples, made, f"mistakes made: {shown(seen['mistakes'])}", line=line, legendrank=1, **look)
+        _line_trace(
+            curve.examples, made, f"mistakes made: {format_number(seen['mistakes'])}", line=line, legendrank=1, **style
+        )
     )
     y = (
-        plot_theme.log_axis("mistakes")
+        plot_theme.build_log_axis("mistakes")
         if log
-        else plot_theme.axis("mistakes", rangemode="tozero", **_whole(int(max(most, curve.counts[-1]))))
+        else plot_theme.build_axis("mistakes", rangemode="tozero", **_integer_ticks(int(max(most, curve.counts[-1]))))
     )
-    x = plot_theme.axis("examples", range=[0, max(1, curve.examples[-1]) * 1.01], **_whole(curve.examples[-1]))
-    return plot_theme.as_html(traces, _layout(account, x, y, height=480), place)
+    x = plot_theme.build_axis(
+        "examples", range=[0, max(1, curve.examples[-1]) * 1.01], **_integer_ticks(curve.examples[-1])
+    )
+    return plot_theme.render_plot(traces, _build_layout(report, x, y, height=480), place)
 
 
-def _bound(bound: dict[str, Any], shift: float, number: int, last: int) -> dict[str, Any]:
+def _bound_trace(bound: dict[str, Any], shift: float, number: int, last: int) -> dict[str, Any]:
     """A line with its marks in places of its own, for several bounds may nearly be one."""
-    look = LOOKS[(number + 1) % len(LOOKS)]
+    style = PLOT_STYLES[(number + 1) % len(PLOT_STYLES)]
     allowed = float(bound["allowed"])
     what = "" if bound["counts"] == "mistakes" else f" {bound['counts']}"
-    return _points(
+    return _line_trace(
         [0, *(last * (place + shift) / 5.0 for place in (0.5, 1.5, 2.5, 3.5)), last],
         [allowed] * 6,
-        f"allowed{what} by {literal(str(bound['name']))}: {shown(allowed)}",
+        f"allowed{what} by {escape_for_plotly(str(bound['name']))}: {format_number(allowed)}",
         mode="lines+markers",
-        line={"color": look.colour, "width": 2, "dash": DASHES[number % len(DASHES)]},
-        marker={"symbol": [f"{look.mark}-open"] * 6, "size": [0, 9, 9, 9, 9, 0], "color": look.colour, "sizemin": 0},
+        line={"color": style.colour, "width": 2, "dash": DASHES[number % len(DASHES)]},
+        marker={"symbol": [f"{style.mark}-open"] * 6, "size": [0, 9, 9, 9, 9, 0], "color": style.colour, "sizemin": 0},
         legendrank=2 + number,
     )
 
 
-def errors(account: Account, place: str) -> str:
+def draw_errors(report: ReportData, place: str) -> str:
     """The progressive error, with its confidence band in the first pass."""
-    found = account.errors
-    new = account.document["new_data"]
+    found = report.errors
+    new = report.document["new_data"]
     at = list(found.examples[: len(found.band)])
     low, high = [ends[0] for ends in found.band], [ends[1] for ends in found.band]
     thin = {"color": BLUE, "width": 1.5}
     sure = f"{new['confidence']:g}" if new else ""
     traces = [
-        _points(
+        _line_trace(
             at,
             low,
             f"lower end for the mean of the hypotheses used, confidence {sure}, if i.i.d.",
             line={**thin, "dash": "3px 3px"},
             legendrank=3,
         ),
-        _points(
+        _line_trace(
             at,
             high,
             f"upper end for the mean of the hypotheses used, confidence {sure}, if i.i.d.",
             line={**thin, "dash": "10px 4px"},
             fill="tonexty",
-            fillcolor=PALE,
+            fillcolor=BAND_COLOUR,
             legendrank=2,
         ),
-        _points(
+        _line_trace(
             found.examples,
             found.errors,
             "progressive error of the run",
             mode="lines+markers" if len(found.examples) <= 30 else "lines",
             line={"color": RED, "width": 2.5},
-            marker={"symbol": LOOKS[0].mark, "size": 6},
+            marker={"symbol": PLOT_STYLES[0].mark, "size": 6},
             legendrank=1,
         ),
     ]
     traces = traces if found.band else traces[2:]
     log = found.examples[-1] >= 100
-    x = plot_theme.log_axis("examples") if log else plot_theme.axis("examples", **_whole(found.examples[-1]))
-    y = plot_theme.axis("progressive error", range=[0, _top(account)], tickformat=".0%" if _top(account) > 0.1 else ".1%")
-    return plot_theme.as_html(traces, _layout(account, x, y, height=440), place)
+    x = (
+        plot_theme.build_log_axis("examples")
+        if log
+        else plot_theme.build_axis("examples", **_integer_ticks(found.examples[-1]))
+    )
+    y = plot_theme.build_axis(
+        "progressive error",
+        range=[0, _error_axis_top(report)],
+        tickformat=".0%" if _error_axis_top(report) > 0.1 else ".1%",
+    )
+    return plot_theme.render_plot(traces, _build_layout(report, x, y, height=440), place)
 
 
-def _top(account: Account) -> float:
+def _error_axis_top(report: ReportData) -> float:
     """So high that what is settled can be read; the first few examples may lie above."""
-    found = account.errors
+    found = report.errors
     settled = [k for k, t in enumerate(found.examples) if t * t >= found.examples[-1]]
     high = [found.band[k][1] for k in settled if k < len(found.band)]
     return min(1.02, 1.05 * max([0.01, *high, *(found.errors[k] for k in settled)]))
 
 
-def margins(account: Account, place: str) -> str:
+def draw_margins(report: ReportData, place: str) -> str:
     """Histograms of the margins of the witness and of what was learned, one above the other, each with its own axes."""
     titles = ("margin of the witness", "margin of what was learned")
-    both = zip(titles, (account.witness_margins, account.learned_margins), strict=True)
+    both = zip(titles, (report.witness_margins, report.learned_margins), strict=True)
     rows = [(title, histogram) for title, histogram in both if histogram is not None]
     traces: Traces = []
     axes: dict[str, Any] = {}
@@ -134,43 +148,45 @@ def margins(account: Account, place: str) -> str:
     for number, (title, histogram) in enumerate(rows):
         suffix = "" if number == 0 else str(number + 1)
         bottom = 1.0 - (number + 1) / len(rows) + (0.13 if number + 1 < len(rows) else 0.0)
-        low, high, width = span(histogram)
-        traces += _bars(histogram, (low, high, width), suffix, {str(trace["name"]) for trace in traces})
+        low, high, width = find_bar_range(histogram)
+        traces += _bar_traces(histogram, (low, high, width), suffix, {str(trace["name"]) for trace in traces})
         place_of = {"domain": [bottom, 1.0 - number / len(rows)], "anchor": f"x{suffix}"}
-        axes[f"yaxis{suffix}"] = plot_theme.axis("examples", rangemode="tozero", **place_of, **_whole(_tallest(histogram)))
-        axes[f"xaxis{suffix}"] = plot_theme.axis(title, range=[low, high], anchor=f"y{suffix}")
+        axes[f"yaxis{suffix}"] = plot_theme.build_axis(
+            "examples", rangemode="tozero", **place_of, **_integer_ticks(_max_bar_height(histogram))
+        )
+        axes[f"xaxis{suffix}"] = plot_theme.build_axis(title, range=[low, high], anchor=f"y{suffix}")
         zero = {"type": "line", "xref": f"x{suffix}", "yref": f"y{suffix} domain", "x0": 0, "x1": 0, "y0": 0, "y1": 1}
-        zeros.append({**zero, "line": {"color": INK, "width": 1.5}})
-    layout = plot_theme.layout(140 + 270 * len(rows), **axes, bargap=0, barmode="overlay", shapes=zeros)
-    layout["legend"] = ABOVE
+        zeros.append({**zero, "line": {"color": TEXT_COLOUR, "width": 1.5}})
+    layout = plot_theme.build_layout(140 + 270 * len(rows), **axes, bargap=0, barmode="overlay", shapes=zeros)
+    layout["legend"] = LEGEND_ABOVE
     layout["margin"] = {**layout["margin"], "t": 40}
-    return plot_theme.as_html(traces, layout, place)
+    return plot_theme.render_plot(traces, layout, place)
 
 
-def _tallest(histogram: Histogram) -> int:
-    return max(histogram.widened(span(histogram)[2]).counts)
+def _max_bar_height(histogram: Histogram) -> int:
+    return max(histogram.rebin(find_bar_range(histogram)[2]).counts)
 
 
-def _whole(most: int) -> dict[str, Any]:
+def _integer_ticks(most: int) -> dict[str, Any]:
     """Ticks at whole numbers, where Plotly would choose others."""
     return {"dtick": 1} if most <= 6 else {}
 
 
-def span(histogram: Histogram) -> tuple[float, float, float]:
+def find_bar_range(histogram: Histogram) -> tuple[float, float, float]:
     """From where to where bars are drawn, and their width: all that there is, or what is left without the outermost
     few where these lie so far out that the rest could not be read. 0 is always in it."""
     low, high = histogram.first * histogram.width, (histogram.first + len(histogram.counts)) * histogram.width
     low, high = min(0.0, low), max(0.0, high)
-    inner = _core(histogram)
+    inner = _find_core_range(histogram)
     if high - low > 3.0 * (inner[1] - inner[0]):
         low, high = inner
-    bars = min(BARS, 8 + math.isqrt(histogram.examples))
+    bars = min(MAX_BARS, 8 + math.isqrt(histogram.examples))
     width = max(2.0 ** math.ceil(math.log2((high - low) / bars)), histogram.width)
     return math.floor(low / width) * width, math.ceil(high / width) * width, width
 
 
-def _core(histogram: Histogram) -> tuple[float, float]:
-    out = CORE * histogram.examples
+def _find_core_range(histogram: Histogram) -> tuple[float, float]:
+    out = MAX_OUTLIER_FRACTION * histogram.examples
     below, k = 0, 0
     while below + histogram.counts[k] <= out:
         below, k = below + histogram.counts[k], k + 1
@@ -180,18 +196,18 @@ def _core(histogram: Histogram) -> tuple[float, float]:
     return min(0.0, (histogram.first + k) * histogram.width), max(0.0, (histogram.first + j) * histogram.width)
 
 
-def beyond(histogram: Histogram) -> tuple[int, int]:
+def count_outliers(histogram: Histogram) -> tuple[int, int]:
     """How many examples lie left and right of what is drawn."""
-    low, high, width = span(histogram)
-    wide = histogram.widened(width)
+    low, high, width = find_bar_range(histogram)
+    wide = histogram.rebin(width)
     left = sum(c for k, c in enumerate(wide.counts) if (wide.first + k) * width < low)
     right = sum(c for k, c in enumerate(wide.counts) if (wide.first + k) * width >= high)
     return left, right
 
 
-def _bars(histogram: Histogram, edges: tuple[float, float, float], suffix: str, named: set[str]) -> Traces:
+def _bar_traces(histogram: Histogram, edges: tuple[float, float, float], suffix: str, named: set[str]) -> Traces:
     low, high, width = edges
-    wide = histogram.widened(width)
+    wide = histogram.rebin(width)
     bars = [((wide.first + k) * width, count) for k, count in enumerate(wide.counts)]
     sides = (
         ("wrong side", RED, "/", [(x, c) for x, c in bars if low <= x < 0.0]),
@@ -208,7 +224,7 @@ def _bars(histogram: Histogram, edges: tuple[float, float, float], suffix: str, 
             "name": name,
             "legendgroup": name,
             "showlegend": name not in named,
-            "marker": _filled(colour, pattern),
+            "marker": _bar_marker(colour, pattern),
             "hovertext": [f"{x:.4g} to {x + width:.4g}: {count:,} examples" for x, count in side],
             "hoverinfo": "text",
         }
@@ -217,12 +233,12 @@ def _bars(histogram: Histogram, edges: tuple[float, float, float], suffix: str, 
     ]
 
 
-def weights(account: Account, place: str) -> str:
+def draw_weights(report: ReportData, place: str) -> str:
     """Draw the importance of features as bars, by name, to the side that the weight speaks for."""
-    listed = account.weights or ()
-    names = [literal(_titled(w), LETTERS) for w in listed]
-    full = [literal(_titled(w)) for w in listed]
-    negative, positive = _for_and_against(account)
+    listed = report.weights or ()
+    names = [escape_for_plotly(_bar_title(w), MAX_LABEL_LETTERS) for w in listed]
+    full = [escape_for_plotly(_bar_title(w)) for w in listed]
+    negative, positive = _sign_meanings(report)
     sides = ((negative, RED, "/", -1.0), (positive, BLUE, "", 1.0))
     traces: Traces = []
     for label, colour, pattern, sign in sides:
@@ -235,53 +251,57 @@ def weights(account: Account, place: str) -> str:
                     "y": mine,
                     "x": [sign * (listed[k].importance or 0.0) for k in mine],
                     "name": label,
-                    "marker": _filled(colour, pattern),
-                    "hovertext": [f"{full[k]}: {_hovered(listed[k])}" for k in mine],
+                    "marker": _bar_marker(colour, pattern),
+                    "hovertext": [f"{full[k]}: {_hover_text(listed[k])}" for k in mine],
                     "hoverinfo": "text",
                 }
             )
-    y = plot_theme.axis("", tickmode="array", tickvals=list(range(len(listed))), ticktext=names, autorange="reversed")
+    y = plot_theme.build_axis(
+        "", tickmode="array", tickvals=list(range(len(listed))), ticktext=names, autorange="reversed"
+    )
     y |= {"tickfont": {"size": 12}, "showgrid": False}
-    x = plot_theme.axis("weight × standard deviation of the feature", zeroline=True, zerolinecolor=INK)
-    layout = plot_theme.layout(130 + 26 * max(3, len(listed)), xaxis=x, yaxis=y, bargap=0.25)
-    layout["legend"] = ABOVE
+    x = plot_theme.build_axis("weight × standard deviation of the feature", zeroline=True, zerolinecolor=TEXT_COLOUR)
+    layout = plot_theme.build_layout(130 + 26 * max(3, len(listed)), xaxis=x, yaxis=y, bargap=0.25)
+    layout["legend"] = LEGEND_ABOVE
     layout["margin"] = {**layout["margin"], "t": 40}
-    return plot_theme.as_html(traces, layout, place)
+    return plot_theme.render_plot(traces, layout, place)
 
 
-def _hovered(weight: Weight) -> str:
+def _hover_text(weight: FeatureWeight) -> str:
     importance = "unknown" if weight.importance is None else f"{weight.importance:.4g}"
     return f"importance {importance}, weight {weight.weight:+.4g}"
 
 
-def _titled(weight: Weight) -> str:
+def _bar_title(weight: FeatureWeight) -> str:
     return str(weight.feature) if weight.speaks_for is None else f"{weight.speaks_for}: {weight.feature}"
 
 
-def _for_and_against(account: Account) -> tuple[str, str]:
+def _sign_meanings(report: ReportData) -> tuple[str, str]:
     """What a negative weight means, and what a positive one."""
-    if account.outcomes == "sides":
-        negative, positive = (f"speaks for {literal(str(label), LETTERS)}" for label in account.document["labels"])
+    if report.outcomes == "sides":
+        negative, positive = (
+            f"speaks for {escape_for_plotly(str(label), MAX_LABEL_LETTERS)}" for label in report.document["labels"]
+        )
         return negative, positive
     return "speaks against it", "speaks for it"
 
 
-def _filled(colour: str, pattern: str) -> dict[str, Any]:
+def _bar_marker(colour: str, pattern: str) -> dict[str, Any]:
     shape = {"shape": pattern, "fgcolor": colour, "bgcolor": "white", "size": 7, "solidity": 0.45}
-    return {"color": colour, "line": {"color": INK, "width": 0.6}, **({"pattern": shape} if pattern else {})}
+    return {"color": colour, "line": {"color": TEXT_COLOUR, "width": 0.6}, **({"pattern": shape} if pattern else {})}
 
 
-def _points(x: Any, y: Any, name: str, **more: Any) -> dict[str, Any]:
+def _line_trace(x: Any, y: Any, name: str, **more: Any) -> dict[str, Any]:
     return {"type": "scatter", "x": list(x), "y": list(y), "name": name, "mode": "lines", **more}
 
 
-def _layout(account: Account, x: dict[str, Any], y: dict[str, Any], *, height: int) -> Any:
+def _build_layout(report: ReportData, x: dict[str, Any], y: dict[str, Any], *, height: int) -> Any:
     """With a line where the first pass ends, in a run of several."""
     shapes = []
-    last = account.mistakes.examples[-1]
-    if account.first_pass < last:
-        end = {"type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "x0": account.first_pass}
-        line = {"color": GREY, "width": 1.5, "dash": "dot"}
+    last = report.mistakes.examples[-1]
+    if report.first_pass < last:
+        end = {"type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "x0": report.first_pass}
+        line = {"color": AXIS_COLOUR, "width": 1.5, "dash": "dot"}
         label = {"text": "first pass ends", "textposition": "middle", "font": {"size": 11}}
-        shapes.append({**end, "x1": account.first_pass, "line": line, "label": label})
-    return plot_theme.layout(height, xaxis=x, yaxis=y, shapes=shapes, hovermode="x unified")
+        shapes.append({**end, "x1": report.first_pass, "line": line, "label": label})
+    return plot_theme.build_layout(height, xaxis=x, yaxis=y, shapes=shapes, hovermode="x unified")

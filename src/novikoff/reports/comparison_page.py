@@ -11,40 +11,46 @@ from html import escape
 from typing import Any
 
 from novikoff.certificates.compare import Comparison
-from novikoff.reports import plot_theme, html_page
-from novikoff.reports.plot_theme import INK, LOOKS
-from novikoff.reports.formatting import shown
+from novikoff.reports import html_page, plot_theme
+from novikoff.reports.formatting import format_number
+from novikoff.reports.plot_theme import PLOT_STYLES, TEXT_COLOUR
 
-FILE = "comparison.json"
-COLUMNS = ("learner", "mistakes", "updates", "progressive error", "seconds", "allowed", "slack", "theorem")
-ROW = 34  # pixels that a learner takes in the plot
+COMPARISON_FILE_NAME = "comparison.json"
+TABLE_COLUMNS = ("learner", "mistakes", "updates", "progressive error", "seconds", "allowed", "slack", "theorem")
+ROW_PIXELS = 34  # pixels that a learner takes in the plot
 
 
-def page(found: Comparison, titles: Sequence[str]) -> str:
+def build_page(found: Comparison, titles: Sequence[str]) -> str:
     named = ", ".join([*titles[:3], *(["…"] if len(titles) > 3 else [])])
     rows = [entry.as_dict() for entry in found.entries]
-    parts = [*html_page.head(f"Learners on {named} – novikoff"), *_head(named, found)]
+    parts = [*html_page.render_head(f"Learners on {named} – novikoff"), *_render_head(named, found)]
     note = (
         "Circles: mistakes made, in this order of the examples. Diamonds: the tightest bound that was shown to hold for"
     )
     note += " every order; where there is none, no theorem was shown to apply. The axis is logarithmic."
-    parts += [*html_page.plot(1, "Mistakes made and allowed", _described(rows), _drawn(rows), note), *_table(rows)]
-    parts += [*_left_out(found), f"<p>{html_page.link('Save the numbers as JSON', FILE)}</p>"]
-    text = "\n".join([*parts, *html_page.foot(json.dumps(found.as_dict(), ensure_ascii=False, indent=1))])
+    parts += [
+        *html_page.render_figure(1, "Mistakes made and allowed", _describe_plot(rows), _draw_plot(rows), note),
+        *_render_table(rows),
+    ]
+    parts += [
+        *_render_left_out(found),
+        f"<p>{html_page.render_save_link('Save the numbers as JSON', COMPARISON_FILE_NAME)}</p>",
+    ]
+    text = "\n".join([*parts, *html_page.render_foot(json.dumps(found.as_dict(), ensure_ascii=False, indent=1))])
     return text.encode("utf-8", "replace").decode()
 
 
-def _head(named: str, found: Comparison) -> Iterator[str]:
+def _render_head(named: str, found: Comparison) -> Iterator[str]:
     yield '<header>\n<p class="lab">novikoff compare</p>'
     yield f"<h1>Learners on <bdi>{escape(named)}</bdi></h1>"
-    yield f'<p class="question">{escape(found.advice)}</p>\n</header>\n{html_page.NO_SCRIPT}'
+    yield f'<p class="question">{escape(found.advice)}</p>\n</header>\n{html_page.NO_SCRIPT_NOTICE}'
 
 
-def _described(rows: list[dict[str, Any]]) -> str:
+def _describe_plot(rows: list[dict[str, Any]]) -> str:
     return "; ".join(f"{row['learner']}: {row['mistakes']} mistakes" for row in rows)
 
 
-def _drawn(rows: list[dict[str, Any]]) -> str:
+def _draw_plot(rows: list[dict[str, Any]]) -> str:
     """One line for each learner, the fewest mistakes on top."""
     names = [row["learner"] for row in rows]
     made, allowed = (
@@ -54,29 +60,36 @@ def _drawn(rows: list[dict[str, Any]]) -> str:
             "name": name,
             "x": values,
             "y": names,
-            "marker": {"symbol": look.mark, "size": 11, "color": look.colour, "line": {"color": INK, "width": 1}},
+            "marker": {
+                "symbol": style.mark,
+                "size": 11,
+                "color": style.colour,
+                "line": {"color": TEXT_COLOUR, "width": 1},
+            },
         }
-        for name, values, look in (
-            ("made", [max(row["mistakes"], 0.5) for row in rows], LOOKS[0]),
-            ("allowed", [row["bound"] for row in rows], LOOKS[2]),
+        for name, values, style in (
+            ("made", [max(row["mistakes"], 0.5) for row in rows], PLOT_STYLES[0]),
+            ("allowed", [row["bound"] for row in rows], PLOT_STYLES[2]),
         )
     )
-    y = {"autorange": "reversed", "automargin": True, "gridcolor": plot_theme.LINES}
-    layout = plot_theme.layout(height=160 + ROW * len(rows), xaxis=plot_theme.log_axis("mistakes"), yaxis=y)
-    return plot_theme.as_html([made, allowed], layout, "compared")
+    y = {"autorange": "reversed", "automargin": True, "gridcolor": plot_theme.GRID_COLOUR}
+    layout = plot_theme.build_layout(
+        height=160 + ROW_PIXELS * len(rows), xaxis=plot_theme.build_log_axis("mistakes"), yaxis=y
+    )
+    return plot_theme.render_plot([made, allowed], layout, "compared")
 
 
-def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
+def _render_table(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "<p>The progressive error is about the run: each example was predicted before it was learned from.</p>"
     yield '<div class="table">\n<table>\n<thead><tr>'
-    yield "".join(f'<th scope="col">{title}</th>' for title in COLUMNS)
+    yield "".join(f'<th scope="col">{title}</th>' for title in TABLE_COLUMNS)
     yield "</tr></thead>\n<tbody>"
     for row in rows:
-        allowed = "–" if row["bound"] is None else shown(row["bound"])
+        allowed = "–" if row["bound"] is None else format_number(row["bound"])
         slack = "–" if row["slack"] is None else f"{row['slack']:.1f}"
         cells = (
-            shown(row["mistakes"]),
-            shown(row["updates"]),
+            format_number(row["mistakes"]),
+            format_number(row["updates"]),
             f"{row['progressive_error']:.4f}",
             f"{row['seconds']:.3f}",
         )
@@ -85,7 +98,7 @@ def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "</tbody>\n</table>\n</div>"
 
 
-def _left_out(found: Comparison) -> Iterator[str]:
+def _render_left_out(found: Comparison) -> Iterator[str]:
     if found.left_out:
         yield "<section>\n<h2>Learners that were left out</h2>\n<ul>"
         for name, why in found.left_out.items():

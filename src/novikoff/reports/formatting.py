@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from novikoff.experiments.result import Column, Panel, Value
+from novikoff.experiments.result import Panel, PanelColumn, Value
 
-ROWS = 12
+MAX_TABLE_ROWS = 12
 
 
-def shown(value: Value) -> str:
+def format_number(value: Value) -> str:
     """Whole numbers in full, others to four digits; a dash where there is none."""
     if value is None:
         return "–"
@@ -16,9 +16,9 @@ def shown(value: Value) -> str:
     return f"{value:.4g}"
 
 
-def table(panel: Panel) -> tuple[tuple[Column, ...], list[list[str]]]:
+def build_table(panel: Panel) -> tuple[tuple[PanelColumn, ...], list[list[str]]]:
     """Evenly chosen rows, the first and the last among them; all of them are in the JSON."""
     count = len(panel.rows)
-    kept = min(count, ROWS)
-    chosen = sorted({round(k * (count - 1) / max(kept - 1, 1)) for k in range(kept)})
-    return panel.columns, [[shown(value) for value in panel.rows[k]] for k in chosen]
+    n_shown = min(count, MAX_TABLE_ROWS)
+    chosen = sorted({round(k * (count - 1) / max(n_shown - 1, 1)) for k in range(n_shown)})
+    return panel.columns, [[format_number(value) for value in panel.rows[k]] for k in chosen]

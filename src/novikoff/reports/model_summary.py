@@ -5,33 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from novikoff import learner_registry
-from novikoff.reports.weights import intercept, most_important, sampled_examples
+from novikoff.reports.weights import count_sampled_examples, rank_features, read_intercept
 
 
-def described(model: Any, top: int) -> dict[str, Any]:
+def describe_model(model: Any, top: int) -> dict[str, Any]:
     return {
         "learner": learner_registry.name_of(type(model.inner)),
-        **model.about_scheme(),
-        "settings": {**model.inner.plain_settings(), **_scheme_settings(model)},
-        "labels": _labels(model),
+        **model._scheme_info(),
+        "settings": {**model.inner._plain_settings(), **_scheme_settings(model)},
+        "labels": _list_labels(model),
         "features": model.n_features_in_,
         "ledger": model.ledger_.as_dict() if hasattr(model, "ledger_") else None,
-        "weights": _weights(model, top),
-        "intercept": intercept(model),
-        "sampled_examples": sampled_examples(model),
+        "weights": _list_weights(model, top),
+        "intercept": read_intercept(model),
+        "sampled_examples": count_sampled_examples(model),
         "hypothesis": model.describe(),
     }
 
 
-def _weights(model: Any, top: int) -> list[dict[str, Any]] | None:
-    found = most_important(model, top)
+def _list_weights(model: Any, top: int) -> list[dict[str, Any]] | None:
+    found = rank_features(model, top)
     if found is None:
         return None
     rows = [weight._asdict() for weight in found]
     return [{key: value for key, value in row.items() if key != "speaks_for" or value is not None} for row in rows]
 
 
-def _labels(model: Any) -> list[Any]:
+def _list_labels(model: Any) -> list[Any]:
     try:
         labels: list[Any] = model.classes_.tolist()
     except AttributeError:
@@ -40,5 +40,5 @@ def _labels(model: Any) -> list[Any]:
 
 
 def _scheme_settings(model: Any) -> dict[str, Any]:
-    settings = model.plain_settings() if model.inner is not model else {}
+    settings = model._plain_settings() if model.inner is not model else {}
     return {key: value for key, value in settings.items() if key != "learner"}

@@ -9,22 +9,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.base.state_scoring import StateScoredClassifier
 from novikoff.certificates.certificate import Certificate
-from novikoff.certificates.margin_histogram import Histogram, histograms
-from novikoff.certificates.data_source import Source
-from novikoff.certificates.spaces.base import space_of
-from novikoff.base.state_scoring import Judged
-from novikoff.base.online_classifier import Learner
-from novikoff.reports import curves
-from novikoff.reports.curves import Errors, Mistakes
-from novikoff.reports.weights import (Weight, by_column, intercept, most_important, sampled_examples)
+from novikoff.certificates.data_source import DataSource
+from novikoff.certificates.margin_histogram import Histogram, build_histograms
+from novikoff.certificates.spaces.base import find_space
 from novikoff.data.reader import is_builtin
+from novikoff.reports import curves
+from novikoff.reports.curves import ErrorCurve, MistakeCurve
+from novikoff.reports.weights import (
+    FeatureWeight,
+    count_sampled_examples,
+    rank_features,
+    rank_features_by_column,
+    read_intercept,
+)
 
-TOP = 20
+N_TOP_FEATURES = 20
 """Features that are shown."""
 
 
-class Account(NamedTuple):
+class ReportData(NamedTuple):
     """A run as it came out: pure numbers and words, the same for the same data and settings."""
 
     certificate: Certificate
@@ -33,13 +39,13 @@ class Account(NamedTuple):
     features: int
     weighted: int
     """Examples whose weight was not 1."""
-    mistakes: Mistakes
-    errors: Errors
+    mistakes: MistakeCurve
+    errors: ErrorCurve
     witness: str | None
     """Whose margins are shown: of the tightest bound."""
     witness_margins: Histogram | None
     learned_margins: Histogram | None
-    weights: tuple[Weight, ...] | None
+    weights: tuple[FeatureWeight, ...] | None
     """Of the most important features; None where there is no single weight vector."""
     hypothesis: str | None
     """What was learned in words, where weights don't say it."""
@@ -61,42 +67,50 @@ class Account(NamedTuple):
         return examples // int(self.document["passes"])
 
 
-def account(certificate: Certificate, model: Learner, source: Source, titles: Sequence[str] = ()) -> Account:
+def build_report_data(
+    certificate: Certificate, model: OnlineClassifier, source: DataSource, titles: Sequence[str] = ()
+) -> ReportData:
     """Of a certificate and the model that `make` or `certify` made it for; reads the data once more."""
-    document, state = certificate.document, model._fitted()
+    document, state = certificate.document, model._require_fitted()
     passes, first = int(document["passes"]), int(document["observed"]["mistakes_of_first_pass"])
-    curve = curves.mistakes(state.ledger, first, passes)
-    chosen = _witness(certificate)
-    seen, reached = _margins(certificate, chosen, model, source)
-    weights = most_important(model, TOP) if model.outcomes in ("sides", "kernel") else by_column(model, TOP)
-    return Account(
+    curve = curves.build_mistake_curve(state.ledger, first, passes)
+    chosen = _choose_witness(certificate)
+    seen, reached = _margin_histograms(certificate, chosen, model, source)
+    weights = (
+        rank_features(model, N_TOP_FEATURES)
+        if model.outcomes in ("sides", "kernel")
+        else rank_features_by_column(model, N_TOP_FEATURES)
+    )
+    return ReportData(
         certificate=certificate,
         titles=tuple(title if is_builtin(title) else Path(title).name for title in titles),
         features=state.features,
         weighted=state.ledger.weighted,
         mistakes=curve,
-        errors=_errors(curves.errors(curve, state.ledger.examples // passes, _confidence(document)), document),
+        errors=_drop_band(
+            curves.build_error_curve(curve, state.ledger.examples // passes, _read_confidence(document)), document
+        ),
         witness=chosen,
         witness_margins=seen,
         learned_margins=reached,
         weights=None if weights is None else tuple(weights),
         hypothesis=model.describe(),
         outcomes=model.outcomes,
-        intercept=constant if isinstance(constant := intercept(model), float) else None,
-        sampled=sampled_examples(model),
+        intercept=constant if isinstance(constant := read_intercept(model), float) else None,
+        sampled=count_sampled_examples(model),
     )
 
 
-def _errors(found: Errors, document: dict[str, Any]) -> Errors:
+def _drop_band(found: ErrorCurve, document: dict[str, Any]) -> ErrorCurve:
     """Without a band where the run has no fixed length: a run that ended by itself has no error that is typical."""
     return found if document["new_data"] else found._replace(band=())
 
 
-def _confidence(document: dict[str, Any]) -> float:
+def _read_confidence(document: dict[str, Any]) -> float:
     return float(document["new_data"]["confidence"]) if document["new_data"] else 0.95
 
 
-def _witness(certificate: Certificate) -> str | None:
+def _choose_witness(certificate: Certificate) -> str | None:
     """The one of the tightest bound, or any."""
     known = certificate.document["witnesses"]
     best = certificate.headline
@@ -105,18 +119,18 @@ def _witness(certificate: Certificate) -> str | None:
     return next(iter(known), None)
 
 
-def _margins(
-    certificate: Certificate, chosen: str | None, model: Learner, source: Source
+def _margin_histograms(
+    certificate: Certificate, chosen: str | None, model: OnlineClassifier, source: DataSource
 ) -> tuple[Histogram | None, Histogram | None]:
     """Return the margins of the witness and of the learned weights; None where there are none.
 
     A model that predicts by a vote, such as Auto, may have weights, but it errs on other examples than they do.
     """
-    state = model._fitted()
-    votes = isinstance(getattr(model, "inner", model), Judged)
+    state = model._require_fitted()
+    votes = isinstance(getattr(model, "inner", model), StateScoredClassifier)
     nothing: NDArray[np.floating] = np.zeros(1)
     witness = nothing if chosen is None else certificate.witness(chosen)
-    space = space_of(model)
+    space = find_space(model)
     if model.outcomes == "kernel":  # neither is a vector of weights
         return None, None
     if space is not None:
@@ -129,5 +143,5 @@ def _margins(
         learned = nothing
     if not (witness.any() or learned.any()):
         return None, None
-    found, reached = histograms(source.batches(state.labels, state.features), [witness, learned])
+    found, reached = build_histograms(source.batches(state.labels, state.features), [witness, learned])
     return found, reached

@@ -9,36 +9,39 @@ from html import escape
 from typing import Any
 
 from novikoff.errors import InputError
-from novikoff.reports import plot_theme, html_page
-from novikoff.reports.plot_theme import INK, LOOKS
+from novikoff.reports import html_page, plot_theme
+from novikoff.reports.plot_theme import PLOT_STYLES, TEXT_COLOUR
 from novikoff.theory.geometry import radon
 from novikoff.theory.geometry.points import Box, HalfSpace, Labels
 from novikoff.theory.samples.vc_bound import Shattering
 
-FILE = "shattering.json"
-MOST = 32
+SHATTERING_FILE_NAME = "shattering.json"
+MAX_PICTURES = 32
 """Pictures on a page."""
-COLUMNS = 4
-SIDE = 230  # pixels
+PICTURE_COLUMNS = 4
+PICTURE_PIXELS = 230  # pixels
 Corner = tuple[float, float]
 
 
-def page(name: str, found: Shattering) -> str:
+def build_page(name: str, found: Shattering) -> str:
     """Only for points in the plane."""
     points = [tuple(map(float, point)) for point in found.points]
     if any(len(point) != 2 for point in points):
         raise InputError("A picture can be drawn of points in the plane: each must have two coordinates.")
-    shown: list[tuple[Labels, object | None]] = list(found.hypotheses.items())[:MOST]
+    shown: list[tuple[Labels, object | None]] = list(found.hypotheses.items())[:MAX_PICTURES]
     if found.missing is not None:
         shown = [(found.missing, None)]
     title = f"{name[0].upper()}{name[1:]} {'shatter' if found.shattered else 'do not shatter'} these points"
-    parts = [*html_page.head(f"{title} – novikoff theory"), '<header>\n<p class="lab">novikoff theory shatter</p>']
-    parts += [f"<h1>{escape(title)}</h1>", f'<p class="question">{escape(_words(found))}</p>\n</header>']
+    parts = [
+        *html_page.render_head(f"{title} – novikoff theory"),
+        '<header>\n<p class="lab">novikoff theory shatter</p>',
+    ]
+    parts += [f"<h1>{escape(title)}</h1>", f'<p class="question">{escape(_describe(found))}</p>\n</header>']
     note = "Filled circles are to be inside, open squares outside; the coloured set contains just what it should."
     if not found.shattered:
         note = "Filled circles were to be inside, open squares outside. The cross, if there is one, lies in both hulls."
-    drawn = _drawn([(float(x), float(y)) for x, y in points], shown, found)
-    parts += [html_page.NO_SCRIPT, *html_page.plot(0, "Labellings", _words(found), drawn, note)]
+    drawn = _draw_pictures([(float(x), float(y)) for x, y in points], shown, found)
+    parts += [html_page.NO_SCRIPT_NOTICE, *html_page.render_figure(0, "Labellings", _describe(found), drawn, note)]
     numbers = {
         "class": name,
         "points": [[str(v) for v in point] for point in found.points],
@@ -46,11 +49,11 @@ def page(name: str, found: Shattering) -> str:
         "missing": None if found.missing is None else list(found.missing),
         "hypotheses": [{"labels": list(labels), "set": str(one)} for labels, one in found.hypotheses.items()],
     }
-    parts.append(f"<p>{html_page.link('Save them as JSON', FILE)}</p>")
-    return "\n".join([*parts, *html_page.foot(json.dumps(numbers, ensure_ascii=False))])
+    parts.append(f"<p>{html_page.render_save_link('Save them as JSON', SHATTERING_FILE_NAME)}</p>")
+    return "\n".join([*parts, *html_page.render_foot(json.dumps(numbers, ensure_ascii=False))])
 
 
-def _words(found: Shattering) -> str:
+def _describe(found: Shattering) -> str:
     count = len(found.points)
     if found.shattered:
         return f"There is a set for each of the {2**count:,} labellings of {count} points."
@@ -58,43 +61,43 @@ def _words(found: Shattering) -> str:
     return f"No set contains points {inside} and no other{f': {found.why}' if found.why else ''}."
 
 
-def _drawn(points: list[Corner], shown: list[tuple[Labels, object | None]], found: Shattering) -> str:
-    columns = min(COLUMNS, len(shown))
+def _draw_pictures(points: list[Corner], shown: list[tuple[Labels, object | None]], found: Shattering) -> str:
+    columns = min(PICTURE_COLUMNS, len(shown))
     rows = math.ceil(len(shown) / columns)
-    frame_of = _frame(points)
+    frame_of = _find_corners(points)
     traces: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     for number, (labels, one) in enumerate(shown):
         suffix = "" if number == 0 else str(number + 1)
         place = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "showlegend": False, "hoverinfo": "x+y"}
-        traces += [{**trace, **place} for trace in _picture(points, labels, one, frame_of, found)]
+        traces += [{**trace, **place} for trace in _picture_traces(points, labels, one, frame_of, found)]
         column, row = number % columns, number // columns
-        axes[f"xaxis{suffix}"] = _axis(column, columns, f"y{suffix}", (frame_of[0][0], frame_of[1][0]))
-        top_first = _axis(rows - 1 - row, rows, f"x{suffix}", (frame_of[0][1], frame_of[1][1]))
+        axes[f"xaxis{suffix}"] = _build_axis(column, columns, f"y{suffix}", (frame_of[0][0], frame_of[1][0]))
+        top_first = _build_axis(rows - 1 - row, rows, f"x{suffix}", (frame_of[0][1], frame_of[1][1]))
         axes[f"yaxis{suffix}"] = top_first
-    height = SIDE * rows + 40 if len(shown) > 1 else 2 * SIDE
-    return plot_theme.as_html(traces, plot_theme.layout(height, **axes), "plot-0")
+    height = PICTURE_PIXELS * rows + 40 if len(shown) > 1 else 2 * PICTURE_PIXELS
+    return plot_theme.render_plot(traces, plot_theme.build_layout(height, **axes), "plot-0")
 
 
-def _axis(place: int, count: int, anchor: str, ends: Corner) -> dict[str, Any]:
+def _build_axis(place: int, count: int, anchor: str, ends: Corner) -> dict[str, Any]:
     gap = 0.02
     domain = [place / count + gap * (place > 0), (place + 1) / count - gap * (place + 1 < count)]
-    look = {"showticklabels": count == 1, "ticks": "", "mirror": True, "nticks": 5}
-    return plot_theme.axis("", **{**look, "domain": domain, "anchor": anchor, "range": list(ends)})
+    style = {"showticklabels": count == 1, "ticks": "", "mirror": True, "nticks": 5}
+    return plot_theme.build_axis("", **{**style, "domain": domain, "anchor": anchor, "range": list(ends)})
 
 
-def _picture(
+def _picture_traces(
     points: list[Corner], labels: Labels, one: object | None, ends: tuple[Corner, Corner], found: Shattering
 ) -> list[dict[str, Any]]:
     traces: list[dict[str, Any]] = []
-    area = _area(one, ends)
+    area = _set_polygon(one, ends)
     if len(area) > 1:
         x, y = zip(*area, area[0], strict=True)
-        line = {"color": LOOKS[1].colour, "width": 1.5}
+        line = {"color": PLOT_STYLES[1].colour, "width": 1.5}
         traces.append(
             {"type": "scatter", "mode": "lines", "x": x, "y": y, "fill": "toself", "line": line, "opacity": 0.45}
         )
-    for inside, symbol, colour in ((True, "circle", LOOKS[0].colour), (False, "square-open", INK)):
+    for inside, symbol, colour in ((True, "circle", PLOT_STYLES[0].colour), (False, "square-open", TEXT_COLOUR)):
         mine = [i for i, label in enumerate(labels) if label == inside]
         traces.append(
             {
@@ -107,33 +110,33 @@ def _picture(
                 "marker": {"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2, "color": colour}},
             }
         )
-    return [*traces, *(_hulls(points, found) if one is None else [])]
+    return [*traces, *(_hull_traces(points, found) if one is None else [])]
 
 
-def _hulls(points: list[Corner], found: Shattering) -> list[dict[str, Any]]:
+def _hull_traces(points: list[Corner], found: Shattering) -> list[dict[str, Any]]:
     """Radon's partition, where it is the proof."""
     proof = radon.partition(found.points) if "Radon" in found.why else None
     if proof is None:
         return []
     traces: list[dict[str, Any]] = []
-    for look, side in zip(LOOKS[1:], (proof.first, proof.second), strict=False):
+    for style, side in zip(PLOT_STYLES[1:], (proof.first, proof.second), strict=False):
         mine = [points[i] for i in side]
-        line = {"color": look.colour, "width": 3}
+        line = {"color": style.colour, "width": 3}
         x, y = zip(*mine, mine[0], strict=True)
         traces.append({"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line})
-    cross = {"symbol": "x", "size": 13, "color": INK}
+    cross = {"symbol": "x", "size": 13, "color": TEXT_COLOUR}
     at, height = ([float(value)] for value in proof.common)
     return [*traces, {"type": "scatter", "mode": "markers", "x": at, "y": height, "marker": cross}]
 
 
-def _frame(points: Sequence[Corner]) -> tuple[Corner, Corner]:
+def _find_corners(points: Sequence[Corner]) -> tuple[Corner, Corner]:
     """The corners of what is shown: all points, and some room."""
     low, high = (tuple(pick(values) for values in zip(*points, strict=True)) for pick in (min, max))
-    room = 0.3 * (max(b - a for a, b in zip(low, high, strict=True)) or 1.0)
-    return (low[0] - room, low[1] - room), (high[0] + room, high[1] + room)
+    padding = 0.3 * (max(b - a for a, b in zip(low, high, strict=True)) or 1.0)
+    return (low[0] - padding, low[1] - padding), (high[0] + padding, high[1] + padding)
 
 
-def _area(one: object | None, ends: tuple[Corner, Corner]) -> list[Corner]:
+def _set_polygon(one: object | None, ends: tuple[Corner, Corner]) -> list[Corner]:
     """What of the frame is in the set, as a polygon."""
     (left, bottom), (right, top) = ends
     if isinstance(one, Box):
@@ -143,19 +146,19 @@ def _area(one: object | None, ends: tuple[Corner, Corner]) -> list[Corner]:
         a, b, c, d = low[0] - x, high[0] + x, low[1] - y, high[1] + y
         return [(a, c), (b, c), (b, d), (a, d)] if inside else []
     corners = [(left, bottom), (right, bottom), (right, top), (left, top)]
-    return _cut(corners, one) if isinstance(one, HalfSpace) else []
+    return _clip_polygon(corners, one) if isinstance(one, HalfSpace) else []
 
 
-def _cut(corners: list[Corner], one: HalfSpace) -> list[Corner]:
+def _clip_polygon(corners: list[Corner], one: HalfSpace) -> list[Corner]:
     """A convex polygon and a half-plane: the corners inside, and where edges cross (Sutherland and Hodgman 1974)."""
     w, v = map(float, one.weights)
-    kept: list[Corner] = []
+    clipped: list[Corner] = []
     for k, (x, y) in enumerate(corners):
         before = corners[k - 1]
         here, there = (w * a + v * b - float(one.threshold) for a, b in ((x, y), before))
         if (here > 0) != (there > 0):
             t = there / (there - here)
-            kept.append((before[0] + t * (x - before[0]), before[1] + t * (y - before[1])))
+            clipped.append((before[0] + t * (x - before[0]), before[1] + t * (y - before[1])))
         if here > 0:
-            kept.append((x, y))
-    return kept
+            clipped.append((x, y))
+    return clipped

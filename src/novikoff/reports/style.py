@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-STYLE = """\
+PAGE_CSS = """\
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
 body {

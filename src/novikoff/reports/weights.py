@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.data.feature_maps import Map
-from novikoff.data.names.feature_names import Names
+from novikoff.data.feature_maps import MapSpec
+from novikoff.data.names.feature_names import FeatureNames
 
 
-class Weight(NamedTuple):
+class FeatureWeight(NamedTuple):
     feature: str | int
     """A name, or a column number where columns have no names."""
     weight: float
@@ -28,48 +28,48 @@ class Weight(NamedTuple):
     """The class, pair of classes or bit, where there are many."""
 
 
-def most_important(model: Any, top: int) -> list[Weight] | None:
+def rank_features(model: Any, top: int) -> list[FeatureWeight] | None:
     """Return the most important features, or None where a learner has no weights to show. Features whose deviation is
     not known come last, the largest weight first; weights of 0 are left out."""
-    weights = _weights(model)
+    weights = _read_weights(model)
     if weights is None:
         return None
     many: list[str] | None = model.column_names() if hasattr(model, "column_names") else None
-    spread, name, width = _Spread(model, weights.shape[1]), _namer(model), weights.shape[1]
+    spread, name, width = _FeatureDeviations(model, weights.shape[1]), _build_namer(model), weights.shape[1]
     flat = weights.reshape(-1)
     found = spread.ranked(flat, top)
     return [spread.shown(name, j % width, float(flat[j]), None if many is None else many[j // width]) for j in found]
 
 
-def by_column(model: Any, top: int) -> list[Weight]:
+def rank_features_by_column(model: Any, top: int) -> list[FeatureWeight]:
     """Return the most important features of each class, pair of classes or bit, about `top` in all, but two of each;
     where there are very many columns, of the first ones only."""
-    weights = _weights(model)
+    weights = _read_weights(model)
     if weights is None or not hasattr(model, "column_names"):
-        return most_important(model, top) or []
-    spread, name = _Spread(model, weights.shape[1]), _namer(model)
-    titles, found = model.column_names(), list[Weight]()
+        return rank_features(model, top) or []
+    spread, name = _FeatureDeviations(model, weights.shape[1]), _build_namer(model)
+    titles, found = model.column_names(), list[FeatureWeight]()
     for title, row in zip(titles[:top], weights, strict=False):
         best = spread.ranked(row, max(2, top // len(titles)))
         found += [spread.shown(name, j, float(row[j]), title) for j in best]
     return found
 
 
-def intercept(model: Any) -> float | dict[str, float] | None:
+def read_intercept(model: Any) -> float | dict[str, float] | None:
     """Return the weight of the bias, one for each column where there are many; None where there are none."""
-    if _weights(model) is None:
+    if _read_weights(model) is None:
         return None
     values: list[float] = model.intercept_.tolist()
     return dict(zip(model.column_names(), values, strict=True)) if hasattr(model, "column_names") else values[0]
 
 
-def sampled_examples(model: Any) -> int | None:
+def count_sampled_examples(model: Any) -> int | None:
     """Return how many examples the standard deviations come from; None where there are none."""
     sample = getattr(model._state, "feature_sample", None)
-    return int(sample.sampled) if sample is not None and sample.is_kept else None
+    return int(sample.sampled) if sample is not None and sample.is_recording else None
 
 
-def _weights(model: Any) -> NDArray[np.float64] | None:
+def _read_weights(model: Any) -> NDArray[np.float64] | None:
     try:
         weights: NDArray[np.float64] = model.coef_
     except AttributeError:
@@ -77,13 +77,13 @@ def _weights(model: Any) -> NDArray[np.float64] | None:
     return weights
 
 
-class _Spread:
+class _FeatureDeviations:
     """The standard deviations of a model's features."""
 
     def __init__(self, model: Any, features: int) -> None:
         sample = getattr(model._state, "feature_sample", None)
         self.deviations, self.known = np.zeros(features), np.zeros(features, np.bool_)
-        if sample is not None and sample.is_kept:
+        if sample is not None and sample.is_recording:
             self.deviations, self.known = sample.deviations(features)
 
     def ranked(self, weights: NDArray[np.float64], top: int) -> list[int]:
@@ -94,24 +94,24 @@ class _Spread:
         order = np.lexsort((-sizes, -importances))[: max(top, 0)]
         return [int(j) for j in places[order]]
 
-    def shown(self, name: Callable[[int], str | int], j: int, weight: float, speaks_for: str | None) -> Weight:
+    def shown(self, name: Callable[[int], str | int], j: int, weight: float, speaks_for: str | None) -> FeatureWeight:
         std = float(self.deviations[j]) if self.known[j] else None
-        return Weight(name(j), weight, None if std is None else abs(weight) * std, std, speaks_for)
+        return FeatureWeight(name(j), weight, None if std is None else abs(weight) * std, std, speaks_for)
 
 
-def _products(reading: dict[str, Any] | None) -> Map | None:
+def _product_map(reading: dict[str, Any] | None) -> MapSpec | None:
     """The map of features that have numbers; hashed ones have no names."""
     if reading is None or reading.get("map") is None or reading["map_bits"] or reading.get("bits"):
         return None
-    return Map.spelled(reading["map"])
+    return MapSpec.spelled(reading["map"])
 
 
-def _namer(model: Any) -> Callable[[int], str | int]:
+def _build_namer(model: Any) -> Callable[[int], str | int]:
     """Return what turns columns into the names of features."""
-    names: Names | None = model._state.names
+    names: FeatureNames | None = model._state.names
     slots: dict[int, str] = getattr(model._state, "slot_names", None) or {}
     columns = None if names is None else list(names.columns)
-    products = _products(getattr(model._state, "reading", None)) if columns is None else None
+    products = _product_map(getattr(model._state, "reading", None)) if columns is None else None
 
     def name(j: int) -> str | int:
         if products is not None:

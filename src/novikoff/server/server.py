@@ -19,18 +19,18 @@ import uvicorn
 
 from novikoff.errors import InputError
 from novikoff.server.http.app import App
-from novikoff.server.ops.audit import Audit
-from novikoff.server.models.registry import House
+from novikoff.server.http.auth import Tokens
 from novikoff.server.http.connections import build_protocol
-from novikoff.server.ops.maintenance import Keeping
+from novikoff.server.http.middleware import Security
+from novikoff.server.models.registry import House
+from novikoff.server.models.served_model import compile_lines
+from novikoff.server.ops.audit import Audit
 from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.log_limits import LogRateLimit
 from novikoff.server.ops.logs import report_suppressed, write_report
+from novikoff.server.ops.maintenance import Keeping
 from novikoff.server.ops.metrics import Metrics
-from novikoff.server.http.middleware import Security
 from novikoff.server.storage.recovery import locked, opened, prepare
-from novikoff.server.models.served_model import compile_lines
-from novikoff.server.http.auth import Tokens
 
 SWITCH = 0.001  # seconds that a thread which computes lets the others wait
 IDLE = 75  # seconds that a connection may be kept without a request

@@ -13,14 +13,25 @@ from math import comb
 
 from novikoff.errors import InputError
 from novikoff.theory import validation
+from novikoff.theory.directed_rounding import (
+    DOWN,
+    UP,
+    Number,
+    decimal_above,
+    decimal_below,
+    find_largest_float,
+    find_least_float,
+    float_above,
+    ln_above,
+    ln_below,
+)
 from novikoff.theory.factorials import ln_factorial
-from novikoff.theory.directed_rounding import (DOWN, UP, Number, above, below, float_above, largest_float, least_float, ln_above, ln_below)
 
-NEGLIGIBLE = Decimal("1e-25")
+NEGLIGIBLE_RATIO = Decimal("1e-25")
 """Of the sum so far: the terms from there on are bounded as a whole."""
-COUNTED = 2000
+MAX_EXACT_BITS = 2000
 """Bits of the fractions that are summed as such."""
-MOST = 10**8
+MAX_EXAMPLES = 10**8
 """Examples: beyond, the sums become long, and Hoeffding's inequality tells nearly as much."""
 
 
@@ -30,9 +41,9 @@ def upper(*, mistakes: int, examples: int, delta: Number) -> float:
     >>> round(upper(mistakes=0, examples=10, delta=0.025), 4), round(upper(mistakes=10, examples=100, delta=0.025), 4)
     (0.3085, 0.1762)
     """
-    k, many, failed = *_counts(mistakes, examples), validation.delta(delta)
+    k, n_examples, failed = *_check_counts(mistakes, examples), validation.check_delta(delta)
     limit = DOWN.divide(failed.numerator, failed.denominator)
-    return least_float(lambda p: _at_most(k, many, p) <= limit)
+    return find_least_float(lambda p: _tail_probability(k, n_examples, p) <= limit)
 
 
 def lower(*, mistakes: int, examples: int, delta: Number) -> float:
@@ -41,10 +52,10 @@ def lower(*, mistakes: int, examples: int, delta: Number) -> float:
     >>> round(lower(mistakes=10, examples=100, delta=0.025), 4)
     0.049
     """
-    k, many, failed = *_counts(mistakes, examples), validation.delta(delta)
+    k, n_examples, failed = *_check_counts(mistakes, examples), validation.check_delta(delta)
     limit = DOWN.divide(failed.numerator, failed.denominator)
     # Mistakes and right answers change places.
-    return largest_float(lambda p: _at_most(many - k, many, 1 - p) <= limit) if k else 0.0
+    return find_largest_float(lambda p: _tail_probability(n_examples - k, n_examples, 1 - p) <= limit) if k else 0.0
 
 
 def failure(*, mistakes: int, examples: int, epsilon: Number) -> float:
@@ -53,8 +64,8 @@ def failure(*, mistakes: int, examples: int, epsilon: Number) -> float:
     >>> failure(mistakes=0, examples=3, epsilon=0.5)
     0.125
     """
-    k, many, wrong = *_counts(mistakes, examples), validation.epsilon(epsilon)
-    return min(1.0, float_above(_at_most(k, many, wrong)))
+    k, n_examples, wrong = *_check_counts(mistakes, examples), validation.check_epsilon(epsilon)
+    return min(1.0, float_above(_tail_probability(k, n_examples, wrong)))
 
 
 def examples(*, mistakes: int, epsilon: Number, delta: Number) -> int:
@@ -63,18 +74,18 @@ def examples(*, mistakes: int, epsilon: Number, delta: Number) -> int:
     >>> examples(mistakes=0, epsilon=0.05, delta=0.05), examples(mistakes=1, epsilon=0.05, delta=0.05)
     (59, 93)
     """
-    k = validation.count("k, the number of mistakes,", mistakes, 0, MOST)
-    wrong, failed = validation.epsilon(epsilon), validation.delta(delta)
+    k = validation.check_count("k, the number of mistakes,", mistakes, 0, MAX_EXAMPLES)
+    wrong, failed = validation.check_epsilon(epsilon), validation.check_delta(delta)
     limit = DOWN.divide(failed.numerator, failed.denominator)
 
-    def holds(many: int) -> bool:
-        return many > k and _at_most(k, many, wrong) <= limit
+    def holds(n_examples: int) -> bool:
+        return n_examples > k and _tail_probability(k, n_examples, wrong) <= limit
 
     high = k + 1
     while not holds(high):
         high *= 2
-        if high > MOST:
-            raise InputError(f"That would be more than {MOST:,} examples: ask for a larger ε or δ.")
+        if high > MAX_EXAMPLES:
+            raise InputError(f"That would be more than {MAX_EXAMPLES:,} examples: ask for a larger ε or δ.")
     low = k
     while high - low > 1:
         middle = (low + high) // 2
@@ -82,43 +93,45 @@ def examples(*, mistakes: int, epsilon: Number, delta: Number) -> int:
     return high
 
 
-def _counts(mistakes: int, examples: int) -> tuple[int, int]:
-    many = validation.count("m, the number of examples,", examples, 1, MOST)
-    return validation.count("k, the number of mistakes,", mistakes, 0, many), many
+def _check_counts(mistakes: int, examples: int) -> tuple[int, int]:
+    n_examples = validation.check_count("m, the number of examples,", examples, 1, MAX_EXAMPLES)
+    return validation.check_count("k, the number of mistakes,", mistakes, 0, n_examples), n_examples
 
 
-def _at_most(k: int, many: int, p: Fraction) -> Decimal:
+def _tail_probability(k: int, n_examples: int, p: Fraction) -> Decimal:
     """Pr[at most k of m], rounded up. Above the mean it is what the other tail leaves."""
-    if k >= many:
+    if k >= n_examples:
         return Decimal(1)
-    if many * p.denominator.bit_length() <= COUNTED:
-        return above(sum((comb(many, i) * p**i * (1 - p) ** (many - i) for i in range(k + 1)), Fraction(0)))
-    if k <= p * many:
-        return _falling(k, many, p, UP)
-    return UP.subtract(1, _falling(many - k - 1, many, 1 - p, DOWN))
+    if n_examples * p.denominator.bit_length() <= MAX_EXACT_BITS:
+        return decimal_above(
+            sum((comb(n_examples, i) * p**i * (1 - p) ** (n_examples - i) for i in range(k + 1)), Fraction(0))
+        )
+    if k <= p * n_examples:
+        return _sum_tail(k, n_examples, p, UP)
+    return UP.subtract(1, _sum_tail(n_examples - k - 1, n_examples, 1 - p, DOWN))
 
 
-def _falling(k: int, many: int, p: Fraction, side: Context) -> Decimal:
+def _sum_tail(k: int, n_examples: int, p: Fraction, side: Context) -> Decimal:
     """Pr[at most k of m], k not above the mean: its terms from the largest on, which fall like a geometric series."""
-    odds = above((1 - p) / p) if side is UP else below((1 - p) / p)
-    term = total = _term(k, many, p, side)
+    odds = decimal_above((1 - p) / p) if side is UP else decimal_below((1 - p) / p)
+    term = total = _tail_term(k, n_examples, p, side)
     for i in range(k, 0, -1):
-        ratio = side.divide(side.multiply(odds, i), many - i + 1)
+        ratio = side.divide(side.multiply(odds, i), n_examples - i + 1)
         term = side.multiply(term, ratio)
         total = side.add(total, term)
-        if ratio < 1 and term < side.multiply(total, NEGLIGIBLE):
+        if ratio < 1 and term < side.multiply(total, NEGLIGIBLE_RATIO):
             rest = UP.divide(UP.multiply(term, ratio), DOWN.subtract(1, ratio))
             return UP.add(total, rest) if side is UP else total
     return total
 
 
-def _term(k: int, many: int, p: Fraction, side: Context) -> Decimal:
+def _tail_term(k: int, n_examples: int, p: Fraction, side: Context) -> Decimal:
     """C(m, k)·p^k·(1 − p)^(m − k)."""
-    every, some, others = (ln_factorial(n) for n in (many, k, many - k))
+    every, some, others = (ln_factorial(n) for n in (n_examples, k, n_examples - k))
     if side is UP:
         ln = UP.subtract(UP.subtract(every.high, some.low), others.low)
         ln = UP.add(ln, UP.multiply(k, ln_above(p)))
-        return UP.next_plus(UP.exp(UP.add(ln, UP.multiply(many - k, ln_above(1 - p)))))
+        return UP.next_plus(UP.exp(UP.add(ln, UP.multiply(n_examples - k, ln_above(1 - p)))))
     ln = DOWN.subtract(DOWN.subtract(every.low, some.high), others.high)
     ln = DOWN.add(ln, DOWN.multiply(k, ln_below(p)))
-    return DOWN.next_minus(DOWN.exp(DOWN.add(ln, DOWN.multiply(many - k, ln_below(1 - p)))))
+    return DOWN.next_minus(DOWN.exp(DOWN.add(ln, DOWN.multiply(n_examples - k, ln_below(1 - p)))))

@@ -19,11 +19,11 @@ from fractions import Fraction
 
 from novikoff.errors import InputError
 from novikoff.theory import validation
-from novikoff.theory.directed_rounding import (UP, Number, above, exact, exp_above, float_above, root_above)
+from novikoff.theory.directed_rounding import UP, Number, decimal_above, exp_above, float_above, sqrt_above, to_fraction
 
-UNIT = Fraction(1, 2**53)
+UNIT_ROUNDOFF = Fraction(1, 2**53)
 """Half the distance from 1 to the next floating-point number."""
-SUMMED = 72
+SUM_ROUNDING_UNITS = 72
 """What may be lost, in units, in one exponential and in the sum of any number of weights by halves."""
 
 
@@ -33,14 +33,14 @@ def training_error(*, errors: Iterable[Number], classes: int = 2) -> float:
     >>> training_error(errors=[0.5]), round(training_error(errors=[0.2, 0.1]), 9), training_error(errors=[0.1, 0.0])
     (1.0, 0.48, 0.0)
     """
-    many = validation.count("K, the number of classes,", classes, 2)
+    many = validation.check_count("K, the number of classes,", classes, 2)
     square = Decimal(1)
     for error in errors:
-        wrong = exact(error)
+        wrong = to_fraction(error)
         if not 0 <= wrong <= 1:
             raise InputError(f"The error of a round must be from 0 to 1, but is {error}.")
-        square = UP.multiply(square, above(many**2 * wrong * (1 - wrong) / (many - 1)))
-    return min(1.0, float_above(root_above(square)) if square else 0.0)
+        square = UP.multiply(square, decimal_above(many**2 * wrong * (1 - wrong) / (many - 1)))
+    return min(1.0, float_above(sqrt_above(square)) if square else 0.0)
 
 
 def allowed(*, errors: Sequence[Fraction], votes: Sequence[float]) -> float:
@@ -48,15 +48,15 @@ def allowed(*, errors: Sequence[Fraction], votes: Sequence[float]) -> float:
     the votes' sums may change; 1 where that is more."""
     total, all_votes = Decimal(1), sum(map(Fraction, votes), Fraction(0))
     for wrong, vote in zip(errors, votes, strict=True):
-        a = above(Fraction(vote))
-        grown = UP.add(above(1 - wrong), UP.multiply(above(wrong), exp_above(a)))
-        total = UP.multiply(total, UP.multiply(grown, exp_above(above(-Fraction(vote) / 2))))
-    total = UP.multiply(total, exp_above(above(len(votes) * UNIT * all_votes)))
+        a = decimal_above(Fraction(vote))
+        grown = UP.add(decimal_above(1 - wrong), UP.multiply(decimal_above(wrong), exp_above(a)))
+        total = UP.multiply(total, UP.multiply(grown, exp_above(decimal_above(-Fraction(vote) / 2))))
+    total = UP.multiply(total, exp_above(decimal_above(len(votes) * UNIT_ROUNDOFF * all_votes)))
     return min(1.0, float_above(total))
 
 
 def not_below(error: float, *, rounds: int, votes: float) -> Fraction:
     """The share of weights that was computed as `error`, rounded up: the weights are exponentials of sums of so many
     votes, which add up to `votes`, and each was rounded."""
-    lost = (2 * rounds + 1) * UNIT * Fraction(votes) + SUMMED * UNIT
+    lost = (2 * rounds + 1) * UNIT_ROUNDOFF * Fraction(votes) + SUM_ROUNDING_UNITS * UNIT_ROUNDOFF
     return min(Fraction(1), Fraction(error) * (1 + 4 * lost))

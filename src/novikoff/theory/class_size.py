@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from novikoff.theory import validation
-from novikoff.theory.directed_rounding import (UP, above, ln_above, ln_below)
+from novikoff.theory.directed_rounding import UP, decimal_above, ln_above, ln_below
 
-WRITTEN = 10**5
+MAX_EXACT_BITS = 10**5
 """Bits of the largest number of hypotheses that is kept as such."""
 
 
-class Size(NamedTuple):
+class ClassSize(NamedTuple):
     """|H|, or what it does not exceed."""
 
     ln: Decimal
@@ -38,48 +38,48 @@ class Size(NamedTuple):
         return UP.divide(self.ln, ln_below(Fraction(10)))
 
 
-Hypotheses = int | Size
+Hypotheses = int | ClassSize
 
 
-def of(hypotheses: Any) -> Size:
+def to_class_size(hypotheses: Any) -> ClassSize:
     """A class of which only the number of hypotheses is told.
 
-    >>> of(8).log2
+    >>> to_class_size(8).log2
     Decimal('3')
     """
-    if isinstance(hypotheses, Size):
+    if isinstance(hypotheses, ClassSize):
         return hypotheses
-    number = validation.count("|H|, the number of hypotheses,", hypotheses, 1)
-    return Size(_ln(number), number, f"{number:,}" if number.bit_length() < 200 else "|H|")
+    number = validation.check_count("|H|, the number of hypotheses,", hypotheses, 1)
+    return ClassSize(_ln_rounded_up(number), number, f"{number:,}" if number.bit_length() < 200 else "|H|")
 
 
-def power(base: int, exponent: int, formula: str = "", *, bound: bool = False) -> Size:
+def power_size(base: int, exponent: int, formula: str = "", *, bound: bool = False) -> ClassSize:
     """base^exponent, which need not fit into memory.
 
-    >>> power(3, 10).exact, round(power(2, 2**1000).ln.log10())
+    >>> power_size(3, 10).exact, round(power_size(2, 2**1000).ln.log10())
     (59049, 301)
     """
-    validation.count("The base", base, 1)
-    validation.count("The exponent", exponent, 0)
-    written = base.bit_length() * exponent <= WRITTEN
-    ln = UP.multiply(above(Fraction(exponent)), ln_above(Fraction(base)))
-    return Size(ln, base**exponent if written else None, formula or f"{base}^{exponent}", bound)
+    validation.check_count("The base", base, 1)
+    validation.check_count("The exponent", exponent, 0)
+    written = base.bit_length() * exponent <= MAX_EXACT_BITS
+    ln = UP.multiply(decimal_above(Fraction(exponent)), ln_above(Fraction(base)))
+    return ClassSize(ln, base**exponent if written else None, formula or f"{base}^{exponent}", bound)
 
 
-def times(*sizes: Size, formula: str, bound: bool = False) -> Size:
+def product_size(*sizes: ClassSize, formula: str, bound: bool = False) -> ClassSize:
     """The product."""
     ln = Decimal(0)
     for size in sizes:
         ln = UP.add(ln, size.ln)
     numbers = [size.exact for size in sizes]
     exact = math.prod(n for n in numbers if n is not None) if None not in numbers else None
-    return Size(ln, exact, formula, bound)
+    return ClassSize(ln, exact, formula, bound)
 
 
-def number(value: int, formula: str, *, bound: bool = False) -> Size:
+def exact_size(value: int, formula: str, *, bound: bool = False) -> ClassSize:
     """A number that was counted."""
-    return Size(_ln(value), value, formula, bound)
+    return ClassSize(_ln_rounded_up(value), value, formula, bound)
 
 
-def _ln(value: int) -> Decimal:
+def _ln_rounded_up(value: int) -> Decimal:
     return ln_above(Fraction(value)) if value > 1 else Decimal(0)

@@ -15,42 +15,42 @@ from fractions import Fraction
 
 from novikoff.errors import InputError
 
-DIGITS = 60
-LONGEST = 10_000
+PRECISION_DIGITS = 60
+MAX_EXAMPLE_DIGITS = 10_000
 """Digits of a number of examples; more have no use."""
-TRAPS = [DivisionByZero, InvalidOperation]
+DECIMAL_TRAPS = [DivisionByZero, InvalidOperation]
 """What is too large becomes infinity, which is true of an upper bound."""
-UP = Context(prec=DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=TRAPS)
-DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=TRAPS)
+UP = Context(prec=PRECISION_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=DECIMAL_TRAPS)
+DOWN = Context(prec=PRECISION_DIGITS, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=DECIMAL_TRAPS)
 
 Number = int | float | Fraction | Decimal
 
 
-def exact(value: Number) -> Fraction:
+def to_fraction(value: Number) -> Fraction:
     """The number that is meant: 0.3 is three tenths, and not the nearest sum of powers of two.
 
-    >>> exact(0.3)
+    >>> to_fraction(0.3)
     Fraction(3, 10)
     """
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
-def above(q: Fraction) -> Decimal:
-    return UP.divide(_short(q.numerator, UP), _short(q.denominator, DOWN))
+def decimal_above(q: Fraction) -> Decimal:
+    return UP.divide(_round_integer(q.numerator, UP), _round_integer(q.denominator, DOWN))
 
 
-def below(q: Fraction) -> Decimal:
-    return DOWN.divide(_short(q.numerator, DOWN), _short(q.denominator, UP))
+def decimal_below(q: Fraction) -> Decimal:
+    return DOWN.divide(_round_integer(q.numerator, DOWN), _round_integer(q.denominator, UP))
 
 
 def ln_above(q: Fraction) -> Decimal:
     """Not below ln q."""
-    return UP.next_plus(UP.ln(above(q)))
+    return UP.next_plus(UP.ln(decimal_above(q)))
 
 
 def ln_below(q: Fraction) -> Decimal:
     """Not above ln q."""
-    return DOWN.next_minus(DOWN.ln(below(q)))
+    return DOWN.next_minus(DOWN.ln(decimal_below(q)))
 
 
 def log2_above(q: Fraction) -> Decimal:
@@ -63,22 +63,23 @@ def exp_above(x: Decimal) -> Decimal:
     return UP.next_plus(UP.exp(x))
 
 
-def root_above(x: Decimal) -> Decimal:
+def sqrt_above(x: Decimal) -> Decimal:
     return UP.next_plus(UP.sqrt(x))
 
 
-def whole_above(x: Decimal) -> int:
+def integer_above(x: Decimal) -> int:
     """The least whole number that is not below x."""
-    if not x.is_finite() or x.adjusted() > LONGEST:
+    if not x.is_finite() or x.adjusted() > MAX_EXAMPLE_DIGITS:
         raise InputError(
-            f"That would be more than 10^{LONGEST:,} examples: no such number is written out; choose a smaller class."
+            f"That would be more than 10^{MAX_EXAMPLE_DIGITS:,} examples: no such number is written out; choose a"
+            " smaller class."
         )
     return math.ceil(x)
 
 
 def float_above(x: Decimal) -> float:
-    """The least floating-point number that is not below x, both as it is and as `exact` takes it; infinity where there
-    is none.
+    """The least floating-point number that is not below x, both as it is and as `to_fraction` takes it; infinity
+    where there is none.
 
     >>> float_above(Decimal("0.1")), float_above(Decimal("0.3")), float_above(Decimal("1e-400"))
     (0.1, 0.30000000000000004, 5e-324)
@@ -92,24 +93,24 @@ def float_below(x: Decimal) -> float:
     return near if Decimal(near) <= x and Decimal(repr(near)) <= x else math.nextafter(near, -math.inf)
 
 
-def least_float(holds: Callable[[Fraction], bool]) -> float:
+def find_least_float(holds: Callable[[Fraction], bool]) -> float:
     """The least floating-point number from 0 to 1 for which it holds; 1 where it holds for none.
 
     What holds for a number must hold for all larger ones. Positive floating-point numbers are in the order of their
     bits, so that these are halved.
 
-    >>> least_float(lambda p: 4 * p >= 1)
+    >>> find_least_float(lambda p: 4 * p >= 1)
     0.25
     """
     low, high = 0, _BITS_OF_ONE
     while high - low > 1:
         middle = (low + high) // 2
-        value = _float(middle)
-        low, high = (low, middle) if holds(min(Fraction(value), exact(value))) else (middle, high)
-    return _float(high)
+        value = _float_from_bits(middle)
+        low, high = (low, middle) if holds(min(Fraction(value), to_fraction(value))) else (middle, high)
+    return _float_from_bits(high)
 
 
-def largest_float(holds: Callable[[Fraction], bool]) -> float:
+def find_largest_float(holds: Callable[[Fraction], bool]) -> float:
     """The largest floating-point number from 0 to 1 for which it holds; 0 where it holds for none.
 
     What holds for a number must hold for all smaller ones.
@@ -117,22 +118,22 @@ def largest_float(holds: Callable[[Fraction], bool]) -> float:
     low, high = 0, _BITS_OF_ONE
     while high - low > 1:
         middle = (low + high) // 2
-        value = _float(middle)
-        low, high = (middle, high) if holds(max(Fraction(value), exact(value))) else (low, middle)
-    return _float(low)
+        value = _float_from_bits(middle)
+        low, high = (middle, high) if holds(max(Fraction(value), to_fraction(value))) else (low, middle)
+    return _float_from_bits(low)
 
 
 _BITS_OF_ONE = 0x3FF0_0000_0000_0000
 
 
-def _float(bits: int) -> float:
+def _float_from_bits(bits: int) -> float:
     value: float = struct.unpack("<d", struct.pack("<q", bits))[0]
     return value
 
 
-def _short(number: int, context: Context) -> Decimal:
+def _round_integer(number: int, context: Context) -> Decimal:
     """A whole number to sixty digits; of huge ones only the leading bits are looked at."""
-    extra = abs(number).bit_length() - 4 * DIGITS
+    extra = abs(number).bit_length() - 4 * PRECISION_DIGITS
     if extra <= 0:
         return context.create_decimal(number)
     leading = number >> extra if context is DOWN else -(-number >> extra)

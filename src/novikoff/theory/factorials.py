@@ -12,10 +12,10 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from novikoff.theory.directed_rounding import (DOWN, UP, above, below, ln_above, ln_below)
+from novikoff.theory.directed_rounding import DOWN, UP, decimal_above, decimal_below, ln_above, ln_below
 
-COUNTED = 200
-TERMS = tuple(
+MAX_COUNTED_FACTORIAL = 200
+STIRLING_COEFFICIENTS = tuple(
     Fraction(*pair)
     for pair in (
         (1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156), (-3617, 122400),
@@ -25,13 +25,13 @@ TERMS = tuple(
 """B_2k/(2k(2k−1)): the coefficients of 1/n, 1/n³, 1/n⁵ …; the last one is only a bound of what is left out."""
 
 
-class Between(NamedTuple):
+class DecimalInterval(NamedTuple):
     low: Decimal
     high: Decimal
 
 
 @cache
-def ln_factorial(n: int) -> Between:
+def ln_factorial(n: int) -> DecimalInterval:
     """
     >>> low, high = ln_factorial(1000)
     >>> round(low, 10) == round(high, 10)
@@ -40,19 +40,19 @@ def ln_factorial(n: int) -> Between:
     Decimal('5912.128178')
     """
     if n < 2:
-        return Between(Decimal(0), Decimal(0))
-    if n <= COUNTED:
+        return DecimalInterval(Decimal(0), Decimal(0))
+    if n <= MAX_COUNTED_FACTORIAL:
         product = Fraction(math.factorial(n))
-        return Between(ln_below(product), ln_above(product))
-    series = sum((term / n ** (2 * k + 1) for k, term in enumerate(TERMS[:-1])), Fraction(0))
-    rest = TERMS[-1] / n ** (2 * len(TERMS) - 1)
+        return DecimalInterval(ln_below(product), ln_above(product))
+    series = sum((term / n ** (2 * k + 1) for k, term in enumerate(STIRLING_COEFFICIENTS[:-1])), Fraction(0))
+    rest = STIRLING_COEFFICIENTS[-1] / n ** (2 * len(STIRLING_COEFFICIENTS) - 1)
     low, high = sorted((series, series + rest))
-    return Between(_main(n, low, up=False), _main(n, high, up=True))
+    return DecimalInterval(_stirling(n, low, up=False), _stirling(n, high, up=True))
 
 
-def _main(n: int, series: Fraction, *, up: bool) -> Decimal:
+def _stirling(n: int, series: Fraction, *, up: bool) -> Decimal:
     """(n + ½)·ln n − n + ½·ln 2π + the series."""
-    side, ln, whole = (UP, ln_above, above) if up else (DOWN, ln_below, below)
+    side, ln, whole = (UP, ln_above, decimal_above) if up else (DOWN, ln_below, decimal_below)
     head = side.multiply(whole(Fraction(2 * n + 1, 2)), ln(Fraction(n)))
     half_ln_two_pi = side.multiply(Decimal("0.5"), ln(2 * (_PI_HIGH if up else _PI_LOW)))
     return side.add(side.subtract(side.add(head, half_ln_two_pi), n), whole(series))

@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from novikoff.theory.class_size import ClassSize
 from novikoff.theory.directed_rounding import UP
-from novikoff.theory.class_size import Size
 
-WRITTEN = 10**15
+MAX_WRITTEN_INTEGER = 10**15
 """Whole numbers up to which are written out."""
 
 
-def filled(formula: str, numbers: Mapping[str, str]) -> str:
+def substitute_numbers(formula: str, numbers: Mapping[str, str]) -> str:
     """The formula with each symbol replaced; a letter inside a word is no symbol.
 
-    >>> filled("(1/ε)·(ln|H| + ln(1/δ))", {"ε": "0.1", "ln|H|": "11", "δ": "0.05"})
+    >>> substitute_numbers("(1/ε)·(ln|H| + ln(1/δ))", {"ε": "0.1", "ln|H|": "11", "δ": "0.05"})
     '(1/0.1)·(11 + ln(1/0.05))'
     """
     symbols = sorted(numbers, key=len, reverse=True)
@@ -26,27 +26,31 @@ def filled(formula: str, numbers: Mapping[str, str]) -> str:
     return re.sub(pattern, lambda found: numbers[found[0]], formula) if symbols else formula
 
 
-def shown(value: Any) -> str:
+def format_number(value: Any) -> str:
     """A number as it was given, all its digits."""
-    if isinstance(value, Size):
+    if isinstance(value, ClassSize):
         return value.formula
     if isinstance(value, int):
-        return whole(value)
-    return f"{value:,.0f}" if math.isfinite(value) and value == int(value) and abs(value) < WRITTEN else f"{value:.15g}"
+        return format_integer(value)
+    return (
+        f"{value:,.0f}"
+        if math.isfinite(value) and value == int(value) and abs(value) < MAX_WRITTEN_INTEGER
+        else f"{value:.15g}"
+    )
 
 
-def whole(value: int) -> str:
+def format_integer(value: int) -> str:
     """A number of things; of huge ones the first digits, rounded up.
 
-    >>> whole(1234), whole(10**20 + 1)
+    >>> format_integer(1234), format_integer(10**20 + 1)
     ('1,234', '1.001·10^20')
     """
-    if abs(value) < WRITTEN:
+    if abs(value) < MAX_WRITTEN_INTEGER:
         return f"{value:,}"
-    return power_of_ten(UP.create_decimal(value) if value.bit_length() < 30_000 else _leading(value))
+    return format_power_of_ten(UP.create_decimal(value) if value.bit_length() < 30_000 else _leading_digits(value))
 
 
-def power_of_ten(value: Decimal) -> str:
+def format_power_of_ten(value: Decimal) -> str:
     exponent = value.adjusted()
     digits = math.ceil(value.scaleb(3 - exponent, UP))
     if digits == 10**4:
@@ -54,10 +58,10 @@ def power_of_ten(value: Decimal) -> str:
     return f"{digits / 1000:g}·10^{exponent:,}"
 
 
-def at_most(value: float) -> str:
+def format_upper_bound(value: float) -> str:
     """A bound from above, to four digits, rounded up.
 
-    >>> at_most(0.099871), at_most(1.0), at_most(2.5e-7)
+    >>> format_upper_bound(0.099871), format_upper_bound(1.0), format_upper_bound(2.5e-7)
     ('0.09988', '1', '2.5e-07')
     """
     if value in (0.0, 1.0) or not math.isfinite(value):
@@ -67,7 +71,7 @@ def at_most(value: float) -> str:
     return f"{float(UP.multiply(math.ceil(UP.divide(exact, unit)), unit)):g}"
 
 
-def at_least(value: float) -> str:
+def format_lower_bound(value: float) -> str:
     """A bound from below, to four digits, rounded down."""
     if value in (0.0, 1.0) or not math.isfinite(value):
         return f"{value:g}"
@@ -76,6 +80,6 @@ def at_least(value: float) -> str:
     return f"{float(UP.multiply(math.floor(exact / unit), unit)):g}"
 
 
-def _leading(value: int) -> Decimal:
+def _leading_digits(value: int) -> Decimal:
     extra = value.bit_length() - 300
     return UP.multiply(UP.create_decimal((value >> extra) + 1), UP.next_plus(UP.power(2, extra)))

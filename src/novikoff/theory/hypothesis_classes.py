@@ -15,13 +15,13 @@ from typing import NamedTuple
 from novikoff.errors import InputError
 from novikoff.theory import boolean_bounds, validation
 from novikoff.theory import class_size as sizes
-from novikoff.theory.factorials import ln_factorial
+from novikoff.theory.class_size import ClassSize
 from novikoff.theory.directed_rounding import UP
-from novikoff.theory.class_size import Size
+from novikoff.theory.factorials import ln_factorial
 
-WORK = 10**7
+MAX_COEFFICIENT_BITS = 10**7
 """Bits of binomial coefficients that are summed."""
-DOUBLE = 10**6
+MAX_EXPONENTIAL_VARIABLES = 10**6
 """Variables whose 2^n is still a number to work with."""
 
 THRESHOLD_FUNCTIONS = (
@@ -35,17 +35,17 @@ MONOTONE_FUNCTIONS = (
 """Dedekind's numbers for n = 0 … 9 (Wiedemann 1991 for 8; Jäkel, Van Hirtum et al. 2023 for 9; OEIS A000372)."""
 
 
-def conjunctions(*, variables: int) -> Size:
+def conjunctions(*, variables: int) -> ClassSize:
     """3^n: each variable is in it, negated in it, or not in it. With the function that is never true: one more.
 
     >>> conjunctions(variables=10).exact
     59049
     """
-    n = validation.variables(variables)
-    return sizes.power(3, n)
+    n = validation.check_variables(variables)
+    return sizes.power_size(3, n)
 
 
-def conjunctions_or_never(*, variables: int) -> Size:
+def conjunctions_or_never(*, variables: int) -> ClassSize:
     """3^n + 1: with the function that is never true.
 
     >>> conjunctions_or_never(variables=10).exact
@@ -53,154 +53,154 @@ def conjunctions_or_never(*, variables: int) -> Size:
     """
     size = conjunctions(variables=variables)
     if size.exact is not None:
-        return sizes.number(size.exact + 1, f"{size.formula} + 1")
-    return Size(UP.add(size.ln, Decimal("1e-1000")), None, f"{size.formula} + 1")  # ln(a + 1) ≤ ln a + 1/a
+        return sizes.exact_size(size.exact + 1, f"{size.formula} + 1")
+    return ClassSize(UP.add(size.ln, Decimal("1e-1000")), None, f"{size.formula} + 1")  # ln(a + 1) ≤ ln a + 1/a
 
 
-def disjunctions(*, variables: int) -> Size:
+def disjunctions(*, variables: int) -> ClassSize:
     """3^n, as for conjunctions."""
     return conjunctions(variables=variables)
 
 
-def monotone_conjunctions(*, variables: int) -> Size:
+def monotone_conjunctions(*, variables: int) -> ClassSize:
     """2^n: each variable is in it or not."""
-    return sizes.power(2, validation.variables(variables))
+    return sizes.power_size(2, validation.check_variables(variables))
 
 
-def monotone_disjunctions(*, variables: int) -> Size:
+def monotone_disjunctions(*, variables: int) -> ClassSize:
     """2^n, as for monotone conjunctions."""
     return monotone_conjunctions(variables=variables)
 
 
-def parities(*, variables: int) -> Size:
+def parities(*, variables: int) -> ClassSize:
     """2^n: the parity of any set of variables."""
-    return sizes.power(2, validation.variables(variables))
+    return sizes.power_size(2, validation.check_variables(variables))
 
 
-def symmetric_functions(*, variables: int) -> Size:
+def symmetric_functions(*, variables: int) -> ClassSize:
     """2^(n+1): the value depends on how many variables are true."""
-    return sizes.power(2, validation.variables(variables) + 1)
+    return sizes.power_size(2, validation.check_variables(variables) + 1)
 
 
-def k_cnf(*, variables: int, k: int) -> Size:
+def k_cnf(*, variables: int, k: int) -> ClassSize:
     """At most 2^N, N = Σ_{i≤k} C(n, i)·2^i with i ≥ 1: each clause of up to k literals is in it or not.
 
     >>> k_cnf(variables=10, k=3).formula
     '2^1160'
     """
-    return sizes.power(2, _clauses(variables, k), bound=True)
+    return sizes.power_size(2, _count_clauses(variables, k), bound=True)
 
 
-def k_dnf(*, variables: int, k: int) -> Size:
+def k_dnf(*, variables: int, k: int) -> ClassSize:
     """At most 2^N, as for k-CNF, with terms."""
     return k_cnf(variables=variables, k=k)
 
 
-def k_term_dnf(*, variables: int, k: int) -> Size:
+def k_term_dnf(*, variables: int, k: int) -> ClassSize:
     """At most 3^(nk): k terms, one to k of them different.
 
     >>> k_term_dnf(variables=10, k=3).formula
     '3^30'
     """
-    return sizes.power(3, validation.variables(variables) * _k(k), bound=True)
+    return sizes.power_size(3, validation.check_variables(variables) * _check_k(k), bound=True)
 
 
-def k_clause_cnf(*, variables: int, k: int) -> Size:
+def k_clause_cnf(*, variables: int, k: int) -> ClassSize:
     """At most 3^(nk), as for k-term DNF, with clauses."""
     return k_term_dnf(variables=variables, k=k)
 
 
-def k_decision_lists(*, variables: int, k: int) -> Size:
+def k_decision_lists(*, variables: int, k: int) -> ClassSize:
     """At most 2·3^N·N!, N the number of terms of 1 to k literals: each is left out or answers yes or no, in any order,
     and there is a last answer (Rivest 1987).
 
     >>> k_decision_lists(variables=2, k=1).exact
     3888
     """
-    many = _clauses(variables, k)
-    short = many * many.bit_length() <= sizes.WRITTEN
+    many = _count_clauses(variables, k)
+    short = many * many.bit_length() <= sizes.MAX_EXACT_BITS
     written = math.factorial(many) if short else None
-    order = Size(ln_factorial(many).high, written, f"{many}!")
-    both = sizes.times(sizes.of(2), sizes.power(3, many), order, formula=f"2·3^{many}·{many}!")
+    order = ClassSize(ln_factorial(many).high, written, f"{many}!")
+    both = sizes.product_size(sizes.to_class_size(2), sizes.power_size(3, many), order, formula=f"2·3^{many}·{many}!")
     return both._replace(bound=True)
 
 
-def threshold_functions(*, variables: int) -> Size:
+def threshold_functions(*, variables: int) -> ClassSize:
     """Linear threshold functions: the known number up to n = 9, beyond at most 2·Σ_{i≤n} C(2^n − 1, i), the number of
     ways to cut 2^n points in general position by a hyperplane (Schläfli; Winder 1963; Cover 1965).
 
     >>> threshold_functions(variables=4).exact, threshold_functions(variables=10).bound
     (1882, True)
     """
-    n = validation.variables(variables)
+    n = validation.check_variables(variables)
     if n < len(THRESHOLD_FUNCTIONS):
-        return sizes.number(THRESHOLD_FUNCTIONS[n], f"{THRESHOLD_FUNCTIONS[n]:,}")
+        return sizes.exact_size(THRESHOLD_FUNCTIONS[n], f"{THRESHOLD_FUNCTIONS[n]:,}")
     if n * n <= 10**4:
         count = 2 * sum(math.comb(2**n - 1, i) for i in range(n + 1))
-        return sizes.number(count, f"2·Σ_{{i≤{n}}} C(2^{n} − 1, i)", bound=True)
-    return sizes.power(2, n * n, bound=True)  # the sum is not more than this from n = 2 on
+        return sizes.exact_size(count, f"2·Σ_{{i≤{n}}} C(2^{n} − 1, i)", bound=True)
+    return sizes.power_size(2, n * n, bound=True)  # the sum is not more than this from n = 2 on
 
 
-def monotone_functions(*, variables: int) -> Size:
+def monotone_functions(*, variables: int) -> ClassSize:
     """Functions that no variable can make false by becoming true: Dedekind's number up to n = 9, beyond at most
     3^C(n, ⌊n/2⌋) (Hansel 1966).
 
     >>> monotone_functions(variables=4).exact
     168
     """
-    n = validation.variables(variables)
+    n = validation.check_variables(variables)
     if n < len(MONOTONE_FUNCTIONS):
-        return sizes.number(MONOTONE_FUNCTIONS[n], f"{MONOTONE_FUNCTIONS[n]:,}")
-    validation.count("n, the number of variables,", n, 1, DOUBLE)
-    return sizes.power(3, math.comb(n, n // 2), f"3^C({n}, {n // 2})", bound=True)
+        return sizes.exact_size(MONOTONE_FUNCTIONS[n], f"{MONOTONE_FUNCTIONS[n]:,}")
+    validation.check_count("n, the number of variables,", n, 1, MAX_EXPONENTIAL_VARIABLES)
+    return sizes.power_size(3, math.comb(n, n // 2), f"3^C({n}, {n // 2})", bound=True)
 
 
-def boolean_functions(*, variables: int) -> Size:
+def boolean_functions(*, variables: int) -> ClassSize:
     """2^(2^n): all of them.
 
     >>> boolean_functions(variables=3).exact, round(boolean_functions(variables=100).log10.log10(), 2)
     (256, Decimal('29.58'))
     """
-    n = validation.count("n, the number of variables,", variables, 1, DOUBLE)
-    return sizes.power(2, 2**n, f"2^(2^{n})")
+    n = validation.check_count("n, the number of variables,", variables, 1, MAX_EXPONENTIAL_VARIABLES)
+    return sizes.power_size(2, 2**n, f"2^(2^{n})")
 
 
-def _k(k: int) -> int:
-    return validation.count("k", k, 1)
+def _check_k(k: int) -> int:
+    return validation.check_count("k", k, 1)
 
 
-def _clauses(variables: int, k: int) -> int:
-    n, most = validation.variables(variables), _k(k)
+def _count_clauses(variables: int, k: int) -> int:
+    n, most = validation.check_variables(variables), _check_k(k)
     if most >= n:
-        return int(3 ** validation.count("n, the number of variables,", n, 1, DOUBLE)) - 1
-    if n.bit_length() * most * most > WORK:
+        return int(3 ** validation.check_count("n, the number of variables,", n, 1, MAX_EXPONENTIAL_VARIABLES)) - 1
+    if n.bit_length() * most * most > MAX_COEFFICIENT_BITS:
         raise InputError(
             f"Clauses of up to {most:,} of {n:,} variables are too many to be counted: choose a smaller k."
         )
     return boolean_bounds.clauses(features=n, literals=most)
 
 
-class Class(NamedTuple):
+class HypothesisClass(NamedTuple):
     """A class by its name."""
 
-    size: Callable[..., Size]
+    size: Callable[..., ClassSize]
     about: str
     takes_k: bool = False
 
 
 CLASSES = {
-    "conjunctions": Class(conjunctions, "conjunctions of literals"),
-    "disjunctions": Class(disjunctions, "disjunctions of literals"),
-    "monotone-conjunctions": Class(monotone_conjunctions, "conjunctions of variables, none negated"),
-    "monotone-disjunctions": Class(monotone_disjunctions, "disjunctions of variables, none negated"),
-    "parities": Class(parities, "parities of sets of variables"),
-    "symmetric-functions": Class(symmetric_functions, "functions of how many variables are true"),
-    "k-cnf": Class(k_cnf, "conjunctions of clauses of up to k literals", True),
-    "k-dnf": Class(k_dnf, "disjunctions of terms of up to k literals", True),
-    "k-term-dnf": Class(k_term_dnf, "disjunctions of up to k terms", True),
-    "k-clause-cnf": Class(k_clause_cnf, "conjunctions of up to k clauses", True),
-    "k-decision-lists": Class(k_decision_lists, "decision lists whose tests have up to k literals", True),
-    "threshold-functions": Class(threshold_functions, "linear threshold functions"),
-    "monotone-functions": Class(monotone_functions, "monotone functions"),
-    "boolean-functions": Class(boolean_functions, "all Boolean functions"),
+    "conjunctions": HypothesisClass(conjunctions, "conjunctions of literals"),
+    "disjunctions": HypothesisClass(disjunctions, "disjunctions of literals"),
+    "monotone-conjunctions": HypothesisClass(monotone_conjunctions, "conjunctions of variables, none negated"),
+    "monotone-disjunctions": HypothesisClass(monotone_disjunctions, "disjunctions of variables, none negated"),
+    "parities": HypothesisClass(parities, "parities of sets of variables"),
+    "symmetric-functions": HypothesisClass(symmetric_functions, "functions of how many variables are true"),
+    "k-cnf": HypothesisClass(k_cnf, "conjunctions of clauses of up to k literals", True),
+    "k-dnf": HypothesisClass(k_dnf, "disjunctions of terms of up to k literals", True),
+    "k-term-dnf": HypothesisClass(k_term_dnf, "disjunctions of up to k terms", True),
+    "k-clause-cnf": HypothesisClass(k_clause_cnf, "conjunctions of up to k clauses", True),
+    "k-decision-lists": HypothesisClass(k_decision_lists, "decision lists whose tests have up to k literals", True),
+    "threshold-functions": HypothesisClass(threshold_functions, "linear threshold functions"),
+    "monotone-functions": HypothesisClass(monotone_functions, "monotone functions"),
+    "boolean-functions": HypothesisClass(boolean_functions, "all Boolean functions"),
 }

@@ -18,10 +18,10 @@ and that a member depends on the examples in its bag only.
 from __future__ import annotations
 
 from novikoff.errors import InputError
-from novikoff.theory.samples import agnostic
 from novikoff.theory.directed_rounding import Number
+from novikoff.theory.samples import agnostic
 
-OUTWARD = 1.0 + 2.0**-40
+OUTWARD_FACTOR = 1.0 + 2.0**-40
 
 
 def single(*, seen: float, examples: int, delta: Number) -> float:
@@ -30,7 +30,7 @@ def single(*, seen: float, examples: int, delta: Number) -> float:
     >>> round(single(seen=0.1, examples=10_000, delta=0.05), 4)
     0.2245
     """
-    return min(1.0, 2.0 * _mean(seen, examples, delta) * OUTWARD)
+    return min(1.0, 2.0 * _bound_mean(seen, examples, delta) * OUTWARD_FACTOR)
 
 
 def pairs(*, seen: float, examples: int, delta: Number) -> float:
@@ -39,10 +39,10 @@ def pairs(*, seen: float, examples: int, delta: Number) -> float:
     >>> round(pairs(seen=0.02, examples=10_000, delta=0.05), 4)
     0.129
     """
-    return min(1.0, 4.0 * _mean(seen, examples, delta) * OUTWARD)
+    return min(1.0, 4.0 * _bound_mean(seen, examples, delta) * OUTWARD_FACTOR)
 
 
-def _mean(seen: float, examples: int, delta: Number) -> float:
+def _bound_mean(seen: float, examples: int, delta: Number) -> float:
     if not 0.0 <= seen <= 1.0:
         raise InputError(f"The mean that was seen must be from 0 to 1, but is {seen}.")
-    return 1.0 if examples < 1 else seen * OUTWARD + agnostic.error(hypotheses=1, examples=examples, delta=delta)
+    return 1.0 if examples < 1 else seen * OUTWARD_FACTOR + agnostic.error(hypotheses=1, examples=examples, delta=delta)

@@ -11,7 +11,7 @@ import math
 
 from novikoff.errors import InputError
 
-ROUNDED = 16.0 * 2.0**-52
+ROUNDING_PER_EXAMPLE = 16.0 * 2.0**-52
 """What a few roundings of votes in one example may come to."""
 
 
@@ -21,7 +21,7 @@ def novikoff(*, radius: float, margin: float) -> float:
     >>> novikoff(radius=1.0, margin=0.1)
     100.0
     """
-    _positive(margin=margin)
+    _check_positive(margin=margin)
     return (radius / margin) ** 2
 
 
@@ -68,10 +68,10 @@ def weighted_majority(*, experts: int, mistakes: int, shrink: float, share: floa
         raise InputError(
             f"shrink must be above 0, share not below it, and both below 1: {shrink!r} and {share!r} came."
         )
-    gain = math.log(2.0 / (1.0 + shrink)) - math.log(1.0 / (1.0 - share)) - ROUNDED
-    if not gain > ROUNDED:
+    gain = math.log(2.0 / (1.0 + shrink)) - math.log(1.0 / (1.0 - share)) - ROUNDING_PER_EXAMPLE
+    if not gain > ROUNDING_PER_EXAMPLE:
         return math.inf
-    total = math.log(experts) + mistakes * math.log(1.0 / shrink) + examples * ROUNDED
+    total = math.log(experts) + mistakes * math.log(1.0 / shrink) + examples * ROUNDING_PER_EXAMPLE
     return total / gain * (1.0 + 2.0**-40)
 
 
@@ -81,7 +81,7 @@ def squared_slack(*, radius: float, margin: float, slack: float) -> float:
     >>> squared_slack(radius=1.0, margin=0.5, slack=1.0)
     16.0
     """
-    _positive(margin=margin)
+    _check_positive(margin=margin)
     return ((radius + slack) / margin) ** 2
 
 
@@ -102,7 +102,7 @@ def margin_perceptron(*, radius: float, margin: float, epsilon: float) -> float:
     >>> margin_perceptron(radius=1.0, margin=0.5, epsilon=0.5)
     40.0
     """
-    _positive(margin=margin, epsilon=epsilon)
+    _check_positive(margin=margin, epsilon=epsilon)
     ratio = radius / (epsilon * margin)
     return 2.0 * ratio**2 + 2.0 * ratio
 
@@ -113,7 +113,7 @@ def additive(*, norm2: float, radius2: float, margin: float) -> float:
     >>> additive(norm2=2.0, radius2=3.0, margin=1.0)
     36.0
     """
-    _positive(margin=margin)
+    _check_positive(margin=margin)
     return (norm2 * radius2 / margin) ** 2
 
 
@@ -123,7 +123,7 @@ def multiplicative(*, features: int, norm1: float, radius_inf: float, margin: fl
     >>> round(multiplicative(features=1000, norm1=2.0, radius_inf=1.0, margin=1.0), 2)
     55.26
     """
-    _positive(margin=margin, features=features)
+    _check_positive(margin=margin, features=features)
     return 2.0 * math.log(features) * (norm1 * radius_inf / margin) ** 2
 
 
@@ -133,13 +133,13 @@ def p_norm(*, p: float, radius_p: float, norm_q: float, margin: float) -> float:
     >>> p_norm(p=2.0, radius_p=1.0, norm_q=1.0, margin=0.1)
     100.0
     """
-    _positive(margin=margin)
+    _check_positive(margin=margin)
     if p < 2.0:
         raise InputError(f"p must be at least 2, but is {p}.")
     return (p - 1.0) * (radius_p * norm_q / margin) ** 2
 
 
-def _positive(**numbers: float) -> None:
+def _check_positive(**numbers: float) -> None:
     for name, value in numbers.items():
         if not value > 0.0:
             raise InputError(f"{name} must be above 0 for this bound, but is {value}.")

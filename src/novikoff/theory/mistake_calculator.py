@@ -8,41 +8,45 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from novikoff.errors import InputError
-from novikoff.theory import (boolean_bounds, mistake_bounds, validation, winnow_bounds)
-from novikoff.theory.formula_text import filled, shown
+from novikoff.theory import boolean_bounds, mistake_bounds, validation, winnow_bounds
+from novikoff.theory.class_size import Hypotheses, to_class_size
 from novikoff.theory.directed_rounding import UP, float_above
-from novikoff.theory.class_size import Hypotheses, of
+from novikoff.theory.formula_text import format_number, substitute_numbers
 
-ROUNDING = 1e-12
+ROUNDING_TOLERANCE = 1e-12
 """The formulas are in double precision: so much is added before a count is rounded down."""
-WHOLE = {"features", "literals", "errors", "steps", "gained", "hypotheses"}
+INTEGER_PARAMETERS = {"features", "literals", "errors", "steps", "gained", "hypotheses"}
 """Numbers that count something."""
-MAY_BE_ZERO = {"loss", "slack", "errors", "energy", "steps"}
+ZERO_ALLOWED_PARAMETERS = {"loss", "slack", "errors", "energy", "steps"}
 
 
 def halving(*, hypotheses: Hypotheses, errors: int = 0) -> float:
     """`concepts.halving`, for classes that are too large to be written, too."""
-    return float_above(UP.add(UP.multiply(errors + 1, of(hypotheses).log2), errors))
+    return float_above(UP.add(UP.multiply(errors + 1, to_class_size(hypotheses).log2), errors))
 
 
-def winnow_whole(*, literals: int, features: int, alpha: float = 2.0, threshold: float = 0.0) -> float:
-    return winnow_bounds.winnow(literals=literals, features=features, alpha=alpha, threshold=threshold or float(features))
+def winnow_with_defaults(*, literals: int, features: int, alpha: float = 2.0, threshold: float = 0.0) -> float:
+    return winnow_bounds.winnow(
+        literals=literals, features=features, alpha=alpha, threshold=threshold or float(features)
+    )
 
 
-def elimination_whole(*, literals: int, features: int, alpha: float = 2.0, threshold: float = 0.0) -> float:
+def winnow_elimination_with_defaults(
+    *, literals: int, features: int, alpha: float = 2.0, threshold: float = 0.0
+) -> float:
     return winnow_bounds.winnow_elimination(
         literals=literals, features=features, alpha=alpha, threshold=threshold or float(features)
     )
 
 
-def winnow_r_whole(
+def winnow_r_with_defaults(
     *, gained: int, features: int, alpha: float = 2.0, threshold: float = 0.0, floor: float = 0.5
 ) -> float:
     theta = threshold or float(features)
     return winnow_bounds.winnow_r(gained=gained, features=features, alpha=alpha, threshold=theta, floor=floor)
 
 
-class MistakeLaw(NamedTuple):
+class MistakeBound(NamedTuple):
     compute: Callable[..., float]
     formula: str
     assumes: str
@@ -61,101 +65,105 @@ SYMBOLS = {
     "radius_p": "‖x‖_p", "norm_q": "‖u‖_q", "literals": "k", "alpha": "α", "threshold": "θ", "gained": "c",
     "floor": "f", "separation": "δ", "weight": "Σμ", "rate": "η", "hypotheses": "|H|", "errors": "e", "steps": "Σd",
 }  # fmt: skip
-UNIT = "‖u‖ = 1 and y·u·x ≥ γ for every example, ‖x‖ ≤ R"
-DISJUNCTION = "the target is a disjunction of k of n variables that are 0 or 1, none negated"
-MISTAKE_LAWS = {
-    "novikoff": MistakeLaw(mistake_bounds.novikoff, "(R/γ)²", UNIT, "Novikoff 1962"),
-    "hinge": MistakeLaw(
+UNIT_SEPARATOR_ASSUMPTION = "‖u‖ = 1 and y·u·x ≥ γ for every example, ‖x‖ ≤ R"
+DISJUNCTION_ASSUMPTION = "the target is a disjunction of k of n variables that are 0 or 1, none negated"
+MISTAKE_BOUNDS = {
+    "novikoff": MistakeBound(mistake_bounds.novikoff, "(R/γ)²", UNIT_SEPARATOR_ASSUMPTION, "Novikoff 1962"),
+    "hinge": MistakeBound(
         mistake_bounds.hinge,
         "((R·‖u‖)² + 2·L + √((R·‖u‖)⁴ + 4·(R·‖u‖)²·L))/2",
         "nothing: u is any vector, L = Σ max(0, 1 − y·u·x)",
         "from (M − L)² ≤ R²‖u‖²·M",
     ),
-    "hinge-plain": MistakeLaw(
+    "hinge-plain": MistakeBound(
         mistake_bounds.hinge_plain,
         "(R·‖u‖)² + 2·L",
         "nothing: u is any vector, L = Σ max(0, 1 − y·u·x)",
         "Blum, Hopcroft and Kannan 2020, Theorem 5.11",
     ),
-    "this-run": MistakeLaw(
+    "this-run": MistakeBound(
         mistake_bounds.this_run,
         "L + ‖u‖·√S",
         "nothing, but it speaks of this run only: S = Σ‖x‖² and L over the mistakes that were made",
         "from (M − L)² ≤ S·‖u‖²",
     ),
-    "squared-slack": MistakeLaw(
+    "squared-slack": MistakeBound(
         mistake_bounds.squared_slack,
         "((R + D₂)/γ)²",
         "‖u‖ = 1, any γ > 0, D₂² = Σ max(0, γ − y·u·x)²",
         "Freund and Schapire 1999",
     ),
-    "margin-perceptron": MistakeLaw(
-        mistake_bounds.margin_perceptron, "2·(R/(ε·γ))² + 2·R/(ε·γ)", UNIT, "from the growth of ‖w‖", "updates"
+    "margin-perceptron": MistakeBound(
+        mistake_bounds.margin_perceptron,
+        "2·(R/(ε·γ))² + 2·R/(ε·γ)",
+        UNIT_SEPARATOR_ASSUMPTION,
+        "from the growth of ‖w‖",
+        "updates",
     ),
-    "additive": MistakeLaw(
+    "additive": MistakeBound(
         mistake_bounds.additive, "(‖u‖₂·‖x‖₂/γ)²", "y·u·x ≥ γ for every example", "Kivinen, Warmuth and Auer 1997"
     ),
-    "multiplicative": MistakeLaw(
+    "multiplicative": MistakeBound(
         mistake_bounds.multiplicative,
         "2·ln(n)·(‖u‖₁·‖x‖_∞/γ)²",
         "y·u·x ≥ γ for every example",
         "Kivinen, Warmuth and Auer 1997",
     ),
-    "p-norm": MistakeLaw(
+    "p-norm": MistakeBound(
         mistake_bounds.p_norm,
         "(p − 1)·(‖x‖_p·‖u‖_q/γ)²",
         "y·u·x ≥ γ for every example, 1/p + 1/q = 1, p ≥ 2",
         "Grove, Littlestone and Schuurmans 2001",
     ),
-    "winnow": MistakeLaw(
-        winnow_whole,
+    "winnow": MistakeBound(
+        winnow_with_defaults,
         "u + (n + u·(α − 1)·θ)·α/((α − 1)·θ) with u = k·(1 + log_α(θ))",
-        f"{DISJUNCTION}; α = 2 and θ = n unless told: 2 + 3k(1 + log₂ n)",
+        f"{DISJUNCTION_ASSUMPTION}; α = 2 and θ = n unless told: 2 + 3k(1 + log₂ n)",
         "Littlestone 1988",
     ),
-    "winnow-elimination": MistakeLaw(
-        elimination_whole,
+    "winnow-elimination": MistakeBound(
+        winnow_elimination_with_defaults,
         "α·k·(1 + log_α(θ)) + n/θ",
-        f"{DISJUNCTION}; α = 2 and θ = n unless told: 1 + 2k(1 + log₂ n)",
+        f"{DISJUNCTION_ASSUMPTION}; α = 2 and θ = n unless told: 1 + 2k(1 + log₂ n)",
         "Littlestone 1988, Winnow1",
     ),
-    "winnow-r": MistakeLaw(
-        winnow_r_whole,
+    "winnow-r": MistakeBound(
+        winnow_r_with_defaults,
         "u + ((1 − f)·n + u·(α − 1)·θ)·α/((α − 1)·(θ − f·n)) with u = c·(1 + log_α(θ/f))",
         "at every moment the target is a disjunction of variables that are 0 or 1; it gains literals c times in all",
         "Littlestone 1988, with a floor f under the weights",
     ),
-    "winnow2": MistakeLaw(
+    "winnow2": MistakeBound(
         winnow_bounds.winnow2,
         "(8/δ²)·(n/θ) + (5/δ + 14·ln(θ)/δ²)·Σμ",
         "μ·x ≥ 1 on positive examples and μ·x ≤ 1 − δ on others, variables are 0 or 1, α = 1 + δ/2",
         "Littlestone 1988, Winnow2",
     ),
-    "balanced-winnow": MistakeLaw(
+    "balanced-winnow": MistakeBound(
         winnow_bounds.balanced_winnow,
         "(ln(2·n) + η·L/‖u‖₁)/(η·γ/‖u‖₁ − (η·‖x‖_∞)²/2)",
         "nothing: u is any vector, any γ > 0, L = Σ max(0, γ − y·u·x), η = ln α",
         "by Hoeffding's lemma",
     ),
-    "elimination": MistakeLaw(
+    "elimination": MistakeBound(
         boolean_bounds.elimination,
         "Σ_{i≤k} C(n, i)·(2^i − 1) + 1",
         "the target is a conjunction of clauses of up to k literals (k = 1 unless told: n + 1)",
         "Valiant 1984; Blum 1998",
     ),
-    "halving": MistakeLaw(
+    "halving": MistakeBound(
         halving,
         "(e + 1)·log₂|H| + e",
         "the best hypothesis of the class makes e errors (0 unless told)",
         "Angluin 1988; Littlestone 1988",
     ),
-    "rectangle": MistakeLaw(
+    "rectangle": MistakeBound(
         boolean_bounds.rectangle, "1 + Σd", "the target is a box; Σd sums, over features, its values − 1", "by counting"
     ),
 }
 
 
-class Allowed(NamedTuple):
+class MistakeAnswer(NamedTuple):
     """How many mistakes a theorem allows."""
 
     law: str
@@ -175,58 +183,70 @@ class Allowed(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         bound = self.bound if math.isfinite(self.bound) else None
-        given = {key: shown(value) if key == "hypotheses" else value for key, value in self.given.items()}
+        given = {key: format_number(value) if key == "hypotheses" else value for key, value in self.given.items()}
         return {**self._asdict(), "bound": bound, "given": given}
 
 
-def allowed(law: str, **given: Any) -> Allowed:
+def allowed(law: str, **given: Any) -> MistakeAnswer:
     """The bound of that name.
 
     >>> print(allowed("novikoff", radius=1.0, margin=0.1).sentence)
     At most 100 mistakes are made, in any order of the examples.
     """
-    told = MISTAKE_LAWS[law]
-    numbers = {**_defaults(told), **given}
-    _check(law, told, numbers)
+    mistake_bound = MISTAKE_BOUNDS[law]
+    numbers = {**_defaults(mistake_bound), **given}
+    _check_parameters(law, mistake_bound, numbers)
     try:
-        bound = told.compute(**numbers)
+        bound = mistake_bound.compute(**numbers)
     except OverflowError:
         bound = math.inf
     if law.startswith("winnow") and not numbers.get("threshold"):
         numbers["threshold"] = float(numbers["features"])
-    formula = f"M ≤ {told.formula}"
-    symbols = {SYMBOLS[key]: shown(value) for key, value in numbers.items()}
+    formula = f"M ≤ {mistake_bound.formula}"
+    symbols = {SYMBOLS[key]: format_number(value) for key, value in numbers.items()}
     if law == "halving":
-        symbols["log₂|H|"] = shown(float_above(of(numbers["hypotheses"]).log2))
-    here = f"{filled(formula, symbols)}, so M ≤ {bound:.10g}"
-    most = math.floor(bound * (1.0 + ROUNDING)) if math.isfinite(bound) else None
-    return Allowed(law, bound, most, numbers, formula, here, _sentence(law, told, most), told.assumes, told.source)
+        symbols["log₂|H|"] = format_number(float_above(to_class_size(numbers["hypotheses"]).log2))
+    here = f"{substitute_numbers(formula, symbols)}, so M ≤ {bound:.10g}"
+    most = math.floor(bound * (1.0 + ROUNDING_TOLERANCE)) if math.isfinite(bound) else None
+    return MistakeAnswer(
+        law,
+        bound,
+        most,
+        numbers,
+        formula,
+        here,
+        _build_sentence(law, mistake_bound, most),
+        mistake_bound.assumes,
+        mistake_bound.source,
+    )
 
 
-def _defaults(law: MistakeLaw) -> dict[str, Any]:
+def _defaults(law: MistakeBound) -> dict[str, Any]:
     return {name: value for name, value in law.parameters.items() if value is not inspect.Parameter.empty}
 
 
-def _check(law: str, told: MistakeLaw, numbers: dict[str, Any]) -> None:
-    missing = [name for name in told.parameters if name not in numbers]
-    strange = [name for name in numbers if name not in told.parameters]
+def _check_parameters(law: str, mistake_bound: MistakeBound, numbers: dict[str, Any]) -> None:
+    missing = [name for name in mistake_bound.parameters if name not in numbers]
+    strange = [name for name in numbers if name not in mistake_bound.parameters]
     if missing or strange:
-        needed = ", ".join(f"{name} ({SYMBOLS[name]})" for name in told.parameters)
-        raise InputError(f"{law} must be told {needed}: {', '.join(missing or strange)} is {_wrong(missing)}.")
+        needed = ", ".join(f"{name} ({SYMBOLS[name]})" for name in mistake_bound.parameters)
+        raise InputError(
+            f"{law} must be told {needed}: {', '.join(missing or strange)} is {_describe_problem(missing)}."
+        )
     for name, value in numbers.items():
-        _check_one(name, value)
+        _check_parameter(name, value)
 
 
-def _wrong(missing: list[str]) -> str:
+def _describe_problem(missing: list[str]) -> str:
     return "missing" if missing else "none of them"
 
 
-def _check_one(name: str, value: Any) -> None:
-    least = 0 if name in MAY_BE_ZERO else 1
+def _check_parameter(name: str, value: Any) -> None:
+    least = 0 if name in ZERO_ALLOWED_PARAMETERS else 1
     if name == "hypotheses":
-        of(value)
-    elif name in WHOLE:
-        validation.count(f"{SYMBOLS[name]} ({name})", value, least)
+        to_class_size(value)
+    elif name in INTEGER_PARAMETERS:
+        validation.check_count(f"{SYMBOLS[name]} ({name})", value, least)
     elif name == "threshold" and value == 0.0:
         return
     elif not math.isfinite(value) or value < 0.0 or (value == 0.0 and least):
@@ -234,9 +254,9 @@ def _check_one(name: str, value: Any) -> None:
         raise InputError(f"{SYMBOLS[name]} ({name}) must be a number {limit}, but is {value}.")
 
 
-def _sentence(law: str, told: MistakeLaw, most: int | None) -> str:
+def _build_sentence(law: str, mistake_bound: MistakeBound, most: int | None) -> str:
     if most is None:
         small = law == "balanced-winnow"
         return f"There is no bound: {'η must be below 2γ/(‖u‖₁·‖x‖_∞²)' if small else 'it would be above 10^308'}."
     order = "in this run" if law == "this-run" else "in any order of the examples"
-    return f"At most {shown(most)} {told.counts} are made, {order}."
+    return f"At most {format_number(most)} {mistake_bound.counts} are made, {order}."

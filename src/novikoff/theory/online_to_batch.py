@@ -13,7 +13,18 @@ from fractions import Fraction
 
 from novikoff.errors import InputError
 from novikoff.theory import validation
-from novikoff.theory.directed_rounding import (DOWN, UP, Number, above, below, exact, float_above, ln_above, root_above, whole_above)
+from novikoff.theory.directed_rounding import (
+    DOWN,
+    UP,
+    Number,
+    decimal_above,
+    decimal_below,
+    float_above,
+    integer_above,
+    ln_above,
+    sqrt_above,
+    to_fraction,
+)
 
 # --- All hypotheses together ---
 
@@ -24,7 +35,7 @@ def progressive(*, mistakes: int, examples: int, delta: Number) -> float:
     >>> round(progressive(mistakes=100, examples=1000, delta=0.05), 4)
     0.1387
     """
-    share, many, failed = *_share(mistakes, examples), validation.delta(delta)
+    share, many, failed = *_mistake_rate(mistakes, examples), validation.check_delta(delta)
     return float_above(UP.add(share, _deviation(ln_above(1 / failed), 2 * many)))
 
 
@@ -34,7 +45,7 @@ def random_stopping(*, mistakes: int, examples: int) -> float:
     >>> random_stopping(mistakes=100, examples=1000)
     0.1
     """
-    return float_above(_share(mistakes, examples)[0])
+    return float_above(_mistake_rate(mistakes, examples)[0])
 
 
 def voted(*, mistakes: int, examples: int, delta: Number) -> float:
@@ -43,7 +54,7 @@ def voted(*, mistakes: int, examples: int, delta: Number) -> float:
     >>> round(voted(mistakes=100, examples=1000, delta=0.05), 4)
     0.2774
     """
-    share, many, failed = *_share(mistakes, examples), validation.delta(delta)
+    share, many, failed = *_mistake_rate(mistakes, examples), validation.check_delta(delta)
     return float_above(UP.multiply(2, UP.add(share, _deviation(ln_above(1 / failed), 2 * many))))
 
 
@@ -59,9 +70,9 @@ def trial_length(*, stretch: int, epsilon: Number, delta: Number) -> int:
     >>> [trial_length(stretch=i, epsilon=0.1, delta=0.05) for i in (0, 1, 100)]
     [44, 52, 123]
     """
-    number = validation.count("i, the number of the stretch,", stretch, 0)
-    error, failed = validation.epsilon(epsilon), validation.delta(delta)
-    return whole_above(UP.divide(ln_above((number + 2) ** 2 / failed), below(error)))
+    number = validation.check_count("i, the number of the stretch,", stretch, 0)
+    error, failed = validation.check_epsilon(epsilon), validation.check_delta(delta)
+    return integer_above(UP.divide(ln_above((number + 2) ** 2 / failed), decimal_below(error)))
 
 
 def trial_lengths(*, first: int, count: int, epsilon: Number, delta: Number) -> list[int]:
@@ -70,7 +81,7 @@ def trial_lengths(*, first: int, count: int, epsilon: Number, delta: Number) -> 
     >>> trial_lengths(first=0, count=3, epsilon=0.1, delta=0.05)
     [44, 52, 58]
     """
-    error, failed, found = float(validation.epsilon(epsilon)), float(validation.delta(delta)), []
+    error, failed, found = float(validation.check_epsilon(epsilon)), float(validation.check_delta(delta)), []
     for i in range(first, first + count):
         near = (2.0 * math.log(i + 2) - math.log(failed)) / error
         clear = abs(near - round(near)) > 1e-12 * (1.0 + near) and failed > 1e-300 and error > 1e-300
@@ -87,9 +98,9 @@ def stretch_length(*, changes: int, epsilon: Number, delta: Number) -> int:
     >>> stretch_length(changes=100, epsilon=0.1, delta=0.05)
     77
     """
-    most = validation.count("M, the most changes,", changes, 1)
-    error, failed = validation.epsilon(epsilon), validation.delta(delta)
-    return whole_above(UP.divide(ln_above(most / failed), below(error)))
+    most = validation.check_count("M, the most changes,", changes, 1)
+    error, failed = validation.check_epsilon(epsilon), validation.check_delta(delta)
+    return integer_above(UP.divide(ln_above(most / failed), decimal_below(error)))
 
 
 def sample_size(*, changes: int, epsilon: Number, delta: Number) -> int:
@@ -110,13 +121,13 @@ def most_mistakes(*, radius: Number, margin: Number, width: Number = 0) -> int:
     for name, value in (("R, the radius,", radius), ("γ, the margin,", margin)):
         if isinstance(value, bool) or not isinstance(value, Number) or not 0 < value < math.inf:
             raise InputError(f"{name} must be a number above 0, but is {value!r}.")
-    ratio = exact(radius) / exact(margin)
+    ratio = to_fraction(radius) / to_fraction(margin)
     if ratio < 1:
         raise InputError(
             f"R, the radius, must not be below γ, the margin, for y·u·x ≤ ‖x‖ where ‖u‖ = 1; they are {radius} and"
             f" {margin}."
         )
-    return math.floor(ratio**2 + 2 * exact(width) / exact(margin) ** 2)
+    return math.floor(ratio**2 + 2 * to_fraction(width) / to_fraction(margin) ** 2)
 
 
 def survivor(*, stretch: int, length: int, delta: Number) -> float:
@@ -128,10 +139,10 @@ def survivor(*, stretch: int, length: int, delta: Number) -> float:
     >>> round(survivor(stretch=7, length=1000, delta=0.05), 4)
     0.0072
     """
-    number = validation.count("i, the number of the stretch,", stretch, 0)
-    many = validation.count("S, the length of the stretch,", length, 1)
-    failed = validation.delta(delta) / ((number + 1) * (number + 2))
-    power = UP.divide(ln_above(1 / failed), below(Fraction(many)))
+    number = validation.check_count("i, the number of the stretch,", stretch, 0)
+    many = validation.check_count("S, the length of the stretch,", length, 1)
+    failed = validation.check_delta(delta) / ((number + 1) * (number + 2))
+    power = UP.divide(ln_above(1 / failed), decimal_below(Fraction(many)))
     # For tiny powers the difference has no digits left, and 1 − e^(−x) ≤ x has all of them.
     return min(1.0, float_above(min(power, UP.subtract(1, DOWN.next_minus(DOWN.exp(-power))))))
 
@@ -145,7 +156,7 @@ def penalised(*, mistakes: int, examples: int, delta: Number) -> float:
     >>> round(penalised(mistakes=100, examples=100_000, delta=0.05), 4)
     0.075
     """
-    share, many, failed = *_share(mistakes, examples), validation.delta(delta)
+    share, many, failed = *_mistake_rate(mistakes, examples), validation.check_delta(delta)
     return float_above(UP.add(share, UP.multiply(6, _deviation(ln_above(2 * (many + 1) / failed), many))))
 
 
@@ -156,19 +167,19 @@ def penalised_error(*, mistakes: int, left: int, examples: int, delta: Number) -
     >>> round(penalised_error(mistakes=3, left=900, examples=1000, delta=0.05), 4)
     0.1019
     """
-    many, failed = validation.examples(examples), validation.delta(delta)
-    share, rest = _share(mistakes, left)
+    many, failed = validation.check_examples(examples), validation.check_delta(delta)
+    share, rest = _mistake_rate(mistakes, left)
     if rest > many:
         raise InputError(f"n, the examples that came after, can't be more than all of them: {rest}, {many}.")
     return float_above(UP.add(share, _deviation(ln_above(2 * many * (many + 1) / failed), 2 * rest)))
 
 
-def _share(mistakes: int, examples: int) -> tuple[Decimal, int]:
+def _mistake_rate(mistakes: int, examples: int) -> tuple[Decimal, int]:
     """M/m, rounded up, and m."""
-    many = validation.examples(examples)
-    return above(Fraction(validation.count("M, the number of mistakes,", mistakes, 0, many), many)), many
+    many = validation.check_examples(examples)
+    return decimal_above(Fraction(validation.check_count("M, the number of mistakes,", mistakes, 0, many), many)), many
 
 
 def _deviation(ln: Decimal, many: int) -> Decimal:
     """√(ln/many), rounded up."""
-    return root_above(UP.divide(ln, below(Fraction(many))))
+    return sqrt_above(UP.divide(ln, decimal_below(Fraction(many))))

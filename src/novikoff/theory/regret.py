@@ -10,7 +10,7 @@ import math
 
 from novikoff.errors import InputError
 
-LEAST_LOSS_OF_A_MISTAKE = {"hinge": 1.0, "logistic": math.log(2.0), "squared": 0.5}
+MIN_LOSS_OF_MISTAKE = {"hinge": 1.0, "logistic": math.log(2.0), "squared": 0.5}
 
 
 def constant_step(*, rate: float, norm: float, energy: float) -> float:
@@ -19,7 +19,7 @@ def constant_step(*, rate: float, norm: float, energy: float) -> float:
     >>> constant_step(rate=0.5, norm=2.0, energy=8.0)
     6.0
     """
-    _positive(rate)
+    _check_positive(rate)
     return norm**2 / (2.0 * rate) + rate / 2.0 * energy
 
 
@@ -29,7 +29,7 @@ def adagrad(*, rate: float, diameter: float, roots: float) -> float:
     >>> adagrad(rate=1.0, diameter=2.0, roots=3.0)
     9.0
     """
-    _positive(rate)
+    _check_positive(rate)
     return (diameter**2 / (2.0 * rate) + rate) * roots
 
 
@@ -39,9 +39,9 @@ def mistakes(*, loss_name: str, loss: float, regret: float) -> float:
     >>> mistakes(loss_name="squared", loss=1.0, regret=2.0)
     6.0
     """
-    return (loss + regret) / LEAST_LOSS_OF_A_MISTAKE[loss_name]
+    return (loss + regret) / MIN_LOSS_OF_MISTAKE[loss_name]
 
 
-def _positive(rate: float) -> None:
+def _check_positive(rate: float) -> None:
     if not rate > 0.0:
         raise InputError(f"rate must be above 0 for this bound, but is {rate}.")

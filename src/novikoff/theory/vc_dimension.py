@@ -1,4 +1,5 @@
-"""The VC dimensions of well-known classes. That they are right is shown by computation: `novikoff.theory.samples.vc_bound`."""
+"""The VC dimensions of well-known classes. That they are right is shown by computation:
+`novikoff.theory.samples.vc_bound`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import NamedTuple
 from novikoff.theory import validation
 
 
-class Known(NamedTuple):
+class KnownDimension(NamedTuple):
     """A class whose VC dimension is `times`·n + `plus`, n the number of dimensions, or of variables."""
 
     times: int
@@ -18,15 +19,15 @@ class Known(NamedTuple):
 
 
 DIMENSIONS = {
-    "half-lines": Known(0, 1, "1", "x ≥ a on a line", False),
-    "intervals": Known(0, 2, "2", "a ≤ x ≤ b on a line", False),
-    "half-spaces": Known(1, 1, "n + 1", "w·x ≥ θ in n dimensions"),
-    "half-spaces-through-0": Known(1, 0, "n", "w·x ≥ 0 in n dimensions"),
-    "rectangles": Known(2, 0, "2n", "boxes with sides parallel to the axes in n dimensions"),
-    "conjunctions": Known(1, 0, "n", "conjunctions of literals of n variables"),
-    "monotone-conjunctions": Known(1, 0, "n", "conjunctions of n variables, none negated"),
-    "threshold-functions": Known(1, 1, "n + 1", "linear threshold functions of n Boolean variables"),
-    "parities": Known(1, 0, "n", "parities of sets of n variables"),
+    "half-lines": KnownDimension(0, 1, "1", "x ≥ a on a line", False),
+    "intervals": KnownDimension(0, 2, "2", "a ≤ x ≤ b on a line", False),
+    "half-spaces": KnownDimension(1, 1, "n + 1", "w·x ≥ θ in n dimensions"),
+    "half-spaces-through-0": KnownDimension(1, 0, "n", "w·x ≥ 0 in n dimensions"),
+    "rectangles": KnownDimension(2, 0, "2n", "boxes with sides parallel to the axes in n dimensions"),
+    "conjunctions": KnownDimension(1, 0, "n", "conjunctions of literals of n variables"),
+    "monotone-conjunctions": KnownDimension(1, 0, "n", "conjunctions of n variables, none negated"),
+    "threshold-functions": KnownDimension(1, 1, "n + 1", "linear threshold functions of n Boolean variables"),
+    "parities": KnownDimension(1, 0, "n", "parities of sets of n variables"),
 }
 
 
@@ -36,4 +37,4 @@ def dimension(name: str, n: int = 1) -> int:
     (3, 4)
     """
     known = DIMENSIONS[name]
-    return known.times * validation.count("n, the number of dimensions,", n, 1) + known.plus
+    return known.times * validation.check_count("n, the number of dimensions,", n, 1) + known.plus

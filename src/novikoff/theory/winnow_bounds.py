@@ -21,7 +21,7 @@ def promotions(*, literals: float, alpha: float, threshold: float, width: float 
     >>> promotions(literals=2, alpha=2.0, threshold=1024.0)
     22.0
     """
-    _conditions(alpha, threshold, width)
+    _check_conditions(alpha, threshold, width)
     return literals * max(1.0, 1.0 + math.log((threshold + width) / least) / math.log(alpha))
 
 
@@ -100,6 +100,6 @@ def balanced_winnow(
     return (math.log(2.0 * features) + rate * total) / earned if earned > 0.0 else math.inf
 
 
-def _conditions(alpha: float, threshold: float, width: float) -> None:
+def _check_conditions(alpha: float, threshold: float, width: float) -> None:
     if not (alpha > 1.0 and 0.0 <= width < threshold):
         raise InputError(f"This bound needs alpha > 1 and a margin below the threshold: {alpha}, {width}, {threshold}.")

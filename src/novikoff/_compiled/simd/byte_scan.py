@@ -17,18 +17,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from novikoff._compiled.simd import parse_avx512, parse_builder
-from novikoff._compiled.lazy_numpy import np
 from novikoff._compiled.jit import compiled, primitive
-from novikoff._compiled.simd.parse_builder import LONGEST_INDEX, WIDE
+from novikoff._compiled.lazy_numpy import np
+from novikoff._compiled.simd import parse_avx512, parse_builder
+from novikoff._compiled.simd.parse_builder import LANES, MAX_INDEX_DIGITS
 
-PADDING = 128  # as far as is read from a place in the text on
-SPARE = 16  # marks after the last one that may be written
-_PLAIN = re.compile(rb"-?(?=[0-9.]{1,15}\Z)([0-9]+\.?[0-9]*|\.[0-9]+)\Z")
+PADDING_BYTES = 128  # as far as is read from a place in the text on
+SPARE_MARKS = 16  # marks after the last one that may be written
+_PLAIN_NUMBER = re.compile(rb"-?(?=[0-9.]{1,15}\Z)([0-9]+\.?[0-9]*|\.[0-9]+)\Z")
 
 
 @compiled
-def signed(number: Any) -> Any:
+def to_int64(number: Any) -> Any:
     """A number of 64 bits with a sign: of one with and one without a sign Numba would make a fraction."""
     return np.int64(number)
 
@@ -74,7 +74,7 @@ def _data(target: Any, builder: Any, signature: Any, args: Any, n: int) -> Any:
 
 def _vectors(target: Any) -> Any:
     """The module with code for the machine that Numba compiles for."""
-    return parse_avx512 if parse_avx512.available(target) else parse_builder
+    return parse_avx512 if parse_avx512.is_available(target) else parse_builder
 
 
 def _word(text: Any, k: int) -> Any:
@@ -169,17 +169,17 @@ def _spread_code(numba: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
 
 def _plain_value(text: Any, start: int, stop: int) -> float | None:
     """The number between start and stop where it is as plain as the lanes want it."""
-    spelled = bytes(text[start:stop])
-    return float(spelled) if _PLAIN.match(spelled) else None
+    number_text = bytes(text[start:stop])
+    return float(number_text) if _PLAIN_NUMBER.match(number_text) else None
 
 
 def _eight_terms(text: Any, marks: Any, k: int, before: int, indices: Any, values: Any, at: int) -> tuple[int, int]:
     flags, last = 0, before
-    for i in range(WIDE):
+    for i in range(LANES):
         previous, colon, end = (int(marks[k + 2 * i + j]) for j in (-1, 0, 1))
         name = bytes(text[previous + 1 : colon])
         value = _plain_value(text, colon + 1, end)
-        shaped = text[colon] == ord(":") and text[end] <= ord(" ") and 1 <= len(name) <= LONGEST_INDEX
+        shaped = text[colon] == ord(":") and text[end] <= ord(" ") and 1 <= len(name) <= MAX_INDEX_DIGITS
         if not shaped or not name.isdigit() or value is None or int(name) <= last:
             flags |= 1 << i
         if value == 0.0:
@@ -192,7 +192,7 @@ def _eight_terms(text: Any, marks: Any, k: int, before: int, indices: Any, value
 
 def _eight_cells(text: Any, marks: Any, k: int, values: Any, at: int) -> int:
     flags = 0
-    for i in range(WIDE):
+    for i in range(LANES):
         value = _plain_value(text, int(marks[k + i - 1]) + 1, int(marks[k + i]))
         flags |= (value is None) << i
         values[at + i] = 0.0 if value is None else value
@@ -235,25 +235,25 @@ def _eight_cells_code(numba: Any, text: Any, marks: Any, k: Any, values: Any, at
     return lambda text, marks, k, values, at: cells(text, marks, k, values, at)  # noqa: PLW0108
 
 
-upto = primitive(_upto, _mask_code("<="))
+mask_at_most = primitive(_upto, _mask_code("<="))
 """The mask of the 64 bytes from k on that are at most this byte."""
 
-equal = primitive(_equal, _mask_code("=="))
+mask_equal = primitive(_equal, _mask_code("=="))
 """… that are this byte."""
 
-word = primitive(_word, _word_code)
+load_word = primitive(_word, _word_code)
 """The eight bytes from k on, the first of them lowest."""
 
-lowest = primitive(_lowest, _bits_code(False))
+lowest_bit = primitive(_lowest, _bits_code(False))
 """The number of the lowest bit that is set; 64 where none is."""
 
-ones = primitive(_ones, _bits_code(True))
+count_bits = primitive(_ones, _bits_code(True))
 """How many bits are set."""
 
-fold = primitive(_fold, _fold_code)
+fold_multiply = primitive(_fold, _fold_code)
 """The 128 bits of a product, its two halves joined by exclusive or."""
 
-spread = primitive(_spread, _spread_code)
+write_bit_positions = primitive(_spread, _spread_code)
 """Writes base + i for every bit i of the mask, from marks[at] on; returns where the next one goes. What comes after, up
 to SPARE marks, may be overwritten."""
 

@@ -26,18 +26,18 @@ import math
 import struct
 from typing import Any
 
+from novikoff._compiled.jit import JIT_DISABLED, primitive
 from novikoff._compiled.lazy_numpy import np
-from novikoff._compiled.jit import DISABLED, primitive
 
 LANES = 8
-AHEAD = 512  # terms: some rows further on
+PREFETCH_TERMS = 512  # terms: some rows further on
 
 
-def _element(array: Any, k: int) -> Any:
+def _get_unchecked(array: Any, k: int) -> Any:
     return array[k]
 
 
-def _element_code(numba: Any, array: Any, k: Any) -> Any:
+def _get_unchecked_code(numba: Any, array: Any, k: Any) -> Any:
     from numba.core import types
 
     @numba.extending.intrinsic
@@ -51,11 +51,11 @@ def _element_code(numba: Any, array: Any, k: Any) -> Any:
     return lambda array, k: load(array, k)  # noqa: PLW0108 - Numba wants a function here
 
 
-def _put(array: Any, k: int, value: float) -> None:
+def _set_unchecked(array: Any, k: int, value: float) -> None:
     array[k] = value
 
 
-def _put_code(numba: Any, array: Any, k: Any, value: Any) -> Any:
+def _set_unchecked_code(numba: Any, array: Any, k: Any, value: Any) -> Any:
     from numba.core import types
 
     @numba.extending.intrinsic
@@ -71,27 +71,27 @@ def _put_code(numba: Any, array: Any, k: Any, value: Any) -> Any:
     return lambda array, k, value: store(array, k, value)  # noqa: PLW0108
 
 
-def _ask(slots: Any, j: int) -> None:
+def _prefetch_slot(weights: Any, j: int) -> None:
     """Changes nothing."""
 
 
-def _ask_code(numba: Any, slots: Any, j: Any) -> Any:
+def _prefetch_slot_code(numba: Any, weights: Any, j: Any) -> Any:
     from numba.core import types
 
     @numba.extending.intrinsic
-    def fetch(context: Any, slots: Any, j: Any) -> Any:
+    def fetch(context: Any, weights: Any, j: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             array = target.make_array(signature.args[0])(target, builder, args[0])
             at = args[1] if array.shape.type.count == 1 else builder.mul(args[1], builder.extract_value(array.shape, 1))
             prefetch(builder, builder.gep(array.data, [at]), 3)
             return target.get_dummy_value()
 
-        return types.void(slots, types.intp), code
+        return types.void(weights, types.intp), code
 
-    return lambda slots, j: fetch(slots, j)  # noqa: PLW0108
+    return lambda weights, j: fetch(weights, j)  # noqa: PLW0108
 
 
-def prefetch(builder: Any, place: Any, nearness: int) -> None:
+def prefetch(builder: Any, address: Any, nearness: int) -> None:
     """Asks memory for what is there, to be read; 0 is for once, 3 for as near as can be."""
     from llvmlite import ir
     from numba.core import cgutils
@@ -99,29 +99,29 @@ def prefetch(builder: Any, place: Any, nearness: int) -> None:
     byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-    builder.call(function, [builder.bitcast(place, byte), *(ir.Constant(i32, n) for n in (0, nearness, 1))])
+    builder.call(function, [builder.bitcast(address, byte), *(ir.Constant(i32, n) for n in (0, nearness, 1))])
 
 
-def _dense_sums(values: Any, start: int, count: int, slots: Any) -> tuple[float, float]:
+def _dense_dot(values: Any, start: int, count: int, weights: Any) -> tuple[float, float]:
     x = values[start : start + count].astype(np.float64)
-    return _sums(x, _first_column(slots)[1 : count + 1].astype(np.float64))
+    return _dot_and_sq_norm(x, _first_column(weights)[1 : count + 1].astype(np.float64))
 
 
-def _sparse_sums(values: Any, indices: Any, start: int, count: int, slots: Any) -> tuple[float, float]:
+def _sparse_dot(values: Any, indices: Any, start: int, count: int, weights: Any) -> tuple[float, float]:
     x = values[start : start + count].astype(np.float64)
     at = indices[start : start + count].astype(np.int64) + 1
-    return _sums(x, _first_column(slots)[at].astype(np.float64))
+    return _dot_and_sq_norm(x, _first_column(weights)[at].astype(np.float64))
 
 
-def _first_column(slots: Any) -> Any:
-    return slots[:, 0] if slots.ndim == 2 else slots
+def _first_column(weights: Any) -> Any:
+    return weights[:, 0] if weights.ndim == 2 else weights
 
 
-def _sums(x: Any, w: Any) -> tuple[float, float]:
-    return in_lanes(x * w), in_lanes(x * x) if x.all() else math.nan
+def _dot_and_sq_norm(x: Any, w: Any) -> tuple[float, float]:
+    return sum_in_lanes(x * w), sum_in_lanes(x * x) if x.all() else math.nan
 
 
-def in_lanes(terms: Any) -> float:
+def sum_in_lanes(terms: Any) -> float:
     """The sum of terms in the order that the head of this file describes."""
     if len(terms) < LANES:
         total = np.float64(0.0)
@@ -129,59 +129,63 @@ def in_lanes(terms: Any) -> float:
             total = total + term
         return float(total)
     rest = len(terms) % LANES
-    whole = len(terms) - rest
+    full_groups = len(terms) - rest
     lanes = np.zeros(LANES)
-    for k in range(0, whole, LANES):
+    for k in range(0, full_groups, LANES):
         lanes = lanes + terms[k : k + LANES]
-    lanes[LANES - rest :] += terms[whole:]
+    lanes[LANES - rest :] += terms[full_groups:]
     while len(lanes) > 1:
         half = len(lanes) // 2
         lanes = lanes[:half] + lanes[half:]
     return float(lanes[0])
 
 
-def _dense_sums_code(rows: int) -> Any:
+def _dense_dot_code(rows: int) -> Any:
     """For so many rows at once."""
 
     def of(numba: Any, *_: Any) -> Any:
         from numba.core import types
 
         @numba.extending.intrinsic
-        def sums(context: Any, values: Any, start: Any, count: Any, slots: Any) -> Any:
+        def sums(context: Any, values: Any, start: Any, count: Any, weights: Any) -> Any:
             def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
                 x, at, n, w = args
-                kinds = signature.args
-                return _sums_in_lanes(target, builder, signature, (kinds[0], x), None, at, n, (kinds[3], w), rows)
+                arg_types = signature.args
+                return _dot_in_lanes(
+                    target, builder, signature, (arg_types[0], x), None, at, n, (arg_types[3], w), rows
+                )
 
             found = types.UniTuple(types.float64, 2 * rows)
-            return found(values, types.intp, types.intp, slots), code
+            return found(values, types.intp, types.intp, weights), code
 
-        return lambda values, start, count, slots: sums(values, start, count, slots)  # noqa: PLW0108 - Numba asks for it
+        return lambda values, start, count, weights: sums(values, start, count, weights)  # noqa: PLW0108 - Numba asks for it
 
     return of
 
 
-def _sparse_sums_code(numba: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any) -> Any:
+def _sparse_dot_code(numba: Any, values: Any, indices: Any, start: Any, count: Any, weights: Any) -> Any:
     from numba.core import types
 
     @numba.extending.intrinsic
-    def sums(context: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any) -> Any:
+    def sums(context: Any, values: Any, indices: Any, start: Any, count: Any, weights: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             x, index, at, n, w = args
-            kinds = signature.args
-            return _sums_in_lanes(target, builder, signature, (kinds[0], x), (kinds[1], index), at, n, (kinds[4], w))
+            arg_types = signature.args
+            return _dot_in_lanes(
+                target, builder, signature, (arg_types[0], x), (arg_types[1], index), at, n, (arg_types[4], w)
+            )
 
         pair = types.UniTuple(types.float64, 2)
-        return pair(values, indices, types.intp, types.intp, slots), code
+        return pair(values, indices, types.intp, types.intp, weights), code
 
-    return lambda values, indices, start, count, slots: sums(values, indices, start, count, slots)  # noqa: PLW0108
-
-
-def _dense_two(values: Any, start: int, count: int, slots: Any) -> tuple[float, float, float, float]:
-    return *_dense_sums(values, start, count, slots), *_dense_sums(values, start + count, count, slots)
+    return lambda values, indices, start, count, weights: sums(values, indices, start, count, weights)  # noqa: PLW0108
 
 
-def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
+def _dense_dot_two(values: Any, start: int, count: int, weights: Any) -> tuple[float, float, float, float]:
+    return *_dense_dot(values, start, count, weights), *_dense_dot(values, start + count, count, weights)
+
+
+def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
     target: Any,
     builder: Any,
     signature: Any,
@@ -189,7 +193,7 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     indices: Any,
     start: Any,
     count: Any,
-    slots: Any,
+    weights: Any,
     rows: int = 1,
 ) -> Any:
     """LLVM code for (Σ xₖ·wₖ, Σ xₖ²) over `count` terms from `start` on; wₖ are neighbours, or gathered by index. Where
@@ -213,8 +217,8 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     while len(x_bases) < rows:
         x_bases.append(step(x_bases[-1], count))
     i_base = None if indices is None else step(pointer(*indices), start)
-    stride = 2 if slots is not None and slots[0].ndim == 2 else 1
-    w_base = x_bases[0] if slots is None else step(pointer(*slots), number(stride))
+    stride = 2 if weights is not None and weights[0].ndim == 2 else 1
+    w_base = x_bases[0] if weights is None else step(pointer(*weights), number(stride))
     exact_square = isinstance(x_bases[0].type.pointee, ir.FloatType)
     exact = exact_square and isinstance(w_base.type.pointee, ir.FloatType)
     # Numbers that must be converted are taken in halves: some processors do that faster straight from memory than with
@@ -242,7 +246,7 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
 
     def ask_ahead(base: Any, k: Any) -> None:
         """Asks memory for what later rows need, which the processor by itself asks for too late."""
-        prefetch(builder, step(base, builder.add(k, number(AHEAD))), 0)
+        prefetch(builder, step(base, builder.add(k, number(PREFETCH_TERMS))), 0)
 
     def widened(value: Any, kind: Any) -> Any:
         return value if value.type == kind else builder.fpext(value, kind)
@@ -255,7 +259,7 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     def fresh(kind: Any, zero: Any) -> Any:
         return cgutils.alloca_once_value(builder, ir.Constant(kind, zero))
 
-    def look(zeros: Any, x: Any) -> None:
+    def note_zeros(zeros: Any, x: Any) -> None:
         """Notes, lane by lane, where x is 0."""
         zero = ir.Constant(x.type, [0.0] * LANES if isinstance(x.type, ir.VectorType) else 0.0)
         builder.store(builder.or_(builder.load(zeros), builder.fcmp_ordered("==", x, zero)), zeros)
@@ -280,7 +284,7 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
     def take(k: Any, chosen: Any = None) -> None:
         """Adds a group of terms, or those of them that are chosen."""
         for row in all_rows:
-            look(row.zeros, neighbours(row.base, k, LANES))
+            note_zeros(row.zeros, neighbours(row.base, k, LANES))
         for half, lane in enumerate(range(0, LANES, part)):
             at = builder.add(k, number(lane))
             w = widened(gathered(at), wide)
@@ -293,8 +297,8 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
                 accumulate(row.squares[half], x, x, exact_square)
 
     all_rows = [Row(base) for base in x_bases]
-    whole = builder.and_(count, number(-LANES))
-    with cgutils.for_range_slice(builder, number(0), whole, number(LANES), i64) as (k, _):
+    full_groups = builder.and_(count, number(-LANES))
+    with cgutils.for_range_slice(builder, number(0), full_groups, number(LANES), i64) as (k, _):
         for row in all_rows:
             ask_ahead(row.base, k)
         if i_base is not None:
@@ -306,7 +310,7 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
             # The last group: those of its lanes whose terms were in a whole group already add 0.
             last = builder.sub(count, number(LANES))
             numbers = ir.VectorType(i32, part)
-            rest = builder.trunc(builder.sub(whole, last), i32)
+            rest = builder.trunc(builder.sub(full_groups, last), i32)
             first = builder.insert_element(ir.Constant(numbers, ir.Undefined), rest, ir.Constant(i32, 0))
             first = builder.shuffle_vector(first, first, ir.Constant(numbers, [0] * part))
 
@@ -318,7 +322,7 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
             w = widened(weight_at(k), double)
             for row in all_rows:
                 value = builder.load(step(row.base, k))
-                look(row.zero_rest, value)
+                note_zeros(row.zero_rest, value)
                 x = widened(value, double)
                 accumulate(row.dot_rest, x, w, exact)
                 accumulate(row.square_rest, x, x, exact_square)
@@ -335,25 +339,25 @@ def _sums_in_lanes(  # noqa: PLR0915 - one piece of machine code
         return builder.extract_element(lanes, ir.Constant(i32, 0))
 
     found = [total for row in all_rows for total in row.sums()]
-    return found[1] if slots is None else target.make_tuple(builder, signature.return_type, found)
+    return found[1] if weights is None else target.make_tuple(builder, signature.return_type, found)
 
 
-def _grow(indices: Any, start: int, stop: int) -> bool:
+def _is_increasing(indices: Any, start: int, stop: int) -> bool:
     row = indices[start:stop]
     return bool((row[:-1] < row[1:]).all())
 
 
-def _grow_code(numba: Any, indices: Any, start: Any, stop: Any) -> Any:
+def _is_increasing_code(numba: Any, indices: Any, start: Any, stop: Any) -> Any:
     from numba.core import types
 
     @numba.extending.intrinsic
     def grow(context: Any, indices: Any, start: Any, stop: Any) -> Any:
-        return types.boolean(indices, types.intp, types.intp), _grow_in_lanes
+        return types.boolean(indices, types.intp, types.intp), _is_increasing_in_lanes
 
     return lambda indices, start, stop: grow(indices, start, stop)  # noqa: PLW0108
 
 
-def _grow_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _is_increasing_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
     """LLVM code: eight neighbours at a time are compared with the eight one further on."""
     from llvmlite import ir
     from numba.core import cgutils
@@ -365,7 +369,7 @@ def _grow_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
     pairs = builder.sub(builder.sub(stop, start), number(1))
     fall = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(1), 0))
 
-    def look(k: Any, kind: Any) -> Any:
+    def note_zeros(k: Any, kind: Any) -> Any:
         """Whether one of these neighbours is not below the next."""
         here, next_one = (
             builder.load(builder.bitcast(builder.gep(base, [at], inbounds=True), kind.as_pointer()), align=4)
@@ -380,7 +384,7 @@ def _grow_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
         # Ends at the first that falls, not to save time on such rows: a loop with two ends is not unrolled, and so ends
         # only once where the processor does not expect it.
         with cgutils.for_range(builder, count, intp=i64) as loop:
-            falls = look(builder.mul(loop.index, number(lanes)), kind)
+            falls = note_zeros(builder.mul(loop.index, number(lanes)), kind)
             builder.store(falls, fall)
             with builder.if_then(falls, likely=False):
                 loop.do_break()
@@ -391,30 +395,30 @@ def _grow_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             look_at_all(builder.udiv(pairs, number(LANES)), LANES, wide)
             # The last eight, of which some were looked at already: to look twice does no harm, and a loop over the rest
             # would end each time where the processor does not expect it.
-            last = look(builder.sub(pairs, number(LANES)), wide)
+            last = note_zeros(builder.sub(pairs, number(LANES)), wide)
             builder.store(builder.or_(builder.load(fall), last), fall)
         with few:
             look_at_all(pairs, 1, i32)
     return builder.not_(builder.load(fall))
 
 
-def _in_range(values: Any, start: int, stop: int, least: float, most: float) -> bool:
+def _all_in_range(values: Any, start: int, stop: int, least: float, most: float) -> bool:
     terms = values[start:stop]
     return not bool(((terms != 0.0) & ((terms < least) | (terms > most))).any())
 
 
-def _in_range_code(numba: Any, values: Any, start: Any, stop: Any, least: Any, most: Any) -> Any:
+def _all_in_range_code(numba: Any, values: Any, start: Any, stop: Any, least: Any, most: Any) -> Any:
     from numba.core import types
 
     @numba.extending.intrinsic
     def all_of(context: Any, values: Any, start: Any, stop: Any, least: Any, most: Any) -> Any:
         number = types.float64
-        return types.boolean(values, types.intp, types.intp, number, number), _in_range_in_lanes
+        return types.boolean(values, types.intp, types.intp, number, number), _all_in_range_vectorized
 
     return lambda values, start, stop, least, most: all_of(values, start, stop, least, most)  # noqa: PLW0108
 
 
-def _in_range_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _all_in_range_vectorized(target: Any, builder: Any, signature: Any, args: Any) -> Any:
     """LLVM code: eight values at a time; the last eight may look at some a second time."""
     from llvmlite import ir
     from numba.core import cgutils
@@ -434,9 +438,9 @@ def _in_range_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> 
         first = b.insert_element(ir.Constant(wide, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
         return b.shuffle_vector(first, first, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
-    def look(k: Any, kind: Any, low: Any, high: Any, total: Any) -> None:
-        place = b.bitcast(b.gep(base, [k], inbounds=True), kind.as_pointer())
-        value = b.load(place, align=4 if isinstance(one, ir.FloatType) else 8)
+    def note_zeros(k: Any, kind: Any, low: Any, high: Any, total: Any) -> None:
+        address = b.bitcast(b.gep(base, [k], inbounds=True), kind.as_pointer())
+        value = b.load(address, align=4 if isinstance(one, ir.FloatType) else 8)
         zero = ir.Constant(kind, [0.0] * LANES if kind == wide else 0.0)
         outside = b.or_(b.fcmp_ordered("<", value, low), b.fcmp_ordered(">", value, high))
         outside = b.and_(outside, b.fcmp_unordered("!=", value, zero))
@@ -445,21 +449,21 @@ def _in_range_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> 
     lows, highs = (everywhere(value) for value in bounds)
     with b.if_else(b.icmp_signed(">=", count, number(LANES))) as (many, few):
         with many:
-            whole = b.and_(count, number(-LANES))
-            with cgutils.for_range_slice(b, number(0), whole, number(LANES), i64) as (k, _):
-                look(k, wide, lows, highs, wrong_lanes)
-            look(b.sub(count, number(LANES)), wide, lows, highs, wrong_lanes)
+            full_groups = b.and_(count, number(-LANES))
+            with cgutils.for_range_slice(b, number(0), full_groups, number(LANES), i64) as (k, _):
+                note_zeros(k, wide, lows, highs, wrong_lanes)
+            note_zeros(b.sub(count, number(LANES)), wide, lows, highs, wrong_lanes)
         with few, cgutils.for_range_slice(b, number(0), count, number(1), i64) as (k, _):
-            look(k, one, bounds[0], bounds[1], wrong)
+            note_zeros(k, one, bounds[0], bounds[1], wrong)
     lanes = b.bitcast(b.load(wrong_lanes), ir.IntType(LANES))
     some = b.icmp_unsigned("!=", lanes, ir.Constant(ir.IntType(LANES), 0))
     return b.not_(b.or_(some, b.load(wrong)))
 
 
-def pack(value: Any) -> Any:
-    """Numbers, arrays and tuples of them as one block of 64-bit words, to be taken apart by `unpacked`. The caller
+def pack_block(value: Any) -> Any:
+    """Numbers, arrays and tuples of them as one block of 64-bit words, to be taken apart by `unpack_block`. The caller
     keeps the arrays alive. Without Numba the block is the value itself."""
-    if DISABLED:
+    if JIT_DISABLED:
         return value
     words: list[int] = []
     _add_words(value, words)
@@ -483,11 +487,11 @@ def _add_words(value: Any, words: list[int]) -> None:
 _PACK_DOUBLE, _DOUBLE_AS_WORD = struct.Struct("d").pack, struct.Struct("q").unpack
 
 
-def _unpacked(block: Any, like: Any) -> Any:
+def _unpack_block(block: Any, like: Any) -> Any:
     return block
 
 
-def _unpacked_code(numba: Any, block: Any, like: Any) -> Any:
+def _unpack_block_code(numba: Any, block: Any, like: Any) -> Any:
     from numba.core import types
 
     @numba.extending.intrinsic
@@ -495,20 +499,20 @@ def _unpacked_code(numba: Any, block: Any, like: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             data = target.make_array(signature.args[0])(target, builder, args[0]).data
             words = (builder.load(builder.gep(data, [target.get_constant(types.intp, k)])) for k in range(10**6))
-            return _rebuilt(target, builder, signature.return_type, words)
+            return _rebuild(target, builder, signature.return_type, words)
 
         return like.type(block, like), code
 
     return lambda block, like: unpack(block, like)  # noqa: PLW0108
 
 
-def _rebuilt(target: Any, builder: Any, kind: Any, words: Any) -> Any:
+def _rebuild(target: Any, builder: Any, kind: Any, words: Any) -> Any:
     """LLVM code for a value of this Numba type from the next words, the inverse of `_add_words`."""
     from numba.core import cgutils, types
     from numba.np.arrayobj import populate_array
 
     if isinstance(kind, types.BaseTuple):
-        items = [_rebuilt(target, builder, item, words) for item in kind]
+        items = [_rebuild(target, builder, item, words) for item in kind]
         return target.make_tuple(builder, kind, items)
     if isinstance(kind, types.Array):
         array = target.make_array(kind)(target, builder)
@@ -518,36 +522,36 @@ def _rebuilt(target: Any, builder: Any, kind: Any, words: Any) -> Any:
         strides = [size]
         for length in reversed(shape[1:]):
             strides.insert(0, builder.mul(strides[0], length))
-        whole = {"shape": cgutils.pack_array(builder, shape), "strides": cgutils.pack_array(builder, strides)}
-        populate_array(array, data=data, itemsize=size, meminfo=None, **whole)
+        full_groups = {"shape": cgutils.pack_array(builder, shape), "strides": cgutils.pack_array(builder, strides)}
+        populate_array(array, data=data, itemsize=size, meminfo=None, **full_groups)
         return array._getvalue()
     word = next(words)
     return builder.bitcast(word, target.get_value_type(kind)) if isinstance(kind, types.Float) else word
 
 
-element = primitive(_element, _element_code)
+get_unchecked = primitive(_get_unchecked, _get_unchecked_code)
 """array[k], for a k that is known to be inside: no look at the sign of k, no check."""
 
-put = primitive(_put, _put_code)
+set_unchecked = primitive(_set_unchecked, _set_unchecked_code)
 """array[k] = value, likewise; the value is rounded to the array's type."""
 
-ask = primitive(_ask, _ask_code)
+prefetch_slot = primitive(_prefetch_slot, _prefetch_slot_code)
 """Asks memory for what is in slot j, which may be any number: it comes sooner then when it is read."""
 
-dense_sums = primitive(_dense_sums, _dense_sums_code(1))
+dense_dot_and_sq_norm = primitive(_dense_dot, _dense_dot_code(1))
 """(Σ x·w, Σ x²) of `count` neighbouring values from `start` on with the slots 1, 2, …; NaN for Σ x² where an x is 0."""
 
-dense_two = primitive(_dense_two, _dense_sums_code(2))
+dense_dot_two_rows = primitive(_dense_dot_two, _dense_dot_code(2))
 """The same of this row and of the next, which comes right after it: four sums."""
 
-sparse_sums = primitive(_sparse_sums, _sparse_sums_code)
+sparse_dot_and_sq_norm = primitive(_sparse_dot, _sparse_dot_code)
 """(Σ x·w, Σ x²) of `count` values from `start` on with the slots that their indices name; NaN as above."""
 
-grow = primitive(_grow, _grow_code)
+is_increasing = primitive(_is_increasing, _is_increasing_code)
 """Whether the indices from start to stop grow, each above the one before it."""
 
-in_range = primitive(_in_range, _in_range_code)
+all_in_range = primitive(_all_in_range, _all_in_range_code)
 """Whether all values from start to stop are from least to most, or 0. The bounds are rounded to the values' type."""
 
-unpacked = primitive(_unpacked, _unpacked_code)
+unpack_block = primitive(_unpack_block, _unpack_block_code)
 """What was packed into a block; `like` is None, of the type (see `Like`) of the value that it was."""

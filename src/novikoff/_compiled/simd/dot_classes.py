@@ -21,12 +21,12 @@ import numpy as np
 from novikoff._compiled.jit import primitive
 
 LANES = 8
-SIDE_BY_SIDE = (4, 2, 1)  # groups of eight classes: as many as keep the processor's adders busy, as long as there are
+GROUPS_AT_ONCE = (4, 2, 1)  # groups of eight classes: as many as keep the processor's adders busy, as long as there are
 
 
-def room(classes: int) -> int:
+def pad_classes(n_classes: int) -> int:
     """How many classes there is room for: a multiple of eight."""
-    return -(-classes // LANES) * LANES
+    return -(-n_classes // LANES) * LANES
 
 
 def _dense_dots(values: Any, start: int, count: int, weights: Any, bias: float, out: Any) -> None:
@@ -62,8 +62,8 @@ def _dense_dots_code(numba: Any, values: Any, start: Any, count: Any, weights: A
 
     @numba.extending.intrinsic
     def dots(context: Any, values: Any, start: Any, count: Any, weights: Any, bias: Any, out: Any) -> Any:
-        kinds = types.void(values, types.intp, types.intp, weights, types.float64, out)
-        return kinds, lambda *call: _Code(*call).dots()
+        arg_types = types.void(values, types.intp, types.intp, weights, types.float64, out)
+        return arg_types, lambda *call: _ClassDotBuilder(*call).dots()
 
     return lambda values, start, count, weights, bias, out: dots(values, start, count, weights, bias, out)  # noqa: PLW0108
 
@@ -75,8 +75,8 @@ def _sparse_dots_code(
 
     @numba.extending.intrinsic
     def dots(context: Any, values: Any, indices: Any, start: Any, count: Any, weights: Any, bias: Any, out: Any) -> Any:
-        kinds = types.void(values, indices, types.intp, types.intp, weights, types.float64, out)
-        return kinds, lambda *call: _Code(*call).dots()
+        arg_types = types.void(values, indices, types.intp, types.intp, weights, types.float64, out)
+        return arg_types, lambda *call: _ClassDotBuilder(*call).dots()
 
     return lambda values, indices, start, count, weights, bias, out: dots(  # noqa: PLW0108
         values, indices, start, count, weights, bias, out
@@ -88,8 +88,8 @@ def _dense_add_code(numba: Any, values: Any, start: Any, count: Any, change: Any
 
     @numba.extending.intrinsic
     def add(context: Any, values: Any, start: Any, count: Any, change: Any, bias: Any, weights: Any) -> Any:
-        kinds = types.void(values, types.intp, types.intp, change, types.float64, weights)
-        return kinds, lambda *call: _Code(*call).add()
+        arg_types = types.void(values, types.intp, types.intp, change, types.float64, weights)
+        return arg_types, lambda *call: _ClassDotBuilder(*call).add()
 
     return lambda values, start, count, change, bias, weights: add(values, start, count, change, bias, weights)  # noqa: PLW0108
 
@@ -103,15 +103,15 @@ def _sparse_add_code(
     def add(
         context: Any, values: Any, indices: Any, start: Any, count: Any, change: Any, bias: Any, weights: Any
     ) -> Any:
-        kinds = types.void(values, indices, types.intp, types.intp, change, types.float64, weights)
-        return kinds, lambda *call: _Code(*call).add()
+        arg_types = types.void(values, indices, types.intp, types.intp, change, types.float64, weights)
+        return arg_types, lambda *call: _ClassDotBuilder(*call).add()
 
     return lambda values, indices, start, count, change, bias, weights: add(  # noqa: PLW0108
         values, indices, start, count, change, bias, weights
     )
 
 
-class _Code:
+class _ClassDotBuilder:
     """LLVM code for one of the four: an example's terms, an array over classes, and the weights."""
 
     def __init__(self, target: Any, builder: Any, signature: Any, args: Any) -> None:
@@ -141,9 +141,9 @@ class _Code:
     def step(self, base: Any, k: Any) -> Any:
         return self.b.gep(base, [k], inbounds=True)
 
-    def group(self, base: Any, at: Any) -> Any:
+    def group(self, base: Any, first_class: Any) -> Any:
         """The place of eight neighbours."""
-        return self.b.bitcast(self.step(base, at), self.wide.as_pointer())
+        return self.b.bitcast(self.step(base, first_class), self.wide.as_pointer())
 
     def everywhere(self, value: Any) -> Any:
         from llvmlite import ir
@@ -166,19 +166,19 @@ class _Code:
         from numba.core import cgutils
 
         b, done = self.b, self.number(0)
-        for groups in SIDE_BY_SIDE:
+        for groups in GROUPS_AT_ONCE:
             lanes = groups * LANES
             end = b.and_(self.stride, self.number(-lanes))
-            with cgutils.for_range_slice(b, done, end, self.number(lanes), self.i64) as (at, _):
-                self.dots_of(at, groups)
+            with cgutils.for_range_slice(b, done, end, self.number(lanes), self.i64) as (first_class, _):
+                self.dots_of(first_class, groups)
             done = end
         return self.target.get_dummy_value()
 
-    def dots_of(self, at: Any, groups: int) -> None:
+    def dots_of(self, first_class: Any, groups: int) -> None:
         from numba.core import cgutils
 
         b = self.b
-        places = [b.add(at, self.number(LANES * g)) for g in range(groups)]
+        places = [b.add(first_class, self.number(LANES * g)) for g in range(groups)]
         bias = self.everywhere(self.bias)
         sums = [
             cgutils.alloca_once_value(b, b.fmul(bias, b.load(self.group(self.weights, place), align=8)))
@@ -198,13 +198,13 @@ class _Code:
         from numba.core import cgutils
 
         b, bits = self.b, ir.IntType(LANES)
-        with cgutils.for_range_slice(b, self.number(0), self.stride, self.number(LANES), self.i64) as (at, _):
-            change = b.load(self.group(self.flat, at), align=8)
+        with cgutils.for_range_slice(b, self.number(0), self.stride, self.number(LANES), self.i64) as (first_class, _):
+            change = b.load(self.group(self.flat, first_class), align=8)
             differs = b.fcmp_unordered("!=", change, ir.Constant(self.wide, [0.0] * LANES))
             with b.if_then(b.icmp_unsigned("!=", b.bitcast(differs, bits), ir.Constant(bits, 0))):
-                self.add_to(self.group(self.weights, at), self.everywhere(self.bias), change)
+                self.add_to(self.group(self.weights, first_class), self.everywhere(self.bias), change)
                 with cgutils.for_range_slice(b, self.number(0), self.count, self.number(1), self.i64) as (k, _):
-                    self.add_to(self.group(self.row(k), at), self.value(k), change)
+                    self.add_to(self.group(self.row(k), first_class), self.value(k), change)
         return self.target.get_dummy_value()
 
     def add_to(self, place: Any, x: Any, change: Any) -> None:

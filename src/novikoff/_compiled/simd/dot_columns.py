@@ -11,43 +11,45 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from novikoff._compiled.jit import cpu_has, primitive
 from novikoff._compiled.lazy_numpy import np
-from novikoff._compiled.jit import machine_has, primitive
-from novikoff._compiled.simd.dot import LANES, in_lanes, prefetch
+from novikoff._compiled.simd.dot import LANES, prefetch, sum_in_lanes
 
-BLOCK = 4
+BLOCK_COLUMNS = 4
 """Columns that a vector holds; the width of a table of weights is a multiple of this."""
-WIDE = ("avx512f", "avx512vl")  # with 32 registers of eight numbers each
+AVX512_FEATURES = ("avx512f", "avx512vl")  # with 32 registers of eight numbers each
 
 
-def _sparse_columns(blocks: int) -> Any:
-    def columns(values: Any, indices: Any, start: int, count: int, slots: Any, width: int, at: int, out: Any) -> None:
-        first = (indices[start : start + count].astype(np.int64) + 1) * width + at
-        _columns(blocks, values[start : start + count].astype(np.float64), first, slots, at, out)
-
-    return columns
-
-
-def _dense_columns(blocks: int) -> Any:
-    def columns(values: Any, start: int, count: int, slots: Any, width: int, at: int, out: Any) -> None:
-        first = np.arange(1, count + 1) * width + at
-        _columns(blocks, values[start : start + count].astype(np.float64), first, slots, at, out)
+def _sparse_dot_columns(blocks: int) -> Any:
+    def columns(
+        values: Any, indices: Any, start: int, count: int, slots: Any, width: int, first_column: int, out: Any
+    ) -> None:
+        first = (indices[start : start + count].astype(np.int64) + 1) * width + first_column
+        _dot_columns(blocks, values[start : start + count].astype(np.float64), first, slots, first_column, out)
 
     return columns
 
 
-def _columns(blocks: int, x: Any, first: Any, slots: Any, at: int, out: Any) -> None:
+def _dense_dot_columns(blocks: int) -> Any:
+    def columns(values: Any, start: int, count: int, slots: Any, width: int, first_column: int, out: Any) -> None:
+        first = np.arange(1, count + 1) * width + first_column
+        _dot_columns(blocks, values[start : start + count].astype(np.float64), first, slots, first_column, out)
+
+    return columns
+
+
+def _dot_columns(blocks: int, x: Any, first: Any, slots: Any, first_column: int, out: Any) -> None:
     weights = slots[:, 0] if slots.ndim == 2 else slots
-    for column in range(BLOCK * blocks):
-        out[at + column] = in_lanes(x * weights[first + column].astype(np.float64))
+    for column in range(BLOCK_COLUMNS * blocks):
+        out[first_column + column] = sum_in_lanes(x * weights[first + column].astype(np.float64))
 
 
-def _square(values: Any, start: int, count: int) -> float:
+def _sum_of_squares(values: Any, start: int, count: int) -> float:
     x = values[start : start + count].astype(np.float64)
-    return in_lanes(x * x) if x.all() else math.nan
+    return sum_in_lanes(x * x) if x.all() else math.nan
 
 
-def _sparse_columns_code(blocks: int) -> Any:
+def _sparse_dot_columns_code(blocks: int) -> Any:
     def of(numba: Any, *_: Any) -> Any:
         from numba.core import types
 
@@ -55,49 +57,59 @@ def _sparse_columns_code(blocks: int) -> Any:
 
         @numba.extending.intrinsic
         def sums(
-            context: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any, width: Any, at: Any, out: Any
+            context: Any,
+            values: Any,
+            indices: Any,
+            start: Any,
+            count: Any,
+            slots: Any,
+            width: Any,
+            first_column: Any,
+            out: Any,
         ) -> Any:
             def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-                kinds = signature.args
-                values, indices, slots, out = ((kinds[k], args[k]) for k in (0, 1, 4, 7))
-                sums = _Sums(target, builder, values, indices, slots, args[2], args[3])
+                arg_types = signature.args
+                values, indices, slots, out = ((arg_types[k], args[k]) for k in (0, 1, 4, 7))
+                sums = _ColumnDotBuilder(target, builder, values, indices, slots, args[2], args[3])
                 sums.write(blocks, out, args[5], args[6])
                 return target.get_dummy_value()
 
             return types.void(values, indices, where, where, slots, where, where, out), code
 
-        return lambda values, indices, start, count, slots, width, at, out: sums(  # noqa: PLW0108
-            values, indices, start, count, slots, width, at, out
+        return lambda values, indices, start, count, slots, width, first_column, out: sums(  # noqa: PLW0108
+            values, indices, start, count, slots, width, first_column, out
         )
 
     return of
 
 
-def _dense_columns_code(blocks: int) -> Any:
+def _dense_dot_columns_code(blocks: int) -> Any:
     def of(numba: Any, *_: Any) -> Any:
         from numba.core import types
 
         where = types.intp
 
         @numba.extending.intrinsic
-        def sums(context: Any, values: Any, start: Any, count: Any, slots: Any, width: Any, at: Any, out: Any) -> Any:
+        def sums(
+            context: Any, values: Any, start: Any, count: Any, slots: Any, width: Any, first_column: Any, out: Any
+        ) -> Any:
             def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-                kinds = signature.args
-                values, slots, out = ((kinds[k], args[k]) for k in (0, 3, 6))
-                sums = _Sums(target, builder, values, None, slots, args[1], args[2])
+                arg_types = signature.args
+                values, slots, out = ((arg_types[k], args[k]) for k in (0, 3, 6))
+                sums = _ColumnDotBuilder(target, builder, values, None, slots, args[1], args[2])
                 sums.write(blocks, out, args[4], args[5])
                 return target.get_dummy_value()
 
             return types.void(values, where, where, slots, where, where, out), code
 
-        return lambda values, start, count, slots, width, at, out: sums(  # noqa: PLW0108
-            values, start, count, slots, width, at, out
+        return lambda values, start, count, slots, width, first_column, out: sums(  # noqa: PLW0108
+            values, start, count, slots, width, first_column, out
         )
 
     return of
 
 
-class _Sums:
+class _ColumnDotBuilder:
     """LLVM code for out[at + q] = Σ xₖ·w[(jₖ + 1)·width + at + q], jₖ the index of term k, or k itself, and q from 0 to
     4·blocks − 1. The lanes of all columns are kept in registers: with 32 long ones those of five blocks, otherwise
     those of three, half of the lanes at a time."""
@@ -111,8 +123,8 @@ class _Sums:
         self.values = self.step(self.pointer(values), start)
         self.indices = None if indices is None else self.step(self.pointer(indices), start)
         self.weights = self.pointer(slots)
-        kinds = [self.values.type.pointee, self.weights.type.pointee]
-        self.flags = ("contract",) if all(isinstance(kind, ir.FloatType) for kind in kinds) else ()
+        arg_types = [self.values.type.pointee, self.weights.type.pointee]
+        self.flags = ("contract",) if all(isinstance(kind, ir.FloatType) for kind in arg_types) else ()
         if indices is not None:
             # Whose weights are asked for ahead: those of the next row, as far as it may be as long as this one, or of
             # this row where there are not so many terms any more.
@@ -130,16 +142,20 @@ class _Sums:
     def step(self, base: Any, k: Any) -> Any:
         return self.b.gep(base, [k], inbounds=True)
 
-    def write(self, blocks: int, out: Any, width: Any, at: Any) -> None:
-        wide = machine_has(self.target, WIDE)
-        asks = self.b.icmp_signed("==", at, self.number(0)) if self.indices is not None else None
+    def write(self, blocks: int, out: Any, width: Any, first_column: Any) -> None:
+        has_avx512 = cpu_has(self.target, AVX512_FEATURES)
+        asks = self.b.icmp_signed("==", first_column, self.number(0)) if self.indices is not None else None
         self.row = self.b.mul(width, self.number(1 + self.pairs))
-        for begin in range(0, blocks, blocks if wide else 3):
-            some = min(blocks - begin, blocks if wide else 3)
-            here = self.b.add(at, self.number(BLOCK * begin))
+        for begin in range(0, blocks, blocks if has_avx512 else 3):
+            some = min(blocks - begin, blocks if has_avx512 else 3)
+            here = self.b.add(first_column, self.number(BLOCK_COLUMNS * begin))
             self.first = self.step(self.weights, self.b.add(self.row, self.b.mul(here, self.number(1 + self.pairs))))
-            vectors = [2 * BLOCK] * (some // 2) + [BLOCK] * (some % 2) if wide else [BLOCK] * some
-            at_once = LANES if wide or some == 1 else LANES // 2
+            vectors = (
+                [2 * BLOCK_COLUMNS] * (some // 2) + [BLOCK_COLUMNS] * (some % 2)
+                if has_avx512
+                else [BLOCK_COLUMNS] * some
+            )
+            at_once = LANES if has_avx512 or some == 1 else LANES // 2
             self.some(vectors, at_once, None if begin else asks, self.step(self.pointer(out), here))
 
     def some(self, vectors: list[int], at_once: int, asks: Any, out: Any) -> None:
@@ -149,13 +165,13 @@ class _Sums:
         b, ir, number = self.b, self.ir, self.number
 
         def fresh() -> Any:
-            kinds = (ir.VectorType(self.double, length) for length in vectors)
-            return [cgutils.alloca_once_value(b, ir.Constant(kind, [0.0] * kind.count)) for kind in kinds]
+            arg_types = (ir.VectorType(self.double, length) for length in vectors)
+            return [cgutils.alloca_once_value(b, ir.Constant(kind, [0.0] * kind.count)) for kind in arg_types]
 
         lanes, rest = [fresh() for _ in range(LANES)], fresh()
-        whole = b.and_(self.count, number(-LANES))
+        full_groups = b.and_(self.count, number(-LANES))
         for low in range(0, LANES, at_once):
-            with cgutils.for_range_slice(b, number(0), whole, number(LANES), self.i64) as (k, _):
+            with cgutils.for_range_slice(b, number(0), full_groups, number(LANES), self.i64) as (k, _):
                 if asks is not None:
                     with b.if_then(asks):
                         for lane in range(low, low + at_once):
@@ -167,7 +183,7 @@ class _Sums:
             with many:
                 # The last group: those of its lanes whose terms were in a whole group already add 0.
                 k = b.sub(self.count, number(LANES))
-                new = b.sub(whole, k)
+                new = b.sub(full_groups, k)
                 for lane in range(LANES):
                     here = b.add(k, number(lane))
                     counts = b.icmp_signed(">=", number(lane), new)
@@ -222,32 +238,32 @@ class _Sums:
             prefetch(b, line, 2)
 
 
-def _square_code(numba: Any, *_: Any) -> Any:
+def _sum_of_squares_code(numba: Any, *_: Any) -> Any:
     from numba.core import types
 
-    from novikoff._compiled.simd.dot import _sums_in_lanes
+    from novikoff._compiled.simd.dot import _dot_in_lanes
 
     @numba.extending.intrinsic
     def square(context: Any, values: Any, start: Any, count: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             values, start, count = args
-            return _sums_in_lanes(target, builder, signature, (signature.args[0], values), None, start, count, None)
+            return _dot_in_lanes(target, builder, signature, (signature.args[0], values), None, start, count, None)
 
         return types.float64(values, types.intp, types.intp), code
 
     return lambda values, start, count: square(values, start, count)  # noqa: PLW0108
 
 
-sparse_columns, sparse_columns_2, sparse_columns_3, sparse_columns_5 = (
-    primitive(_sparse_columns(n), _sparse_columns_code(n)) for n in (1, 2, 3, 5)
+sparse_dot_columns, sparse_dot_columns_2, sparse_dot_columns_3, sparse_dot_columns_5 = (
+    primitive(_sparse_dot_columns(n), _sparse_dot_columns_code(n)) for n in (1, 2, 3, 5)
 )
 """out[at : at + n·BLOCK] = Σ x·w of these columns, n = 1, 2, 3 or 5, over `count` values from `start` on with the slots
 that their indices name."""
 
-dense_columns, dense_columns_2, dense_columns_3, dense_columns_5 = (
-    primitive(_dense_columns(n), _dense_columns_code(n)) for n in (1, 2, 3, 5)
+dense_dot_columns, dense_dot_columns_2, dense_dot_columns_3, dense_dot_columns_5 = (
+    primitive(_dense_dot_columns(n), _dense_dot_columns_code(n)) for n in (1, 2, 3, 5)
 )
 """The same for neighbouring values, whose weights are in the slots 1, 2, …"""
 
-square = primitive(_square, _square_code)
+sum_of_squares = primitive(_sum_of_squares, _sum_of_squares_code)
 """Σ x² of `count` values from `start` on; NaN where an x is 0."""

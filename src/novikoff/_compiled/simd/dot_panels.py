@@ -15,50 +15,52 @@ import numpy as np
 
 from novikoff._compiled.jit import primitive
 
-ACROSS = 32
+PANEL_EXAMPLES = 32
 """Examples in a panel: enough sums side by side to hide how long one addition takes."""
-VECTOR = 4
+VECTOR_DOUBLES = 4
 
 
-def _panel_sums(values: Any, indices: Any, start: int, count: int, table: Any, first: int, out: Any, at: int) -> None:
-    sums = np.zeros(ACROSS)
+def _panel_dots(
+    values: Any, indices: Any, start: int, count: int, table: Any, first: int, out: Any, offset: int
+) -> None:
+    sums = np.zeros(PANEL_EXAMPLES)
     for k in range(start, start + count):
-        row = first + int(indices[k]) * ACROSS
-        sums = sums + np.float64(values[k]) * table[row : row + ACROSS].astype(np.float64)
-    out[at : at + ACROSS] = sums
+        row = first + int(indices[k]) * PANEL_EXAMPLES
+        sums = sums + np.float64(values[k]) * table[row : row + PANEL_EXAMPLES].astype(np.float64)
+    out[offset : offset + PANEL_EXAMPLES] = sums
 
 
-def _panel_sums_code(numba: Any, *_: Any) -> Any:
+def _panel_dots_code(numba: Any, *_: Any) -> Any:
     from numba.core import types
 
     where = types.intp
 
     @numba.extending.intrinsic
     def sums(
-        context: Any, values: Any, indices: Any, start: Any, count: Any, table: Any, first: Any, out: Any, at: Any
+        context: Any, values: Any, indices: Any, start: Any, count: Any, table: Any, first: Any, out: Any, offset: Any
     ) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _sums(target, builder, signature.args, args)
+            _dots_in_vectors(target, builder, signature.args, args)
             return target.get_dummy_value()
 
         return types.void(values, indices, where, where, table, where, out, where), code
 
-    return lambda values, indices, start, count, table, first, out, at: sums(  # noqa: PLW0108 - Numba wants a function here
-        values, indices, start, count, table, first, out, at
+    return lambda values, indices, start, count, table, first, out, offset: sums(  # noqa: PLW0108 - Numba wants a function here
+        values, indices, start, count, table, first, out, offset
     )
 
 
-def _sums(target: Any, b: Any, kinds: Any, args: Any) -> None:
+def _dots_in_vectors(target: Any, b: Any, arg_types: Any, args: Any) -> None:
     """LLVM code for out[at + q] = Σ xₖ·table[first + jₖ·ACROSS + q], jₖ the index of term k, q below ACROSS. A product
     of two float32 numbers is exact in double, so that a fused multiply-add can't change it; others are not fused."""
     from llvmlite import ir
     from numba.core import cgutils
 
     i32, i64 = ir.IntType(32), ir.IntType(64)
-    four = ir.VectorType(ir.DoubleType(), VECTOR)
+    four = ir.VectorType(ir.DoubleType(), VECTOR_DOUBLES)
 
-    def pointer(k: int, at: Any) -> Any:
-        return b.gep(target.make_array(kinds[k])(target, b, args[k]).data, [at], inbounds=True)
+    def pointer(k: int, offset: Any) -> Any:
+        return b.gep(target.make_array(arg_types[k])(target, b, args[k]).data, [offset], inbounds=True)
 
     x_base, i_base, w_base, out = pointer(0, args[2]), pointer(1, args[2]), pointer(4, args[5]), pointer(6, args[7])
     x_kind, w_kind = x_base.type.pointee, w_base.type.pointee
@@ -67,25 +69,32 @@ def _sums(target: Any, b: Any, kinds: Any, args: Any) -> None:
     def widened(value: Any) -> Any:
         return value if value.type == four else b.fpext(value, four)
 
-    totals = [cgutils.alloca_once_value(b, ir.Constant(four, [0.0] * VECTOR)) for _ in range(ACROSS // VECTOR)]
+    totals = [
+        cgutils.alloca_once_value(b, ir.Constant(four, [0.0] * VECTOR_DOUBLES))
+        for _ in range(PANEL_EXAMPLES // VECTOR_DOUBLES)
+    ]
     with cgutils.for_range_slice(b, ir.Constant(i64, 0), args[3], ir.Constant(i64, 1), i64) as (k, _):
         x = b.load(b.gep(x_base, [k], inbounds=True))
         j = b.zext(b.load(b.gep(i_base, [k], inbounds=True)), i64)
-        row = b.gep(w_base, [b.mul(j, ir.Constant(i64, ACROSS))], inbounds=True)
-        many = b.insert_element(ir.Constant(ir.VectorType(x_kind, VECTOR), ir.Undefined), x, ir.Constant(i32, 0))
-        factor = widened(b.shuffle_vector(many, many, ir.Constant(ir.VectorType(i32, VECTOR), [0] * VECTOR)))
+        row = b.gep(w_base, [b.mul(j, ir.Constant(i64, PANEL_EXAMPLES))], inbounds=True)
+        many = b.insert_element(
+            ir.Constant(ir.VectorType(x_kind, VECTOR_DOUBLES), ir.Undefined), x, ir.Constant(i32, 0)
+        )
+        factor = widened(
+            b.shuffle_vector(many, many, ir.Constant(ir.VectorType(i32, VECTOR_DOUBLES), [0] * VECTOR_DOUBLES))
+        )
         for vector, total in enumerate(totals):
-            here = b.gep(row, [ir.Constant(i64, VECTOR * vector)], inbounds=True)
+            here = b.gep(row, [ir.Constant(i64, VECTOR_DOUBLES * vector)], inbounds=True)
             weights = b.load(
-                b.bitcast(here, ir.VectorType(w_kind, VECTOR).as_pointer()),
+                b.bitcast(here, ir.VectorType(w_kind, VECTOR_DOUBLES).as_pointer()),
                 align=4 if isinstance(w_kind, ir.FloatType) else 8,
             )
             product = b.fmul(factor, widened(weights), flags=flags)
             b.store(b.fadd(b.load(total), product, flags=flags), total)
     for vector, total in enumerate(totals):
-        here = b.gep(out, [ir.Constant(i64, VECTOR * vector)], inbounds=True)
+        here = b.gep(out, [ir.Constant(i64, VECTOR_DOUBLES * vector)], inbounds=True)
         b.store(b.load(total), b.bitcast(here, four.as_pointer()), align=8)
 
 
-panel_sums = primitive(_panel_sums, _panel_sums_code)
+panel_dots = primitive(_panel_dots, _panel_dots_code)
 """The sums of one example, `count` terms from `start` on, with the examples of the panel that begins at `first`."""

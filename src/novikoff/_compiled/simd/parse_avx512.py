@@ -11,20 +11,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._compiled.jit import machine_has
-from novikoff._compiled.simd.parse_builder import llvm, store
+from novikoff._compiled.jit import cpu_has
+from novikoff._compiled.simd.parse_builder import call_intrinsic, store_vector
 
-FEATURES = ("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512vbmi2", "bmi2")
-REACH = 128  # bytes that are read from a place in the text on
-NUMBER, NAME = 16, 8  # bytes of a register for a value, and for the index before it
+CPU_FEATURES = ("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512vbmi2", "bmi2")
+TABLE_BYTES = 128  # bytes that are read from a place in the text on
+NUMBER_BYTES, INDEX_BYTES = 16, 8  # bytes of a register for a value, and for the index before it
 
 
-def available(target: Any) -> bool:
+def is_available(target: Any) -> bool:
     """Whether the machine that Numba compiles for has all that is needed here."""
-    return machine_has(target, FEATURES)
+    return cpu_has(target, CPU_FEATURES)
 
 
-class Permuted:
+class Avx512Builder:
     """LLVM code on registers of 64 bytes; bits of a 64-bit number answer for the bytes."""
 
     def __init__(self, builder: Any) -> None:
@@ -54,7 +54,7 @@ class Permuted:
         return self.b.shuffle_vector(vector, vector, self.ir.Constant(self.vector(32, len(places)), places))
 
     def call(self, name: str, kind: Any, *args: Any) -> Any:
-        return llvm(self.b, name, kind, *args)
+        return call_intrinsic(self.b, name, kind, *args)
 
     def bits(self, sign: str, octets: Any, other: Any) -> Any:
         return self.b.bitcast(self.b.icmp_unsigned(sign, octets, other), self.i64)
@@ -134,12 +134,12 @@ class Permuted:
         upto = self.upto_lowest(point)
         zeros = self.repeated(self.octets, 0)
         digits = self.where(kept, b.sub(raw, self.repeated(self.octets, ord("0"))), zeros)
-        there, before = (self.repeated(self.octets, *range(k, k + NUMBER)) for k in (0, -1))
+        there, before = (self.repeated(self.octets, *range(k, k + NUMBER_BYTES)) for k in (0, -1))
         digits = self.call("x86.avx512.pshuf.b.512", self.octets, digits, self.where(upto, before, there))
         # A second point is no digit: it is still there.
-        wrong = self.some(self.bits(">", digits, self.repeated(self.octets, 9)), NUMBER)
-        wrong = b.or_(wrong, self.none(b.xor(kept, point), NUMBER))
-        return digits, upto, self.some(minus, NUMBER), wrong
+        wrong = self.some(self.bits(">", digits, self.repeated(self.octets, 9)), NUMBER_BYTES)
+        wrong = b.or_(wrong, self.none(b.xor(kept, point), NUMBER_BYTES))
+        return digits, upto, self.some(minus, NUMBER_BYTES), wrong
 
     def values(self, tables: list[Any], ends: Any, lengths: Any, which: list[int], *, ended: bool) -> tuple[Any, Any]:
         """Eight numbers, four of each table, as doubles, and a bit for each that is not plain; `ended` if each must be
@@ -148,15 +148,15 @@ class Permuted:
         fours, points, signs, flags = [], [], self.number(0), self.number(0)
         for half, table in enumerate(tables):
             mine = which[4 * half : 4 * half + 4]
-            raw = self.picked(table, ends, mine, NUMBER)
-            digits, upto, minus, wrong = self.digits_of(raw, self.kept(lengths, mine, NUMBER))
+            raw = self.picked(table, ends, mine, NUMBER_BYTES)
+            digits, upto, minus, wrong = self.digits_of(raw, self.kept(lengths, mine, NUMBER_BYTES))
             if ended:
                 more = self.bits(">", raw, self.repeated(self.octets, ord(" ")))
-                wrong = b.or_(wrong, b.and_(more, self.in_each(1 << 15, NUMBER)))
+                wrong = b.or_(wrong, b.and_(more, self.in_each(1 << 15, NUMBER_BYTES)))
             fours.append(self.fours(digits, (10, 1) * 7 + (1, 0), (100, 1) * 3 + (10, 1)))
             points.append(upto)
-            signs = b.or_(signs, b.shl(self.gathered(minus, NUMBER), self.number(4 * half)))
-            flags = b.or_(flags, b.shl(self.gathered(wrong, NUMBER), self.number(4 * half)))
+            signs = b.or_(signs, b.shl(self.gathered(minus, NUMBER_BYTES), self.number(4 * half)))
+            flags = b.or_(flags, b.shl(self.gathered(wrong, NUMBER_BYTES), self.number(4 * half)))
         packed = self.call("x86.avx512.packusdw.512", self.shorts, *fours)
         eights = self.call(
             "x86.avx512.pmaddw.d.512", self.longs, packed, self.repeated(self.shorts, 10**4, 1, 10**3, 1)
@@ -181,7 +181,7 @@ class Permuted:
 
     def too_far(self, ends: Any) -> Any:
         """A bit for each end that is not among the bytes of its table."""
-        found = self.b.icmp_unsigned(">=", ends, self.repeated(ends.type, REACH))
+        found = self.b.icmp_unsigned(">=", ends, self.repeated(ends.type, TABLE_BYTES))
         return self.b.zext(self.b.bitcast(found, self.ir.IntType(ends.type.count)), self.i64)
 
     def relative(self, text: Any, marks: Any, k: Any, count: int) -> tuple[list[Any], Any, Any]:
@@ -203,7 +203,7 @@ class Permuted:
 
 def spread(builder: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
     """As the primitive in `_bytes.py` says: the numbers of the bits that are set, side by side, 16 at a time."""
-    p, b = Permuted(builder), builder
+    p, b = Avx512Builder(builder), builder
     sixteen, whole = p.vector(32, 16), p.ir.IntType(32)
     bits = b.bitcast(mask, p.vector(1, 64))
     numbers = p.repeated(p.octets, *range(64))
@@ -227,30 +227,30 @@ def spread(builder: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
 
 def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indices: Any, values: Any, at: Any) -> Any:
     """(flags, the last index), as the primitive in `_bytes.py` says."""
-    p, b = Permuted(builder), builder
+    p, b = Avx512Builder(builder), builder
     tables, places, sizes = p.relative(text, marks, k, 16)
     ends, lengths = p.all_bytes(places), p.all_bytes(sizes)
     value, bad = p.values(tables, ends, lengths, [8 * n + 4 for n in range(8)], ended=True)
 
     colons = [8 * n for n in range(8)]
     raw = p.b.shuffle_vector(
-        *(p.picked(table, ends, colons, NAME) for table in tables),
+        *(p.picked(table, ends, colons, INDEX_BYTES) for table in tables),
         p.ir.Constant(p.vector(32, 64), [*range(32), *range(96, 128)]),
     )
-    kept = p.kept(lengths, colons, NAME)
+    kept = p.kept(lengths, colons, INDEX_BYTES)
     digits = p.where(kept, b.sub(raw, p.repeated(p.octets, ord("0"))), p.repeated(p.octets, 0))
-    wrong = p.some(p.bits(">", digits, p.repeated(p.octets, 9)), NAME)
+    wrong = p.some(p.bits(">", digits, p.repeated(p.octets, 9)), INDEX_BYTES)
     shaped = p.bits("!=", raw, p.repeated(p.octets, ord(":")))
-    wrong = b.or_(wrong, b.or_(p.none(kept, NAME), b.and_(shaped, p.in_each(1 << 7, NAME))))
-    bad = b.or_(bad, p.gathered(wrong, NAME))
+    wrong = b.or_(wrong, b.or_(p.none(kept, INDEX_BYTES), b.and_(shaped, p.in_each(1 << 7, INDEX_BYTES))))
+    bad = b.or_(bad, p.gathered(wrong, INDEX_BYTES))
     far = p.call("x86.bmi.pext.64", p.i64, p.too_far(places), p.number(0xAAAA))
     index = p.halves(b.bitcast(p.fours(digits, (10, 1) * 3 + (1, 0), (100, 1, 10, 1)), p.wide), 1000)
 
     first = b.insert_element(p.repeated(p.wide, 0), before, p.ir.Constant(p.ir.IntType(32), 7))
     earlier = b.shuffle_vector(first, index, p.ir.Constant(p.vector(32, 8), list(range(7, 15))))
     falls = _eight_bits(p, b.icmp_signed("<=", index, earlier))
-    store(p.b, indices, at, index)
-    store(p.b, values, at, value)
+    store_vector(p.b, indices, at, index)
+    store_vector(p.b, values, at, value)
     zero = _eight_bits(p, b.fcmp_ordered("==", value, p.ir.Constant(p.doubles, [0.0] * 8)))
     flags = b.or_(b.or_(b.or_(bad, far), falls), b.shl(zero, p.number(8)))
     return flags, b.extract_element(index, p.ir.Constant(p.ir.IntType(32), 7))
@@ -258,13 +258,13 @@ def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indice
 
 def eight_cells(builder: Any, text: Any, marks: Any, k: Any, values: Any, at: Any) -> Any:
     """Flags, as the primitive in `_bytes.py` says."""
-    p = Permuted(builder)
+    p = Avx512Builder(builder)
     tables, places, sizes = p.relative(text, marks, k, 8)
     which = [4 * n for n in range(8)]
     value, bad = p.values(tables, p.all_bytes(places), p.all_bytes(sizes), which, ended=False)
-    store(p.b, values, at, value)
+    store_vector(p.b, values, at, value)
     return builder.or_(bad, p.too_far(places))
 
 
-def _eight_bits(p: Permuted, lanes: Any) -> Any:
+def _eight_bits(p: Avx512Builder, lanes: Any) -> Any:
     return p.b.zext(p.b.bitcast(lanes, p.ir.IntType(8)), p.i64)

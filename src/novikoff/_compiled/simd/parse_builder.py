@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-WIDE = 8
-LONGEST = 15  # characters of a number, sign not counted, that the lanes can hold
-LONGEST_INDEX = 7  # digits
+LANES = 8
+MAX_NUMBER_CHARS = 15  # characters of a number, sign not counted, that the lanes can hold
+MAX_INDEX_DIGITS = 7  # digits
 
 
-class Lanes:
+class VectorBuilder:
     """LLVM code on vectors of eight 64-bit lanes, each with eight characters of a number."""
 
     def __init__(self, builder: Any) -> None:
@@ -21,14 +21,14 @@ class Lanes:
 
         self.ir, self.b = ir, builder
         self.i8, self.i32, self.i64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-        self.wide = ir.VectorType(self.i64, WIDE)
+        self.wide = ir.VectorType(self.i64, LANES)
 
     def number(self, n: int) -> Any:
         return self.ir.Constant(self.i64, n)
 
     def all(self, number: int, bits: int = 64) -> Any:
-        kind = self.ir.VectorType(self.ir.IntType(bits), WIDE * 64 // bits)
-        return self.ir.Constant(kind, [number & (2**bits - 1)] * (WIDE * 64 // bits))
+        kind = self.ir.VectorType(self.ir.IntType(bits), LANES * 64 // bits)
+        return self.ir.Constant(kind, [number & (2**bits - 1)] * (LANES * 64 // bits))
 
     def words(self, text: Any, places: list[Any]) -> Any:
         """Eight bytes from each place on."""
@@ -41,7 +41,7 @@ class Lanes:
 
     def bytes(self, text: Any, places: list[Any]) -> Any:
         """The byte at each place."""
-        vector = self.ir.Constant(self.ir.VectorType(self.i8, WIDE), self.ir.Undefined)
+        vector = self.ir.Constant(self.ir.VectorType(self.i8, LANES), self.ir.Undefined)
         for lane, place in enumerate(places):
             one = self.b.load(self.b.gep(text, [place], inbounds=True))
             vector = self.b.insert_element(vector, one, self.ir.Constant(self.i32, lane))
@@ -53,11 +53,11 @@ class Lanes:
 
     def marked(self, marks: Any, k: Any, step: int) -> Any:
         """Eight marks from k on, every one or every second."""
-        many = self.ir.VectorType(self.i32, WIDE * step)
+        many = self.ir.VectorType(self.i32, LANES * step)
         place = self.b.bitcast(self.b.gep(marks, [k], inbounds=True), many.as_pointer())
         row = self.b.load(place, align=4)
         if step > 1:
-            chosen = self.ir.Constant(self.ir.VectorType(self.i32, WIDE), [step * lane for lane in range(WIDE)])
+            chosen = self.ir.Constant(self.ir.VectorType(self.i32, LANES), [step * lane for lane in range(LANES)])
             row = self.b.shuffle_vector(row, row, chosen)
         return self.b.zext(row, self.wide)
 
@@ -100,7 +100,7 @@ class Lanes:
         return moved, there, b.lshr(self.ones(after), self.all(3))
 
     def ones(self, vector: Any) -> Any:
-        return llvm(self.b, "ctpop.v8i64", self.wide, vector)
+        return call_intrinsic(self.b, "ctpop.v8i64", self.wide, vector)
 
     def one_point(self, points: Any) -> Any:
         """Zero lanes where there is at most one point."""
@@ -115,7 +115,7 @@ class Lanes:
         """
         b, one = self.b, self.ir.Constant(self.i64, 15)
         minus = b.icmp_unsigned(
-            "==", self.bytes(text, starts), self.ir.Constant(self.ir.VectorType(self.i8, WIDE), [45] * 8)
+            "==", self.bytes(text, starts), self.ir.Constant(self.ir.VectorType(self.i8, LANES), [45] * 8)
         )
         length = b.sub(lengths, b.zext(minus, self.wide))
         earlier = self.words(text, [b.sub(end, one) for end in ends])
@@ -139,18 +139,18 @@ class Lanes:
         after = b.select(has_high, after_high, after)
         wrong = b.or_(wrong, b.or_(self.bytewise(">", high, 9), self.bytewise(">", low, 9)))
         digits = b.sub(length, b.zext(b.or_(has_high, has_low), self.wide))
-        unfit = b.or_(b.icmp_signed("<", digits, self.all(1)), b.icmp_signed(">", length, self.all(LONGEST)))
+        unfit = b.or_(b.icmp_signed("<", digits, self.all(1)), b.icmp_signed(">", length, self.all(MAX_NUMBER_CHARS)))
         wrong = b.or_(wrong, b.sext(b.or_(unfit, both), self.wide))
         return self.scaled(low, high, after, minus), wrong
 
     def scaled(self, low: Any, high: Any, after: Any, minus: Any) -> Any:
         """±(low·10⁸ + high)/10^after, each step but the division exact."""
         b, ir = self.b, self.ir
-        double = ir.VectorType(ir.DoubleType(), WIDE)
-        short = ir.VectorType(self.i32, WIDE)
+        double = ir.VectorType(ir.DoubleType(), LANES)
+        short = ir.VectorType(self.i32, LANES)
 
         def constant(number: float) -> Any:
-            return ir.Constant(double, [number] * WIDE)
+            return ir.Constant(double, [number] * LANES)
 
         def converted(whole: Any) -> Any:
             return b.sitofp(b.trunc(whole, short), double)
@@ -168,7 +168,7 @@ class Lanes:
         return self.b.zext(self.b.bitcast(lanes, self.i8), self.i64)
 
 
-def llvm(builder: Any, name: str, kind: Any, *args: Any) -> Any:
+def call_intrinsic(builder: Any, name: str, kind: Any, *args: Any) -> Any:
     """Calls one of LLVM's own functions; `kind` is that of its result."""
     from llvmlite import ir
 
@@ -179,11 +179,11 @@ def llvm(builder: Any, name: str, kind: Any, *args: Any) -> Any:
     return builder.call(function, args)
 
 
-def store(builder: Any, array: Any, at: Any, vector: Any) -> None:
+def store_vector(builder: Any, array: Any, at: Any, vector: Any) -> None:
     """Eight numbers, from array[at] on, as numbers of the array's kind."""
     from llvmlite import ir
 
-    kind = ir.VectorType(array.type.pointee, WIDE)
+    kind = ir.VectorType(array.type.pointee, LANES)
     if vector.type != kind:
         floating = isinstance(array.type.pointee, ir.FloatType)
         vector = builder.fptrunc(vector, kind) if floating else builder.trunc(vector, kind)
@@ -218,10 +218,10 @@ def spread(builder: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
 
 def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indices: Any, values: Any, at: Any) -> Any:
     """(flags, the last index)."""
-    lanes, b = Lanes(builder), builder
+    lanes, b = VectorBuilder(builder), builder
     ir = lanes.ir
-    colons = [lanes.where(marks, b.add(k, lanes.number(2 * i))) for i in range(WIDE)]
-    ends = [lanes.where(marks, b.add(k, lanes.number(2 * i + 1))) for i in range(WIDE)]
+    colons = [lanes.where(marks, b.add(k, lanes.number(2 * i))) for i in range(LANES)]
+    ends = [lanes.where(marks, b.add(k, lanes.number(2 * i + 1))) for i in range(LANES)]
     previous = lanes.marked(marks, b.sub(k, lanes.number(1)), 2)
     colon, end = lanes.marked(marks, k, 2), lanes.marked(marks, b.add(k, lanes.number(1)), 2)
     ended = lanes.words(text, [b.sub(p, lanes.number(7)) for p in ends])
@@ -234,28 +234,28 @@ def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indice
     digits = b.and_(b.xor(b.shl(name, lanes.all(8)), lanes.all(0x3030303030303030)), lanes.last(size))
     wrong = b.or_(wrong, lanes.bytewise(">", digits, 9))
     # Of 1 to 7 digits: one less is from 0 to 6 as an unsigned number.
-    fits = b.icmp_unsigned("<", b.sub(size, lanes.all(1)), lanes.all(LONGEST_INDEX))
+    fits = b.icmp_unsigned("<", b.sub(size, lanes.all(1)), lanes.all(MAX_INDEX_DIGITS))
     index = lanes.joined(digits)
-    order = ir.Constant(ir.VectorType(lanes.i32, WIDE), list(range(WIDE - 1, 2 * WIDE - 1)))
-    first = b.insert_element(lanes.all(0), before, ir.Constant(lanes.i32, WIDE - 1))
+    order = ir.Constant(ir.VectorType(lanes.i32, LANES), list(range(LANES - 1, 2 * LANES - 1)))
+    first = b.insert_element(lanes.all(0), before, ir.Constant(lanes.i32, LANES - 1))
     grows = b.icmp_signed(">", index, b.shuffle_vector(first, index, order))
     good = b.and_(b.and_(shaped, fits), grows)
     bad = b.or_(lanes.is_not_zero(wrong), b.not_(good))
-    store(b, indices, at, index)
-    store(b, values, at, value)
-    zero = b.fcmp_ordered("==", value, ir.Constant(value.type, [0.0] * WIDE))
+    store_vector(b, indices, at, index)
+    store_vector(b, values, at, value)
+    zero = b.fcmp_ordered("==", value, ir.Constant(value.type, [0.0] * LANES))
     flags = b.or_(lanes.mask(bad), b.shl(lanes.mask(zero), lanes.number(8)))
-    last = b.extract_element(index, ir.Constant(lanes.i32, WIDE - 1))
+    last = b.extract_element(index, ir.Constant(lanes.i32, LANES - 1))
     return flags, last
 
 
 def eight_cells(builder: Any, text: Any, marks: Any, k: Any, values: Any, at: Any) -> Any:
     """Flags."""
-    lanes, b = Lanes(builder), builder
-    places = [lanes.where(marks, b.add(k, lanes.number(i - 1))) for i in range(WIDE + 1)]
+    lanes, b = VectorBuilder(builder), builder
+    places = [lanes.where(marks, b.add(k, lanes.number(i - 1))) for i in range(LANES + 1)]
     previous, end = lanes.marked(marks, b.sub(k, lanes.number(1)), 1), lanes.marked(marks, k, 1)
     ended = lanes.words(text, [b.sub(p, lanes.number(7)) for p in places[1:]])
     length = b.sub(b.sub(end, previous), lanes.all(1))
     value, wrong = lanes.values(text, places[1:], [b.add(p, lanes.number(1)) for p in places[:-1]], length, ended)
-    store(b, values, at, value)
+    store_vector(b, values, at, value)
     return lanes.mask(lanes.is_not_zero(wrong))

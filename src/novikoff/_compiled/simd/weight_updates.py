@@ -15,78 +15,86 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from novikoff._compiled.lazy_numpy import np
 from novikoff._compiled.jit import primitive
+from novikoff._compiled.lazy_numpy import np
 
 LANES = 8
 
 
-def _sparse_steps(values: Any, indices: Any, start: int, count: int, slots: Any, pulled: float, rate: float) -> float:
-    reach = 0.0
+def _sparse_adagrad_step(
+    values: Any, indices: Any, start: int, count: int, weights: Any, scaled_step: float, rate: float
+) -> float:
+    max_abs = 0.0
     for k in range(start, start + count):
-        reach = max(reach, _one(slots, int(indices[k]) + 1, pulled * np.float64(values[k]), rate))
-    return reach
+        max_abs = max(
+            max_abs, _adagrad_step_scalar(weights, int(indices[k]) + 1, scaled_step * np.float64(values[k]), rate)
+        )
+    return max_abs
 
 
-def _dense_steps(values: Any, start: int, count: int, slots: Any, pulled: float, rate: float) -> float:
-    reach = 0.0
+def _dense_adagrad_step(values: Any, start: int, count: int, weights: Any, scaled_step: float, rate: float) -> float:
+    max_abs = 0.0
     for k in range(count):
-        reach = max(reach, _one(slots, k + 1, pulled * np.float64(values[start + k]), rate))
-    return reach
+        max_abs = max(max_abs, _adagrad_step_scalar(weights, k + 1, scaled_step * np.float64(values[start + k]), rate))
+    return max_abs
 
 
-def _one(slots: Any, j: int, g: float, rate: float) -> float:
+def _adagrad_step_scalar(weights: Any, j: int, g: float, rate: float) -> float:
     if g == 0.0:
         return 0.0
-    slots[j, 1] = np.float64(slots[j, 1]) + g * g
-    total = np.float64(slots[j, 1])
+    weights[j, 1] = np.float64(weights[j, 1]) + g * g
+    total = np.float64(weights[j, 1])
     if total == 0.0:  # the square is too small a number
         return 0.0
-    w = np.float64(slots[j, 0]) + rate * g / math.sqrt(total)
-    slots[j, 0] = w
+    w = np.float64(weights[j, 0]) + rate * g / math.sqrt(total)
+    weights[j, 0] = w
     return abs(float(w))
 
 
-def _sparse_steps_code(
-    numba: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any, pulled: Any, rate: Any
+def _sparse_adagrad_step_code(
+    numba: Any, values: Any, indices: Any, start: Any, count: Any, weights: Any, scaled_step: Any, rate: Any
 ) -> Any:
     from numba.core import types
 
     @numba.extending.intrinsic
     def steps(
-        context: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any, pulled: Any, rate: Any
+        context: Any, values: Any, indices: Any, start: Any, count: Any, weights: Any, scaled_step: Any, rate: Any
     ) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            values, indices, slots = ((signature.args[k], args[k]) for k in (0, 1, 4))
-            step = _adagrad(args[5], args[6])
-            return _steps(target, builder, values, indices, args[2], args[3], slots, step)
+            values, indices, weights = ((signature.args[k], args[k]) for k in (0, 1, 4))
+            step = _adagrad_step(args[5], args[6])
+            return _vectorized_steps(target, builder, values, indices, args[2], args[3], weights, step)
 
         number = types.float64
-        return number(values, indices, types.intp, types.intp, slots, number, number), code
+        return number(values, indices, types.intp, types.intp, weights, number, number), code
 
-    return lambda values, indices, start, count, slots, pulled, rate: steps(  # noqa: PLW0108
-        values, indices, start, count, slots, pulled, rate
+    return lambda values, indices, start, count, weights, scaled_step, rate: steps(  # noqa: PLW0108
+        values, indices, start, count, weights, scaled_step, rate
     )
 
 
-def _dense_steps_code(numba: Any, values: Any, start: Any, count: Any, slots: Any, pulled: Any, rate: Any) -> Any:
+def _dense_adagrad_step_code(
+    numba: Any, values: Any, start: Any, count: Any, weights: Any, scaled_step: Any, rate: Any
+) -> Any:
     from numba.core import types
 
     @numba.extending.intrinsic
-    def steps(context: Any, values: Any, start: Any, count: Any, slots: Any, pulled: Any, rate: Any) -> Any:
+    def steps(context: Any, values: Any, start: Any, count: Any, weights: Any, scaled_step: Any, rate: Any) -> Any:
         def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            values, slots = ((signature.args[k], args[k]) for k in (0, 3))
-            return _steps(target, builder, values, None, args[1], args[2], slots, _adagrad(args[4], args[5]))
+            values, weights = ((signature.args[k], args[k]) for k in (0, 3))
+            return _vectorized_steps(
+                target, builder, values, None, args[1], args[2], weights, _adagrad_step(args[4], args[5])
+            )
 
         number = types.float64
-        return number(values, types.intp, types.intp, slots, number, number), code
+        return number(values, types.intp, types.intp, weights, number, number), code
 
-    return lambda values, start, count, slots, pulled, rate: steps(  # noqa: PLW0108
-        values, start, count, slots, pulled, rate
+    return lambda values, start, count, weights, scaled_step, rate: steps(  # noqa: PLW0108
+        values, start, count, weights, scaled_step, rate
     )
 
 
-class _Code:
+class _StepBuilder:
     """LLVM code for numbers, or for vectors of eight."""
 
     def __init__(self, builder: Any, kind: Any, width: int) -> None:
@@ -151,29 +159,29 @@ class _Code:
         return found
 
 
-def _adagrad(pulled: Any, rate: Any) -> Any:
+def _adagrad_step(scaled_step: Any, rate: Any) -> Any:
     """step(code, x, w, G) → (w, G, |w| before it was rounded, 0 where nothing moved)."""
 
-    def step(code: _Code, x: Any, w: Any, total: Any) -> tuple[Any, Any, Any]:
+    def step(code: _StepBuilder, x: Any, w: Any, total: Any) -> tuple[Any, Any, Any]:
         b, zero = code.b, code.constant(0.0)
-        g = b.fmul(code.everywhere(pulled), code.wide(x))
+        g = b.fmul(code.everywhere(scaled_step), code.wide(x))
         stored = code.rounded(b.fadd(code.wide(total), b.fmul(g, g)))
         size = code.wide(stored)
         way = b.fdiv(b.fmul(code.everywhere(rate), g), code.of("sqrt", size))
         moved = b.fadd(code.wide(w), way)
         moves = b.and_(b.fcmp_unordered("!=", g, zero), b.fcmp_unordered("!=", size, zero))
-        reach = b.select(moves, code.of("fabs", moved), zero)
-        return b.select(moves, code.rounded(moved), w), b.select(moves, stored, total), reach
+        max_abs = b.select(moves, code.of("fabs", moved), zero)
+        return b.select(moves, code.rounded(moved), w), b.select(moves, stored, total), max_abs
 
     return step
 
 
-def _multiplicative(pulled: Any, lowest: Any, table: Any, middle: Any) -> Any:
+def _multiplicative_step(scaled_step: Any, lowest: Any, table: Any, middle: Any) -> Any:
     """step(code, x, w, ℓ) → (w, ℓ, 1 where ℓ is not in the table and 0 where it is)."""
 
-    def step(code: _Code, x: Any, w: Any, exponent: Any) -> tuple[Any, Any, Any]:
+    def step(code: _StepBuilder, x: Any, w: Any, exponent: Any) -> tuple[Any, Any, Any]:
         b, ir = code.b, code.ir
-        pushed = b.fadd(code.wide(exponent), b.fmul(code.everywhere(pulled), code.wide(x)))
+        pushed = b.fadd(code.wide(exponent), b.fmul(code.everywhere(scaled_step), code.wide(x)))
         stored = code.rounded(code.larger(pushed, code.everywhere(lowest)))
         wanted = code.wide(stored)
         end = code.everywhere(b.sitofp(middle, ir.DoubleType()))
@@ -186,8 +194,8 @@ def _multiplicative(pulled: Any, lowest: Any, table: Any, middle: Any) -> Any:
     return step
 
 
-def _steps(  # noqa: PLR0915 - one piece of machine code
-    target: Any, builder: Any, values: Any, indices: Any, start: Any, count: Any, slots: Any, step: Any
+def _vectorized_steps(  # noqa: PLR0915 - one piece of machine code
+    target: Any, builder: Any, values: Any, indices: Any, start: Any, count: Any, weights: Any, step: Any
 ) -> Any:
     """LLVM code: whole groups of eight, one of four where there are as many left, then the rest one by one; the largest
     of what the steps return last."""
@@ -204,21 +212,21 @@ def _steps(  # noqa: PLR0915 - one piece of machine code
 
     x_base = b.gep(pointer(*values), [start], inbounds=True)
     i_base = None if indices is None else b.gep(pointer(*indices), [start], inbounds=True)
-    w_base = pointer(*slots)
+    w_base = pointer(*weights)
     kind = w_base.type.pointee
-    one, four, eight = _Code(b, kind, 1), _Code(b, kind, LANES // 2), _Code(b, kind, LANES)
+    one, four, eight = _StepBuilder(b, kind, 1), _StepBuilder(b, kind, LANES // 2), _StepBuilder(b, kind, LANES)
 
     def place(k: Any) -> Any:
         """The address of the pair of term k."""
         j = k if i_base is None else b.zext(b.load(b.gep(i_base, [k], inbounds=True)), i64)
         return b.gep(w_base, [b.mul(b.add(j, number(1)), number(2))], inbounds=True)
 
-    reach = cgutils.alloca_once_value(b, ir.Constant(ir.DoubleType(), 0.0))
+    max_abs = cgutils.alloca_once_value(b, ir.Constant(ir.DoubleType(), 0.0))
     pair = ir.VectorType(kind, 2)
     align = 4 if isinstance(kind, ir.FloatType) else 8
     x_align = 4 if isinstance(x_base.type.pointee, ir.FloatType) else 8
 
-    def group(code: _Code, k: Any, reaches: Any) -> None:
+    def group(code: _StepBuilder, k: Any, max_abs_lanes: Any) -> None:
         """As many terms from k on as the code is wide, at once."""
         width = code.width
         row = b.bitcast(b.gep(x_base, [k], inbounds=True), ir.VectorType(x_base.type.pointee, width).as_pointer())
@@ -231,7 +239,7 @@ def _steps(  # noqa: PLR0915 - one piece of machine code
             w, total, far = step(code, x, w, total)
             turns = [lane + width * second for lane in range(width) for second in (0, 1)]
             b.store(b.shuffle_vector(w, total, ir.Constant(ir.VectorType(i32, 2 * width), turns)), here, align=align)
-            b.store(code.larger(far, b.load(reaches)), reaches)
+            b.store(code.larger(far, b.load(max_abs_lanes)), max_abs_lanes)
             return
         places = [b.bitcast(place(b.add(k, number(lane))), pair.as_pointer()) for lane in range(width)]
         pairs = [b.load(p, align=align) for p in places]
@@ -243,18 +251,18 @@ def _steps(  # noqa: PLR0915 - one piece of machine code
         for lane, p in enumerate(places):
             chosen = ir.Constant(ir.VectorType(i32, 2), [lane, width + lane])
             b.store(b.shuffle_vector(w, total, chosen), p, align=align)
-        b.store(code.larger(far, b.load(reaches)), reaches)
+        b.store(code.larger(far, b.load(max_abs_lanes)), max_abs_lanes)
 
-    def none(code: _Code) -> Any:
+    def none(code: _StepBuilder) -> Any:
         return cgutils.alloca_once_value(b, ir.Constant(code.double, [0.0] * code.width))
 
-    reaches, reaches_of_four = none(eight), none(four)
-    whole = b.and_(count, number(-LANES))
-    with cgutils.for_range_slice(b, number(0), whole, number(LANES), i64) as (k, _):
-        group(eight, k, reaches)
+    max_abs_lanes, reaches_of_four = none(eight), none(four)
+    full_groups = b.and_(count, number(-LANES))
+    with cgutils.for_range_slice(b, number(0), full_groups, number(LANES), i64) as (k, _):
+        group(eight, k, max_abs_lanes)
     rest = b.and_(count, number(-four.width))
-    with b.if_then(b.icmp_signed(">", rest, whole)):
-        group(four, whole, reaches_of_four)
+    with b.if_then(b.icmp_signed(">", rest, full_groups)):
+        group(four, full_groups, reaches_of_four)
     with cgutils.for_range_slice(b, rest, count, number(1), i64) as (k, _):
         at = place(k)
         beside = b.gep(at, [number(1)], inbounds=True)
@@ -262,60 +270,66 @@ def _steps(  # noqa: PLR0915 - one piece of machine code
         w, total, far = step(one, x, b.load(at), b.load(beside))
         b.store(w, at)
         b.store(total, beside)
-        b.store(one.larger(far, b.load(reach)), reach)
-    for lanes in (b.load(reaches), b.load(reaches_of_four)):
+        b.store(one.larger(far, b.load(max_abs)), max_abs)
+    for lanes in (b.load(max_abs_lanes), b.load(reaches_of_four)):
         for lane in range(lanes.type.count):
             far = b.extract_element(lanes, ir.Constant(i32, lane))
-            b.store(one.larger(far, b.load(reach)), reach)
-    return b.load(reach)
+            b.store(one.larger(far, b.load(max_abs)), max_abs)
+    return b.load(max_abs)
 
 
-sparse_steps = primitive(_sparse_steps, _sparse_steps_code)
+sparse_adagrad_step = primitive(_sparse_adagrad_step, _sparse_adagrad_step_code)
 """A step for each of `count` terms from `start` on; returns the largest |w| among the weights that moved."""
 
-dense_steps = primitive(_dense_steps, _dense_steps_code)
+dense_adagrad_step = primitive(_dense_adagrad_step, _dense_adagrad_step_code)
 """The same for `count` neighbouring values, whose weights are in the slots 1, 2, …"""
 
 
-def _sparse_powers(
-    values: Any, indices: Any, start: int, count: int, slots: Any, pulled: float, lowest: float, table: Any
+def _sparse_multiplicative_step(
+    values: Any, indices: Any, start: int, count: int, weights: Any, scaled_step: float, lowest: float, table: Any
 ) -> bool:
     missing = False
     for k in range(start, start + count):
-        missing |= _raise(slots, int(indices[k]) + 1, pulled * np.float64(values[k]), lowest, table)
+        missing |= _multiplicative_step_scalar(
+            weights, int(indices[k]) + 1, scaled_step * np.float64(values[k]), lowest, table
+        )
     return missing
 
 
-def _dense_powers(values: Any, start: int, count: int, slots: Any, pulled: float, lowest: float, table: Any) -> bool:
+def _dense_multiplicative_step(
+    values: Any, start: int, count: int, weights: Any, scaled_step: float, lowest: float, table: Any
+) -> bool:
     missing = False
     for k in range(count):
-        missing |= _raise(slots, k + 1, pulled * np.float64(values[start + k]), lowest, table)
+        missing |= _multiplicative_step_scalar(
+            weights, k + 1, scaled_step * np.float64(values[start + k]), lowest, table
+        )
     return missing
 
 
-def _raise(slots: Any, j: int, change: float, lowest: float, table: Any) -> bool:
-    slots[j, 1] = max(np.float64(slots[j, 1]) + change, lowest)
-    wanted, middle = np.float64(slots[j, 1]), len(table) // 2
+def _multiplicative_step_scalar(weights: Any, j: int, change: float, lowest: float, table: Any) -> bool:
+    weights[j, 1] = max(np.float64(weights[j, 1]) + change, lowest)
+    wanted, middle = np.float64(weights[j, 1]), len(table) // 2
     inside = int(max(min(wanted, middle), -middle))
-    slots[j, 0] = table[inside + middle]
+    weights[j, 0] = table[inside + middle]
     return bool(inside != wanted)
 
 
-def _powers_code(numba: Any, sparse: bool) -> Any:
+def _multiplicative_step_code(numba: Any, sparse: bool) -> Any:
     """The intrinsic for sparse or dense rows."""
     from numba.core import types
 
     def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
         from llvmlite import ir
 
-        kinds, given = list(signature.args), list(args)
-        values = (kinds.pop(0), given.pop(0))
-        indices = (kinds.pop(0), given.pop(0)) if sparse else None
-        start, count, weights, pulled, lowest, table = given
-        array = target.make_array(kinds[5])(target, builder, table)
+        arg_types, given = list(signature.args), list(args)
+        values = (arg_types.pop(0), given.pop(0))
+        indices = (arg_types.pop(0), given.pop(0)) if sparse else None
+        start, count, weights, scaled_step, lowest, table = given
+        array = target.make_array(arg_types[5])(target, builder, table)
         middle = builder.lshr(builder.extract_value(array.shape, 0), ir.Constant(ir.IntType(64), 1))
-        step = _multiplicative(pulled, lowest, array.data, middle)
-        far = _steps(target, builder, values, indices, start, count, (kinds[2], weights), step)
+        step = _multiplicative_step(scaled_step, lowest, array.data, middle)
+        far = _vectorized_steps(target, builder, values, indices, start, count, (arg_types[2], weights), step)
         return builder.fcmp_ordered(">", far, ir.Constant(ir.DoubleType(), 0.0))
 
     number, where = types.float64, types.intp
@@ -328,41 +342,41 @@ def _powers_code(numba: Any, sparse: bool) -> Any:
             indices: Any,
             start: Any,
             count: Any,
-            slots: Any,
-            pulled: Any,
+            weights: Any,
+            scaled_step: Any,
             lowest: Any,
             t: Any,
         ) -> Any:
-            return types.boolean(values, indices, where, where, slots, number, number, t), code
+            return types.boolean(values, indices, where, where, weights, number, number, t), code
 
         return gathered
 
     @numba.extending.intrinsic
     def neighbours(
-        context: Any, values: Any, start: Any, count: Any, slots: Any, pulled: Any, lowest: Any, t: Any
+        context: Any, values: Any, start: Any, count: Any, weights: Any, scaled_step: Any, lowest: Any, t: Any
     ) -> Any:
-        return types.boolean(values, where, where, slots, number, number, t), code
+        return types.boolean(values, where, where, weights, number, number, t), code
 
     return neighbours
 
 
-def _sparse_powers_code(numba: Any, *_: Any) -> Any:
-    steps = _powers_code(numba, sparse=True)
-    return lambda values, indices, start, count, slots, pulled, lowest, table: steps(  # noqa: PLW0108
-        values, indices, start, count, slots, pulled, lowest, table
+def _sparse_multiplicative_step_code(numba: Any, *_: Any) -> Any:
+    steps = _multiplicative_step_code(numba, sparse=True)
+    return lambda values, indices, start, count, weights, scaled_step, lowest, table: steps(  # noqa: PLW0108
+        values, indices, start, count, weights, scaled_step, lowest, table
     )
 
 
-def _dense_powers_code(numba: Any, *_: Any) -> Any:
-    steps = _powers_code(numba, sparse=False)
-    return lambda values, start, count, slots, pulled, lowest, table: steps(  # noqa: PLW0108
-        values, start, count, slots, pulled, lowest, table
+def _dense_multiplicative_step_code(numba: Any, *_: Any) -> Any:
+    steps = _multiplicative_step_code(numba, sparse=False)
+    return lambda values, start, count, weights, scaled_step, lowest, table: steps(  # noqa: PLW0108
+        values, start, count, weights, scaled_step, lowest, table
     )
 
 
-sparse_powers = primitive(_sparse_powers, _sparse_powers_code)
+sparse_multiplicative_step = primitive(_sparse_multiplicative_step, _sparse_multiplicative_step_code)
 """A multiplicative step for each of `count` terms from `start` on; whether an exponent is not in the table, so that its
 weight must be made otherwise. The table has an odd number of entries, exponent 0 in the middle."""
 
-dense_powers = primitive(_dense_powers, _dense_powers_code)
+dense_multiplicative_step = primitive(_dense_multiplicative_step, _dense_multiplicative_step_code)
 """The same for `count` neighbouring values, whose weights are in the slots 1, 2, …"""

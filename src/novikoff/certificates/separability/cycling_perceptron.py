@@ -11,11 +11,11 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from novikoff.certificates.separability.signed_rows import Examples
+from novikoff.certificates.separability.signed_rows import SignedExamples
 
-MOST = 2000
+MAX_VALUES = 2000
 """Values up to which data is small enough for this."""
-PASSES = 1000
+MAX_PASSES = 1000
 """That are tried, and that a proof may ask for."""
 
 
@@ -27,11 +27,11 @@ class Cycle(NamedTuple):
     weights: tuple[int, ...]
 
 
-def cycle(examples: Examples, passes: int, until: float) -> tuple[Cycle, list[int]] | None:
+def find_cycle(examples: SignedExamples, passes: int, until: float) -> tuple[Cycle, list[int]] | None:
     """The first repetition, and how often each row was added in it; None where there was none in so many passes."""
     seen: dict[tuple[int, ...], int] = {}
     history: list[list[int]] = []
-    for number, (weights, updates) in enumerate(_run(examples, min(passes, PASSES))):
+    for number, (weights, updates) in enumerate(_run_passes(examples, min(passes, MAX_PASSES))):
         if not any(updates) and number > 0:
             return None
         history.append(updates)
@@ -45,19 +45,19 @@ def cycle(examples: Examples, passes: int, until: float) -> tuple[Cycle, list[in
     return None
 
 
-def repeats(examples: Examples, told: Cycle) -> bool:
+def verify_cycle(examples: SignedExamples, cycle_: Cycle) -> bool:
     """Whether the Perceptron really does that: by running it."""
-    if not (0 <= told.first < told.last <= PASSES and examples.whole()):
+    if not (0 <= cycle_.first < cycle_.last <= MAX_PASSES and examples.whole()):
         return False
-    for number, (weights, updates) in enumerate(_run(examples, told.last)):
-        if number > told.first and not any(updates):
+    for number, (weights, updates) in enumerate(_run_passes(examples, cycle_.last)):
+        if number > cycle_.first and not any(updates):
             return False
-        if number in (told.first, told.last) and weights != told.weights:
+        if number in (cycle_.first, cycle_.last) and weights != cycle_.weights:
             return False
     return True
 
 
-def _run(examples: Examples, passes: int) -> Iterator[tuple[tuple[int, ...], list[int]]]:
+def _run_passes(examples: SignedExamples, passes: int) -> Iterator[tuple[tuple[int, ...], list[int]]]:
     """The weights after 0, 1, 2 … passes, and the number of updates on each row in that pass."""
     rows = [[(j, int(v)) for j, v in examples.terms(i)] for i in range(examples.count)]
     weights = [0] * examples.matrix.shape[1]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff.certificates.separability.signed_rows import Examples, signs_of
-from novikoff.certificates.separability.proofs import (About, NotSeparable, Proof, Separable, Undecided)
-from novikoff.certificates.separability.search import Search, Tell
+from novikoff.base.estimator import check_bool, check_positive, check_positive_int
 from novikoff.certificates.separability.proof_text import proof_from
-from novikoff.base.estimator import positive, truth, whole
-from novikoff.data.labels.binary_labels import Labels
+from novikoff.certificates.separability.proofs import DataDescription, NotSeparable, Proof, Separable, Undecided
+from novikoff.certificates.separability.search import ProgressPrinter, SeparabilitySearch
+from novikoff.certificates.separability.signed_rows import SignedExamples, encode_signs
+from novikoff.data.labels.binary_labels import BinaryLabels
 
 __all__ = ["NotSeparable", "Proof", "Separable", "Undecided", "decide", "proof_from", "separable"]
 
-PASSES = 1000
-SECONDS = 60.0
+DEFAULT_PASSES = 1000
+DEFAULT_SECONDS = 60.0
 
 
 def separable(
@@ -22,9 +22,9 @@ def separable(
     y: Any,
     *,
     bias: bool = True,
-    passes: int = PASSES,
-    seconds: float = SECONDS,
-    tell: Tell | None = None,
+    passes: int = DEFAULT_PASSES,
+    seconds: float = DEFAULT_SECONDS,
+    tell: ProgressPrinter | None = None,
 ) -> Separable | NotSeparable | Undecided:
     """Is there u with y·u·x > 0 for all examples? With a proof that anyone can check.
 
@@ -61,13 +61,20 @@ def separable(
 
 
 def decide(
-    X: Any, y: Any, labels: Labels | None, *, bias: bool, passes: int, seconds: float, tell: Tell | None
+    X: Any,
+    y: Any,
+    labels: BinaryLabels | None,
+    *,
+    bias: bool,
+    passes: int,
+    seconds: float,
+    tell: ProgressPrinter | None,
 ) -> Separable | NotSeparable | Undecided:
     """The same where it may be known which label is which."""
-    whole(passes=passes)
-    positive(seconds=seconds)
-    truth(bias=bias)
-    signs, labels = signs_of(y, labels)
-    examples = Examples(X, signs, bias=bool(bias))
-    about = About(examples.count, examples.features, bool(bias), labels.negative, labels.positive)
-    return Search(examples, about, int(passes), float(seconds), tell or (lambda _: None)).run()
+    check_positive_int(passes=passes)
+    check_positive(seconds=seconds)
+    check_bool(bias=bias)
+    signs, labels = encode_signs(y, labels)
+    examples = SignedExamples(X, signs, bias=bool(bias))
+    about = DataDescription(examples.count, examples.features, bool(bias), labels.negative, labels.positive)
+    return SeparabilitySearch(examples, about, int(passes), float(seconds), tell or (lambda _: None)).run()

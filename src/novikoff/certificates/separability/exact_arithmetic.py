@@ -14,49 +14,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.separability.signed_rows import Examples, lowest_bits
-from novikoff.errors import SPARSE, needed
+from novikoff.certificates.separability.signed_rows import SignedExamples, lowest_bit_exponents
+from novikoff.errors import SPARSE_MATRIX_PURPOSE, import_optional
 
-DIGITS = 53
-SMALLEST = -1022
+MANTISSA_BITS = 53
+MIN_NORMAL_EXPONENT = -1022
 """The exponent from which on down numbers lose digits."""
 
 
-def least(examples: Examples, u: NDArray[np.float64]) -> Fraction:
+def min_margin(examples: SignedExamples, u: NDArray[np.float64]) -> Fraction:
     """min over i of sign_i·u·z_i, exactly."""
-    value, error = _scores(examples, u)
+    value, error = _approximate_scores(examples, u)
     low, high = np.nextafter(value - error, -np.inf), np.nextafter(value + error, np.inf)
     low, high = np.where(error == 0.0, value, low), np.where(error == 0.0, value, high)
     near = np.flatnonzero(low <= high.min())
     sure = near[error[near] == 0.0]
     found = [Fraction(float(value[sure].min()))] if len(sure) else []
-    return min([*found, *(score(examples, i, u) for i in near[error[near] > 0.0].tolist())])
+    return min([*found, *(exact_score(examples, i, u) for i in near[error[near] > 0.0].tolist())])
 
 
-def wrong(examples: Examples, u: NDArray[np.float64]) -> NDArray[np.int64]:
+def find_misclassified(examples: SignedExamples, u: NDArray[np.float64]) -> NDArray[np.int64]:
     """The rows with sign_i·u·z_i ≤ 0, exactly."""
-    value, error = _scores(examples, u)
+    value, error = _approximate_scores(examples, u)
     unsure = np.abs(value) <= error * 1.5
     found = value <= 0.0
     for i in np.flatnonzero(unsure & (error > 0.0)).tolist():
-        found[i] = score(examples, i, u) <= 0
+        found[i] = exact_score(examples, i, u) <= 0
     return np.flatnonzero(found)
 
 
-def separates(examples: Examples, u: NDArray[np.float64]) -> bool:
-    value, error = _scores(examples, u)
+def separates(examples: SignedExamples, u: NDArray[np.float64]) -> bool:
+    value, error = _approximate_scores(examples, u)
     if (value + error * 1.5 <= 0.0).any():
         return False
     unsure = np.flatnonzero(value <= error * 1.5)
-    return all(score(examples, i, u) > 0 for i in unsure.tolist())
+    return all(exact_score(examples, i, u) > 0 for i in unsure.tolist())
 
 
-def score(examples: Examples, i: int, u: NDArray[np.float64]) -> Fraction:
+def exact_score(examples: SignedExamples, i: int, u: NDArray[np.float64]) -> Fraction:
     """sign_i·u·z_i, exactly."""
     return sum((value * Fraction(float(u[j])) for j, value in examples.terms(i)), Fraction(0))
 
 
-def _scores(examples: Examples, u: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _approximate_scores(
+    examples: SignedExamples, u: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """sign·u·z of each row in floating point, and how far it may be off; 0 where it can't be.
 
     Where all products are whole multiples of 2^g and their sizes add up to less than 2^(53+g), no sum of some of them
@@ -68,40 +70,40 @@ def _scores(examples: Examples, u: NDArray[np.float64]) -> tuple[NDArray[np.floa
         sizes = examples.sizes @ np.abs(u)
         error = (examples.longest + 4) * 2.0**-52 * sizes + (examples.longest + 1) * 2.0**-1070
     used = np.flatnonzero(u)
-    grain = int((examples.grain[used] + lowest_bits(u[used])).min(initial=2**20))
-    error[_unrounded(sizes, grain)] = 0.0
+    grain = int((examples.lowest_exponents[used] + lowest_bit_exponents(u[used])).min(initial=2**20))
+    error[_is_exact(sizes, grain)] = 0.0
     strange = ~np.isfinite(value) | ~np.isfinite(error)
     value[strange], error[strange] = 0.0, np.inf
     return value, error
 
 
-def _unrounded(sizes: NDArray[np.float64], grain: int) -> Any:
-    if grain < SMALLEST:
+def _is_exact(sizes: NDArray[np.float64], grain: int) -> Any:
+    if grain < MIN_NORMAL_EXPONENT:
         return np.zeros(len(sizes), np.bool_)
-    return sizes * (1 + 2.0**-20) < math.ldexp(1.0, min(DIGITS + grain, 1023))
+    return sizes * (1 + 2.0**-20) < math.ldexp(1.0, min(MANTISSA_BITS + grain, 1023))
 
 
-def largest_square(examples: Examples) -> Fraction:
+def max_sq_norm(examples: SignedExamples) -> Fraction:
     """max over i of ‖z_i‖², exactly."""
-    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
+    csr_matrix = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE).csr_matrix
     matrix = examples.matrix
     squares = csr_matrix((matrix.data**2, matrix.indices, matrix.indptr), matrix.shape)
     sums = np.asarray(squares.sum(axis=1)).ravel()
-    if _unrounded(sums, 2 * int(examples.grain.min(initial=2**20)))[int(sums.argmax())]:
+    if _is_exact(sums, 2 * int(examples.lowest_exponents.min(initial=2**20)))[int(sums.argmax())]:
         return Fraction(float(sums.max()))
     slack = (examples.longest + 4) * 2.0**-52
     near = np.flatnonzero(sums * (1 + slack) + 2.0**-1000 >= sums.max() * (1 - slack))
     return max(sum((v * v for _, v in examples.terms(i)), Fraction(0)) for i in near.tolist())
 
 
-def square(u: NDArray[np.float64]) -> Fraction:
+def exact_sq_norm(u: NDArray[np.float64]) -> Fraction:
     """‖u‖², exactly."""
     return sum((Fraction(v) ** 2 for v in u[u != 0.0].tolist()), Fraction(0))
 
 
-def root_below(q: Fraction) -> float:
+def sqrt_below(q: Fraction) -> float:
     """The largest floating-point number that is not above √q."""
-    guess = _root(q)
+    guess = _approximate_sqrt(q)
     while Fraction(guess) ** 2 > q:
         guess = math.nextafter(guess, 0.0)
     while Fraction(after := math.nextafter(guess, math.inf)) ** 2 <= q:
@@ -109,20 +111,20 @@ def root_below(q: Fraction) -> float:
     return guess
 
 
-def root_above(q: Fraction) -> float:
+def sqrt_above(q: Fraction) -> float:
     """The smallest floating-point number that is not below √q."""
-    below = root_below(q)
+    below = sqrt_below(q)
     return below if Fraction(below) ** 2 == q else math.nextafter(below, math.inf)
 
 
-def _root(q: Fraction) -> float:
+def _approximate_sqrt(q: Fraction) -> float:
     """√q, nearly; in whole numbers, for q itself may be too large or too small for a floating-point number."""
     shift = max(0, 128 - q.numerator.bit_length() + q.denominator.bit_length())
     shift += shift % 2
     return float(Fraction(math.isqrt((q.numerator << shift) // q.denominator), 1 << (shift // 2)))
 
 
-def above(q: Fraction) -> float:
+def round_up(q: Fraction) -> float:
     """The smallest floating-point number that is not below q; infinity where there is none."""
     try:
         near = float(q)
@@ -131,21 +133,21 @@ def above(q: Fraction) -> float:
     return near if Fraction(near) >= q else math.nextafter(near, math.inf)
 
 
-def fits(examples: Examples, u: NDArray[np.float64]) -> bool:
+def has_matching_shape(examples: SignedExamples, u: NDArray[np.float64]) -> bool:
     return u.shape == (examples.matrix.shape[1],) and bool(np.isfinite(u).all())
 
 
-def measured(examples: Examples, u: NDArray[np.float64]) -> tuple[float, float, float] | None:
+def measure_separator(examples: SignedExamples, u: NDArray[np.float64]) -> tuple[float, float, float] | None:
     """γ, R and (R/γ)² of a separator; None for anything else."""
-    if not (fits(examples, u) and separates(examples, u)):
+    if not (has_matching_shape(examples, u) and separates(examples, u)):
         return None
-    gamma = least(examples, u) ** 2 / square(u)
-    radius = largest_square(examples)
-    return root_below(gamma), root_above(radius), above(radius / gamma)
+    gamma = min_margin(examples, u) ** 2 / exact_sq_norm(u)
+    radius = max_sq_norm(examples)
+    return sqrt_below(gamma), sqrt_above(radius), round_up(radius / gamma)
 
 
-def missed(examples: Examples, u: NDArray[np.float64]) -> tuple[int, float]:
+def count_misclassified(examples: SignedExamples, u: NDArray[np.float64]) -> tuple[int, float]:
     if not u.any():
         return examples.count, 0.0
-    lowest = least(examples, u)
-    return len(wrong(examples, u)), -root_above(lowest**2 / square(u)) if lowest < 0 else 0.0
+    lowest = min_margin(examples, u)
+    return len(find_misclassified(examples, u)), -sqrt_above(lowest**2 / exact_sq_norm(u)) if lowest < 0 else 0.0

@@ -18,41 +18,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.separability.signed_rows import Examples
+from novikoff.certificates.separability.signed_rows import SignedExamples
 
 PRIME = 2**61 - 1
-LARGEST = 10**7
+MAX_SYSTEM_VALUES = 10**7
 """Values up to which equations are solved: about three thousand of them, and minutes."""
-DROPS = 20
+MAX_ROW_DROPS = 20
 """How often a row is dropped from a combination that has weights below 0, and another one looked for."""
 
 Combination = tuple[tuple[int, ...], tuple[int, ...]]
 """Rows, and how often each is counted."""
 
 
-def contradiction(examples: Examples) -> Combination | None:
+def find_contradiction(examples: SignedExamples) -> Combination | None:
     """A row that is all zeros, or two rows of which one is the other's opposite: proofs that need no computation."""
     matrix = examples.matrix
     empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
     if len(empty):
         return (int(empty[0]),), (1,)
-    keys = fingerprints(examples)
+    keys = fingerprint_rows(examples)
     low, high = np.flatnonzero(keys < 0.0), np.flatnonzero(keys > 0.0)
     _, i, j = np.intersect1d(-keys[low], keys[high], return_indices=True)
     for a, b in zip(low[i].tolist(), high[j].tolist(), strict=True):
-        if _opposite(examples, a, b):
+        if _are_opposite(examples, a, b):
             return (min(a, b), max(a, b)), (1, 1)
     return None
 
 
-def fingerprints(examples: Examples) -> NDArray[np.float64]:
+def fingerprint_rows(examples: SignedExamples) -> NDArray[np.float64]:
     """A number for each signed row: the same for equal rows, its opposite for opposite ones."""
     mix = np.random.default_rng(0).uniform(0.5, 1.0, examples.matrix.shape[1])
     keys: NDArray[np.float64] = examples.signs * (examples.matrix @ mix)
     return keys
 
 
-def _opposite(examples: Examples, a: int, b: int) -> bool:
+def _are_opposite(examples: SignedExamples, a: int, b: int) -> bool:
     matrix, signs = examples.matrix, examples.signs
     one, other = (slice(matrix.indptr[i], matrix.indptr[i + 1]) for i in (a, b))
     return np.array_equal(matrix.indices[one], matrix.indices[other]) and np.array_equal(
@@ -60,33 +60,35 @@ def _opposite(examples: Examples, a: int, b: int) -> bool:
     )
 
 
-def vanishes(examples: Examples, rows: Sequence[int], counts: Sequence[int]) -> bool:
+def sums_to_zero(examples: SignedExamples, rows: Sequence[int], counts: Sequence[int]) -> bool:
     """Whether Σ c_i·sign_i·z_i = 0, exactly."""
     total: dict[int, int] = {}
     for i, count in zip(rows, counts, strict=True):
-        for j, number in examples.whole_terms(i):
+        for j, number in examples.integer_terms(i):
             total[j] = total.get(j, 0) + count * number
     return not any(total.values())
 
 
-def combination(examples: Examples, rows: NDArray[np.int64], weights: NDArray[np.float64]) -> Combination | None:
+def find_combination(
+    examples: SignedExamples, rows: NDArray[np.int64], weights: NDArray[np.float64]
+) -> Combination | None:
     """The combination of these rows that vanishes, `weights` being nearly it; None where there is none nearby."""
     order = np.argsort(-weights, kind="stable")
     rows, weights = rows[order], weights[order]
-    if len(np.unique(examples.matrix[rows].indices)) * len(rows) > LARGEST:
+    if len(np.unique(examples.matrix[rows].indices)) * len(rows) > MAX_SYSTEM_VALUES:
         return None
-    for _ in range(DROPS):
-        circuit = _circuit(examples, rows)
+    for _ in range(MAX_ROW_DROPS):
+        circuit = _find_dependency(examples, rows)
         if circuit is None:
             return None
         places, values = circuit
         if min(values) > 0:
-            return counted([int(rows[k]) for k in places], values)
-        rows, weights = _dropped(rows, weights, places, values)
+            return to_integer_counts([int(rows[k]) for k in places], values)
+        rows, weights = _drop_row(rows, weights, places, values)
     return None
 
 
-def counted(rows: list[int], values: list[Fraction]) -> Combination:
+def to_integer_counts(rows: list[int], values: list[Fraction]) -> Combination:
     common = math.lcm(*(v.denominator for v in values))
     counts = [v.numerator * (common // v.denominator) for v in values]
     divisor = math.gcd(*counts)
@@ -94,7 +96,7 @@ def counted(rows: list[int], values: list[Fraction]) -> Combination:
     return tuple(i for i, _ in pairs), tuple(c for _, c in pairs)
 
 
-def _dropped(
+def _drop_row(
     rows: NDArray[np.int64], weights: NDArray[np.float64], places: list[int], values: list[Fraction]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """λ − t·v with the t at which the first weight becomes 0 (Carathéodory): one row less, the same sum."""
@@ -109,28 +111,28 @@ def _dropped(
     return rows[order], weights[order]
 
 
-def _circuit(examples: Examples, rows: NDArray[np.int64]) -> tuple[list[int], list[Fraction]] | None:
+def _find_dependency(examples: SignedExamples, rows: NDArray[np.int64]) -> tuple[list[int], list[Fraction]] | None:
     """The shortest run of rows, from the first on, that are linearly dependent: their places, and the combination that
     vanishes, with 1 for the last; those with 0 left out."""
-    table = _whole_numbers(examples, rows)
-    reduced, rank = _reduced(table)
-    pivots = _pivots(reduced, rank)
+    table = _build_integer_columns(examples, rows)
+    reduced, rank = _row_reduce(table)
+    pivots = _find_pivots(reduced, rank)
     last = next((k for k in range(len(rows)) if k >= rank or pivots[k] != k), None)
     if last is None:
         return None
     places = [k for k in range(last) if int(reduced[k, last]) != 0]
     if not places:  # the row itself is all zeros
         return [last], [Fraction(1)]
-    equations = _pivots(*_reduced(table[:, places].T))
-    return [*places, last], [*_solved(table[np.ix_(equations, places)], -table[equations, last]), Fraction(1)]
+    equations = _find_pivots(*_row_reduce(table[:, places].T))
+    return [*places, last], [*_solve_exactly(table[np.ix_(equations, places)], -table[equations, last]), Fraction(1)]
 
 
-def solvable() -> bool:
+def has_exact_solver() -> bool:
     """Whether large systems can be solved exactly here: the library for that is an extra."""
     return find_spec("flint") is not None
 
 
-def _solved(left: NDArray[Any], right: NDArray[Any]) -> list[Fraction]:
+def _solve_exactly(left: NDArray[Any], right: NDArray[Any]) -> list[Fraction]:
     import flint
 
     size = len(right)
@@ -138,7 +140,7 @@ def _solved(left: NDArray[Any], right: NDArray[Any]) -> list[Fraction]:
     return [Fraction(int(found[k, 0].p), int(found[k, 0].q)) for k in range(size)]
 
 
-def _reduced(table: NDArray[Any]) -> tuple[Any, int]:
+def _row_reduce(table: NDArray[Any]) -> tuple[Any, int]:
     """The reduced echelon form modulo the prime, and the rank."""
     import flint
 
@@ -148,7 +150,7 @@ def _reduced(table: NDArray[Any]) -> tuple[Any, int]:
     return found
 
 
-def _pivots(reduced: Any, rank: int) -> list[int]:
+def _find_pivots(reduced: Any, rank: int) -> list[int]:
     """The column in which each row of a reduced matrix begins."""
     found, column = [], 0
     for i in range(rank):
@@ -159,11 +161,11 @@ def _pivots(reduced: Any, rank: int) -> list[int]:
     return found
 
 
-def _whole_numbers(examples: Examples, rows: NDArray[np.int64]) -> NDArray[Any]:
+def _build_integer_columns(examples: SignedExamples, rows: NDArray[np.int64]) -> NDArray[Any]:
     """The signed rows as columns, an equation for each feature that they have, divided by 2^grain: that is whole."""
     part = examples.matrix[rows]
     columns, places = np.unique(part.indices, return_inverse=True)
     table = np.zeros((len(columns), len(rows)), object)
     owners = np.repeat(np.arange(len(rows)), np.diff(part.indptr))
-    table[places, owners] = [number for i in rows.tolist() for _, number in examples.whole_terms(i)]
+    table[places, owners] = [number for i in rows.tolist() for _, number in examples.integer_terms(i)]
     return table

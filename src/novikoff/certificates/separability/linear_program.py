@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import SPARSE, needed
+from novikoff.errors import SPARSE_MATRIX_PURPOSE, import_optional
 
-TOLERANCE = 1e-10
+HIGHS_TOLERANCE = 1e-10
 """The smallest that HiGHS takes."""
 
 
-class Solved(NamedTuple):
+class MaxMarginSolution(NamedTuple):
     separator: NDArray[np.float64]
     gain: float
     """t."""
@@ -27,11 +27,11 @@ class Solved(NamedTuple):
     """λ."""
 
 
-def widest(rows: Any, heights: NDArray[np.float64], seconds: float) -> Solved | None:
+def solve_max_margin(rows: Any, heights: NDArray[np.float64], seconds: float) -> MaxMarginSolution | None:
     """`rows` are signed, `heights` the w_i; None where time ran out or HiGHS gave up."""
-    sparse = needed("scipy.sparse", "scipy", SPARSE)
+    sparse = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE)
     csr_matrix, hstack = sparse.csr_matrix, sparse.hstack
-    linprog = needed("scipy.optimize", "scipy", "A linear program").linprog
+    linprog = import_optional("scipy.optimize", "scipy", "A linear program").linprog
 
     count, width = rows.shape
     costs = np.zeros(width + 1)
@@ -44,11 +44,11 @@ def widest(rows: Any, heights: NDArray[np.float64], seconds: float) -> Solved | 
         method="highs-ds",
         options={
             "time_limit": max(seconds, 0.01),
-            "primal_feasibility_tolerance": TOLERANCE,
-            "dual_feasibility_tolerance": TOLERANCE,
+            "primal_feasibility_tolerance": HIGHS_TOLERANCE,
+            "dual_feasibility_tolerance": HIGHS_TOLERANCE,
         },
     )
     if found.status != 0 or found.x is None:
         return None
     # A row that counts w_i in t counts w_i times as much in Σλ: the combination itself is as it is.
-    return Solved(found.x[:-1], float(found.x[-1]), np.maximum(-found.ineqlin.marginals, 0.0))
+    return MaxMarginSolution(found.x[:-1], float(found.x[-1]), np.maximum(-found.ineqlin.marginals, 0.0))

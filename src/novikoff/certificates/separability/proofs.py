@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates.separability import exact_arithmetic, gordan
-from novikoff.certificates.separability.cycling_perceptron import Cycle, repeats
-from novikoff.certificates.separability.signed_rows import Examples, signs_by
+from novikoff.certificates.separability.cycling_perceptron import Cycle, verify_cycle
+from novikoff.certificates.separability.signed_rows import SignedExamples, encode_known_signs
 
-SHOWN = 8
+MAX_ROWS_SHOWN = 8
 """Rows of a combination that are shown."""
-SHORT = 10**6
+MAX_DENOMINATOR_SHOWN = 10**6
 """Numbers up to which a weight is shown as a fraction."""
 
 
-class About(NamedTuple):
+class DataDescription(NamedTuple):
     """What a proof is about."""
 
     examples: int
@@ -42,25 +42,25 @@ class About(NamedTuple):
 class Proof(ABC):
     """Abstract: `Separable`, `NotSeparable`, `Undecided`."""
 
-    about: About
+    about: DataDescription
     separable: ClassVar[bool | None] = None
 
     def check(self, X: Any, y: Any) -> bool:
         """Whether this is true of these examples: everything is computed anew, exactly."""
-        signs = signs_by(y, self.about.negative, self.about.positive)
+        signs = encode_known_signs(y, self.about.negative, self.about.positive)
         if signs is None:
             return False
-        examples = Examples(X, signs, bias=bool(self.about.bias))
+        examples = SignedExamples(X, signs, bias=bool(self.about.bias))
         if (examples.count, examples.features) != (self.about.examples, self.about.features):
             return False
-        return self._holds(examples)
+        return self._check_exactly(examples)
 
     @abstractmethod
-    def _holds(self, examples: Examples) -> bool:
+    def _check_exactly(self, examples: SignedExamples) -> bool:
         """Whether it is true of these."""
 
     @abstractmethod
-    def _proof(self) -> dict[str, Any]:
+    def _proof_to_dict(self) -> dict[str, Any]:
         """What is in the proof, for JSON."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Proof(ABC):
             "features": about.features,
             "bias": about.bias,
             "labels": {"negative": about.negative, "positive": about.positive},
-            **self._proof(),
+            **self._proof_to_dict(),
         }
 
 
@@ -92,17 +92,19 @@ class Separable(Proof):
     separable: ClassVar[bool | None] = True
 
     @classmethod
-    def of(cls, examples: Examples, about: About, witness: NDArray[np.float64]) -> Separable | None:
+    def from_witness(
+        cls, examples: SignedExamples, about: DataDescription, witness: NDArray[np.float64]
+    ) -> Separable | None:
         """The proof, or None where u does not separate."""
-        measured = exact_arithmetic.measured(examples, witness)
+        measured = exact_arithmetic.measure_separator(examples, witness)
         return None if measured is None else cls(about, witness, *measured)
 
-    def _holds(self, examples: Examples) -> bool:
-        return (self.margin, self.radius, self.allowance) == exact_arithmetic.measured(examples, self.witness)
+    def _check_exactly(self, examples: SignedExamples) -> bool:
+        return (self.margin, self.radius, self.allowance) == exact_arithmetic.measure_separator(examples, self.witness)
 
-    def _proof(self) -> dict[str, Any]:
+    def _proof_to_dict(self) -> dict[str, Any]:
         numbers = {"margin": self.margin, "radius": self.radius, "allowance": self.allowance}
-        return {**numbers, "witness": _sparse(self.witness, self.about.bias)}
+        return {**numbers, "witness": _to_sparse_dict(self.witness, self.about.bias)}
 
     def __str__(self) -> str:
         return (
@@ -131,16 +133,16 @@ class NotSeparable(Proof):
         total = sum(self.counts)
         return tuple(Fraction(count, total) for count in self.counts)
 
-    def _holds(self, examples: Examples) -> bool:
+    def _check_exactly(self, examples: SignedExamples) -> bool:
         whole = all(type(n) is int for n in (*self.rows, *self.counts))
         if not (whole and self.rows and len(self.rows) == len(self.counts) == len(set(self.rows))):
             return False
         if min(self.counts) <= 0 or not 0 <= min(self.rows) <= max(self.rows) < examples.count:
             return False
-        told = self.cycle is None or repeats(examples, self.cycle)
-        return told and gordan.vanishes(examples, self.rows, self.counts)
+        cycle_holds = self.cycle is None or verify_cycle(examples, self.cycle)
+        return cycle_holds and gordan.sums_to_zero(examples, self.rows, self.counts)
 
-    def _proof(self) -> dict[str, Any]:
+    def _proof_to_dict(self) -> dict[str, Any]:
         # Powers of two as a base: long numbers are written in no time, and Python limits the others to 4300 digits.
         texts = [str(count) if count < 2**63 else hex(count) for count in self.counts]
         proof: dict[str, Any] = {"combination": [list(pair) for pair in zip(self.rows, texts, strict=True)]}
@@ -155,11 +157,11 @@ class NotSeparable(Proof):
             f"Σ λ·y·x = 0     exactly, λ ≥ 0, Σλ = 1, over {len(self.rows):,} rows, numbered from 0 (Gordan)",
         ]
         total = sum(self.counts)
-        for row, count in list(zip(self.rows, self.counts, strict=True))[:SHOWN]:
+        for row, count in list(zip(self.rows, self.counts, strict=True))[:MAX_ROWS_SHOWN]:
             share = Fraction(count, total)
-            text = str(share) if share.denominator < SHORT else f"{float(share):.6g} (rounded)"
+            text = str(share) if share.denominator < MAX_DENOMINATOR_SHOWN else f"{float(share):.6g} (rounded)"
             lines.append(f"  row {row:<9,} λ = {text}")
-        lines += [f"  … and {len(self.rows) - SHOWN:,} more"] if len(self.rows) > SHOWN else []
+        lines += [f"  … and {len(self.rows) - MAX_ROWS_SHOWN:,} more"] if len(self.rows) > MAX_ROWS_SHOWN else []
         if self.cycle is not None:
             first, last = self.cycle.first, self.cycle.last
             lines.append(f"cycle           the Perceptron has the same weights after pass {last} as after pass {first}")
@@ -181,21 +183,29 @@ class Undecided(Proof):
     tried: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls, examples: Examples, about: About, witness: NDArray[np.float64], seconds: float, tried: tuple[str, ...]
+    def from_witness(
+        cls,
+        examples: SignedExamples,
+        about: DataDescription,
+        witness: NDArray[np.float64],
+        seconds: float,
+        tried: tuple[str, ...],
     ) -> Undecided:
-        return cls(about, witness, *exact_arithmetic.missed(examples, witness), seconds, tried)
+        return cls(about, witness, *exact_arithmetic.count_misclassified(examples, witness), seconds, tried)
 
-    def _holds(self, examples: Examples) -> bool:
-        return exact_arithmetic.fits(examples, self.witness) and (self.wrong, self.margin) == exact_arithmetic.missed(examples, self.witness)
+    def _check_exactly(self, examples: SignedExamples) -> bool:
+        return exact_arithmetic.has_matching_shape(examples, self.witness) and (
+            self.wrong,
+            self.margin,
+        ) == exact_arithmetic.count_misclassified(examples, self.witness)
 
-    def _proof(self) -> dict[str, Any]:
+    def _proof_to_dict(self) -> dict[str, Any]:
         return {
             "wrong": self.wrong,
             "margin": self.margin,
             "seconds": self.seconds,
             "tried": list(self.tried),
-            "witness": _sparse(self.witness, self.about.bias),
+            "witness": _to_sparse_dict(self.witness, self.about.bias),
         }
 
     def __str__(self) -> str:
@@ -208,7 +218,7 @@ class Undecided(Proof):
         )
 
 
-def _sparse(u: NDArray[np.float64], bias: bool) -> dict[str, Any]:
+def _to_sparse_dict(u: NDArray[np.float64], bias: bool) -> dict[str, Any]:
     features = u[1:] if bias else u
     used = np.flatnonzero(features)
     pairs = [[int(j), float(features[j])] for j in used]

@@ -21,35 +21,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates.separability import cycling_perceptron, gordan, linear_program
-from novikoff.certificates.separability.signed_rows import Examples, whole_numbers
-from novikoff.certificates.separability.proofs import (About, NotSeparable, Separable, Undecided)
-from novikoff.certificates.separability.simplify import shortest, unscaled
-from novikoff.errors import InputError, OverflowRefused
+from novikoff.certificates.separability.proofs import DataDescription, NotSeparable, Separable, Undecided
+from novikoff.certificates.separability.signed_rows import SignedExamples, scale_to_integers
+from novikoff.certificates.separability.simplify import simplify_witness, unscale_columns
+from novikoff.errors import InputError, WeightOverflowError
 from novikoff.theory.geometry import exact_simplex
 
-EXACTLY = 30_000
+MAX_EXACT_VALUES = 30_000
 """Values up to which the simplex method without rounding is tried where floating point does not tell."""
-AT_ONCE = 600
+MAX_EXACT_FIRST_VALUES = 600
 """Values up to which it is tried first."""
-INNER = 50
+INNER_PASSES = 50
 """Passes of the Perceptron over rows that are near, for each pass over all."""
-TERMS = 10**4
+MIN_CALL_TERMS = 10**4
 """That a call of the Perceptron should have at least."""
-CLOSER = 0.9
+PROGRESS_FACTOR = 0.9
 """What the number of missed rows must fall to while the passes double."""
-TRIES = 4
+MAX_FRUITLESS_PROGRAMS = 4
 """Linear programs in a row that lead to nothing."""
-UNCLEAR = 1e-6
+UNRELIABLE_GAIN = 1e-6
 """A gain up to which a linear program may be wrong about what is separable."""
 
-Tell: TypeAlias = Callable[[str], None]
+ProgressPrinter: TypeAlias = Callable[[str], None]
 Decision: TypeAlias = Separable | NotSeparable
 
 
-class Search:
+class SeparabilitySearch:
     """One run, with what was tried and the best u so far."""
 
-    def __init__(self, examples: Examples, about: About, passes: int, seconds: float, tell: Tell) -> None:
+    def __init__(
+        self, examples: SignedExamples, about: DataDescription, passes: int, seconds: float, tell: ProgressPrinter
+    ) -> None:
         self.examples, self.about, self.passes, self.seconds, self.tell = examples, about, passes, seconds, tell
         self.until = time.perf_counter() + seconds
         self.tried: list[str] = []
@@ -57,175 +59,187 @@ class Search:
         """Of scaled columns."""
         self.missed = examples.count
         values = examples.count * examples.matrix.shape[1]
-        self.small = values <= cycling_perceptron.MOST and examples.whole()
-        self.tiny = values <= AT_ONCE
+        self.small = values <= cycling_perceptron.MAX_VALUES and examples.whole()
+        self.tiny = values <= MAX_EXACT_FIRST_VALUES
 
     def run(self) -> Separable | NotSeparable | Undecided:
-        for attempt in (self._contradiction, self._perceptron, self._cycle, self._exactly, self._linear):
+        for attempt in (
+            self._try_contradiction,
+            self._try_perceptron,
+            self._try_cycling,
+            self._try_exact,
+            self._try_linear_programs,
+        ):
             proof = attempt()
             if proof is not None:
                 return proof
-        witness = unscaled(self.examples, self.best)
-        return Undecided.of(self.examples, self.about, witness, self.seconds, tuple(self.tried))
+        witness = unscale_columns(self.examples, self.best)
+        return Undecided.from_witness(self.examples, self.about, witness, self.seconds, tuple(self.tried))
 
     def _left(self) -> float:
         return self.until - time.perf_counter()
 
-    def _now(self, what: str) -> None:
+    def _note_attempt(self, what: str) -> None:
         self.tried.append(what)
         self.tell(what)
 
     # --- What is tried ---
 
-    def _contradiction(self) -> NotSeparable | None:
-        self._now("rows that contradict each other")
-        return self._not(gordan.contradiction(self.examples))
+    def _try_contradiction(self) -> NotSeparable | None:
+        self._note_attempt("rows that contradict each other")
+        return self._prove_not_separable(gordan.find_contradiction(self.examples))
 
-    def _perceptron(self) -> Separable | None:
+    def _try_perceptron(self) -> Separable | None:
         """With g = R²: such a margin, not only a separator, is what it strives for. It goes on for as long as it comes
         closer."""
         from novikoff.linear.perceptron import Perceptron
 
         thick = float(np.asarray(self.examples.scaled.power(2).sum(axis=1)).max())
         learner = Perceptron(bias=False, margin=thick)
-        until, look, before = time.perf_counter() + self._left() / 2, 4, 2 * self.examples.count
-        self._now(f"the Perceptron, up to {self.passes:,} passes")
+        until, next_check, before = time.perf_counter() + self._left() / 2, 4, 2 * self.examples.count
+        self._note_attempt(f"the Perceptron, up to {self.passes:,} passes")
         try:
             for done in range(1, self.passes + 1):
-                missed = self._pass(learner, 2.0 * thick)
+                missed = self._run_pass(learner, 2.0 * thick)
                 if missed == 0 or time.perf_counter() > until:
                     break
-                if done == look:
-                    if missed > CLOSER * before:
+                if done == next_check:
+                    if missed > PROGRESS_FACTOR * before:
                         break
-                    look, before = 2 * look, missed
-        except (OverflowRefused, InputError):  # numbers too large or too small for it: others may do better
+                    next_check, before = 2 * next_check, missed
+        except (WeightOverflowError, InputError):  # numbers too large or too small for it: others may do better
             return None
-        return self._yes(learner.coef_[0])
+        return self._prove_separable(learner.coef_[0])
 
-    def _pass(self, learner: Any, near: float) -> int:
+    def _run_pass(self, learner: Any, near: float) -> int:
         """One pass over all rows, then some over those whose score is not well above the margin, which are few: the
         bound on the updates holds for any order. Returns how many rows were missed after the first."""
         matrix, signs = self.examples.scaled, self.examples.signs
-        learner.warns_of_sorted_labels = False
+        learner._warns_of_sorted_labels = False
         learner.partial_fit(matrix, signs, classes=[-1, 1])
         scores = signs * (matrix @ learner.coef_[0])
         missed = int(np.count_nonzero(scores <= 0.0))
         few = np.flatnonzero(scores < near)
         # A call costs as much as many terms: short rows are repeated within one.
-        at_once = max(1, min(INNER, TERMS // max(1, int(np.diff(matrix.indptr)[few].sum()))))
+        at_once = max(1, min(INNER_PASSES, MIN_CALL_TERMS // max(1, int(np.diff(matrix.indptr)[few].sum()))))
         few = np.tile(few, at_once)
         part, part_signs, updates = matrix[few], signs[few], learner.ledger_.updates
-        for _ in range(INNER // at_once if missed else 0):
+        for _ in range(INNER_PASSES // at_once if missed else 0):
             learner.partial_fit(part, part_signs)
             if learner.ledger_.updates == updates:
                 break
             updates = learner.ledger_.updates
         return missed
 
-    def _cycle(self) -> NotSeparable | None:
+    def _try_cycling(self) -> NotSeparable | None:
         if not self.small:
             return None
-        self._now(f"the cycling Perceptron, up to {self.passes:,} passes")
-        found = cycling_perceptron.cycle(self.examples, self.passes, time.perf_counter() + self._left() / 4)
+        self._note_attempt(f"the cycling Perceptron, up to {self.passes:,} passes")
+        found = cycling_perceptron.find_cycle(self.examples, self.passes, time.perf_counter() + self._left() / 4)
         if found is None:
             return None
         told, counts = found
         rows = tuple(i for i, count in enumerate(counts) if count)
-        return self._not((rows, tuple(counts[i] for i in rows)), told)
+        return self._prove_not_separable((rows, tuple(counts[i] for i in rows)), told)
 
-    def _exactly(self) -> Decision | None:
+    def _try_exact(self) -> Decision | None:
         if not self.tiny:
             return None
-        proof, _ = self._simplex(np.arange(self.examples.count))
+        proof, _ = self._solve_exactly(np.arange(self.examples.count))
         return proof
 
-    def _linear(self) -> Decision | None:
+    def _try_linear_programs(self) -> Decision | None:
         """Linear programs on rows that become more; other heights where one has led to nothing."""
         active, tries = self._first_rows(), 0
         random = np.random.default_rng(0)
-        while self._left() > 0.0 and tries < TRIES:
-            self._now(f"linear programming on {len(active):,} of {self.examples.count:,} rows")
+        while self._left() > 0.0 and tries < MAX_FRUITLESS_PROGRAMS:
+            self._note_attempt(f"linear programming on {len(active):,} of {self.examples.count:,} rows")
             heights = random.uniform(0.5, 2.0, len(active)) if tries else np.ones(len(active))
-            proof, u = self._from(active, self._solve(active, heights))
+            proof, u = self._interpret_solution(active, self._solve_linear_program(active, heights))
             if proof is not None:
                 return proof
-            more = self._missing(self.best if u is None else u, active)
+            more = self._find_worst_missed(self.best if u is None else u, active)
             tries = tries + 1 if u is None or len(more) == 0 else 0
             active = np.union1d(active, more)
         return None
 
-    def _from(
-        self, active: NDArray[np.int64], solved: linear_program.Solved | None
+    def _interpret_solution(
+        self, active: NDArray[np.int64], solved: linear_program.MaxMarginSolution | None
     ) -> tuple[Decision | None, NDArray[np.float64] | None]:
         """What follows from a linear program: a proof, or a separator of these rows that misses others, or neither."""
         if solved is not None:
-            yes = self._yes(solved.separator)
-            if yes is not None or solved.gain > UNCLEAR:
+            yes = self._prove_separable(solved.separator)
+            if yes is not None or solved.gain > UNRELIABLE_GAIN:
                 return yes, solved.separator
             used = np.flatnonzero(solved.weights)
-            weights = np.ldexp(solved.weights[used], -self.examples.heights[active[used]])
-            if gordan.solvable():
-                no = self._not(gordan.combination(self.examples, active[used], weights))
+            weights = np.ldexp(solved.weights[used], -self.examples.row_exponents[active[used]])
+            if gordan.has_exact_solver():
+                no = self._prove_not_separable(gordan.find_combination(self.examples, active[used], weights))
                 if no is not None:
                     return no, None
             else:
-                self._now("weights that only exact solving could confirm, for which novikoff[exact] must be installed")
-        return self._simplex(active) if len(active) * self._width() <= EXACTLY else (None, None)
+                self._note_attempt(
+                    "weights that only exact solving could confirm, for which novikoff[exact] must be installed"
+                )
+        return self._solve_exactly(active) if len(active) * self._width() <= MAX_EXACT_VALUES else (None, None)
 
-    def _solve(self, active: NDArray[np.int64], heights: NDArray[np.float64]) -> linear_program.Solved | None:
+    def _solve_linear_program(
+        self, active: NDArray[np.int64], heights: NDArray[np.float64]
+    ) -> linear_program.MaxMarginSolution | None:
         """On the columns that these rows have; the others don't matter to them."""
         rows = self.examples.scaled[active].multiply(self.examples.signs[active][:, None]).tocsr()
         columns = np.unique(rows.indices)
-        solved = linear_program.widest(rows[:, columns], heights, self._left())
+        solved = linear_program.solve_max_margin(rows[:, columns], heights, self._left())
         if solved is None:
             return None
         separator = np.zeros(self.examples.matrix.shape[1])
         separator[columns] = solved.separator
         return solved._replace(separator=separator)
 
-    def _simplex(self, active: NDArray[np.int64]) -> tuple[Decision | None, NDArray[np.float64] | None]:
+    def _solve_exactly(self, active: NDArray[np.int64]) -> tuple[Decision | None, NDArray[np.float64] | None]:
         """A proof, or where these rows are separable but others are missed, their separator."""
-        self._now(f"the simplex method without rounding on {len(active):,} rows")
+        self._note_attempt(f"the simplex method without rounding on {len(active):,} rows")
         part = self.examples.scaled[active].multiply(self.examples.signs[active][:, None]).tocsr()
         columns = np.unique(part.indices)
-        decided = exact_simplex.decide(whole_numbers(part[:, columns].T.toarray()), self.until)
+        decided = exact_simplex.decide(scale_to_integers(part[:, columns].T.toarray()), self.until)
         if decided is None:
             return None, None
         if decided.weights is not None:
-            heights = self.examples.heights[active].tolist()
+            heights = self.examples.row_exponents[active].tolist()
             weights = [weight / Fraction(2) ** e for weight, e in zip(decided.weights, heights, strict=True)]
             used = [k for k, weight in enumerate(weights) if weight]
-            return self._not(gordan.counted([int(active[k]) for k in used], [weights[k] for k in used])), None
+            return self._prove_not_separable(
+                gordan.to_integer_counts([int(active[k]) for k in used], [weights[k] for k in used])
+            ), None
         told = decided.separator or []
         largest = max(map(abs, told))
         separator = np.zeros(self.examples.matrix.shape[1])
         separator[columns] = [float(value / largest) for value in told]
-        proof = self._yes(separator)
+        proof = self._prove_separable(separator)
         if proof is None and len(active) == self.examples.count:
-            self._now("a separator exists, but in double precision none was found")
+            self._note_attempt("a separator exists, but in double precision none was found")
         return proof, separator
 
     # --- Rows ---
 
-    def _misses(self, u: NDArray[np.float64]) -> int:
+    def _count_missed(self, u: NDArray[np.float64]) -> int:
         return int(np.count_nonzero(self.examples.signs * (self.examples.scaled @ u) <= 0.0))
 
     def _width(self) -> int:
-        return int(np.count_nonzero(self.examples.grain < 2**20))
+        return int(np.count_nonzero(self.examples.lowest_exponents < 2**20))
 
     def _first_rows(self) -> NDArray[np.int64]:
         """All rows where they are few, equal ones once; else those that the best u so far comes closest to missing. If
         it misses many, half of them and others by chance: rows with flipped labels would not contradict each other."""
-        _, rows = np.unique(gordan.fingerprints(self.examples), return_index=True)
-        room = 3 * (self._width() + 1)
-        if len(rows) <= max(room, 2000):
+        _, rows = np.unique(gordan.fingerprint_rows(self.examples), return_index=True)
+        max_rows = 3 * (self._width() + 1)
+        if len(rows) <= max(max_rows, 2000):
             return np.sort(rows)
         rows = rows[np.argsort(self._distances(self.best)[rows], kind="stable")]
-        if self.missed <= room // 3:
-            return np.sort(rows[:room])
-        others = np.random.default_rng(0).choice(rows[room // 2 :], room - room // 2, replace=False)
-        return np.union1d(rows[: room // 2], others)
+        if self.missed <= max_rows // 3:
+            return np.sort(rows[:max_rows])
+        others = np.random.default_rng(0).choice(rows[max_rows // 2 :], max_rows - max_rows // 2, replace=False)
+        return np.union1d(rows[: max_rows // 2], others)
 
     def _distances(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
         matrix = self.examples.scaled
@@ -233,7 +247,7 @@ class Search:
         distances: NDArray[np.float64] = self.examples.signs * (matrix @ u) / np.maximum(lengths, 1e-300)
         return distances
 
-    def _missing(self, u: NDArray[np.float64], active: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _find_worst_missed(self, u: NDArray[np.float64], active: NDArray[np.int64]) -> NDArray[np.int64]:
         """The rows that u misses by most, no more than there are columns."""
         distances = self._distances(u)
         distances[active] = np.inf
@@ -243,17 +257,19 @@ class Search:
 
     # --- What is found ---
 
-    def _yes(self, u: NDArray[np.float64]) -> Separable | None:
+    def _prove_separable(self, u: NDArray[np.float64]) -> Separable | None:
         """The proof that u, rounded to shorter numbers where that costs next to nothing, is a separator."""
         if not (np.isfinite(u).all() and u.any()):
             return None
-        missed = self._misses(u)
+        missed = self._count_missed(u)
         if missed < self.missed:
             self.best, self.missed = u, missed
-        witness = shortest(self.examples, u)
-        return None if witness is None else Separable.of(self.examples, self.about, witness)
+        witness = simplify_witness(self.examples, u)
+        return None if witness is None else Separable.from_witness(self.examples, self.about, witness)
 
-    def _not(self, found: gordan.Combination | None, cycle: cycling_perceptron.Cycle | None = None) -> NotSeparable | None:
-        if found is None or not gordan.vanishes(self.examples, *found):
+    def _prove_not_separable(
+        self, found: gordan.Combination | None, cycle: cycling_perceptron.Cycle | None = None
+    ) -> NotSeparable | None:
+        if found is None or not gordan.sums_to_zero(self.examples, *found):
             return None
         return NotSeparable(self.about, *found, cycle)

@@ -10,31 +10,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import SPARSE, InputError, needed
 from novikoff.data import validation
-from novikoff.data.labels.binary_labels import Labels, distinct, plain
+from novikoff.data.labels.binary_labels import BinaryLabels, find_distinct, to_plain_label
 from novikoff.data.rows import Dense, Rows
+from novikoff.errors import SPARSE_MATRIX_PURPOSE, InputError, import_optional
 
-LARGEST = 1e150
+MAX_ABS_VALUE = 1e150
 """Of a value: its square is still a number."""
 
 
-class Examples:
+class SignedExamples:
     """Row i is z_i = (1, x_i) with a bias, x_i without; u separates where sign_i·u·z_i > 0 for all i."""
 
     def __init__(self, X: Any, signs: NDArray[np.int8], *, bias: bool) -> None:
-        batch = validation.batch(X)
+        batch = validation.validate_batch(X)
         if len(signs) != batch.examples:
             raise InputError(f"There must be a label for each row: {batch.examples} rows, but {len(signs)} labels.")
         self.bias, self.count, self.features = bias, batch.examples, batch.features
         self.signs = signs.astype(np.float64)
-        self.matrix = _matrix(batch.rows, batch.examples, batch.features, bias)
-        _check(self.matrix.data)
+        self.matrix = _build_matrix(batch.rows, batch.examples, batch.features, bias)
+        _check_values(self.matrix.data)
 
     @cached_property
     def sizes(self) -> Any:
         """|z|, term by term."""
-        csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
+        csr_matrix = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE).csr_matrix
         matrix = self.matrix
         return csr_matrix((np.abs(matrix.data), matrix.indices, matrix.indptr), matrix.shape)
 
@@ -44,10 +44,10 @@ class Examples:
         return int(np.diff(self.matrix.indptr).max(initial=0))
 
     @cached_property
-    def grain(self) -> NDArray[np.int64]:
+    def lowest_exponents(self) -> NDArray[np.int64]:
         """For each column the largest e such that all its values are whole multiples of 2^e."""
         finest = np.full(self.matrix.shape[1], 2**20, np.int64)
-        np.minimum.at(finest, self.matrix.indices, lowest_bits(self.matrix.data))
+        np.minimum.at(finest, self.matrix.indices, lowest_bit_exponents(self.matrix.data))
         return finest
 
     @cached_property
@@ -58,7 +58,7 @@ class Examples:
         return np.where(most > 0.0, np.frexp(most)[1] - 1, 0).astype(np.int64)
 
     @cached_property
-    def heights(self) -> NDArray[np.int64]:
+    def row_exponents(self) -> NDArray[np.int64]:
         """The same for each row, after its columns were divided."""
         matrix = self.matrix
         owners = np.repeat(np.arange(self.count), np.diff(matrix.indptr))
@@ -71,9 +71,9 @@ class Examples:
     def scaled(self) -> Any:
         """The matrix with every column, then every row, divided by its power of two: that changes no answer, and no
         digit unless numbers are farther apart than floating point reaches."""
-        csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
+        csr_matrix = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE).csr_matrix
         matrix = self.matrix
-        exponents = self.scale[matrix.indices] + np.repeat(self.heights, np.diff(matrix.indptr))
+        exponents = self.scale[matrix.indices] + np.repeat(self.row_exponents, np.diff(matrix.indptr))
         return csr_matrix((np.ldexp(matrix.data, -exponents), matrix.indices, matrix.indptr), matrix.shape)
 
     def terms(self, i: int) -> Iterator[tuple[int, Fraction]]:
@@ -83,11 +83,11 @@ class Examples:
         columns, values = self.matrix.indices[start:stop].tolist(), self.matrix.data[start:stop].tolist()
         return ((j, sign * Fraction(v)) for j, v in zip(columns, values, strict=True))
 
-    def whole_terms(self, i: int) -> Iterator[tuple[int, int]]:
+    def integer_terms(self, i: int) -> Iterator[tuple[int, int]]:
         """(column, value/2^grain) of sign_i·z_i: whole numbers."""
         start, stop = self.matrix.indptr[i], self.matrix.indptr[i + 1]
         columns, sign = self.matrix.indices[start:stop], int(self.signs[i])
-        grains, values = self.grain[columns].tolist(), self.matrix.data[start:stop].tolist()
+        grains, values = self.lowest_exponents[columns].tolist(), self.matrix.data[start:stop].tolist()
         for j, e, value in zip(columns.tolist(), grains, values, strict=True):
             above, below = value.as_integer_ratio()
             yield j, sign * ((above << -e) // below if e <= 0 else above >> e)
@@ -97,25 +97,25 @@ class Examples:
         return bool((self.matrix.data == np.floor(self.matrix.data)).all())
 
 
-def signs_of(y: Any, labels: Labels | None = None) -> tuple[NDArray[np.int8], Labels]:
+def encode_signs(y: Any, labels: BinaryLabels | None = None) -> tuple[NDArray[np.int8], BinaryLabels]:
     """−1 or +1 for each label: the larger of two is +1. One label alone is +1 if it is a positive number or True."""
-    array = validation.label_array(y)
+    array = validation.validate_y(y)
     if labels is None:
-        labels = Labels.sorted(array) if len(distinct(array)) != 1 else Labels()
+        labels = BinaryLabels.sorted(array) if len(find_distinct(array)) != 1 else BinaryLabels()
     return labels.signs(array)
 
 
-def signs_by(y: Any, negative: Any, positive: Any) -> NDArray[np.int8] | None:
+def encode_known_signs(y: Any, negative: Any, positive: Any) -> NDArray[np.int8] | None:
     """The same where the labels are told already; None where there are others."""
-    array = validation.label_array(y)
+    array = validation.validate_y(y)
     known = {v: s for v, s in ((negative, -1), (positive, 1)) if v is not None}
-    found = [plain(v) for v in array.tolist()]
+    found = [to_plain_label(v) for v in array.tolist()]
     if not set(found) <= set(known):
         return None
     return np.array([known[v] for v in found], np.int8)
 
 
-def lowest_bits(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def lowest_bit_exponents(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """The e of the lowest bit 2^e that is set in each value; none may be 0."""
     fraction, exponent = np.frexp(values)
     digits = np.ldexp(np.abs(fraction), 53).astype(np.int64)
@@ -123,19 +123,19 @@ def lowest_bits(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(exponent - 53 + lowest, np.int64)
 
 
-def whole_numbers(table: NDArray[np.float64]) -> NDArray[Any]:
+def scale_to_integers(table: NDArray[np.float64]) -> NDArray[Any]:
     """All numbers multiplied by the one power of two that makes them whole."""
     used = table[table != 0.0]
-    shift = int(lowest_bits(used).min(initial=2**20))
+    shift = int(lowest_bit_exponents(used).min(initial=2**20))
     whole = np.zeros(table.shape, object)
     for place in zip(*np.nonzero(table), strict=True):
         whole[place] = int(Fraction(float(table[place])) / Fraction(2) ** shift)
     return whole
 
 
-def _matrix(rows: Rows, count: int, features: int, bias: bool) -> Any:
+def _build_matrix(rows: Rows, count: int, features: int, bias: bool) -> Any:
     """CSR in double precision, columns growing, no zeros, the bias first."""
-    sparse = needed("scipy.sparse", "scipy", SPARSE)
+    sparse = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE)
     csr_matrix, hstack = sparse.csr_matrix, sparse.hstack
     if isinstance(rows, Dense):
         matrix = csr_matrix(rows.values.reshape(count, features).astype(np.float64))
@@ -154,8 +154,10 @@ def _matrix(rows: Rows, count: int, features: int, bias: bool) -> Any:
     return matrix
 
 
-def _check(values: NDArray[np.float64]) -> None:
-    good = np.abs(values) <= LARGEST
+def _check_values(values: NDArray[np.float64]) -> None:
+    good = np.abs(values) <= MAX_ABS_VALUE
     if not good.all():
         value = values[int(np.argmin(good))]
-        raise InputError(f"X must hold finite numbers up to {LARGEST:g}, but {value} is in it: remove or replace it.")
+        raise InputError(
+            f"X must hold finite numbers up to {MAX_ABS_VALUE:g}, but {value} is in it: remove or replace it."
+        )

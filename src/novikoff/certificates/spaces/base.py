@@ -10,31 +10,31 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-from novikoff.certificates.witness_selection import Found
-from novikoff.base.online_classifier import Learner
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.data.rows import Rows
 from novikoff.theory.bounds import Evidence
 
-Stream = Callable[[], Iterable[tuple[Rows, Any]]]
+ExampleStream = Callable[[], Iterable[tuple[Rows, Any]]]
 """Rows and what they ask for, as the model takes it, from the beginning, as often as it is asked for."""
 
 
 class Space(Protocol):
-    def __init__(self, model: Learner) -> None: ...
+    def __init__(self, model: OnlineClassifier) -> None: ...
 
-    def gatherer(self) -> Any:
+    def make_sampler(self) -> Any:
         """Takes rows and what they ask for, and gives a sample of them."""
 
     def slots(self) -> int:
         """How many numbers a witness has."""
 
-    def witnesses(self, sample: Any, budget: int) -> list[Found]: ...
+    def witnesses(self, sample: Any, budget: int) -> list[NamedWitness]: ...
 
-    def facts(
-        self, found: Sequence[Found], stream: Stream, passes: int
+    def measure_witnesses(
+        self, found: Sequence[NamedWitness], stream: ExampleStream, passes: int
     ) -> tuple[Sequence[Any], Mapping[str, Evidence]]: ...
 
-    def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
+    def histograms(self, directions: Sequence[Any], stream: ExampleStream) -> list[Any]:
         """How clearly each of these tells examples apart; None where that can't be drawn."""
 
 
@@ -47,7 +47,7 @@ SPACES = {
 """Module and class of the space of each kind of outcomes."""
 
 
-def space_of(model: Learner) -> Space | None:
+def find_space(model: OnlineClassifier) -> Space | None:
     """None where the theorems are about the two sides of a vector of weights."""
     if model.outcomes == "sides":
         return None

@@ -17,28 +17,36 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.certificates.multiclass_sample import join_rows
 from novikoff.certificates.spaces import kernel_search
-from novikoff.certificates.witness_selection import (SHORTEST, Found, Guess, best_of)
-from novikoff.certificates.spaces.kernel_measure import (Supports, collected, evidence, length, measured, supports_of, values)
-from novikoff.certificates.spaces.base import Stream
-from novikoff.certificates.multiclass_sample import rows_of
+from novikoff.certificates.spaces.base import ExampleStream
+from novikoff.certificates.spaces.kernel_measure import (
+    WitnessSupport,
+    bound_norm,
+    build_kernel_evidence,
+    build_support,
+    collect_support,
+    evaluate_kernel,
+    measure_kernel_witnesses,
+)
+from novikoff.certificates.witness_selection import MIN_NORM, NamedWitness, SampleEvidence, select_best_witnesses
+from novikoff.core.kernel.expansion import N_SUPPORT
+from novikoff.data.rows import Rows, Sparse, count_rows, slice_rows
+from novikoff.kernels.bytecode import compile_kernel
 from novikoff.kernels.expression import Precomputed
-from novikoff.kernels.gram import in_terms
-from novikoff.kernels.support_set import rows_kept
-from novikoff.kernels.bytecode import compiled_from
-from novikoff.kernels.parser import kernel_of
-from novikoff.core.kernel.expansion import KEPT
-from novikoff.data.rows import (Rows, Sparse, cut, how_many)
+from novikoff.kernels.gram import to_canonical_sparse
+from novikoff.kernels.parser import as_kernel
+from novikoff.kernels.support_set import support_rows
 from novikoff.theory.bounds import Bound, Evidence
 
-SUPPORTS = 2000  # examples that u is made of, at most
-JUDGES = 2000  # examples that tell how good a direction is
-MOST_WORK = 2e11  # products
-MOST_NUMBERS = 50_000_000
-WIDTHS = 2  # of each column
+MAX_SUPPORT_EXAMPLES = 2000  # examples that u is made of, at most
+MAX_JUDGING_EXAMPLES = 2000  # examples that tell how good a direction is
+MAX_PRODUCTS = 2e11  # products
+MAX_WITNESS_LENGTH = 50_000_000
+SLACK_WIDTHS_PER_COLUMN = 2  # of each column
 
 
-class Sample(NamedTuple):
+class KernelSample(NamedTuple):
     """What every example asks for, and some examples with their numbers."""
 
     rows: Sparse
@@ -51,7 +59,7 @@ class Sample(NamedTuple):
         return self.total / max(1, len(self.numbers))
 
 
-class Gatherer:
+class KernelStreamSampler:
     """Keeps all labels, and rows until they are many; then every second of them, and so on."""
 
     def __init__(self) -> None:
@@ -63,21 +71,21 @@ class Gatherer:
         codes = np.array(codes, np.int64)
         for i in range(-self.total % self.stride, len(codes), self.stride):
             if codes[i] >= 0 and (self.total + i) % self.stride == 0:
-                self.kept.append((self.total + i, rows_of([cut(rows, i, i + 1)])))
-                if len(self.kept) > 2 * JUDGES:
+                self.kept.append((self.total + i, join_rows([slice_rows(rows, i, i + 1)])))
+                if len(self.kept) > 2 * MAX_JUDGING_EXAMPLES:
                     self.stride *= 2
                     self.kept = [(number, row) for number, row in self.kept if number % self.stride == 0]
         self.labels.append(codes)
         self.total += len(codes)
 
-    def sample(self) -> Sample | None:
+    def sample(self) -> KernelSample | None:
         if not self.kept:
             return None
         numbers = np.array([number for number, _ in self.kept], np.int64)
-        return Sample(rows_of([row for _, row in self.kept]), numbers, np.concatenate(self.labels), self.total)
+        return KernelSample(join_rows([row for _, row in self.kept]), numbers, np.concatenate(self.labels), self.total)
 
 
-class InKernel:
+class KernelSpace:
     def __init__(self, model: Any) -> None:
         self.model = model
 
@@ -85,108 +93,113 @@ class InKernel:
 
     @cached_property
     def kernel(self) -> Any:
-        return kernel_of(self.model.kernel)
+        return as_kernel(self.model.kernel)
 
     @property
     def features(self) -> int:
-        return int(max(1, self.model._fitted().features))
+        return int(max(1, self.model._require_fitted().features))
 
     @property
     def columns(self) -> int:
-        return int(self.model._fitted().columns)
+        return int(self.model._require_fitted().columns)
 
     @cached_property
     def bounds(self) -> Sequence[Bound]:
         """Of a column, or of the only one."""
         found: Sequence[Bound] = self.model.bounds()
-        return found if self.columns == 1 or not found else self.model.theorems_of_a_column()
+        return found if self.columns == 1 or not found else self.model._inner_column_bounds()
 
-    def gatherer(self) -> Gatherer:
-        return Gatherer()
+    def make_sampler(self) -> KernelStreamSampler:
+        return KernelStreamSampler()
 
     def slots(self) -> int:
         """A number for each example that was learned and each column; those of one pass are used."""
         return int(self.model.ledger_.examples) * self.columns
 
-    def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
+    def histograms(self, directions: Sequence[Any], stream: ExampleStream) -> list[Any]:
         return [None for _ in directions]
 
-    def _side(self, codes: Any, c: int) -> NDArray[np.float64]:
+    def _column_signs(self, codes: Any, c: int) -> NDArray[np.float64]:
         """−1 or +1, 0 for those that are left out."""
         codes = np.asarray(codes)
         return np.where(codes < 0, 0.0, np.where(codes == (1 if self.columns == 1 else c), 1.0, -1.0))
 
     # --- Searching ---
 
-    def witnesses(self, sample: Sample, budget: int) -> list[Found]:
-        unknown = isinstance(self.kernel, Precomputed) or compiled_from(self.kernel)[1]
+    def witnesses(self, sample: KernelSample, budget: int) -> list[NamedWitness]:
+        unknown = isinstance(self.kernel, Precomputed) or compile_kernel(self.kernel)[1]
         left_out = int(self.model.ledger_.examples) % sample.total  # then numbers don't say which example it was
-        if not self.bounds or unknown or left_out or self.slots() > MOST_NUMBERS:
+        if not self.bounds or unknown or left_out or self.slots() > MAX_WITNESS_LENGTH:
             return []
-        supports = self._supports(sample)
-        terms = len(sample.rows.values) / max(1, how_many(sample.rows))
-        if float(sample.total) * len(supports.numbers) * (terms + 8.0) > MOST_WORK or not len(supports.numbers):
+        supports = self._choose_support(sample)
+        terms = len(sample.rows.values) / max(1, count_rows(sample.rows))
+        if float(sample.total) * len(supports.numbers) * (terms + 8.0) > MAX_PRODUCTS or not len(supports.numbers):
             return []
-        mutual = values(self.kernel, supports, supports.rows)[0].value
-        judges = values(self.kernel, supports, in_terms(sample.rows, self.features))[0].value
+        mutual = evaluate_kernel(self.kernel, supports, supports.rows)[0].value
+        judges = evaluate_kernel(self.kernel, supports, to_canonical_sparse(sample.rows, self.features))[0].value
         scale = float(self.model.ledger_.radius) ** 2
         if not 0.0 < scale < math.inf or not (np.isfinite(judges).all() and np.isfinite(mutual).all()):
             return []
-        seen = _Seen(sample, supports.numbers, mutual, judges, scale)
-        best = [self._column(seen, c, budget // self.columns) for c in range(self.columns)]
+        seen = _SearchInput(sample, supports.numbers, mutual, judges, scale)
+        best = [self._best_for_column(seen, c, budget // self.columns) for c in range(self.columns)]
         if self.columns == 1 or not all(best):
             return best[0] if self.columns == 1 else []
         u = np.stack([one[0].witness for one in best], axis=1)
         widths = tuple(width for one in best for width in one[0].widths)
-        return [Found("columns", u.reshape(-1), widths)]
+        return [NamedWitness("columns", u.reshape(-1), widths)]
 
-    def _supports(self, sample: Sample) -> Supports:
+    def _choose_support(self, sample: KernelSample) -> WitnessSupport:
         """The examples that u is made of: all of a small stream, else those that were kept, the heaviest of them, and
         as many others as there is room for."""
-        if how_many(sample.rows) == np.count_nonzero(sample.labels >= 0) and how_many(sample.rows) <= SUPPORTS:
-            return supports_of(in_terms(sample.rows, self.features), sample.numbers, self.features)
-        state = self.model._fitted()
-        numbers, once = np.unique(self._numbers_kept(sample.total), return_index=True)
+        if (
+            count_rows(sample.rows) == np.count_nonzero(sample.labels >= 0)
+            and count_rows(sample.rows) <= MAX_SUPPORT_EXAMPLES
+        ):
+            return build_support(to_canonical_sparse(sample.rows, self.features), sample.numbers, self.features)
+        state = self.model._require_fitted()
+        numbers, once = np.unique(self._support_numbers(sample.total), return_index=True)
         weight = np.abs(self.model.dual_coef_).sum(axis=0)[once]
         weight[sample.labels[numbers] < 0] = 0.0
-        good = np.argsort(-weight, kind="stable")[: min(SUPPORTS, int(np.count_nonzero(weight)))]
-        kept = rows_kept(state.dual.kept, int(state.dual.counts[KEPT]))
-        chosen = {int(numbers[g]): cut(kept, int(once[g]), int(once[g]) + 1) for g in good}
+        good = np.argsort(-weight, kind="stable")[: min(MAX_SUPPORT_EXAMPLES, int(np.count_nonzero(weight)))]
+        kept = support_rows(state.dual.kept, int(state.dual.counts[N_SUPPORT]))
+        chosen = {int(numbers[g]): slice_rows(kept, int(once[g]), int(once[g]) + 1) for g in good}
         others = np.flatnonzero(~np.isin(sample.numbers, list(chosen)))
-        places = np.linspace(0, len(others), min(len(others), SUPPORTS - len(chosen)), endpoint=False).astype(np.int64)
+        places = np.linspace(
+            0, len(others), min(len(others), MAX_SUPPORT_EXAMPLES - len(chosen)), endpoint=False
+        ).astype(np.int64)
         for k in others[places].tolist():
-            chosen[int(sample.numbers[k])] = in_terms(cut(sample.rows, k, k + 1), self.features)
+            chosen[int(sample.numbers[k])] = to_canonical_sparse(slice_rows(sample.rows, k, k + 1), self.features)
         order = sorted(chosen)
-        rows = rows_of([chosen[number] for number in order] or [cut(kept, 0, 0)])
-        return supports_of(rows, np.array(order, np.int64), self.features)
+        rows = join_rows([chosen[number] for number in order] or [slice_rows(kept, 0, 0)])
+        return build_support(rows, np.array(order, np.int64), self.features)
 
-    def _numbers_kept(self, total: int) -> NDArray[np.int64]:
+    def _support_numbers(self, total: int) -> NDArray[np.int64]:
         """Which examples of a pass those are that were kept."""
-        dual = self.model._fitted().dual
-        numbers: NDArray[np.int64] = (dual.first[: int(dual.counts[KEPT])] - 1) % max(1, total)
+        dual = self.model._require_fitted().dual
+        numbers: NDArray[np.int64] = (dual.first[: int(dual.counts[N_SUPPORT])] - 1) % max(1, total)
         return numbers
 
-    def _column(self, seen: _Seen, c: int, budget: int) -> list[Found]:
+    def _best_for_column(self, seen: _SearchInput, c: int, budget: int) -> list[NamedWitness]:
         """The best witness for each theorem; where there are many columns, the one for the tightest of a column's."""
         sample, numbers, radius = seen.sample, seen.numbers, math.sqrt(seen.scale)
-        y = self._side(sample.labels[numbers], c)
-        found = kernel_search.directions(seen.mutual / seen.scale, y, budget)
-        mine = dict(zip(self._numbers_kept(sample.total).tolist(), self.model.dual_coef_[c].tolist(), strict=True))
+        y = self._column_signs(sample.labels[numbers], c)
+        found = kernel_search.find_directions(seen.support_kernel / seen.scale, y, budget)
+        mine = dict(zip(self._support_numbers(sample.total).tolist(), self.model.dual_coef_[c].tolist(), strict=True))
         found["own"] = np.array([mine.get(number, 0.0) for number in numbers.tolist()])
-        sides, guesses = self._side(sample.labels[sample.numbers], c), dict[str, Guess]()
+        sides, guesses = self._column_signs(sample.labels[sample.numbers], c), dict[str, SampleEvidence]()
         for name, raw in found.items():
-            norm = math.sqrt(max(0.0, float(raw @ seen.mutual @ raw)))
-            if SHORTEST < norm < math.inf:
+            norm = math.sqrt(max(0.0, float(raw @ seen.support_kernel @ raw)))
+            if MIN_NORM < norm < math.inf:
                 beta = raw / (norm * radius)
                 direction = np.zeros(int(self.model.ledger_.examples))
                 direction[numbers] = beta
-                guesses[name] = _Guess(direction, sides * (seen.judges @ beta), sample.share(), radius)
+                guesses[name] = _KernelEvidence(direction, sides * (seen.sample_kernel @ beta), sample.share(), radius)
         if self.columns == 1:
-            return best_of(self.bounds, guesses)
-        best = [one for bound in self.bounds for one in best_of([bound], guesses)]
+            return select_best_witnesses(self.bounds, guesses)
+        best = [one for bound in self.bounds for one in select_best_witnesses([bound], guesses)]
         return sorted(best, key=lambda one: self._allowed(one, guesses))[:1]
 
-    def _allowed(self, one: Found, guesses: Mapping[str, Guess]) -> float:
+    def _allowed(self, one: NamedWitness, guesses: Mapping[str, SampleEvidence]) -> float:
         """What the tightest theorem of a column says with this witness, on the sample."""
         guess = guesses[one.name.rpartition(" for ")[0]]
         at = int(np.abs(guess.direction).argmax())
@@ -195,41 +208,46 @@ class InKernel:
 
     # --- Measuring ---
 
-    def facts(self, found: Sequence[Found], stream: Stream, passes: int) -> tuple[list[Any], Mapping[str, Evidence]]:
+    def measure_witnesses(
+        self, found: Sequence[NamedWitness], stream: ExampleStream, passes: int
+    ) -> tuple[list[Any], Mapping[str, Evidence]]:
         if not found:
             return [], {}
         tables = [np.asarray(f.witness, np.float64).reshape(-1, self.columns) for f in found]
         used = np.flatnonzero(np.any([table.any(axis=1) for table in tables], axis=0))
-        supports = collected(stream(), used, self.features)
+        supports = collect_support(stream(), used, self.features)
         betas = [np.ascontiguousarray(t[supports.numbers, c]) for t in tables for c in range(self.columns)]
         widths = [w for f in found for w in np.asarray(f.widths, np.float64).reshape(self.columns, -1)]
 
         def side(codes: Any, k: int) -> NDArray[np.float64]:
-            return self._side(codes, k % self.columns)
+            return self._column_signs(codes, k % self.columns)
 
-        done = measured(self.kernel, supports, betas, widths, stream(), side, self.features)
-        each = [evidence(m, length(self.kernel, supports, beta), passes) for m, beta in zip(done, betas, strict=True)]
+        done = measure_kernel_witnesses(self.kernel, supports, betas, widths, stream(), side, self.features)
+        each = [
+            build_kernel_evidence(m, bound_norm(self.kernel, supports, beta), passes)
+            for m, beta in zip(done, betas, strict=True)
+        ]
         if self.columns == 1:
             return done, {f.name: e for f, e in zip(found, each, strict=True)}
         groups = range(0, len(done), self.columns)
-        facts = {f.name: _joint(each[at : at + self.columns]) for f, at in zip(found, groups, strict=True)}
+        facts = {f.name: _combine_columns(each[at : at + self.columns]) for f, at in zip(found, groups, strict=True)}
         return [done[at : at + self.columns] for at in groups], facts
 
 
-class _Seen(NamedTuple):
+class _SearchInput(NamedTuple):
     """What the search looks at."""
 
-    sample: Sample
+    sample: KernelSample
     numbers: NDArray[np.int64]
-    mutual: NDArray[np.float64]
+    support_kernel: NDArray[np.float64]
     """K of supports with each other."""
-    judges: NDArray[np.float64]
+    sample_kernel: NDArray[np.float64]
     """K of the sample with the supports."""
     scale: float
     """R²."""
 
 
-class _Guess(Guess):
+class _KernelEvidence(SampleEvidence):
     """What the sample says of a direction with R‖u‖ = 1, at any length."""
 
     def __init__(
@@ -243,7 +261,7 @@ class _Guess(Guess):
         return self.radius if p == 2.0 else math.inf
 
 
-def _joint(parts: Sequence[Evidence]) -> Evidence:
+def _combine_columns(parts: Sequence[Evidence]) -> Evidence:
     """All columns together, for show, and each by itself, for the theorems."""
     nothing = math.inf
     return Evidence(

@@ -15,33 +15,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.kernels import bytecode as p
-from novikoff.kernels.reproducible_exp import (ABSOLUTE, NOTES, RELATIVE, exponentials, powers_of_two)
+from novikoff.kernels.reproducible_exp import (
+    EXP_ABSOLUTE_ERROR,
+    EXP_RELATIVE_ERROR,
+    SCRATCH_ROWS,
+    exp2_in_place,
+    exp_in_place,
+)
 
-UNIT = 2.0**-52
-RAISED = 1.0 + 1e-9
+MACHINE_EPSILON = 2.0**-52
+ROUND_UP_FACTOR = 1.0 + 1e-9
 LN2_UP = 0.6931471805599454
 
 
-class Rough(NamedTuple):
+class ValueWithError(NamedTuple):
     """Values, and how far each may be off."""
 
     value: NDArray[np.float64]
     error: NDArray[np.float64]
 
-    def plus(self, other: Rough | float) -> Rough:
-        value = self.value + (other.value if isinstance(other, Rough) else other)
-        more = other.error if isinstance(other, Rough) else 0.0
-        return Rough(value, self.error + more + UNIT * np.abs(value))
+    def plus(self, other: ValueWithError | float) -> ValueWithError:
+        value = self.value + (other.value if isinstance(other, ValueWithError) else other)
+        more = other.error if isinstance(other, ValueWithError) else 0.0
+        return ValueWithError(value, self.error + more + MACHINE_EPSILON * np.abs(value))
 
-    def times(self, other: Rough | float) -> Rough:
-        if not isinstance(other, Rough):
+    def times(self, other: ValueWithError | float) -> ValueWithError:
+        if not isinstance(other, ValueWithError):
             value = self.value * other
-            return Rough(value, abs(other) * self.error + UNIT * np.abs(value) + ABSOLUTE)
+            return ValueWithError(value, abs(other) * self.error + MACHINE_EPSILON * np.abs(value) + EXP_ABSOLUTE_ERROR)
         value = self.value * other.value
         both = np.abs(self.value) * other.error + np.abs(other.value) * self.error + self.error * other.error
-        return Rough(value, both + UNIT * np.abs(value) + ABSOLUTE)
+        return ValueWithError(value, both + MACHINE_EPSILON * np.abs(value) + EXP_ABSOLUTE_ERROR)
 
-    def raised(self, exponent: int) -> Rough:
+    def raised(self, exponent: int) -> ValueWithError:
         result, square = None, self
         while exponent > 0:
             if exponent % 2 == 1:
@@ -49,70 +55,78 @@ class Rough(NamedTuple):
             square, exponent = square.times(square) if exponent > 1 else square, exponent // 2
         return result or self
 
-    def exp(self, *, two: bool) -> Rough:
+    def exp(self, *, two: bool) -> ValueWithError:
         """e^v, or 2^v. An argument that is off by d makes a factor of e^d, which is below 1 + d + d² for d ≤ 1."""
         flat = np.ascontiguousarray(self.value).reshape(-1).copy()
-        notes = np.zeros((NOTES, max(1, flat.size)))
-        (powers_of_two if two else exponentials)(flat, flat.size, notes, notes.view(np.int64))
+        notes = np.zeros((SCRATCH_ROWS, max(1, flat.size)))
+        (exp2_in_place if two else exp_in_place)(flat, flat.size, notes, notes.view(np.int64))
         value = flat.reshape(self.value.shape)
         off = self.error * LN2_UP if two else self.error
         with np.errstate(over="ignore", invalid="ignore"):
-            error = value * (off + off * off + 2.0 * RELATIVE) * (1.0 + 4.0 * RELATIVE) + 4.0 * ABSOLUTE
-            return Rough(value, np.where(off <= 1.0, error, np.inf))
+            error = (
+                value * (off + off * off + 2.0 * EXP_RELATIVE_ERROR) * (1.0 + 4.0 * EXP_RELATIVE_ERROR)
+                + 4.0 * EXP_ABSOLUTE_ERROR
+            )
+            return ValueWithError(value, np.where(off <= 1.0, error, np.inf))
 
 
-def rough(
+def evaluate_with_error(
     program: Any,
     dots: NDArray[np.float64],
     left: NDArray[np.float64],
     right: NDArray[np.float64],
     terms: int,
-) -> Rough:
+) -> ValueWithError:
     """K with errors, without end where nothing is known: dots are x·z, as computed, left and right are ‖x‖² and ‖z‖²,
     in shapes that fit together, of so many terms at most."""
-    slip, least = (terms + 4) * UNIT, 4.0 * (terms + 4) * ABSOLUTE  # a product may be too small to be a number
+    slip, least = (
+        (terms + 4) * MACHINE_EPSILON,
+        4.0 * (terms + 4) * EXP_ABSOLUTE_ERROR,
+    )  # a product may be too small to be a number
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = np.sqrt(left + least) * np.sqrt(right + least) * (1.0 + 2.0 * slip)
-        dot = Rough(dots, slip * sizes + least)
+        dot = ValueWithError(dots, slip * sizes + least)
         both = left + right
-        apart = Rough(both, slip * both + 2.0 * least).plus(dot.times(-2.0))
-        result = _run(program, dot, apart)
+        apart = ValueWithError(both, slip * both + 2.0 * least).plus(dot.times(-2.0))
+        result = _run_program(program, dot, apart)
         known = np.isfinite(result.value) & np.isfinite(result.error)
-        return Rough(np.where(known, result.value, 0.0), np.where(known, result.error * RAISED, np.inf))
+        return ValueWithError(
+            np.where(known, result.value, 0.0), np.where(known, result.error * ROUND_UP_FACTOR, np.inf)
+        )
 
 
-def _run(program: Any, dot: Rough, apart: Rough) -> Rough:
-    stack: list[Rough] = []
+def _run_program(program: Any, dot: ValueWithError, apart: ValueWithError) -> ValueWithError:
+    stack: list[ValueWithError] = []
     for s in range(len(program.steps) // 2):
         step, whole, number = int(program.steps[2 * s]), int(program.steps[2 * s + 1]), float(program.numbers[s])
         if step == p.DOT:
             stack.append(dot)
         elif step == p.RBF:
-            stack.append(Rough(np.maximum(apart.value, 0.0), apart.error).times(-number).exp(two=False))
-        elif step == p.TWO:
+            stack.append(ValueWithError(np.maximum(apart.value, 0.0), apart.error).times(-number).exp(two=False))
+        elif step == p.CONJUNCTIONS:
             stack.append(dot.exp(two=True))
-        elif step == p.AGREE:
+        elif step == p.SIGNED_CONJUNCTIONS:
             stack.append(apart.times(-1.0).exp(two=True))
         elif step == p.CONSTANT:
-            stack.append(Rough(np.full(dot.value.shape, number), np.zeros(dot.value.shape)))
-        elif step == p.TIMES:
+            stack.append(ValueWithError(np.full(dot.value.shape, number), np.zeros(dot.value.shape)))
+        elif step == p.MULTIPLY_BY:
             stack.append(stack.pop().times(number))
-        elif step == p.PLUS:
+        elif step == p.ADD_CONSTANT:
             stack.append(stack.pop().plus(number))
         elif step == p.POWER:
             stack.append(stack.pop().raised(whole))
         elif step == p.EXP:
             stack.append(stack.pop().exp(two=False))
         elif step == p.SERIES:
-            stack.append(_series(stack.pop(), program.numbers[whole : whole + int(number)].tolist()))
+            stack.append(_evaluate_series(stack.pop(), program.numbers[whole : whole + int(number)].tolist()))
         else:
             top = stack.pop()
             stack.append(stack.pop().plus(top) if step == p.ADD else stack.pop().times(top))
     return stack[0]
 
 
-def _series(k: Rough, coefficients: list[float]) -> Rough:
-    total = Rough(np.full(k.value.shape, coefficients[-1]), np.zeros(k.value.shape))
+def _evaluate_series(k: ValueWithError, coefficients: list[float]) -> ValueWithError:
+    total = ValueWithError(np.full(k.value.shape, coefficients[-1]), np.zeros(k.value.shape))
     for c in reversed(coefficients[:-1]):
         total = total.times(k).plus(c)
     return total

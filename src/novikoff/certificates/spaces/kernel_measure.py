@@ -10,70 +10,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.certificates.spaces.kernel_error import UNIT, Rough, rough
-from novikoff.certificates.measure import EXAMPLES, OUTWARD, SQUARED_RADIUS, Measured, fresh_sums, result
+from novikoff.certificates.measure import (
+    EXAMPLES,
+    OUTWARD_TOLERANCE,
+    SQUARED_RADIUS,
+    WitnessMeasurement,
+    init_sums,
+    to_measurement,
+)
+from novikoff.certificates.multiclass_sample import join_rows
+from novikoff.certificates.spaces.kernel_error import MACHINE_EPSILON, ValueWithError, evaluate_with_error
 from novikoff.certificates.spaces.pairwise_measure import add_losses
-from novikoff.certificates.multiclass_sample import rows_of
+from novikoff.data.rows import Rows, Sparse, count_rows, slice_rows
+from novikoff.kernels.bytecode import compile_kernel
 from novikoff.kernels.expression import Kernel, Linear
-from novikoff.kernels.gram import in_terms
-from novikoff.kernels.support_set import (Kept, compared, in_panels, kept_from, room, squares_of)
-from novikoff.kernels.bytecode import compiled_from
-from novikoff.data.rows import (Rows, Sparse, cut, how_many)
+from novikoff.kernels.gram import to_canonical_sparse
+from novikoff.kernels.support_set import (
+    SupportSet,
+    build_support_set,
+    compute_gram_threaded,
+    compute_sq_norms,
+    pad_to_panels,
+    should_use_panels,
+)
 from novikoff.theory.bounds import Evidence
 
-BLOCK = 1 << 19  # values
-LEAST = 2.0**-1000  # more than what products that are too small to be numbers can add up to
+BLOCK_VALUES = 1 << 19  # values
+UNDERFLOW_ALLOWANCE = 2.0**-1000  # more than what products that are too small to be numbers can add up to
 
 
-class Supports(NamedTuple):
+class WitnessSupport(NamedTuple):
     """The examples that witnesses are made of."""
 
     rows: Sparse
     numbers: NDArray[np.int64]
     """In the stream, from 0."""
-    kept: Kept
+    kept: SupportSet
 
 
-class Length(NamedTuple):
+class NormBounds(NamedTuple):
     """‖u‖ from below and from above."""
 
     low: float
     high: float
 
 
-def supports_of(rows: Sparse, numbers: NDArray[np.int64], features: int) -> Supports:
-    panels = in_panels(features, len(numbers), len(rows.values))
-    return Supports(rows, numbers, kept_from(rows, features, panels=panels))
+def build_support(rows: Sparse, numbers: NDArray[np.int64], features: int) -> WitnessSupport:
+    panels = should_use_panels(features, len(numbers), len(rows.values))
+    return WitnessSupport(rows, numbers, build_support_set(rows, features, panels=panels))
 
 
-def collected(stream: Iterable[tuple[Rows, Any]], numbers: NDArray[np.int64], features: int) -> Supports:
+def collect_support(stream: Iterable[tuple[Rows, Any]], numbers: NDArray[np.int64], features: int) -> WitnessSupport:
     """The examples of these numbers, which grow."""
     found, places, total = list[Rows](), list[int](), 0
     for rows, codes in stream:
         here = numbers[(numbers >= total) & (numbers < total + len(codes))]
         for number in here.tolist():
-            found.append(in_terms(cut(rows, number - total, number - total + 1), features))
+            found.append(to_canonical_sparse(slice_rows(rows, number - total, number - total + 1), features))
             places.append(number)
         total += len(codes)
-    return supports_of(rows_of(found), np.array(places, np.int64), features)
+    return build_support(join_rows(found), np.array(places, np.int64), features)
 
 
-def values(kernel: Kernel, supports: Supports, rows: Sparse) -> tuple[Rough, NDArray[np.float64]]:
+def evaluate_kernel(
+    kernel: Kernel, supports: WitnessSupport, rows: Sparse
+) -> tuple[ValueWithError, NDArray[np.float64]]:
     """K of each row with each support, with errors; and ‖x‖² of the rows."""
-    count, squares = len(supports.numbers), np.empty(how_many(rows))
-    squares_of(rows, squares)
-    dots = np.empty((len(squares), room(count)))
-    compared(supports.kept, compiled_from(Linear())[0], rows, squares, count, np.zeros((0, 1)), dots)
+    count, squares = len(supports.numbers), np.empty(count_rows(rows))
+    compute_sq_norms(rows, squares)
+    dots = np.empty((len(squares), pad_to_panels(count)))
+    compute_gram_threaded(supports.kept, compile_kernel(Linear())[0], rows, squares, count, np.zeros((0, 1)), dots)
     others = supports.kept.squares[:count]
-    terms = max(_longest(rows), _longest(supports.rows))
-    found = rough(compiled_from(kernel)[0], dots[:, :count], squares[:, None], others[None, :], terms)
-    return Rough(np.ascontiguousarray(found.value), np.ascontiguousarray(found.error)), squares
+    terms = max(_max_terms(rows), _max_terms(supports.rows))
+    found = evaluate_with_error(compile_kernel(kernel)[0], dots[:, :count], squares[:, None], others[None, :], terms)
+    return ValueWithError(np.ascontiguousarray(found.value), np.ascontiguousarray(found.error)), squares
 
 
-def own_values(kernel: Kernel, squares: NDArray[np.float64], terms: int) -> NDArray[np.float64]:
+def evaluate_diagonal(kernel: Kernel, squares: NDArray[np.float64], terms: int) -> NDArray[np.float64]:
     """K(x, x), rounded up."""
-    own = rough(compiled_from(kernel)[0], squares, squares, squares, terms)
-    return (own.value + own.error) * (1.0 + 4.0 * UNIT)
+    own = evaluate_with_error(compile_kernel(kernel)[0], squares, squares, squares, terms)
+    return (own.value + own.error) * (1.0 + 4.0 * MACHINE_EPSILON)
 
 
 @compiled
@@ -88,8 +104,8 @@ def combine(
             total += product
             size += abs(product)
             error += abs(beta[j]) * E[i, j] if beta[j] != 0.0 else 0.0
-        slip = (len(beta) + 8.0) * UNIT
-        error = (error + size * slip) * (1.0 + 2.0 * slip) + LEAST
+        slip = (len(beta) + 8.0) * MACHINE_EPSILON
+        error = (error + size * slip) * (1.0 + 2.0 * slip) + UNDERFLOW_ALLOWANCE
         known = size < math.inf and error < math.inf
         out[i, 0] = total if known else 0.0
         out[i, 1] = error if known else math.inf
@@ -110,55 +126,58 @@ def add_rows(
             sums[EXAMPLES] += 1.0
             sums[SQUARED_RADIUS] = max(sums[SQUARED_RADIUS], own[i])
             low, high = middle - reached[i, 1], middle + reached[i, 1]
-            add_losses(low - abs(low) * UNIT, high + abs(high) * UNIT, widths, sums)
+            add_losses(low - abs(low) * MACHINE_EPSILON, high + abs(high) * MACHINE_EPSILON, widths, sums)
 
 
-def length(kernel: Kernel, supports: Supports, beta: NDArray[np.float64]) -> Length:
+def bound_norm(kernel: Kernel, supports: WitnessSupport, beta: NDArray[np.float64]) -> NormBounds:
     """‖u‖."""
-    found, _ = values(kernel, supports, supports.rows)
+    found, _ = evaluate_kernel(kernel, supports, supports.rows)
     reached = np.empty((len(beta), 2))
     combine(found.value, found.error, beta, reached)
     parts = (beta * reached[:, 0]).tolist()
     size = math.fsum(map(abs, parts))
     if not np.isfinite(reached).all():
-        return Length(0.0, math.inf)
-    error = math.fsum((np.abs(beta) * reached[:, 1]).tolist()) + 8.0 * UNIT * size + LEAST
+        return NormBounds(0.0, math.inf)
+    error = math.fsum((np.abs(beta) * reached[:, 1]).tolist()) + 8.0 * MACHINE_EPSILON * size + UNDERFLOW_ALLOWANCE
     square = math.fsum(parts)
-    low, high = max(0.0, square - error * (1.0 + OUTWARD)), max(0.0, square + error * (1.0 + OUTWARD))
-    return Length(math.sqrt(low) * (1.0 - OUTWARD), math.sqrt(high) * (1.0 + OUTWARD))
+    low, high = (
+        max(0.0, square - error * (1.0 + OUTWARD_TOLERANCE)),
+        max(0.0, square + error * (1.0 + OUTWARD_TOLERANCE)),
+    )
+    return NormBounds(math.sqrt(low) * (1.0 - OUTWARD_TOLERANCE), math.sqrt(high) * (1.0 + OUTWARD_TOLERANCE))
 
 
-def measured(
+def measure_kernel_witnesses(
     kernel: Kernel,
-    supports: Supports,
+    supports: WitnessSupport,
     betas: list[NDArray[np.float64]],
     widths: list[NDArray[np.float64]],
     stream: Iterable[tuple[Rows, Any]],
     side: Any,
     features: int,
-) -> list[Measured]:
+) -> list[WitnessMeasurement]:
     """All of these in one pass; `side(codes, k)` is on which side examples are for number k."""
-    sums = [fresh_sums(len(wanted)) for wanted in widths]
-    each = max(1, BLOCK // max(1, len(supports.numbers)))
+    sums = [init_sums(len(wanted)) for wanted in widths]
+    each = max(1, BLOCK_VALUES // max(1, len(supports.numbers)))
     for rows, codes in stream:
-        terms = in_terms(rows, features)
+        terms = to_canonical_sparse(rows, features)
         for start in range(0, len(codes), each):
             stop = min(start + each, len(codes))
-            part: Any = cut(terms, start, stop)
-            found, squares = values(kernel, supports, part)
-            own = own_values(kernel, squares, _longest(part))
+            part: Any = slice_rows(terms, start, stop)
+            found, squares = evaluate_kernel(kernel, supports, part)
+            own = evaluate_diagonal(kernel, squares, _max_terms(part))
             reached = np.empty((stop - start, 2))
             for k, beta in enumerate(betas):
                 combine(found.value, found.error, beta, reached)
                 add_rows(reached, side(codes[start:stop], k), own, widths[k], sums[k])
     none = np.zeros(0, np.float32)
-    done = [result(none, wanted.tolist(), total) for wanted, total in zip(widths, sums, strict=True)]
+    done = [to_measurement(none, wanted.tolist(), total) for wanted, total in zip(widths, sums, strict=True)]
     return [m._replace(margin=m.margin if m.examples else 0.0) for m in done]
 
 
-def evidence(found: Measured, norm: Length, passes: int) -> Evidence:
+def build_kernel_evidence(found: WitnessMeasurement, norm: NormBounds, passes: int) -> Evidence:
     """What the theorems ask for, of `passes` passes over the stream, each number moved outward."""
-    up, down = 1.0 + OUTWARD, 1.0 - OUTWARD
+    up, down = 1.0 + OUTWARD_TOLERANCE, 1.0 - OUTWARD_TOLERANCE
     usable = norm.low > 0.0
 
     def slack(gamma: float) -> float:
@@ -174,9 +193,9 @@ def evidence(found: Measured, norm: Length, passes: int) -> Evidence:
         margin=found.margin * (down if found.margin > 0.0 else up),
         losses={name: loss * passes * up for name, loss in losses.items()},
         slack=slack,
-        gammas=tuple(width / norm.high * (1.0 - 8.0 * OUTWARD) for width in found.slacks) if usable else (),
+        gammas=tuple(width / norm.high * (1.0 - 8.0 * OUTWARD_TOLERANCE) for width in found.slacks) if usable else (),
     )
 
 
-def _longest(rows: Sparse) -> int:
+def _max_terms(rows: Sparse) -> int:
     return int(np.diff(rows.starts).max(initial=0))

@@ -11,17 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates import multiclass_search
-from novikoff.certificates.witness_selection import (SHORTEST, Found, Guess, best_of)
-from novikoff.certificates.margin_histogram import Tally, unit
-from novikoff.certificates.measure import OUTWARD, Batch, Measured, evidence, power_sums
-from novikoff.certificates.spaces.pairwise_measure import (Meter, Told, desk_for, lanes, measure_preferences, worst_preferences)
-from novikoff.certificates.spaces.base import Stream
-from novikoff.certificates.multiclass_sample import Gatherer, Sample, kept
-from novikoff.core.multiclass.schemes import TREE, columns_for, stretch
+from novikoff.certificates.margin_histogram import HistogramBuilder, normalize
+from novikoff.certificates.measure import (
+    OUTWARD_TOLERANCE,
+    SignedBatch,
+    WitnessMeasurement,
+    build_evidence,
+    max_power_sum,
+)
+from novikoff.certificates.multiclass_sample import MulticlassSample, MulticlassStreamSampler, mark_included
+from novikoff.certificates.spaces.base import ExampleStream
+from novikoff.certificates.spaces.pairwise_measure import (
+    PairwiseMeasurer,
+    PreferenceBatch,
+    allocate_workspace,
+    find_worst_margins,
+    measure_preferences,
+    pad_columns,
+)
+from novikoff.certificates.witness_selection import MIN_NORM, NamedWitness, SampleEvidence, select_best_witnesses
+from novikoff.core.multiclass.schemes import LABEL_TREE, columns_needed, radius_factor
 from novikoff.theory.bounds import Evidence
 
 
-class InPreferences:
+class PairwiseSpace:
     def __init__(self, model: Any) -> None:
         self.model = model
 
@@ -29,50 +42,52 @@ class InPreferences:
 
     @cached_property
     def known(self) -> int:
-        return len(self.model._fitted().labels)
+        return len(self.model._require_fitted().labels)
 
     @cached_property
     def scheme(self) -> Any:
-        return self.model._scheme(self.model._fitted().labels)
+        return self.model._scheme(self.model._require_fitted().labels)
 
     @property
     def columns(self) -> int:
-        return int(columns_for(self.scheme, self.known))
+        return int(columns_needed(self.scheme, self.known))
 
     @property
     def stretch(self) -> float:
-        return float(stretch(self.scheme, self.known))
+        return float(radius_factor(self.scheme, self.known))
 
     @property
     def bias(self) -> bool:
         return bool(self.model.bias)
 
-    def gatherer(self) -> Gatherer:
-        return Gatherer()
+    def make_sampler(self) -> MulticlassStreamSampler:
+        return MulticlassStreamSampler()
 
     def slots(self) -> int:
-        return int(self.model._fitted().features + 1) * self.columns
+        return int(self.model._require_fitted().features + 1) * self.columns
 
-    def witnesses(self, sample: Sample, budget: int) -> list[Found]:
+    def witnesses(self, sample: MulticlassSample, budget: int) -> list[NamedWitness]:
         bounds = [bound for bound in self.model.bounds() if bound.by_witness]
         if not bounds or not self.known:
             return []
         found = {**self._directions(sample, budget), "own": self._own()}
-        radius = math.sqrt(power_sums(sample.rows, sample.labels, 2.0, float(self.bias)))
+        radius = math.sqrt(max_power_sum(sample.rows, sample.labels, 2.0, float(self.bias)))
         guesses = {
-            name: _Guess(self, sample, u.reshape(-1) / (_length(u) * radius))
+            name: _PairwiseEvidence(self, sample, u.reshape(-1) / (_compute_norm(u) * radius))
             for name, u in found.items()
-            if radius > 0.0 and SHORTEST < _length(u) < math.inf
+            if radius > 0.0 and MIN_NORM < _compute_norm(u) < math.inf
         }
-        return best_of(bounds, guesses)
+        return select_best_witnesses(bounds, guesses)
 
-    def _directions(self, sample: Sample, budget: int) -> Mapping[str, NDArray[np.float64]]:
+    def _directions(self, sample: MulticlassSample, budget: int) -> Mapping[str, NDArray[np.float64]]:
         """By the machine for rivals, where classes are such."""
-        if len(self.model._wants(sample.codes).classes) == 0:
+        if len(self.model._encode_targets(sample.codes).classes) == 0:
             return {}
-        features = self.model._fitted().features
-        found = multiclass_search.directions(sample, self.known, features, bias=self.bias, stretch=self.stretch, budget=budget)
-        if self.scheme.kind != TREE:
+        features = self.model._require_fitted().features
+        found = multiclass_search.find_directions(
+            sample, self.known, features, bias=self.bias, stretch=self.stretch, budget=budget
+        )
+        if self.scheme.kind != LABEL_TREE:
             return found
         paths = np.zeros((self.known, self.columns))
         for c in range(self.known):
@@ -87,14 +102,14 @@ class InPreferences:
         if not self.bias:
             u[0] = 0.0
         # What all columns have in common is in no preference, and only makes u longer.
-        return u if self.scheme.kind == TREE else u - u.mean(axis=1, keepdims=True)
+        return u if self.scheme.kind == LABEL_TREE else u - u.mean(axis=1, keepdims=True)
 
-    def facts(
-        self, found: Sequence[Found], stream: Stream, passes: int
-    ) -> tuple[list[Measured], Mapping[str, Evidence]]:
+    def measure_witnesses(
+        self, found: Sequence[NamedWitness], stream: ExampleStream, passes: int
+    ) -> tuple[list[WitnessMeasurement], Mapping[str, Evidence]]:
         if not found:
             return [], {}
-        meter = Meter(
+        meter = PairwiseMeasurer(
             self.scheme,
             self.columns,
             self.known,
@@ -103,71 +118,73 @@ class InPreferences:
             widths=[f.widths for f in found],
         )
 
-        def told() -> Iterator[Told]:
+        def iter_targets() -> Iterator[PreferenceBatch]:
             for rows, codes in stream():
-                yield rows, self.model._wants(codes), kept(codes)
+                yield rows, self.model._encode_targets(codes), mark_included(codes)
 
-        measured = measure_preferences(meter, told(), self.stretch)
+        measured = measure_preferences(meter, iter_targets(), self.stretch)
         return measured, self.evidence(found, measured, stream, passes)
 
     def evidence(
-        self, found: Sequence[Found], measured: Sequence[Measured], stream: Stream, passes: int
+        self, found: Sequence[NamedWitness], measured: Sequence[WitnessMeasurement], stream: ExampleStream, passes: int
     ) -> Mapping[str, Evidence]:
         """What the theorems are asked with, from what was measured."""
 
-        def sides() -> Iterator[Batch]:
+        def sides() -> Iterator[SignedBatch]:
             for rows, codes in stream():
-                yield rows, kept(codes)
+                yield rows, mark_included(codes)
 
         facts = {}
         for f, m in zip(found, measured, strict=True):
-            e = evidence(m, bias=self.bias, passes=passes, batches=sides)
-            facts[f.name] = e._replace(radius_p=self._stretched(e.radius_p))
+            e = build_evidence(m, bias=self.bias, passes=passes, batches=sides)
+            facts[f.name] = e._replace(radius_p=self._scale_radius_p(e.radius_p))
         return facts
 
-    def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
+    def histograms(self, directions: Sequence[Any], stream: ExampleStream) -> list[Any]:
         """Of the margin of each example's worst preference."""
-        scaled = [unit(np.asarray(u, np.float64).reshape(-1)) for u in directions]
-        wide = [None if u is None or len(u) != self.slots() else lanes(u, self.columns) for u in scaled]
-        tallies = [Tally() for _ in wide]
-        desk = desk_for(self.columns)
+        scaled = [normalize(np.asarray(u, np.float64).reshape(-1)) for u in directions]
+        wide = [None if u is None or len(u) != self.slots() else pad_columns(u, self.columns) for u in scaled]
+        tallies = [HistogramBuilder() for _ in wide]
+        workspace = allocate_workspace(self.columns)
         for rows, codes in stream():
-            wants, there, out = self.model._wants(codes), kept(codes), np.empty(len(codes))
+            targets, there, out = self.model._encode_targets(codes), mark_included(codes), np.empty(len(codes))
             for u, tally in zip(wide, tallies, strict=True):
                 if u is not None:
-                    worst_preferences(self.scheme, wants, there, rows, u, float(self.bias), self.known, desk, out)
+                    find_worst_margins(
+                        self.scheme, targets, there, rows, u, float(self.bias), self.known, workspace, out
+                    )
                     tally.add(out)
         return [tally.done() if tally.counts.any() else None for tally in tallies]
 
-    def _stretched(self, radius_p: Any) -> Any:
+    def _scale_radius_p(self, radius_p: Any) -> Any:
         """‖x_ab‖_p from ‖x‖_p: x or −x stands in `stretch` columns at most."""
-        return lambda p: radius_p(p) * (1.0 if p == math.inf else self.stretch ** (1.0 / p) * (1.0 + OUTWARD))
+        return lambda p: radius_p(p) * (1.0 if p == math.inf else self.stretch ** (1.0 / p) * (1.0 + OUTWARD_TOLERANCE))
 
 
-def _length(u: NDArray[np.float64]) -> float:
+def _compute_norm(u: NDArray[np.float64]) -> float:
     """‖u‖, the same to the last bit however many threads there are."""
     return float(np.sqrt(np.square(u).sum()))
 
 
-class _Guess(Guess):
+class _PairwiseEvidence(SampleEvidence):
     """What the sample says of a direction in the space of preferences."""
 
-    def __init__(self, space: InPreferences, sample: Any, direction: NDArray[np.float64]) -> None:
+    def __init__(self, space: PairwiseSpace, sample: Any, direction: NDArray[np.float64]) -> None:
         self.space = space
         super().__init__(sample, direction, bias=space.bias, target={})
         self.margins = self.margins[np.isfinite(self.margins)]
 
-    def _reached(self, sample: Any, direction: NDArray[np.float64], *, bias: bool) -> NDArray[np.float64]:
+    def _compute_margins(self, sample: Any, direction: NDArray[np.float64], *, bias: bool) -> NDArray[np.float64]:
         space, out = self.space, np.empty(len(sample.labels))
-        worst_preferences(
+        find_worst_margins(
             space.scheme,
-            space.model._wants(sample.codes),
+            space.model._encode_targets(sample.codes),
             sample.labels,
             sample.rows,
-            lanes(direction, space.columns),
+            pad_columns(direction, space.columns),
             float(bias),
             space.known,
-            desk_for(space.columns),
+            allocate_workspace(space.columns),
             out,
         )
         return out

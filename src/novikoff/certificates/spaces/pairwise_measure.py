@@ -16,40 +16,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff._compiled.simd.dot import element
+from novikoff._compiled.simd.dot import get_unchecked
 from novikoff.certificates.measure import (
     EXAMPLES,
     FIRST_SLACK,
     HINGE,
-    LARGEST,
     LOGISTIC,
+    MACHINE_EPSILON,
     MARGIN,
+    MAX_ABS,
     SQUARED,
     SQUARED_RADIUS,
-    UNIT,
-    Measured,
-    fresh_sums,
-    norm_up,
-    result,
+    WitnessMeasurement,
+    init_sums,
+    norm_rounded_up,
+    to_measurement,
 )
-from novikoff.core.multiclass.class_scores import dots, room
-from novikoff.core.multiclass.schemes import (CHOSEN, RANKED, TREE, Scheme, Wants, columns_for)
-from novikoff.data.rows import Rows, first, last
+from novikoff.core.multiclass.class_scores import dot_classes, pad_classes
+from novikoff.core.multiclass.schemes import (
+    LABEL_RANKING,
+    LABEL_TREE,
+    THRESHOLDED_LABELS,
+    Scheme,
+    Targets,
+    columns_needed,
+)
+from novikoff.data.rows import Rows, end_term, first_term
 
 
 @compiled
-def things(
+def bound_scores(
     scheme: Scheme,
-    known: int,
+    n_classes: int,
     scores: NDArray[np.float64],
     errors: NDArray[np.float64],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
 ) -> int:
     """The ends of the scores of what is compared, from those of the columns; how many there are."""
-    if scheme.kind == TREE:
-        return sum_paths(scheme, known, scores, errors, low, high)
-    count = columns_for(scheme, known)
+    if scheme.kind == LABEL_TREE:
+        return bound_path_scores(scheme, n_classes, scores, errors, low, high)
+    count = columns_needed(scheme, n_classes)
     for c in range(count):
         low[c] = scores[c] - errors[c]
         high[c] = scores[c] + errors[c]
@@ -57,29 +64,32 @@ def things(
 
 
 @compiled
-def sum_paths(
+def bound_path_scores(
     scheme: Scheme,
-    known: int,
+    n_classes: int,
     scores: NDArray[np.float64],
     errors: NDArray[np.float64],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
 ) -> int:
-    for c in range(known):
+    for c in range(n_classes):
         total, error, size = 0.0, 0.0, 0.0
         start, stop = scheme.starts[c], scheme.starts[c + 1]
         for k in range(start, stop):
             total += scores[scheme.nodes[k]]
             size += abs(scores[scheme.nodes[k]])
             error += errors[scheme.nodes[k]]
-        error = error * (1.0 + np.float64(stop - start) * UNIT) + size * np.float64(stop - start) * UNIT
+        error = (
+            error * (1.0 + np.float64(stop - start) * MACHINE_EPSILON)
+            + size * np.float64(stop - start) * MACHINE_EPSILON
+        )
         low[c] = total - error
         high[c] = total + error
-    return known
+    return n_classes
 
 
 @compiled
-def between_grades(
+def bound_grade_margins(
     grades: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64], count: int
 ) -> tuple[float, float]:
     """The lower end of the worst preference and the upper end of the best one, things of higher grade, 0, 1 or 2, being
@@ -97,73 +107,73 @@ def between_grades(
 
 
 @compiled
-def ends(
+def bound_margins(
     scheme: Scheme,
-    wants: Wants,
+    targets: Targets,
     i: int,
     low: NDArray[np.float64],
     high: NDArray[np.float64],
     count: int,
-    spare: NDArray[np.float64],
+    scratch: NDArray[np.float64],
 ) -> tuple[float, float]:
     """The same for the preferences of example i: its class to all others, its labels to the threshold and that to all
     others, or those that it says."""
-    if scheme.kind == RANKED:
+    if scheme.kind == LABEL_RANKING:
         worst, best = np.inf, -np.inf
-        for k in range(wants.starts[i], wants.starts[i + 1], 2):
-            a, b = wants.members[k], wants.members[k + 1]
+        for k in range(targets.starts[i], targets.starts[i + 1], 2):
+            a, b = targets.members[k], targets.members[k + 1]
             worst, best = min(worst, low[a] - high[b]), max(best, high[a] - low[b])
         return worst, best
     for c in range(count):
-        spare[c] = 0.0
-    if scheme.kind == CHOSEN:
-        spare[0] = 1.0
-        for k in range(wants.starts[i], wants.starts[i + 1]):
-            spare[wants.members[k] + 1] = 2.0
+        scratch[c] = 0.0
+    if scheme.kind == THRESHOLDED_LABELS:
+        scratch[0] = 1.0
+        for k in range(targets.starts[i], targets.starts[i + 1]):
+            scratch[targets.members[k] + 1] = 2.0
     else:
-        spare[wants.classes[i]] = 1.0
-    return between_grades(spare, low, high, count)
+        scratch[targets.classes[i]] = 1.0
+    return bound_grade_margins(scratch, low, high, count)
 
 
 @compiled
-def weigh_preferences(
+def measure_preference_rows(
     scheme: Scheme,
-    wants: Wants,
-    kept: NDArray[np.int8],
+    targets: Targets,
+    included: NDArray[np.int8],
     rows: Rows,
     u: NDArray[np.float64],
     norms: NDArray[np.float64],
     bias: float,
-    known: int,
+    n_classes: int,
     widths: NDArray[np.float64],
-    desk: NDArray[np.float64],
+    workspace: NDArray[np.float64],
     sums: NDArray[np.float64],
 ) -> None:
     """Adds these rows to the sums; a 0 in `kept` leaves its row out. `desk` has five rows of room."""
-    for i in range(len(kept)):
-        if kept[i] == 0:
+    for i in range(len(included)):
+        if included[i] == 0:
             continue
         square, largest = bias, 0.0
-        start, stop = first(rows, i), last(rows, i)
+        start, stop = first_term(rows, i), end_term(rows, i)
         for k in range(start, stop):
-            x = np.float64(element(rows.values, k))
+            x = np.float64(get_unchecked(rows.values, k))
             square += x * x
             largest = max(largest, abs(x))
         terms = np.float64(stop - start + 16)
-        square *= 1.0 + terms * UNIT
-        dots(rows, i, u, bias, desk[0])
+        square *= 1.0 + terms * MACHINE_EPSILON
+        dot_classes(rows, i, u, bias, workspace[0])
         length = math.sqrt(square)
         for c in range(len(norms)):
-            desk[1, c] = length * norms[c] * terms * UNIT
-        count = things(scheme, known, desk[0], desk[1], desk[2], desk[3])
-        low, high = ends(scheme, wants, i, desk[2], desk[3], count, desk[4])
+            workspace[1, c] = length * norms[c] * terms * MACHINE_EPSILON
+        count = bound_scores(scheme, n_classes, workspace[0], workspace[1], workspace[2], workspace[3])
+        low, high = bound_margins(scheme, targets, i, workspace[2], workspace[3], count, workspace[4])
         sums[EXAMPLES] += 1.0
         sums[SQUARED_RADIUS] = max(sums[SQUARED_RADIUS], square)
-        sums[LARGEST] = max(sums[LARGEST], largest)
+        sums[MAX_ABS] = max(sums[MAX_ABS], largest)
         if low == np.inf:
             continue
-        low -= abs(low) * UNIT
-        high += abs(high) * UNIT
+        low -= abs(low) * MACHINE_EPSILON
+        high += abs(high) * MACHINE_EPSILON
         add_losses(low, high, widths, sums)
 
 
@@ -181,81 +191,85 @@ def add_losses(low: float, high: float, widths: NDArray[np.float64], sums: NDArr
 
 
 @compiled
-def worst_preferences(
+def find_worst_margins(
     scheme: Scheme,
-    wants: Wants,
-    kept: NDArray[np.int8],
+    targets: Targets,
+    included: NDArray[np.int8],
     rows: Rows,
     u: NDArray[np.float64],
     bias: float,
-    known: int,
-    desk: NDArray[np.float64],
+    n_classes: int,
+    workspace: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
     """The margin of the preference that is met worst, to the nearest number: for searching, not for claims. +∞ where
     there is none."""
-    for c in range(len(desk[1])):
-        desk[1, c] = 0.0
-    for i in range(len(kept)):
+    for c in range(len(workspace[1])):
+        workspace[1, c] = 0.0
+    for i in range(len(included)):
         out[i] = np.inf
-        if kept[i] != 0:
-            dots(rows, i, u, bias, desk[0])
-            count = things(scheme, known, desk[0], desk[1], desk[2], desk[3])
-            low, _ = ends(scheme, wants, i, desk[2], desk[3], count, desk[4])
+        if included[i] != 0:
+            dot_classes(rows, i, u, bias, workspace[0])
+            count = bound_scores(scheme, n_classes, workspace[0], workspace[1], workspace[2], workspace[3])
+            low, _ = bound_margins(scheme, targets, i, workspace[2], workspace[3], count, workspace[4])
             out[i] = low
 
 
-def lanes(witness: NDArray[Any], columns: int) -> NDArray[np.float64]:
+def pad_columns(witness: NDArray[Any], columns: int) -> NDArray[np.float64]:
     """A witness as [slot][column], with room as `dots` wants it."""
-    u = np.zeros((len(witness) // columns, room(columns)))
+    u = np.zeros((len(witness) // columns, pad_classes(columns)))
     u[:, :columns] = witness.reshape(-1, columns)
     return u
 
 
-def desk_for(columns: int) -> NDArray[np.float64]:
+def allocate_workspace(columns: int) -> NDArray[np.float64]:
     """There are never more things to compare than columns."""
-    return np.zeros((5, room(columns)))
+    return np.zeros((5, pad_classes(columns)))
 
 
-class Meter:
+class PairwiseMeasurer:
     """Measures witnesses in one pass, batch after batch."""
 
     def __init__(
         self,
         scheme: Any,
         columns: int,
-        known: int,
+        n_classes: int,
         *,
         bias: bool,
         witnesses: Sequence[NDArray[np.float32]],
         widths: Sequence[Sequence[float]],
     ) -> None:
-        self.scheme, self.known, self.bias = scheme, known, float(bias)
+        self.scheme, self.known, self.bias = scheme, n_classes, float(bias)
         self.witnesses, self.widths = witnesses, widths
-        self.us = [lanes(u, columns) for u in witnesses]
-        self.norms = [np.array([norm_up(part) for part in u.reshape(-1, columns).T]) for u in witnesses]
-        self.sums = [fresh_sums(len(wanted)) for wanted in widths]
-        self.desk = desk_for(columns)
+        self.padded_witnesses = [pad_columns(u, columns) for u in witnesses]
+        self.norms = [np.array([norm_rounded_up(part) for part in u.reshape(-1, columns).T]) for u in witnesses]
+        self.sums = [init_sums(len(wanted)) for wanted in widths]
+        self.workspace = allocate_workspace(columns)
 
-    def add(self, rows: Rows, wants: Any, kept: NDArray[np.int8]) -> None:
-        for u, norms, wanted, sums in zip(self.us, self.norms, self.widths, self.sums, strict=True):
+    def add(self, rows: Rows, targets: Any, included: NDArray[np.int8]) -> None:
+        for u, norms, wanted, sums in zip(self.padded_witnesses, self.norms, self.widths, self.sums, strict=True):
             some = np.asarray(wanted, np.float64)
-            weigh_preferences(self.scheme, wants, kept, rows, u, norms, self.bias, self.known, some, self.desk, sums)
+            measure_preference_rows(
+                self.scheme, targets, included, rows, u, norms, self.bias, self.known, some, self.workspace, sums
+            )
 
-    def done(self, stretch: float) -> list[Measured]:
+    def done(self, stretch: float) -> list[WitnessMeasurement]:
         """`stretch` is what ‖x‖² is multiplied by in the space of preferences."""
-        found = [result(*parts) for parts in zip(self.witnesses, self.widths, self.sums, strict=True)]
+        found = [to_measurement(*parts) for parts in zip(self.witnesses, self.widths, self.sums, strict=True)]
         return [
             m._replace(squared_radius=m.squared_radius * stretch, margin=m.margin if m.margin < math.inf else 0.0)
             for m in found
         ]
 
 
-Told = tuple[Rows, Any, NDArray[np.int8]]
+PreferenceBatch = tuple[Rows, Any, NDArray[np.int8]]
 """Rows, what they ask for as the loop takes it, and 0 for those that are left out."""
 
 
-def measure_preferences(meter: Meter, batches: Iterable[Told], stretch: float) -> list[Measured]:
-    for rows, wants, kept in batches:
-        meter.add(rows, wants, kept)
+def measure_preferences(
+    meter: PairwiseMeasurer, batches: Iterable[PreferenceBatch], stretch: float
+) -> list[WitnessMeasurement]:
+    for rows, targets, included in batches:
+        meter.add(rows, targets, included)
     return meter.done(stretch)

@@ -14,17 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates import witness_search
-from novikoff.certificates.witness_selection import Found, chosen
-from novikoff.certificates.measure import Batch, Measured, evidence, fresh_sums, measure, norm_up, result, weigh
-from novikoff.certificates.spaces.base import Stream
-from novikoff.certificates.multiclass_sample import Gatherer, Sample
+from novikoff.certificates.measure import (
+    SignedBatch,
+    WitnessMeasurement,
+    build_evidence,
+    init_sums,
+    measure,
+    measure_rows,
+    norm_rounded_up,
+    to_measurement,
+)
+from novikoff.certificates.multiclass_sample import MulticlassSample, MulticlassStreamSampler
+from novikoff.certificates.spaces.base import ExampleStream
+from novikoff.certificates.witness_selection import NamedWitness, select_witnesses
 from novikoff.theory.bounds import Bound, Evidence
 
-MOST_COLUMNS = 1000
-WIDTHS = 2  # of each column
+MAX_COLUMNS = 1000
+SLACK_WIDTHS_PER_COLUMN = 2  # of each column
 
 
-class InColumns:
+class PerColumnSpace:
     def __init__(self, model: Any) -> None:
         self.model = model
 
@@ -32,99 +41,105 @@ class InColumns:
 
     @cached_property
     def columns(self) -> int:
-        return int(self.model._in_use(self.model._fitted()))
+        return int(self.model._n_used_columns(self.model._require_fitted()))
 
     @cached_property
     def bounds(self) -> Sequence[Bound]:
         """Of a column."""
-        found: Sequence[Bound] = self.model.theorems_of_a_column()
+        found: Sequence[Bound] = self.model._inner_column_bounds()
         return found
 
     @property
     def bias(self) -> bool:
         return bool(self.model.bias)
 
-    def gatherer(self) -> Gatherer:
-        return Gatherer()
+    def make_sampler(self) -> MulticlassStreamSampler:
+        return MulticlassStreamSampler()
 
     def slots(self) -> int:
-        return int(self.model._fitted().features + 1) * self.columns
+        return int(self.model._require_fitted().features + 1) * self.columns
 
-    def witnesses(self, sample: Sample, budget: int) -> list[Found]:
-        if not self.model.bounds() or not 0 < self.columns <= MOST_COLUMNS:
+    def witnesses(self, sample: MulticlassSample, budget: int) -> list[NamedWitness]:
+        if not self.model.bounds() or not 0 < self.columns <= MAX_COLUMNS:
             return []
-        u = np.zeros((self.model._fitted().features + 1, self.columns), np.float32)
+        u = np.zeros((self.model._require_fitted().features + 1, self.columns), np.float32)
         widths: list[float] = []
         for c in range(self.columns):
-            best = self._column(sample, c, budget // self.columns)
+            best = self._best_for_column(sample, c, budget // self.columns)
             if best is not None:
                 u[:, c] = best.witness
             widths += (1.0, 1.0) if best is None else best.widths
-        return [Found("columns", u.reshape(-1), tuple(widths))]
+        return [NamedWitness("columns", u.reshape(-1), tuple(widths))]
 
-    def _column(self, sample: Sample, c: int, budget: int) -> Found | None:
+    def _best_for_column(self, sample: MulticlassSample, c: int, budget: int) -> NamedWitness | None:
         """The best for the tightest of a column's theorems."""
-        own = witness_search.Sample(sample.rows, self.model.sides(sample.codes, c), sample.total)
+        own = witness_search.BinarySample(sample.rows, self.model.sides(sample.codes, c), sample.total)
         if not own.labels.any():
             return None
-        directions = witness_search.directions(own, self.model._fitted().features, bias=self.bias, budget=budget)
-        found = chosen(self.bounds, directions, own, bias=self.bias, target={})
+        directions = witness_search.find_directions(
+            own, self.model._require_fitted().features, bias=self.bias, budget=budget
+        )
+        found = select_witnesses(self.bounds, directions, own, bias=self.bias, target={})
 
-        def allowed(one: Found) -> float:
+        def allowed(one: NamedWitness) -> float:
             batch = (own.rows, own.labels)
             (seen,) = measure([batch], [one.witness], bias=self.bias, widths=[one.widths])
-            return self._least(evidence(seen, bias=self.bias, passes=1, batches=lambda: [batch]))
+            return self._min_bound(build_evidence(seen, bias=self.bias, passes=1, batches=lambda: [batch]))
 
         return min(found, key=allowed, default=None)
 
-    def _least(self, e: Evidence) -> float:
+    def _min_bound(self, e: Evidence) -> float:
         values = [value for bound in self.bounds if (value := bound.value(e)) is not None]
         return min(values, default=math.inf)
 
-    def histograms(self, directions: Sequence[Any], stream: Stream) -> list[Any]:
+    def histograms(self, directions: Sequence[Any], stream: ExampleStream) -> list[Any]:
         return [None for _ in directions]
 
-    def facts(self, found: Sequence[Found], stream: Stream, passes: int) -> tuple[list[Any], Mapping[str, Evidence]]:
+    def measure_witnesses(
+        self, found: Sequence[NamedWitness], stream: ExampleStream, passes: int
+    ) -> tuple[list[Any], Mapping[str, Evidence]]:
         measured = [self._measured(f, stream) for f in found]
         return measured, self.evidence(found, measured, stream, passes)
 
     def evidence(
-        self, found: Sequence[Found], measured: Sequence[Any], stream: Stream, passes: int
+        self, found: Sequence[NamedWitness], measured: Sequence[Any], stream: ExampleStream, passes: int
     ) -> Mapping[str, Evidence]:
         """What the theorems are asked with, from what was measured."""
-        return {f.name: self._joint(f, m, stream, passes) for f, m in zip(found, measured, strict=True)}
+        return {f.name: self._combine_columns(f, m, stream, passes) for f, m in zip(found, measured, strict=True)}
 
-    def _measured(self, found: Found, stream: Stream) -> list[Measured]:
+    def _measured(self, found: NamedWitness, stream: ExampleStream) -> list[WitnessMeasurement]:
         """Each column, in one pass."""
         parts = [np.ascontiguousarray(part) for part in found.witness.reshape(-1, self.columns).T]
-        widths = np.asarray(found.widths, np.float64).reshape(self.columns, WIDTHS)
-        sums = [fresh_sums(WIDTHS) for _ in parts]
+        widths = np.asarray(found.widths, np.float64).reshape(self.columns, SLACK_WIDTHS_PER_COLUMN)
+        sums = [init_sums(SLACK_WIDTHS_PER_COLUMN) for _ in parts]
         wide = [part.astype(np.float64) for part in parts]
         for rows, codes in stream():
             for c in range(self.columns):
-                weigh(rows, self.model.sides(codes, c), wide[c], float(self.bias), widths[c], sums[c])
-        done = [result(parts[c], widths[c].tolist(), sums[c]) for c in range(self.columns)]
+                measure_rows(rows, self.model.sides(codes, c), wide[c], float(self.bias), widths[c], sums[c])
+        done = [to_measurement(parts[c], widths[c].tolist(), sums[c]) for c in range(self.columns)]
         return [m._replace(margin=m.margin if m.examples else 0.0) for m in done]
 
-    def _joint(self, found: Found, measured: Sequence[Measured], stream: Stream, passes: int) -> Evidence:
+    def _combine_columns(
+        self, found: NamedWitness, measured: Sequence[WitnessMeasurement], stream: ExampleStream, passes: int
+    ) -> Evidence:
         """All columns together, for show, and each by itself, for the theorems; without examples one errs never."""
         parts = []
         for c, m in enumerate(measured):
             if m.examples:
-                parts.append(evidence(m, bias=self.bias, passes=passes, batches=self._of_column(stream, c)))
+                parts.append(build_evidence(m, bias=self.bias, passes=passes, batches=self._column_batches(stream, c)))
         return Evidence(
             radius=max((e.radius for e in parts), default=0.0),
             radius_p=lambda p: max((e.radius_p(p) for e in parts), default=0.0),
-            norm=norm_up(found.witness),
-            norm_q=lambda q: norm_up(found.witness, q),
+            norm=norm_rounded_up(found.witness),
+            norm_q=lambda q: norm_rounded_up(found.witness, q),
             margin=-math.inf,
             losses={name: math.fsum(e.losses[name] for e in parts) for name in ("hinge", "logistic", "squared")},
             slack=lambda _: math.inf,
             parts=tuple(parts),
         )
 
-    def _of_column(self, stream: Stream, c: int) -> Any:
-        def batches() -> Iterator[Batch]:
+    def _column_batches(self, stream: ExampleStream, c: int) -> Any:
+        def batches() -> Iterator[SignedBatch]:
             for rows, codes in stream():
                 sides: NDArray[np.int8] = self.model.sides(codes, c)
                 yield rows, sides

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff._compiled.simd.dot import element
-from novikoff.certificates.measure import EXAMPLES, LARGEST, SQUARED_RADIUS, UNIT
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff.certificates.measure import EXAMPLES, MACHINE_EPSILON, MAX_ABS, SQUARED_RADIUS
+from novikoff.certificates.multiclass_sample import join_rows
 from novikoff.certificates.spaces.pairwise_measure import add_losses
-from novikoff.certificates.multiclass_sample import rows_of
-from novikoff.data.rows import (Rows, Sparse, cut, first, last, slot)
+from novikoff.data.rows import Rows, Sparse, end_term, first_term, slice_rows, weight_slot
 
-ROOM = 4_000_000  # terms
-PIECE = 16  # queries
+MAX_SAMPLE_TERMS = 4_000_000  # terms
+CHUNK_QUERIES = 16  # queries
 
 
-class Sample(NamedTuple):
+class QuerySample(NamedTuple):
     """Documents of whole queries that are kept in memory, out of `total` documents."""
 
     rows: Sparse
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
         return self.total / max(1, len(self.labels))
 
 
-class Gatherer:
+class QueryStreamSampler:
     """As that of `told.py`, for whole queries."""
 
     def __init__(self) -> None:
@@ -46,30 +46,32 @@ class Gatherer:
         self.stride, self.number, self.terms, self.total = 1, 0, 0, 0
 
     def add(self, rows: Rows, queries: Any) -> None:
-        for at in range(0, len(queries), PIECE):
-            starts = queries.starts[at : at + PIECE + 1]
+        for at in range(0, len(queries), CHUNK_QUERIES):
+            starts = queries.starts[at : at + CHUNK_QUERIES + 1]
             first, last = int(starts[0]), int(starts[-1])
             self.total += last - first
             self.number += 1
             if self.number % self.stride == 0:
-                piece = rows_of([cut(rows, first, last)])
+                piece = join_rows([slice_rows(rows, first, last)])
                 self.kept.append((piece, np.diff(starts), queries.grades[first:last].copy()))
                 self.terms += len(piece.values)
-                if self.terms > ROOM and len(self.kept) > 1:
+                if self.terms > MAX_SAMPLE_TERMS and len(self.kept) > 1:
                     self.kept, self.stride = self.kept[1::2], 2 * self.stride
                     self.terms = sum(len(rows.values) for rows, _, _ in self.kept)
 
-    def sample(self) -> Sample | None:
+    def sample(self) -> QuerySample | None:
         if not self.total:
             return None
         lengths = np.concatenate([lengths for _, lengths, _ in self.kept])
         grades = np.concatenate([grades for _, _, grades in self.kept])
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        return Sample(rows_of([r for r, _, _ in self.kept]), np.ones(len(grades), np.int8), starts, grades, self.total)
+        return QuerySample(
+            join_rows([r for r, _, _ in self.kept]), np.ones(len(grades), np.int8), starts, grades, self.total
+        )
 
 
 @compiled
-def worst_and_best(
+def bound_query_margins(
     low: NDArray[np.float64], high: NDArray[np.float64], grades: NDArray[np.float64], start: int, count: int
 ) -> tuple[float, float]:
     """The lower end of the worst preference and the upper end of the best one; +∞ and −∞ where there are none."""
@@ -82,13 +84,13 @@ def worst_and_best(
 
 
 @compiled
-def weigh_queries(
+def measure_queries(
     rows: Rows,
     starts: NDArray[np.int64],
     grades: NDArray[np.float64],
     u: NDArray[np.float64],
     widths: NDArray[np.float64],
-    desk: NDArray[np.float64],
+    workspace: NDArray[np.float64],
     ranges: NDArray[np.float64],
     sums: NDArray[np.float64],
 ) -> None:
@@ -98,32 +100,32 @@ def weigh_queries(
         for d in range(count):
             dot, size, square = 0.0, 0.0, 0.0
             i = start + d
-            for k in range(first(rows, i), last(rows, i)):
-                x, j = np.float64(element(rows.values, k)), slot(rows, i, k)
+            for k in range(first_term(rows, i), end_term(rows, i)):
+                x, j = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k)
                 if j < len(u):
-                    product = x * element(u, j)
+                    product = x * get_unchecked(u, j)
                     dot += product
                     size += abs(product)
                 square += x * x
-                sums[LARGEST] = max(sums[LARGEST], abs(x))
+                sums[MAX_ABS] = max(sums[MAX_ABS], abs(x))
                 ranges[0] = min(ranges[0], x)
-            terms = np.float64(last(rows, i) - first(rows, i) + 8)
-            desk[0, d] = dot - size * terms * UNIT
-            desk[1, d] = dot + size * terms * UNIT
-            sums[SQUARED_RADIUS] = max(sums[SQUARED_RADIUS], square * (1.0 + terms * UNIT))
+            terms = np.float64(end_term(rows, i) - first_term(rows, i) + 8)
+            workspace[0, d] = dot - size * terms * MACHINE_EPSILON
+            workspace[1, d] = dot + size * terms * MACHINE_EPSILON
+            sums[SQUARED_RADIUS] = max(sums[SQUARED_RADIUS], square * (1.0 + terms * MACHINE_EPSILON))
         sums[EXAMPLES] += 1.0
-        low, high = worst_and_best(desk[0], desk[1], grades, start, count)
+        low, high = bound_query_margins(workspace[0], workspace[1], grades, start, count)
         if low < np.inf:
-            add_losses(low - abs(low) * UNIT, high + abs(high) * UNIT, widths, sums)
+            add_losses(low - abs(low) * MACHINE_EPSILON, high + abs(high) * MACHINE_EPSILON, widths, sums)
 
 
 @compiled
-def worst_of_queries(
+def find_worst_query_margins(
     rows: Rows,
     starts: NDArray[np.int64],
     grades: NDArray[np.float64],
     u: NDArray[np.float64],
-    desk: NDArray[np.float64],
+    workspace: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
     """The margin of each query's worst preference, at its first document, to the nearest number; +∞ elsewhere."""
@@ -132,26 +134,26 @@ def worst_of_queries(
         for d in range(count):
             out[start + d] = np.inf
             dot = 0.0
-            for k in range(first(rows, start + d), last(rows, start + d)):
-                j = slot(rows, start + d, k)
+            for k in range(first_term(rows, start + d), end_term(rows, start + d)):
+                j = weight_slot(rows, start + d, k)
                 if j < len(u):
-                    dot += np.float64(element(rows.values, k)) * element(u, j)
-            desk[0, d] = dot
+                    dot += np.float64(get_unchecked(rows.values, k)) * get_unchecked(u, j)
+            workspace[0, d] = dot
         if count > 0:
-            low, _ = worst_and_best(desk[0], desk[0], grades, start, count)
+            low, _ = bound_query_margins(workspace[0], workspace[0], grades, start, count)
             out[start] = low
 
 
-def desk_for(starts: NDArray[np.int64]) -> NDArray[np.float64]:
+def allocate_workspace(starts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.zeros((2, int(np.diff(starts).max(initial=1))))
 
 
-def stretch(least: float) -> float:
+def sq_radius_factor(least: float) -> float:
     """‖x_i − x_j‖² ≤ stretch·max‖x‖²."""
     return 2.0 if least >= 0.0 else 4.0
 
 
-def longer(least: float, p: float) -> float:
+def radius_factor(least: float, p: float) -> float:
     """‖x_i − x_j‖_p ≤ longer·max‖x‖_p."""
     if least < 0.0:
         return 2.0

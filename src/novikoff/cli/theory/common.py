@@ -9,14 +9,14 @@ from typing import Any
 
 from novikoff.errors import InputError
 from novikoff.theory import class_size as sizes
+from novikoff.theory.class_size import ClassSize
 from novikoff.theory.hypothesis_classes import CLASSES
 from novikoff.theory.vc_dimension import DIMENSIONS, dimension
-from novikoff.theory.class_size import Size
 
-Answer = Callable[[argparse.Namespace], int]
+AnswerFunction = Callable[[argparse.Namespace], int]
 
 
-def add_topic(topics: Any, name: str, about: str, answer: Answer, examples: str) -> argparse.ArgumentParser:
+def add_topic(topics: Any, name: str, about: str, answer: AnswerFunction, examples: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = topics.add_parser(
         name,
         help=about,
@@ -31,22 +31,22 @@ def add_topic(topics: Any, name: str, about: str, answer: Answer, examples: str)
     return parser
 
 
-def say(options: argparse.Namespace, text: object, about: dict[str, Any]) -> None:
+def print_answer(options: argparse.Namespace, text: object, about: dict[str, Any]) -> None:
     print(json.dumps(about, ensure_ascii=False) if options.json else text)
 
 
-def add_finite_class(parser: argparse.ArgumentParser) -> None:
+def add_finite_class_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--class", dest="named", choices=tuple(CLASSES), metavar="NAME", help=f"the class: {', '.join(CLASSES)}"
     )
     parser.add_argument("--variables", metavar="N", type=int, help="of the class: how many Boolean variables")
     parser.add_argument("--k", metavar="K", type=int, help="of the class, where its name has a k")
     parser.add_argument(
-        "--hypotheses", metavar="H", type=power, help="the size of the class, as 59049 or 3^10, instead"
+        "--hypotheses", metavar="H", type=parse_class_size, help="the size of the class, as 59049 or 3^10, instead"
     )
 
 
-def add_capacity(parser: argparse.ArgumentParser) -> None:
+def add_dimension_options(parser: argparse.ArgumentParser) -> None:
     names = [*DIMENSIONS, *(name for name in CLASSES if name not in DIMENSIONS)]
     parser.add_argument("--class", dest="named", choices=names, metavar="NAME", help=f"the class: {', '.join(names)}")
     parser.add_argument("--variables", metavar="N", type=int, help="of the class: how many variables or dimensions")
@@ -54,29 +54,29 @@ def add_capacity(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dimension", metavar="D", type=int, help="the VC dimension of the class, instead")
 
 
-def power(text: str) -> Size:
+def parse_class_size(text: str) -> ClassSize:
     """59049, or 3^10."""
     base, caret, exponent = text.replace(",", "").replace("**", "^").partition("^")
     try:
-        return sizes.power(int(base), int(exponent)) if caret else sizes.of(int(base))
+        return sizes.power_size(int(base), int(exponent)) if caret else sizes.to_class_size(int(base))
     except InputError as problem:  # a ValueError too, of which argparse would not tell the sentence
         raise argparse.ArgumentTypeError(str(problem)) from None
 
 
-power.__name__ = "whole number or power"  # what argparse calls it in its message
+parse_class_size.__name__ = "whole number or power"  # what argparse calls it in its message
 
 
-def size_of(options: argparse.Namespace) -> Size:
+def read_class_size(options: argparse.Namespace) -> ClassSize:
     """|H| of the class that is named, or as told."""
     if (options.named is None) == (options.hypotheses is None):
         raise InputError("The class must be told once: by --class with --variables, or by --hypotheses.")
     if options.named is None:
-        told: Size = options.hypotheses
+        told: ClassSize = options.hypotheses
         return told
-    return _size(options)
+    return _named_class_size(options)
 
 
-def dimension_of(options: argparse.Namespace, *, at_most: bool) -> int:
+def read_dimension(options: argparse.Namespace, *, at_most: bool) -> int:
     """The VC dimension of the class that is named, or as told; where only its size is known, log₂ of it if it may be
     too large."""
     if (options.named is None) == (options.dimension is None):
@@ -90,10 +90,10 @@ def dimension_of(options: argparse.Namespace, *, at_most: bool) -> int:
         return dimension(options.named, options.variables if known.times else 1)
     if not at_most:
         raise InputError(f"The VC dimension of {options.named} is not known here: name it by --dimension.")
-    return int(_size(options).log2)
+    return int(_named_class_size(options).log2)
 
 
-def _size(options: argparse.Namespace) -> Size:
+def _named_class_size(options: argparse.Namespace) -> ClassSize:
     named = CLASSES[options.named]
     if options.variables is None or (named.takes_k and options.k is None):
         raise InputError(f"{options.named} must be told --variables{' and --k' if named.takes_k else ''}.")

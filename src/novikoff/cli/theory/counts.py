@@ -7,43 +7,57 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from novikoff.cli.theory.common import (add_finite_class, add_topic, power, say, size_of)
+from novikoff.cli.theory.common import (
+    add_finite_class_options,
+    add_topic,
+    parse_class_size,
+    print_answer,
+    read_class_size,
+)
 from novikoff.errors import InputError
 from novikoff.theory import binomial
-from novikoff.theory.samples import hoeffding
+from novikoff.theory.directed_rounding import decimal_above, float_above, to_fraction
+from novikoff.theory.formula_text import (
+    format_integer,
+    format_lower_bound,
+    format_number,
+    format_power_of_ten,
+    format_upper_bound,
+)
 from novikoff.theory.hypothesis_classes import CLASSES
-from novikoff.theory.formula_text import (at_least, at_most, power_of_ten, shown, whole)
-from novikoff.theory.samples.sample_size import shown_rest
-from novikoff.theory.mistake_calculator import (MISTAKE_LAWS, SYMBOLS, WHOLE, allowed)
-from novikoff.theory.directed_rounding import above, exact, float_above
+from novikoff.theory.mistake_calculator import INTEGER_PARAMETERS, MISTAKE_BOUNDS, SYMBOLS, allowed
+from novikoff.theory.samples import hoeffding
+from novikoff.theory.samples.sample_size import format_confidence
 
-DIGITS = 4000
+MAX_JSON_DIGITS = 4000
 """Of a size that is written out in JSON; more is refused by readers."""
 
 
 def add_topics(topics: Any) -> None:
     about = "the error of one hypothesis from its mistakes on fresh examples, exactly, beside Hoeffding's bound"
-    parser = add_topic(topics, "binomial", about, _binomial, BINOMIAL)
+    parser = add_topic(topics, "binomial", about, _answer_binomial, BINOMIAL_EXAMPLES)
     parser.add_argument("--mistakes", metavar="K", type=int, required=True, help="k, how many were made")
     parser.add_argument("--examples", metavar="M", type=int, help="m, on so many examples")
     parser.add_argument("--epsilon", metavar="E", type=float, help="ε, the error that is claimed")
     parser.add_argument("--delta", metavar="P", type=float, help="δ, the probability to fail")
-    parser = add_topic(topics, "size", "how many hypotheses a class has", _size, SIZE)
-    add_finite_class(parser)
-    parser = add_topic(topics, "mistakes", "how many mistakes a theorem allows", _mistakes, _mistake_examples())
-    parser.add_argument("theorem", metavar="THEOREM", choices=tuple(MISTAKE_LAWS), help="see below")
-    for name in dict.fromkeys(name for law in MISTAKE_LAWS.values() for name in law.parameters):
-        kind: Any = power if name == "hypotheses" else int if name in WHOLE else float
+    parser = add_topic(topics, "size", "how many hypotheses a class has", _answer_size, SIZE_EXAMPLES)
+    add_finite_class_options(parser)
+    parser = add_topic(topics, "mistakes", "how many mistakes a theorem allows", _answer_mistakes, _mistake_examples())
+    parser.add_argument("theorem", metavar="THEOREM", choices=tuple(MISTAKE_BOUNDS), help="see below")
+    for name in dict.fromkeys(name for law in MISTAKE_BOUNDS.values() for name in law.parameters):
+        value_type: Any = parse_class_size if name == "hypotheses" else int if name in INTEGER_PARAMETERS else float
         option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, metavar="X", type=kind, default=argparse.SUPPRESS, dest=name, help=SYMBOLS[name])
+        parser.add_argument(
+            option, metavar="X", type=value_type, default=argparse.SUPPRESS, dest=name, help=SYMBOLS[name]
+        )
 
 
-BINOMIAL = """\
+BINOMIAL_EXAMPLES = """\
   novikoff theory binomial --mistakes 3 --examples 1000 --delta 0.05
   novikoff theory binomial --mistakes 0 --epsilon 0.01 --delta 0.05
   novikoff theory binomial --mistakes 3 --examples 1000 --epsilon 0.01
 """
-SIZE = """\
+SIZE_EXAMPLES = """\
   novikoff theory size --class conjunctions --variables 10
   novikoff theory size --class threshold-functions --variables 9 --json
   novikoff theory size --class boolean-functions --variables 1000
@@ -54,96 +68,101 @@ def _mistake_examples() -> str:
     lines = ["  novikoff theory mistakes novikoff --radius 1 --margin 0.1",
              "  novikoff theory mistakes winnow --literals 5 --features 1000",
              "  novikoff theory mistakes halving --hypotheses 3^10", "", "THEOREM, and what it is told:"]  # fmt: skip
-    for name, law in MISTAKE_LAWS.items():
+    for name, law in MISTAKE_BOUNDS.items():
         told = " ".join(f"--{parameter}" for parameter in law.parameters).replace("_", "-")
         lines.append(f"  {name:<19} {told}")
         lines.append(f"  {'':<19} M ≤ {law.formula}")
     return "\n".join([*lines, ""])
 
 
-def _binomial(options: argparse.Namespace) -> int:
+def _answer_binomial(options: argparse.Namespace) -> int:
     k, many, epsilon, delta = options.mistakes, options.examples, options.epsilon, options.delta
     if (many, epsilon, delta).count(None) != 1:
         raise InputError("binomial must be told two of --examples, --epsilon and --delta.")
     if many is None:
         needed = binomial.examples(mistakes=k, epsilon=epsilon, delta=delta)
         sentence = (
-            f"{whole(needed)} examples with {whole(k)} mistakes show that the error is at most {shown(epsilon)}, with"
-            f" probability at least {shown_rest(delta)}."
+            f"{format_integer(needed)} examples with {format_integer(k)} mistakes show that the error is at most"
+            f" {format_number(epsilon)}, with"
+            f" probability at least {format_confidence(delta)}."
         )
         about = {"asked": "examples", "value": needed}
     elif delta is None:
         found = binomial.failure(mistakes=k, examples=many, epsilon=epsilon)
         sentence = (
-            f"With an error of {shown(epsilon)} or more, {whole(k)} mistakes or fewer in {whole(many)} examples have a"
-            f" probability of at most {at_most(found)}."
+            f"With an error of {format_number(epsilon)} or more, {format_integer(k)} mistakes or fewer in"
+            f" {format_integer(many)} examples have a"
+            f" probability of at most {format_upper_bound(found)}."
         )
         about = {"asked": "failure", "value": found}
     else:
-        return _ends(options, k, many, delta)
-    lines = (sentence, f"formula     {FORMULA}", f"source      {SOURCE}")
-    say(options, "\n".join(lines), {"law": "binomial", **about, "sentence": sentence, "formula": FORMULA})
+        return _answer_interval(options, k, many, delta)
+    lines = (sentence, f"formula     {BINOMIAL_FORMULA}", f"source      {BINOMIAL_SOURCE}")
+    print_answer(
+        options, "\n".join(lines), {"law": "binomial", **about, "sentence": sentence, "formula": BINOMIAL_FORMULA}
+    )
     return 0
 
 
-FORMULA = "δ = Σ_{i≤k} C(m, i)·ε^i·(1 − ε)^(m − i)"
-SOURCE = "Clopper and Pearson 1934"
+BINOMIAL_FORMULA = "δ = Σ_{i≤k} C(m, i)·ε^i·(1 − ε)^(m − i)"
+BINOMIAL_SOURCE = "Clopper and Pearson 1934"
 
 
-def _ends(options: argparse.Namespace, k: int, many: int, delta: float) -> int:
+def _answer_interval(options: argparse.Namespace, k: int, many: int, delta: float) -> int:
     high = binomial.upper(mistakes=k, examples=many, delta=delta)
     low = binomial.lower(mistakes=k, examples=many, delta=delta)
     gap = hoeffding.error(examples=many, delta=delta)
-    rough = min(1.0, float_above(above(Fraction(k, many) + exact(gap))))
+    rough = min(1.0, float_above(decimal_above(Fraction(k, many) + to_fraction(gap))))
     sentence = (
-        f"{whole(k)} mistakes in {whole(many)} examples: the error is at most {at_most(high)}, with probability at"
-        f" least {shown_rest(delta)}; and at least {at_least(low)}, with the same."
+        f"{format_integer(k)} mistakes in {format_integer(many)} examples: the error is at most"
+        f" {format_upper_bound(high)}, with probability at"
+        f" least {format_confidence(delta)}; and at least {format_lower_bound(low)}, with the same."
     )
     lines = (
         sentence,
-        f"formula     {FORMULA}, solved for ε",
-        f"hoeffding   at most {at_most(rough)}: k/m + √(ln(1/δ)/(2·m))",
+        f"formula     {BINOMIAL_FORMULA}, solved for ε",
+        f"hoeffding   at most {format_upper_bound(rough)}: k/m + √(ln(1/δ)/(2·m))",
         "assumes     the examples are drawn independently, and the hypothesis does not depend on them",
-        f"source      {SOURCE}",
+        f"source      {BINOMIAL_SOURCE}",
     )
     about = {"law": "binomial", "asked": "error", "value": high, "lower": low, "hoeffding": rough}
-    say(options, "\n".join(lines), {**about, "sentence": sentence, "formula": FORMULA})
+    print_answer(options, "\n".join(lines), {**about, "sentence": sentence, "formula": BINOMIAL_FORMULA})
     return 0
 
 
-def _size(options: argparse.Namespace) -> int:
-    size = size_of(options)
+def _answer_size(options: argparse.Namespace) -> int:
+    size = read_class_size(options)
     name = CLASSES[options.named].about if options.named else "the class"
     least = "at most " if size.bound else ""
     written = size.exact is not None and size.exact.bit_length() < 200
-    number = f"{size.exact:,}" if written else power_of_ten_of(size.log10)
+    number = f"{size.exact:,}" if written else format_log10_power(size.log10)
     equal = "" if number == size.formula else f"{size.formula} = " if written else f"{size.formula}, about "
     sentence = f"{name[0].upper()}{name[1:]}: {least}{equal}{number} hypotheses."
     lines = (
         sentence,
-        f"log₂|H|     {decimal(size.log2)}   (the VC dimension is not larger)",
-        f"ln|H|       {decimal(size.ln)}   (rounded up)",
+        f"log₂|H|     {format_logarithm(size.log2)}   (the VC dimension is not larger)",
+        f"ln|H|       {format_logarithm(size.ln)}   (rounded up)",
     )
-    exactly = size.exact if size.exact is not None and size.log10 < DIGITS else None
+    exactly = size.exact if size.exact is not None and size.log10 < MAX_JSON_DIGITS else None
     logs = {key: _json_number(value) for key, value in (("log2", size.log2), ("ln", size.ln))}
     about = {"class": options.named, "formula": size.formula, "bound": size.bound, "size": exactly, **logs}
-    say(options, "\n".join(lines), {**about, "sentence": sentence})
+    print_answer(options, "\n".join(lines), {**about, "sentence": sentence})
     return 0
 
 
-def power_of_ten_of(log10: Any) -> str:
+def format_log10_power(log10: Any) -> str:
     """10^x as digits and an exponent; as a bare power where the exponent itself is long."""
     if log10.adjusted() > 14:
-        return f"10^({power_of_ten(log10)})"
+        return f"10^({format_power_of_ten(log10)})"
     head = int(log10)
     return f"{float(10 ** (log10 - head)):.4g}·10^{head:,}"
 
 
-def decimal(value: Any) -> str:
+def format_logarithm(value: Any) -> str:
     """A logarithm, rounded up."""
     if value < 10**6:
-        return at_most(float_above(value))
-    return whole(math.ceil(value)) if value.adjusted() < 15 else power_of_ten(value)
+        return format_upper_bound(float_above(value))
+    return format_integer(math.ceil(value)) if value.adjusted() < 15 else format_power_of_ten(value)
 
 
 def _json_number(value: Any) -> float | int | str:
@@ -151,8 +170,8 @@ def _json_number(value: Any) -> float | int | str:
     return float_above(value) if value.adjusted() < 300 else str(value)
 
 
-def _mistakes(options: argparse.Namespace) -> int:
-    every = {name for law in MISTAKE_LAWS.values() for name in law.parameters}
+def _answer_mistakes(options: argparse.Namespace) -> int:
+    every = {name for law in MISTAKE_BOUNDS.values() for name in law.parameters}
     found = allowed(options.theorem, **{name: value for name, value in vars(options).items() if name in every})
-    say(options, found, found.as_dict())
+    print_answer(options, found, found.as_dict())
     return 0

@@ -7,22 +7,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from novikoff.cli.theory.common import add_topic, say
 from novikoff.cli.model_output import check_writable
+from novikoff.cli.theory.common import add_topic, print_answer
 from novikoff.errors import InputError
 
-NAMES = ("half-lines", "intervals", "half-spaces", "rectangles")
-SHATTER = """\
+CLASS_NAMES = ("half-lines", "intervals", "half-spaces", "rectangles")
+SHATTER_EXAMPLES = """\
   novikoff theory shatter half-spaces --points "0,0 1,0 0,1"
   novikoff theory shatter half-spaces --points "0,0 1,0 0,1 1,1" --picture square.html
   novikoff theory shatter rectangles --points "1,0 -1,0 0,1 0,-1"
   novikoff theory shatter intervals --points "1 2 3" --json
 """
-GROWTH = """\
+GROWTH_EXAMPLES = """\
   novikoff theory growth half-spaces --points "0,0 1,0 0,1 1,1 2,3"
   novikoff theory growth intervals --points "1 2 3 4"
 """
-DIMENSION = """\
+DIMENSION_EXAMPLES = """\
   novikoff theory dimension --rows "000 010 110 100"
   novikoff theory dimension --from table.txt
 """
@@ -30,24 +30,24 @@ DIMENSION = """\
 
 def add_topics(topics: Any) -> None:
     about = "whether a class shatters points: every labelling with its set, or one labelling that it has not"
-    parser = add_topic(topics, "shatter", about, _shatter, SHATTER)
+    parser = add_topic(topics, "shatter", about, _answer_shatter, SHATTER_EXAMPLES)
     _add_points(parser)
     parser.add_argument("--picture", metavar="FILE.html", help="draw the labellings of points in the plane as a page")
     about = "how many labellings of the points a class has, and the VC dimension on them"
-    _add_points(add_topic(topics, "growth", about, _growth, GROWTH))
+    _add_points(add_topic(topics, "growth", about, _answer_growth, GROWTH_EXAMPLES))
     about = "the VC dimension of a finite class: a row for each hypothesis, 0 or 1 for each element"
-    parser = add_topic(topics, "dimension", about, _dimension, DIMENSION)
+    parser = add_topic(topics, "dimension", about, _answer_dimension, DIMENSION_EXAMPLES)
     parser.add_argument("--rows", metavar="ROWS", help='as "000 010 110 100"')
     parser.add_argument("--from", dest="file", metavar="FILE", help="one row a line instead")
 
 
 def _add_points(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("concepts", metavar="CLASS", choices=NAMES, help=", ".join(NAMES))
+    parser.add_argument("concepts", metavar="CLASS", choices=CLASS_NAMES, help=", ".join(CLASS_NAMES))
     parser.add_argument("--points", metavar="POINTS", help='as "0,0 1,0 1/3,0.5"; taken exactly')
     parser.add_argument("--from", dest="file", metavar="FILE", help="one point a line instead")
 
 
-def _words(options: argparse.Namespace, given: str | None, what: str) -> list[str]:
+def _read_words(options: argparse.Namespace, given: str | None, what: str) -> list[str]:
     if (given is None) == (options.file is None):
         raise InputError(f"{what} must be told once: by --{what.lower()}, or by --from FILE.")
     if given is not None:
@@ -60,9 +60,9 @@ def _words(options: argparse.Namespace, given: str | None, what: str) -> list[st
     return [",".join(line.replace(",", " ").split()) for line in lines if line]
 
 
-def _points(options: argparse.Namespace) -> list[tuple[Fraction, ...]]:
+def _read_points(options: argparse.Namespace) -> list[tuple[Fraction, ...]]:
     points = []
-    for word in _words(options, options.points, "Points"):
+    for word in _read_words(options, options.points, "Points"):
         try:
             points.append(tuple(Fraction(part) for part in word.split(",")))
         except (ValueError, ZeroDivisionError):
@@ -72,19 +72,19 @@ def _points(options: argparse.Namespace) -> list[tuple[Fraction, ...]]:
     return points
 
 
-def _shatter(options: argparse.Namespace) -> int:
+def _answer_shatter(options: argparse.Namespace) -> int:
     from novikoff.theory.samples.vc_bound import GEOMETRIC, shattering
 
-    points = _points(options)
+    points = _read_points(options)
     if options.picture:
         check_writable(Path(options.picture))
     found = shattering(GEOMETRIC[options.concepts], points)
     if options.picture:
-        _draw(options, found)
+        _write_picture(options, found)
     signs = "".join("+" if label else "−" for label in found.missing or ())
     if found.shattered:
         sentence = f"Shattered: {options.concepts} have all {len(found.hypotheses):,} labellings of these points."
-        lines = [f"{_signs(labels)}   {hypothesis}" for labels, hypothesis in found.hypotheses.items()]
+        lines = [f"{_format_signs(labels)}   {hypothesis}" for labels, hypothesis in found.hypotheses.items()]
     else:
         sentence = f"Not shattered: {options.concepts} have no set with the labelling {signs} (+ inside, − outside)."
         lines = [f"because     {found.why}"] if found.why else []
@@ -95,27 +95,27 @@ def _shatter(options: argparse.Namespace) -> int:
         "shattered": found.shattered,
         "missing": None if found.missing is None else list(found.missing),
         "why": found.why or None,
-        "hypotheses": {_signs(labels): str(hypothesis) for labels, hypothesis in found.hypotheses.items()},
+        "hypotheses": {_format_signs(labels): str(hypothesis) for labels, hypothesis in found.hypotheses.items()},
     }
-    say(options, "\n".join([sentence, *lines]), about)
+    print_answer(options, "\n".join([sentence, *lines]), about)
     return 0 if found.shattered else 1
 
 
-def _signs(labels: tuple[bool, ...]) -> str:
+def _format_signs(labels: tuple[bool, ...]) -> str:
     return "".join("+" if label else "−" for label in labels)
 
 
-def _draw(options: argparse.Namespace, found: Any) -> None:
-    from novikoff.reports.shattering_page import page
+def _write_picture(options: argparse.Namespace, found: Any) -> None:
     from novikoff.model_file import write_atomically
+    from novikoff.reports.shattering_page import build_page
 
-    write_atomically(Path(options.picture), page(options.concepts, found).encode())
+    write_atomically(Path(options.picture), build_page(options.concepts, found).encode())
 
 
-def _growth(options: argparse.Namespace) -> int:
-    from novikoff.theory.samples.vc_bound import (GEOMETRIC, dimension, labellings, sauer)
+def _answer_growth(options: argparse.Namespace) -> int:
+    from novikoff.theory.samples.vc_bound import GEOMETRIC, dimension, labellings, sauer
 
-    points = _points(options)
+    points = _read_points(options)
     found = labellings(GEOMETRIC[options.concepts], points)
     on_these = dimension(found)
     most = sauer(dimension=on_these.dimension, points=len(points))
@@ -128,15 +128,15 @@ def _growth(options: argparse.Namespace) -> int:
     )
     about = {"class": options.concepts, "points": len(points), "labellings": len(found), "sauer": most}
     more = {"dimension": on_these.dimension, "shattered": [i + 1 for i in on_these.shattered]}
-    say(options, "\n".join(lines), {**about, **more})
+    print_answer(options, "\n".join(lines), {**about, **more})
     return 0
 
 
-def _dimension(options: argparse.Namespace) -> int:
+def _answer_dimension(options: argparse.Namespace) -> int:
     from novikoff.theory.samples.vc_bound import dimension
 
     given = None if options.rows is None else options.rows.replace(",", " ")
-    rows = [word.replace(",", "") for word in _words(options, given, "Rows")]
+    rows = [word.replace(",", "") for word in _read_words(options, given, "Rows")]
     strange = next((row for row in rows if set(row) - {"0", "1"}), None)
     if strange is not None:
         raise InputError(f"A row must be zeros and ones, as 0110, but is {strange!r}.")
@@ -144,5 +144,5 @@ def _dimension(options: argparse.Namespace) -> int:
     places = ", ".join(str(i + 1) for i in found.shattered)
     sentence = f"The VC dimension is {found.dimension}: elements {places or 'none'} are shattered, and no more."
     about = {"hypotheses": len(set(rows)), "dimension": found.dimension, "shattered": [i + 1 for i in found.shattered]}
-    say(options, sentence, {**about, "sentence": sentence})
+    print_answer(options, sentence, {**about, "sentence": sentence})
     return 0

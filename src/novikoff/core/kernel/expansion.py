@@ -14,17 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.jit import compiled, compiled_reader
-from novikoff.kernels.support_set import Kept
+from novikoff._compiled.jit import compiled, compiled_read_only
+from novikoff.kernels.support_set import SupportSet
 
-KEPT, TERMS, ENTRIES, DROPPED, KNOWN, NEW, END, FRESH = range(8)
-FILED = END  # counts that a file holds
+N_SUPPORT, N_TERMS, N_ENTRIES, N_DROPPED, N_CLASSES, NEW_CLASS_EXAMPLES, TERMS_END, N_FRESH = range(8)
+N_FILED_COUNTS = TERMS_END  # counts that a file holds
 
 
-class Dual(NamedTuple):
+class KernelExpansion(NamedTuple):
     """What was learned. Arrays have room for more."""
 
-    kept: Kept
+    kept: SupportSet
     counts: NDArray[np.int64]
     """Kept examples, their terms, entries, dropped examples, classes met, of these new ones; the end of the terms that
     were written, dropped ones included; and examples that are new since the last block of values."""
@@ -48,7 +48,7 @@ class Dual(NamedTuple):
     """Kept examples that are new since the last block of values."""
 
 
-class Ways(NamedTuple):
+class KernelOptions(NamedTuple):
     """The settings."""
 
     margin: float
@@ -58,34 +58,34 @@ class Ways(NamedTuple):
     """The most kept examples; 0 for any number."""
     memory: float
     """The most bytes."""
-    per_row: int
-    per_term: int
+    row_bytes: int
+    term_bytes: int
     per_entry: int
 
 
 @compiled
-def scores_of(dual: Dual, K: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
+def last_scores(expansion: KernelExpansion, K: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
     """The score of each column, given K of an example with all that are kept."""
     for c in range(len(scores)):
         scores[c] = 0.0
-    for e in range(dual.counts[ENTRIES]):
-        scores[dual.into[e]] += dual.amounts[e] * K[dual.rows[e]]
+    for e in range(expansion.counts[N_ENTRIES]):
+        scores[expansion.into[e]] += expansion.amounts[e] * K[expansion.rows[e]]
 
 
 @compiled
-def means_of(dual: Dual, t: int, K: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
+def mean_scores(expansion: KernelExpansion, t: int, K: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
     """That of the mean of all hypotheses of the first t examples."""
     for c in range(len(scores)):
         scores[c] = 0.0
-    for e in range(dual.counts[ENTRIES]):
-        scores[dual.into[e]] += (dual.amounts[e] * (t + 1.0) - dual.moments[e]) * K[dual.rows[e]]
+    for e in range(expansion.counts[N_ENTRIES]):
+        scores[expansion.into[e]] += (expansion.amounts[e] * (t + 1.0) - expansion.moments[e]) * K[expansion.rows[e]]
     for c in range(len(scores)):
-        scores[c] /= max(t - dual.since[c], 1)
+        scores[c] /= max(t - expansion.since[c], 1)
 
 
 @compiled
-def votes_of(
-    dual: Dual,
+def vote_scores(
+    expansion: KernelExpansion,
     t: int,
     tie: float,
     K: NDArray[np.float64],
@@ -95,21 +95,21 @@ def votes_of(
 ) -> None:
     """The votes of all hypotheses, those for less those against, as a share of all; sums and until are scratch."""
     for c in range(len(scores)):
-        scores[c], sums[c], until[c] = 0.0, 0.0, dual.since[c] + 1.0
-    for e in range(dual.counts[ENTRIES]):
-        c = dual.into[e]
-        scores[c] += (dual.born[e] - until[c]) * (np.sign(sums[c]) if sums[c] != 0.0 else tie)
-        until[c] = dual.born[e]
-        sums[c] += dual.amounts[e] * K[dual.rows[e]]
+        scores[c], sums[c], until[c] = 0.0, 0.0, expansion.since[c] + 1.0
+    for e in range(expansion.counts[N_ENTRIES]):
+        c = expansion.into[e]
+        scores[c] += (expansion.born[e] - until[c]) * (np.sign(sums[c]) if sums[c] != 0.0 else tie)
+        until[c] = expansion.born[e]
+        sums[c] += expansion.amounts[e] * K[expansion.rows[e]]
     for c in range(len(scores)):
         scores[c] += (t + 1.0 - until[c]) * (np.sign(sums[c]) if sums[c] != 0.0 else tie)
-        scores[c] /= max(t - dual.since[c], 1)
+        scores[c] /= max(t - expansion.since[c], 1)
 
 
-@compiled_reader
-def weigh(
-    dual: Dual,
-    how: int,
+@compiled_read_only
+def score_kernel_rows(
+    expansion: KernelExpansion,
+    averaging: int,
     t: int,
     tie: float,
     K: NDArray[np.float64],
@@ -118,9 +118,9 @@ def weigh(
 ) -> None:
     """Scores of each row of K: of the last hypothesis (0), the mean (1) or by votes (2)."""
     for i in range(len(K)):
-        if how == 0:
-            scores_of(dual, K[i], out[i])
-        elif how == 1:
-            means_of(dual, t, K[i], out[i])
+        if averaging == 0:
+            last_scores(expansion, K[i], out[i])
+        elif averaging == 1:
+            mean_scores(expansion, t, K[i], out[i])
         else:
-            votes_of(dual, t, tie, K[i], scratch[0], scratch[1], out[i])
+            vote_scores(expansion, t, tie, K[i], scratch[0], scratch[1], out[i])

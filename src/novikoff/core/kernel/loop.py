@@ -6,158 +6,186 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.kernels.support_set import (put_row, same, scatter, single, unscatter)
-from novikoff.kernels.bytecode import Program, evaluate
-from novikoff.ledger import ENERGY, EXAMPLES, SQUARED_RADIUS, UPDATES, WEIGHTED, Book, note_mistake
-from novikoff.core.kernel.expansion import (END, ENTRIES, FRESH, KEPT, KNOWN, NEW, TERMS, Dual, Ways, scores_of)
+from novikoff.core.kernel.expansion import (
+    N_CLASSES,
+    N_ENTRIES,
+    N_FRESH,
+    N_SUPPORT,
+    N_TERMS,
+    NEW_CLASS_EXAMPLES,
+    TERMS_END,
+    KernelExpansion,
+    KernelOptions,
+    last_scores,
+)
 from novikoff.data.rows import Sparse
+from novikoff.kernels.bytecode import Program, evaluate
+from novikoff.kernels.support_set import dot_one, is_same_row, scatter, unscatter, write_row
+from novikoff.ledger import ENERGY, EXAMPLES, SQUARED_RADIUS, UPDATES, WEIGHTED, LedgerCounters, count_mistake
 
-LARGEST = 1e300
+MAX_ABS_SCORE = 1e300
 
 
 @compiled
-def found(dual: Dual, rows: Sparse, i: int, square: float) -> int:
+def find_support(expansion: KernelExpansion, rows: Sparse, i: int, sq_norm: float) -> int:
     """Which kept example row i is; −1 where it is none."""
-    for q in range(dual.counts[KEPT]):
-        if dual.kept.squares[q] == square and same(dual.kept, q, rows, i):
+    for q in range(expansion.counts[N_SUPPORT]):
+        if expansion.kept.squares[q] == sq_norm and is_same_row(expansion.kept, q, rows, i):
             return q
     return -1
 
 
 @compiled
-def add_entry(dual: Dual, q: int, c: int, amount: float, t: int, apart: bool) -> None:
+def add_entry(expansion: KernelExpansion, q: int, c: int, amount: float, t: int, as_new_entry: bool) -> None:
     """So much of kept example q in column c; as an entry of its own (apart), or added to the one that is there."""
-    last = dual.counts[ENTRIES]
+    last = expansion.counts[N_ENTRIES]
     e = last
-    if not apart:
+    if not as_new_entry:
         e = 0
-        while e < last and not (dual.rows[e] == q and dual.into[e] == c):
+        while e < last and not (expansion.rows[e] == q and expansion.into[e] == c):
             e += 1
     if e == last:
-        dual.rows[e], dual.into[e], dual.amounts[e], dual.moments[e], dual.born[e] = q, c, 0.0, 0.0, t
-        dual.counts[ENTRIES] += 1
-    dual.amounts[e] += amount
-    dual.moments[e] += amount * t
+        expansion.rows[e], expansion.into[e], expansion.amounts[e], expansion.moments[e], expansion.born[e] = (
+            q,
+            c,
+            0.0,
+            0.0,
+            t,
+        )
+        expansion.counts[N_ENTRIES] += 1
+    expansion.amounts[e] += amount
+    expansion.moments[e] += amount * t
 
 
 @compiled
-def keep(dual: Dual, stored: Sparse, i: int, square: float, own: float, t: int) -> int:
+def add_support(expansion: KernelExpansion, stored: Sparse, i: int, sq_norm: float, self_kernel: float, t: int) -> int:
     """One more kept example, row i of what is to be stored; returns its number."""
-    q = dual.counts[KEPT]
-    put_row(dual.kept, q, stored, i, dual.counts[END])
-    dual.kept.squares[q] = square
-    dual.own[q] = own
-    dual.first[q] = t
-    dual.counts[KEPT] += 1
-    dual.counts[TERMS] += stored.starts[i + 1] - stored.starts[i]
-    dual.counts[END] += stored.starts[i + 1] - stored.starts[i]
-    dual.fresh[dual.counts[FRESH]] = q
-    dual.counts[FRESH] += 1
+    q = expansion.counts[N_SUPPORT]
+    write_row(expansion.kept, q, stored, i, expansion.counts[TERMS_END])
+    expansion.kept.squares[q] = sq_norm
+    expansion.own[q] = self_kernel
+    expansion.first[q] = t
+    expansion.counts[N_SUPPORT] += 1
+    expansion.counts[N_TERMS] += stored.starts[i + 1] - stored.starts[i]
+    expansion.counts[TERMS_END] += stored.starts[i + 1] - stored.starts[i]
+    expansion.fresh[expansion.counts[N_FRESH]] = q
+    expansion.counts[N_FRESH] += 1
     return q
 
 
 @compiled
-def fill(
-    dual: Dual,
+def fill_kernel_row(
+    expansion: KernelExpansion,
     program: Program,
     rows: Sparse,
     i: int,
-    square: float,
+    sq_norm: float,
     example: NDArray[np.float64],
-    given: NDArray[np.float64],
+    user_values: NDArray[np.float64],
     stack: NDArray[np.float64],
     bits: NDArray[np.int64],
     K: NDArray[np.float64],
 ) -> None:
     """K of row i, which stands in `example`, with what was kept since the block was computed."""
-    for f in range(dual.counts[FRESH]):
-        q = dual.fresh[f]
-        if q < dual.counts[KEPT]:
-            K[q] = single(dual.kept, q, rows, i, example)
-            evaluate(program, 1, K, q, square, dual.kept.squares, given, stack, bits, K)
+    for f in range(expansion.counts[N_FRESH]):
+        q = expansion.fresh[f]
+        if q < expansion.counts[N_SUPPORT]:
+            K[q] = dot_one(expansion.kept, q, rows, i, example)
+            evaluate(program, 1, K, q, sq_norm, expansion.kept.squares, user_values, stack, bits, K)
 
 
 @compiled
-def full(dual: Dual, ways: Ways, terms: int) -> bool:
+def is_memory_full(expansion: KernelExpansion, options: KernelOptions, terms: int) -> bool:
     """Whether one more example would take more memory than there may be."""
-    used = dual.counts[KEPT] * ways.per_row + (dual.counts[TERMS] + terms) * ways.per_term
-    return used + ways.per_row + (dual.counts[ENTRIES] + len(dual.since)) * ways.per_entry > ways.memory
+    used = expansion.counts[N_SUPPORT] * options.row_bytes + (expansion.counts[N_TERMS] + terms) * options.term_bytes
+    return (
+        used + options.row_bytes + (expansion.counts[N_ENTRIES] + len(expansion.since)) * options.per_entry
+        > options.memory
+    )
 
 
 @compiled
-def side_of(y: int, c: int, columns: int) -> float:
+def column_target(y: int, c: int, columns: int) -> float:
     """On which side of column c an example of class y is; the only column of two labels is for number 1."""
     return 1.0 if y == (c if columns > 1 else 1) else -1.0
 
 
 @compiled
-def is_wrong(score: float, side: float, tie: float) -> bool:
-    return side * score < 0.0 or (score == 0.0 and side * tie < 0.0)
+def is_misclassified(score: float, target: float, tie: float) -> bool:
+    return target * score < 0.0 or (score == 0.0 and target * tie < 0.0)
 
 
 @compiled
-def moves(ways: Ways, scores: NDArray[np.float64], y: int, known: int) -> bool:
+def needs_update(options: KernelOptions, scores: NDArray[np.float64], y: int, n_classes: int) -> bool:
     """Whether any column that is there learns from an example with these scores."""
-    for c in range(min(len(scores), known)):
-        side = side_of(y, c, len(scores))
-        if is_wrong(scores[c], side, ways.tie) or side * scores[c] < ways.margin:
+    for c in range(min(len(scores), n_classes)):
+        target = column_target(y, c, len(scores))
+        if is_misclassified(scores[c], target, options.tie) or target * scores[c] < options.margin:
             return True
     return False
 
 
 @compiled
-def is_mistake(ways: Ways, scores: NDArray[np.float64], y: int, before: int) -> bool:
+def is_mistake(options: KernelOptions, scores: NDArray[np.float64], y: int, n_classes_before: int) -> bool:
     """Whether another label was predicted, given the classes that were known; the first of equal scores is."""
     if len(scores) == 1:
-        return is_wrong(scores[0], side_of(y, 0, 1), ways.tie)
+        return is_misclassified(scores[0], column_target(y, 0, 1), options.tie)
     best = 0
-    for c in range(1, before):
+    for c in range(1, n_classes_before):
         best = c if scores[c] > scores[best] else best
-    return y >= before or best != y
+    return y >= n_classes_before or best != y
 
 
 @compiled
-def are_numbers(own: float, scores: NDArray[np.float64]) -> bool:
+def are_finite(self_kernel: float, scores: NDArray[np.float64]) -> bool:
     """Whether these are finite, and K(x, x) is not negative."""
-    good = 0.0 <= own < LARGEST
+    all_finite = 0.0 <= self_kernel < MAX_ABS_SCORE
     for c in range(len(scores)):
-        good = good and abs(scores[c]) < LARGEST
-    return good
+        all_finite = all_finite and abs(scores[c]) < MAX_ABS_SCORE
+    return all_finite
 
 
 @compiled
-def learn_columns(dual: Dual, ways: Ways, scores: NDArray[np.float64], y: int, q: int, weight: float, t: int) -> int:
+def update_kernel_columns(
+    expansion: KernelExpansion,
+    options: KernelOptions,
+    scores: NDArray[np.float64],
+    y: int,
+    q: int,
+    weight: float,
+    t: int,
+) -> int:
     """Updates the columns that want it with kept example q; returns how many did."""
-    updated, apart = 0, ways.vote or dual.first[q] == t  # what was kept just now has no entries yet
-    for c in range(min(len(scores), dual.counts[KNOWN])):
-        side = side_of(y, c, len(scores))
-        wrong = is_wrong(scores[c], side, ways.tie)
-        dual.errors[c] += wrong
-        if wrong or side * scores[c] < ways.margin:
-            add_entry(dual, q, c, side * weight, t, apart)
+    updated, as_new_entry = 0, options.vote or expansion.first[q] == t  # what was kept just now has no entries yet
+    for c in range(min(len(scores), expansion.counts[N_CLASSES])):
+        target = column_target(y, c, len(scores))
+        wrong = is_misclassified(scores[c], target, options.tie)
+        expansion.errors[c] += wrong
+        if wrong or target * scores[c] < options.margin:
+            add_entry(expansion, q, c, target * weight, t, as_new_entry)
             updated += 1
     return updated
 
 
 @compiled
-def follow(
-    dual: Dual,
+def learn_kernel_rows(
+    expansion: KernelExpansion,
     program: Program,
-    ways: Ways,
+    options: KernelOptions,
     rows: Sparse,
     stored: Sparse,
-    squares: NDArray[np.float64],
-    own: NDArray[np.float64],
+    sq_norms: NDArray[np.float64],
+    self_kernel: NDArray[np.float64],
     labels: NDArray[np.int64],
     weights: NDArray[np.float64],
     begin: int,
     block: NDArray[np.float64],
-    given: NDArray[np.float64],
+    user_values: NDArray[np.float64],
     example: NDArray[np.float64],
     stack: NDArray[np.float64],
     bits: NDArray[np.int64],
     scores: NDArray[np.float64],
-    book: Book,
+    counters: LedgerCounters,
 ) -> int:
     """Learns rows from number `begin` on, K of which with what was kept before is in `block`; labels below 0 are left
     out. Returns where it stopped: at the end, before a row that is refused, or after one that is one too many to keep.
@@ -167,31 +195,33 @@ def follow(
         if y < 0 or weight == 0.0:
             continue
         scatter(rows, i, example)
-        fill(dual, program, rows, i, squares[i], example, given, stack, bits, block[i])
+        fill_kernel_row(expansion, program, rows, i, sq_norms[i], example, user_values, stack, bits, block[i])
         unscatter(rows, i, example)
-        scores_of(dual, block[i], scores)
-        before = dual.counts[KNOWN]
-        known = max(before, y + 1)
-        learns = moves(ways, scores, y, known)
-        q = found(dual, stored, i, squares[i]) if learns else -1
-        if not are_numbers(own[i], scores) or (
-            learns and q < 0 and full(dual, ways, stored.starts[i + 1] - stored.starts[i])
+        last_scores(expansion, block[i], scores)
+        n_classes_before = expansion.counts[N_CLASSES]
+        n_classes = max(n_classes_before, y + 1)
+        learns = needs_update(options, scores, y, n_classes)
+        q = find_support(expansion, stored, i, sq_norms[i]) if learns else -1
+        if not are_finite(self_kernel[i], scores) or (
+            learns and q < 0 and is_memory_full(expansion, options, stored.starts[i + 1] - stored.starts[i])
         ):
             return i
-        book.counts[EXAMPLES] += 1
-        t = book.counts[EXAMPLES]
-        book.counts[WEIGHTED] += weight != 1.0
-        book.sums[SQUARED_RADIUS] = max(book.sums[SQUARED_RADIUS], own[i])
-        if is_mistake(ways, scores, y, before):
-            note_mistake(book)
-        for c in range(max(before, 2), known):
-            dual.since[c] = t - 1
-        dual.counts[KNOWN] = known
-        dual.counts[NEW] += len(scores) > 1 and known > before
+        counters.counts[EXAMPLES] += 1
+        t = counters.counts[EXAMPLES]
+        counters.counts[WEIGHTED] += weight != 1.0
+        counters.sums[SQUARED_RADIUS] = max(counters.sums[SQUARED_RADIUS], self_kernel[i])
+        if is_mistake(options, scores, y, n_classes_before):
+            count_mistake(counters)
+        for c in range(max(n_classes_before, 2), n_classes):
+            expansion.since[c] = t - 1
+        expansion.counts[N_CLASSES] = n_classes
+        expansion.counts[NEW_CLASS_EXAMPLES] += len(scores) > 1 and n_classes > n_classes_before
         if learns:
-            q = keep(dual, stored, i, squares[i], own[i], t) if q < 0 else q
-            book.counts[UPDATES] += 1
-            book.sums[ENERGY] += learn_columns(dual, ways, scores, y, q, weight, t) * weight * weight * own[i]
-            if 0 < ways.budget < dual.counts[KEPT]:
+            q = add_support(expansion, stored, i, sq_norms[i], self_kernel[i], t) if q < 0 else q
+            counters.counts[UPDATES] += 1
+            counters.sums[ENERGY] += (
+                update_kernel_columns(expansion, options, scores, y, q, weight, t) * weight * weight * self_kernel[i]
+            )
+            if 0 < options.budget < expansion.counts[N_SUPPORT]:
                 return i + 1
     return len(labels)

@@ -18,59 +18,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.kernels.support_set import move_row
-from novikoff.core.kernel.expansion import (DROPPED, ENTRIES, FRESH, KEPT, TERMS, Dual)
+from novikoff.core.kernel.expansion import N_DROPPED, N_ENTRIES, N_FRESH, N_SUPPORT, N_TERMS, KernelExpansion
+from novikoff.kernels.support_set import copy_row
 
 RIDGE = 1e-10
 
 
 @compiled
-def sizes_of(dual: Dual, out: NDArray[np.float64]) -> None:
+def coefficient_sums(expansion: KernelExpansion, out: NDArray[np.float64]) -> None:
     """Σ|a| of each kept example."""
     for q in range(len(out)):
         out[q] = 0.0
-    for e in range(dual.counts[ENTRIES]):
-        out[dual.rows[e]] += abs(dual.amounts[e])
+    for e in range(expansion.counts[N_ENTRIES]):
+        out[expansion.rows[e]] += abs(expansion.amounts[e])
 
 
-def chosen(dual: Dual, how: str) -> int:
+def select_removal(expansion: KernelExpansion, policy: str) -> int:
     """Which kept example is to go."""
-    kept = int(dual.counts[KEPT])
-    first = dual.first[:kept]
-    if how == "oldest":
+    n_support = int(expansion.counts[N_SUPPORT])
+    first = expansion.first[:n_support]
+    if policy == "oldest":
         return int(first.argmin())
-    sizes = np.empty(kept)
-    sizes_of(dual, sizes)
+    sizes = np.empty(n_support)
+    coefficient_sums(expansion, sizes)
     return int(np.lexsort((first, sizes))[0])
 
 
 @compiled
-def drop(dual: Dual, q: int) -> None:
+def remove_support(expansion: KernelExpansion, q: int) -> None:
     """Kept example q goes, with its entries; the last one takes its place."""
-    last = dual.counts[KEPT] - 1
-    dual.counts[TERMS] -= dual.kept.ends[q] - dual.kept.begins[q]
+    last = expansion.counts[N_SUPPORT] - 1
+    expansion.counts[N_TERMS] -= expansion.kept.ends[q] - expansion.kept.begins[q]
     end = 0
-    for e in range(dual.counts[ENTRIES]):
-        if dual.rows[e] != q:
-            dual.rows[end] = q if dual.rows[e] == last else dual.rows[e]
-            dual.into[end] = dual.into[e]
-            dual.amounts[end] = dual.amounts[e]
-            dual.moments[end] = dual.moments[e]
-            dual.born[end] = dual.born[e]
+    for e in range(expansion.counts[N_ENTRIES]):
+        if expansion.rows[e] != q:
+            expansion.rows[end] = q if expansion.rows[e] == last else expansion.rows[e]
+            expansion.into[end] = expansion.into[e]
+            expansion.amounts[end] = expansion.amounts[e]
+            expansion.moments[end] = expansion.moments[e]
+            expansion.born[end] = expansion.born[e]
             end += 1
-    dual.counts[ENTRIES] = end
+    expansion.counts[N_ENTRIES] = end
     if q != last:
-        move_row(dual.kept, last, q)
-        dual.own[q] = dual.own[last]
-        dual.first[q] = dual.first[last]
-        dual.fresh[dual.counts[FRESH]] = q
-        dual.counts[FRESH] += 1
-    dual.counts[KEPT] = last
-    dual.counts[DROPPED] += 1
+        copy_row(expansion.kept, last, q)
+        expansion.own[q] = expansion.own[last]
+        expansion.first[q] = expansion.first[last]
+        expansion.fresh[expansion.counts[N_FRESH]] = q
+        expansion.counts[N_FRESH] += 1
+    expansion.counts[N_SUPPORT] = last
+    expansion.counts[N_DROPPED] += 1
 
 
 @compiled
-def solved(G: NDArray[np.float64], g: NDArray[np.float64]) -> None:
+def solve_cholesky(G: NDArray[np.float64], g: NDArray[np.float64]) -> None:
     """Puts the solution of G·β = g into g by Cholesky's factors, which are put into G; always in the same order."""
     n = len(g)
     for i in range(n):
@@ -91,10 +91,10 @@ def solved(G: NDArray[np.float64], g: NDArray[np.float64]) -> None:
         g[i] = total / G[i, i]
 
 
-def projection(G: NDArray[np.float64], q: int) -> NDArray[np.float64]:
+def project_onto_others(G: NDArray[np.float64], q: int) -> NDArray[np.float64]:
     """β for the others, in their order, where G is the Gram matrix of all."""
     others = np.delete(np.arange(len(G)), q)
     rest, g = np.ascontiguousarray(G[np.ix_(others, others)]), G[others, q].copy()
     rest[np.diag_indices(len(others))] += RIDGE * float(np.diag(G).max(initial=0.0))
-    solved(rest, g)
+    solve_cholesky(rest, g)
     return g

@@ -15,7 +15,7 @@ from novikoff.core.counter_rng import uniform
 from novikoff.core.mlp.network import Network
 
 
-def fresh(
+def build_network(
     hidden: Sequence[int],
     slots: int,
     *,
@@ -28,25 +28,27 @@ def fresh(
     entropy: bool,
 ) -> Network:
     """A network with these hidden layers and no output yet."""
-    first = first_slots(seed, spread, 0, slots, hidden[0])
-    deep = np.concatenate([np.zeros(0), *(_deep(seed, layer, hidden) for layer in range(1, len(hidden)))])
+    first = initial_first_layer(seed, spread, 0, slots, hidden[0])
+    deep = np.concatenate(
+        [np.zeros(0), *(_initial_hidden_layer(seed, layer, hidden) for layer in range(1, len(hidden)))]
+    )
     top, gathers = np.zeros((0, hidden[-1] + 1)), batch > 1
 
-    def beside(array: NDArray[np.float64], needed: bool) -> NDArray[np.float64]:
+    def zeros_like(array: NDArray[np.float64], needed: bool) -> NDArray[np.float64]:
         return np.zeros(array.shape if needed else (0, *array.shape[1:]))
 
     return Network(
         slots=first,
-        sums=beside(first, adagrad),
-        pulls=beside(first, gathers),
+        sums=zeros_like(first, adagrad),
+        pulls=zeros_like(first, gathers),
         marks=np.zeros(slots if gathers else 0, np.int8),
         touched=np.zeros(slots if gathers else 0, np.int64),
         deep=deep,
-        deep_sums=beside(deep, adagrad),
-        deep_pulls=beside(deep, gathers),
+        deep_sums=zeros_like(deep, adagrad),
+        deep_pulls=zeros_like(deep, gathers),
         top=top,
-        top_sums=beside(top, adagrad),
-        top_pulls=beside(top, gathers),
+        top_sums=zeros_like(top, adagrad),
+        top_pulls=zeros_like(top, gathers),
         counts=np.zeros(5, np.int64),
         sizes=np.array(hidden, np.int64),
         rate=rate,
@@ -56,38 +58,40 @@ def fresh(
     )
 
 
-def first_slots(seed: int, spread: float, start: int, stop: int, units: int) -> NDArray[np.float64]:
+def initial_first_layer(seed: int, spread: float, start: int, stop: int, units: int) -> NDArray[np.float64]:
     """The first layer's weights in the slots from start to stop."""
-    return spread * _around_zero(seed, 0, np.arange(start, stop), units)
+    return spread * _symmetric_uniform(seed, 0, np.arange(start, stop), units)
 
 
-def with_outputs(net: Network, classes: int, seed: int) -> Network:
+def add_outputs(net: Network, classes: int, seed: int) -> Network:
     """The same with an output unit for each class."""
-    have, width = net.top.shape
-    if classes <= have:
+    n_outputs, width = net.top.shape
+    if classes <= n_outputs:
         return net
     # Not by how many classes there will be, which nobody knows.
-    more = _reach(width - 1, 1) * _around_zero(seed, len(net.sizes), np.arange(have, classes), width)
+    new_outputs = _init_range(width - 1, 1) * _symmetric_uniform(
+        seed, len(net.sizes), np.arange(n_outputs, classes), width
+    )
     adagrad, gathers = len(net.sums) > 0, len(net.pulls) > 0
     return net._replace(
-        top=np.concatenate([net.top, more]),
-        top_sums=_longer(net.top_sums, classes) if adagrad else net.top_sums,
-        top_pulls=_longer(net.top_pulls, classes) if gathers else net.top_pulls,
+        top=np.concatenate([net.top, new_outputs]),
+        top_sums=_pad_rows(net.top_sums, classes) if adagrad else net.top_sums,
+        top_pulls=_pad_rows(net.top_pulls, classes) if gathers else net.top_pulls,
     )
 
 
-def _deep(seed: int, layer: int, hidden: Sequence[int]) -> NDArray[np.float64]:
+def _initial_hidden_layer(seed: int, layer: int, hidden: Sequence[int]) -> NDArray[np.float64]:
     below, here = hidden[layer - 1], hidden[layer]
-    return (_reach(below, here) * _around_zero(seed, layer, np.arange(here), below + 1)).reshape(-1)
+    return (_init_range(below, here) * _symmetric_uniform(seed, layer, np.arange(here), below + 1)).reshape(-1)
 
 
-def _around_zero(seed: int, layer: int, rows: NDArray[np.int64], columns: int) -> NDArray[np.float64]:
+def _symmetric_uniform(seed: int, layer: int, rows: NDArray[np.int64], columns: int) -> NDArray[np.float64]:
     return 2.0 * uniform(seed, layer, rows, columns) - 1.0
 
 
-def _reach(below: int, above: int) -> float:
+def _init_range(below: int, above: int) -> float:
     return 2.0 * math.sqrt(6.0 / (below + above))
 
 
-def _longer(array: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
+def _pad_rows(array: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
     return np.concatenate([array, np.zeros((rows - len(array), array.shape[1]))])

@@ -25,24 +25,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
+from novikoff.data.rows import Rows, end_term, first_term, weight_slot
 from novikoff.schema import (
     CLASSES,
     MAX_COUNT,
     SLOTS,
-    Array,
-    Between,
+    ArraySpec,
+    Constraint,
     Entries,
     EqualTo,
     Finite,
-    Free,
+    FreeSize,
     IndexInto,
-    Rule,
+    InRange,
+    NamedSize,
     Schema,
-    Size,
 )
-from novikoff.data.rows import (Rows, first, last, slot)
 
-GATHERED, STEPS, TOUCHED, KNOWN, NEW = 0, 1, 2, 3, 4
+N_GATHERED, N_STEPS, N_TOUCHED, N_CLASSES, NEW_CLASS_EXAMPLES = 0, 1, 2, 3, 4
 
 
 class Network(NamedTuple):
@@ -84,26 +84,26 @@ def network_schema(hidden: Sequence[int], *, adagrad: bool, batch: int) -> Schem
     """
     first, last, gathers = hidden[0], hidden[-1], batch > 1
     deep = sum(units * (below + 1) for below, units in pairwise(hidden))
-    outputs = Size("outputs")
+    outputs = NamedSize("outputs")
 
-    def real(needed: bool, count: int | Size, *rest: int) -> Array:
-        return Array("float64", count if needed else 0, *rest, checks=[Finite()])
+    def real(needed: bool, count: int | NamedSize, *rest: int) -> ArraySpec:
+        return ArraySpec("float64", count if needed else 0, *rest, checks=[Finite()])
 
     return Schema(
         {
-            "sizes": Array("int64", len(hidden), checks=[EqualTo(hidden)]),
+            "sizes": ArraySpec("int64", len(hidden), checks=[EqualTo(hidden)]),
             "slots": real(True, SLOTS, first),
             "sums": real(adagrad, SLOTS, first),
             "pulls": real(gathers, SLOTS, first),
-            "marks": Array("int8", SLOTS if gathers else 0, checks=[Between(0, 1)]),
-            "touched": Array("int64", SLOTS if gathers else 0, checks=[IndexInto(SLOTS)]),
+            "marks": ArraySpec("int8", SLOTS if gathers else 0, checks=[InRange(0, 1)]),
+            "touched": ArraySpec("int64", SLOTS if gathers else 0, checks=[IndexInto(SLOTS)]),
             "deep": real(True, deep),
             "deep_sums": real(adagrad, deep),
             "deep_pulls": real(gathers, deep),
-            "top": Array("float64", Free("outputs"), last + 1, checks=[Finite()]),
+            "top": ArraySpec("float64", FreeSize("outputs"), last + 1, checks=[Finite()]),
             "top_sums": real(adagrad, outputs, last + 1),
             "top_pulls": real(gathers, outputs, last + 1),
-            "counts": Array(
+            "counts": ArraySpec(
                 "int64",
                 5,
                 checks=[
@@ -118,8 +118,8 @@ def network_schema(hidden: Sequence[int], *, adagrad: bool, batch: int) -> Schem
             ),
         },
         [
-            Rule("there are no more outputs than classes", lambda _, sizes: sizes["outputs"] <= sizes["classes"]),
-            Rule(
+            Constraint("there are no more outputs than classes", lambda _, sizes: sizes["outputs"] <= sizes["classes"]),
+            Constraint(
                 "as many slots are marked as touched",
                 lambda arrays, sizes: int(np.count_nonzero(arrays["marks"])) == sizes["touched"],
             ),
@@ -127,13 +127,13 @@ def network_schema(hidden: Sequence[int], *, adagrad: bool, batch: int) -> Schem
     )
 
 
-class Desk(NamedTuple):
+class NetworkWorkspace(NamedTuple):
     """Room to work on one example: what units give, and their δ; hidden ones layer by layer, and outputs."""
 
     given: NDArray[np.float64]
     deltas: NDArray[np.float64]
     out: NDArray[np.float64]
-    out_deltas: NDArray[np.float64]
+    output_deltas: NDArray[np.float64]
 
 
 @compiled
@@ -143,64 +143,64 @@ def sigmoid(z: float) -> float:
 
 
 @compiled
-def forward(net: Network, rows: Rows, i: int, known: int, desk: Desk) -> bool:
+def forward(net: Network, rows: Rows, i: int, n_classes: int, workspace: NetworkWorkspace) -> bool:
     """What all units give for row i, outputs of the first so many classes; False where a sum is not finite."""
-    given, units = desk.given, net.sizes[0]
+    activations, units = workspace.given, net.sizes[0]
     for u in range(units):
-        given[u] = net.slots[0, u]
-    for k in range(first(rows, i), last(rows, i)):
-        x, j = np.float64(rows.values[k]), slot(rows, i, k)
+        activations[u] = net.slots[0, u]
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        x, j = np.float64(rows.values[k]), weight_slot(rows, i, k)
         for u in range(units):
-            given[u] += x * net.slots[j, u]
-    fine = True
+            activations[u] += x * net.slots[j, u]
+    all_finite = True
     for u in range(units):
-        fine &= abs(given[u]) < math.inf
-        given[u] = sigmoid(given[u])
+        all_finite &= abs(activations[u]) < math.inf
+        activations[u] = sigmoid(activations[u])
     below, here, at = 0, units, 0
     for layer in range(1, len(net.sizes)):
         inputs, units = net.sizes[layer - 1], net.sizes[layer]
         for u in range(units):
             z = net.deep[at]
             for p in range(inputs):
-                z += net.deep[at + 1 + p] * given[below + p]
-            given[here + u] = sigmoid(z)
+                z += net.deep[at + 1 + p] * activations[below + p]
+            activations[here + u] = sigmoid(z)
             at += inputs + 1
         below, here = here, here + units
-    for c in range(known):
+    for c in range(n_classes):
         z = net.top[c, 0]
         for p in range(units):
-            z += net.top[c, 1 + p] * given[below + p]
-        desk.out[c] = sigmoid(z)
-    return fine
+            z += net.top[c, 1 + p] * activations[below + p]
+        workspace.out[c] = sigmoid(z)
+    return all_finite
 
 
 @compiled
-def error_of(net: Network, y: int, known: int, desk: Desk) -> float:
+def output_error(net: Network, y: int, n_classes: int, workspace: NetworkWorkspace) -> float:
     """E of an example of class y; leaves δ of the output units."""
     total = 0.0
-    for c in range(known):
-        a, t = desk.out[c], 1.0 if c == y else 0.0
-        desk.out_deltas[c] = a - t
+    for c in range(n_classes):
+        a, t = workspace.out[c], 1.0 if c == y else 0.0
+        workspace.output_deltas[c] = a - t
         if net.entropy:
             total -= math.log(max(a if c == y else 1.0 - a, 1e-300))
         else:
-            desk.out_deltas[c] *= a * (1.0 - a)
+            workspace.output_deltas[c] *= a * (1.0 - a)
             total += 0.5 * (a - t) * (a - t)
     return total
 
 
 @compiled
-def backward(net: Network, known: int, desk: Desk) -> None:
+def backward(net: Network, n_classes: int, workspace: NetworkWorkspace) -> None:
     """δ of all hidden units, from those of the outputs."""
-    deltas, given, layers = desk.deltas, desk.given, len(net.sizes)
+    deltas, activations, layers = workspace.deltas, workspace.given, len(net.sizes)
     here = 0
     for layer in range(layers - 1):
         here += net.sizes[layer]
     for p in range(net.sizes[layers - 1]):
         total = 0.0
-        for c in range(known):
-            total += net.top[c, 1 + p] * desk.out_deltas[c]
-        deltas[here + p] = total * given[here + p] * (1.0 - given[here + p])
+        for c in range(n_classes):
+            total += net.top[c, 1 + p] * workspace.output_deltas[c]
+        deltas[here + p] = total * activations[here + p] * (1.0 - activations[here + p])
     at = len(net.deep)
     for layer in range(layers - 1, 0, -1):
         inputs, units = net.sizes[layer - 1], net.sizes[layer]
@@ -210,5 +210,5 @@ def backward(net: Network, known: int, desk: Desk) -> None:
             total = 0.0
             for u in range(units):
                 total += net.deep[at + u * (inputs + 1) + 1 + p] * deltas[here + u]
-            deltas[below + p] = total * given[below + p] * (1.0 - given[below + p])
+            deltas[below + p] = total * activations[below + p] * (1.0 - activations[below + p])
         here = below

@@ -5,50 +5,50 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.simd.dot_classes import (dense_add, dense_dots, room, sparse_add, sparse_dots)
 from novikoff._compiled.jit import compiled, generic
-from novikoff._compiled.simd.dot import element
-from novikoff.data.rows import (Rows, Sparse, first, last)
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff._compiled.simd.dot_classes import dense_add, dense_dots, pad_classes, sparse_add, sparse_dots
+from novikoff.data.rows import Rows, Sparse, end_term, first_term
 
-__all__ = ["add", "dots", "measure_sizes", "room", "score_rows"]
+__all__ = ["add_to_classes", "compute_sq_norms", "dot_classes", "dot_rows", "pad_classes"]
 
 
 @generic
-def dots(rows: Rows, i: int, weights: NDArray[np.float64], bias: float, out: NDArray[np.float64]) -> None:
+def dot_classes(rows: Rows, i: int, weights: NDArray[np.float64], bias: float, out: NDArray[np.float64]) -> None:
     """out[c] = w_c·x for row i, the bias being a feature of that value."""
     dense_dots(rows.values, i * rows.width, rows.width, weights, bias, out)  # type: ignore[union-attr]
 
 
-@dots.of(Sparse)
+@dot_classes.of(Sparse)
 def _(rows: Sparse, i: int, weights: NDArray[np.float64], bias: float, out: NDArray[np.float64]) -> None:
     start = rows.starts[i]
     sparse_dots(rows.values, rows.indices, start, rows.starts[i + 1] - start, weights, bias, out)
 
 
 @generic
-def add(rows: Rows, i: int, change: NDArray[np.float64], bias: float, weights: NDArray[np.float64]) -> None:
+def add_to_classes(rows: Rows, i: int, change: NDArray[np.float64], bias: float, weights: NDArray[np.float64]) -> None:
     """w_c += change[c]·x for row i."""
     dense_add(rows.values, i * rows.width, rows.width, change, bias, weights)  # type: ignore[union-attr]
 
 
-@add.of(Sparse)
+@add_to_classes.of(Sparse)
 def _(rows: Sparse, i: int, change: NDArray[np.float64], bias: float, weights: NDArray[np.float64]) -> None:
     start = rows.starts[i]
     sparse_add(rows.values, rows.indices, start, rows.starts[i + 1] - start, change, bias, weights)
 
 
 @compiled
-def score_rows(rows: Rows, weights: NDArray[np.float64], bias: float, out: NDArray[np.float64]) -> None:
+def dot_rows(rows: Rows, weights: NDArray[np.float64], bias: float, out: NDArray[np.float64]) -> None:
     """out[i][c] = w_c·x of each row."""
     for i in range(len(out)):
-        dots(rows, i, weights, bias, out[i])
+        dot_classes(rows, i, weights, bias, out[i])
 
 
 @compiled
-def measure_sizes(rows: Rows, bias: float, out: NDArray[np.float64]) -> None:
+def compute_sq_norms(rows: Rows, bias: float, out: NDArray[np.float64]) -> None:
     """‖x‖² of each row, with the bias."""
     for i in range(len(out)):
         out[i] = bias * bias
-        for k in range(first(rows, i), last(rows, i)):
-            x = np.float64(element(rows.values, k))
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            x = np.float64(get_unchecked(rows.values, k))
             out[i] += x * x

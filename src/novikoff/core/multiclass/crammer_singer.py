@@ -22,15 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.core.multiclass.class_scores import (add, dots, measure_sizes, room)
-from novikoff.core.dual_coordinate_step import step
+from novikoff.core.dual_coordinate_step import solve_subproblem
+from novikoff.core.multiclass.class_scores import add_to_classes, compute_sq_norms, dot_classes, pad_classes
 from novikoff.data.rows import Rows
 
-LONGEST_REST = 32  # passes
-SELDOM = 0.1  # the gap is measured whenever the search has become longer by this share, and once for each full pass
+MAX_REST_PASSES = 32  # passes
+GAP_CHECK_FRACTION = (
+    0.1  # the gap is measured whenever the search has become longer by this share, and once for each full pass
+)
 
 
-class Problem(NamedTuple):
+class SvmProblem(NamedTuple):
     """Examples, and what their losses cost. Rows have passed the door, no column comes twice, all have slots."""
 
     rows: Rows
@@ -44,7 +46,7 @@ class Problem(NamedTuple):
     classes: int
 
 
-class Point(NamedTuple):
+class DualPoint(NamedTuple):
     """Where a search is. Both arrays have `room(classes)` columns, and w_c = Σ_i αᵢ_c·xᵢ."""
 
     duals: NDArray[np.float64]
@@ -53,7 +55,7 @@ class Point(NamedTuple):
     """w, [slot][class]."""
 
 
-class Reached(NamedTuple):
+class SolverResult(NamedTuple):
     """The optimum lies between dual and primal."""
 
     primal: float
@@ -70,27 +72,27 @@ class Reached(NamedTuple):
         return self.gap <= tolerance * self.primal
 
 
-def posed(
+def build_problem(
     rows: Rows, labels: NDArray[np.int64], limits: NDArray[np.float64] | float, classes: int, bias: float
-) -> Problem:
+) -> SvmProblem:
     """The problem; `limits` is C, or one for each example."""
     sizes = np.empty(len(labels))
-    measure_sizes(rows, bias, sizes)
-    return Problem(rows, labels, np.full(len(labels), limits, np.float64), sizes, bias, classes)
+    compute_sq_norms(rows, bias, sizes)
+    return SvmProblem(rows, labels, np.full(len(labels), limits, np.float64), sizes, bias, classes)
 
 
-def origin(problem: Problem, features: int) -> Point:
+def initial_point(problem: SvmProblem, features: int) -> DualPoint:
     """α = 0, w = 0."""
-    lanes = room(problem.classes)
-    return Point(np.zeros((len(problem.labels), lanes)), np.zeros((features + 1, lanes)))
+    padded = pad_classes(problem.classes)
+    return DualPoint(np.zeros((len(problem.labels), padded)), np.zeros((features + 1, padded)))
 
 
-def solve(problem: Problem, point: Point, passes: int, *, tolerance: float = 0.0, seed: int = 0) -> Reached:
+def solve(problem: SvmProblem, point: DualPoint, passes: int, *, tolerance: float = 0.0, seed: int = 0) -> SolverResult:
     """Moves the point until gap ≤ tolerance·P, or for so many passes. Any point of a problem with the same rows will do
     to begin with, such as the solution for other limits. What is told was measured with weights made anew from α."""
-    fit_limits(problem, point)
+    shrink_to_limits(problem, point)
     examples, random = len(problem.labels), np.random.default_rng(seed)
-    idle, due, scratch = np.zeros(examples, np.int64), np.zeros(examples, np.int64), _scratch(point)
+    idle, due, scratch = np.zeros(examples, np.int64), np.zeros(examples, np.int64), _allocate_scratch(point)
     visits = measured_at = 0
     for now in range(passes):
         order = random.permutation(np.flatnonzero(due <= now))
@@ -98,47 +100,49 @@ def solve(problem: Problem, point: Point, passes: int, *, tolerance: float = 0.0
         visits += len(order)
         if not moved:
             due[:] = 0
-        if visits - measured_at >= max(examples, SELDOM * visits):
+        if visits - measured_at >= max(examples, GAP_CHECK_FRACTION * visits):
             measured_at = visits
-            if measured(problem, point).within(tolerance) and rebuilt(problem, point).within(tolerance):
-                return measured(problem, point)._replace(passes=now + 1, visits=visits)
-    return rebuilt(problem, point)._replace(passes=passes, visits=visits)
+            if measure_objectives(problem, point).within(tolerance) and rebuild_and_measure(problem, point).within(
+                tolerance
+            ):
+                return measure_objectives(problem, point)._replace(passes=now + 1, visits=visits)
+    return rebuild_and_measure(problem, point)._replace(passes=passes, visits=visits)
 
 
-def fit_limits(problem: Problem, point: Point) -> None:
+def shrink_to_limits(problem: SvmProblem, point: DualPoint) -> None:
     """Where limits are lower than those that the point was found with, all multipliers shrink alike: w stays theirs."""
     own = point.duals[np.arange(len(problem.labels)), problem.labels]
-    over = own > problem.limits
-    if over.any():
-        share = float((problem.limits[over] / own[over]).min())
-        point.duals[:] *= share
-        point.weights[:] *= share
+    above_limit = own > problem.limits
+    if above_limit.any():
+        shrinkage = float((problem.limits[above_limit] / own[above_limit]).min())
+        point.duals[:] *= shrinkage
+        point.weights[:] *= shrinkage
 
 
-def measured(problem: Problem, point: Point) -> Reached:
+def measure_objectives(problem: SvmProblem, point: DualPoint) -> SolverResult:
     """Both objectives at this point."""
-    scratch = _scratch(point)
-    squares = half_squares(point.weights, scratch[0])
+    scratch = _allocate_scratch(point)
+    half_norm = half_sq_norm(point.weights, scratch[0])
     loss = total_loss(problem, point.weights, scratch[0])
     linear = float(point.duals[np.arange(len(problem.labels)), problem.labels].sum())
-    return Reached(squares + loss, linear - squares)
+    return SolverResult(half_norm + loss, linear - half_norm)
 
 
-def rebuilt(problem: Problem, point: Point) -> Reached:
+def rebuild_and_measure(problem: SvmProblem, point: DualPoint) -> SolverResult:
     """The same with weights that are made anew from α: they have lost nothing to rounding on the way."""
     point.weights[:] = 0.0
-    add_all(problem, point)
-    return measured(problem, point)
+    accumulate_weights(problem, point)
+    return measure_objectives(problem, point)
 
 
-def _scratch(point: Point) -> NDArray[np.float64]:
+def _allocate_scratch(point: DualPoint) -> NDArray[np.float64]:
     return np.zeros((2, point.weights.shape[1]))
 
 
 @compiled
 def sweep(
-    problem: Problem,
-    point: Point,
+    problem: SvmProblem,
+    point: DualPoint,
     order: NDArray[np.int64],
     now: int,
     idle: NDArray[np.int64],
@@ -151,24 +155,24 @@ def sweep(
     scores, sums = scratch[0], scratch[1]
     for at in range(len(order)):
         i = order[at]
-        dots(problem.rows, i, point.weights, problem.bias, scores)
+        dot_classes(problem.rows, i, point.weights, problem.bias, scores)
         limit, size = problem.limits[i], problem.sizes[i]
-        if step(problem.classes, problem.labels[i], limit, size, point.duals[i], scores, sums):
-            add(problem.rows, i, scores, problem.bias, point.weights)
+        if solve_subproblem(problem.classes, problem.labels[i], limit, size, point.duals[i], scores, sums):
+            add_to_classes(problem.rows, i, scores, problem.bias, point.weights)
             idle[i] = 0
             moved += 1
         else:
             idle[i] += 1
-        due[i] = now + 1 + min(idle[i], LONGEST_REST)
+        due[i] = now + 1 + min(idle[i], MAX_REST_PASSES)
     return moved
 
 
 @compiled
-def total_loss(problem: Problem, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
+def total_loss(problem: SvmProblem, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
     """Σ_i C_i·max(0, max_{c≠yᵢ} 1 − (w_{yᵢ} − w_c)·xᵢ)."""
     total = 0.0
     for i in range(len(problem.labels)):
-        dots(problem.rows, i, weights, problem.bias, scores)
+        dot_classes(problem.rows, i, weights, problem.bias, scores)
         y = problem.labels[i]
         own, most = scores[y], 0.0
         scores[y] -= 1.0
@@ -179,7 +183,7 @@ def total_loss(problem: Problem, weights: NDArray[np.float64], scores: NDArray[n
 
 
 @compiled
-def half_squares(weights: NDArray[np.float64], sums: NDArray[np.float64]) -> float:
+def half_sq_norm(weights: NDArray[np.float64], sums: NDArray[np.float64]) -> float:
     """½ Σ_c ‖w_c‖²."""
     for c in range(len(sums)):
         sums[c] = 0.0
@@ -193,7 +197,7 @@ def half_squares(weights: NDArray[np.float64], sums: NDArray[np.float64]) -> flo
 
 
 @compiled
-def add_all(problem: Problem, point: Point) -> None:
+def accumulate_weights(problem: SvmProblem, point: DualPoint) -> None:
     """w_c += Σ_i αᵢ_c·xᵢ."""
     for i in range(len(problem.labels)):
-        add(problem.rows, i, point.duals[i], problem.bias, point.weights)
+        add_to_classes(problem.rows, i, point.duals[i], problem.bias, point.weights)

@@ -8,161 +8,186 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled, compiled_shared
-from novikoff.core.multiclass.pairwise_gradients import first_with, highest_of
-from novikoff.core.multiclass.online_ensembles import weigh_members
-from novikoff.core.losses import loss
-from novikoff.core.multiclass.schemes import (BAGGED, BOOSTED, CHOSEN, CODE, EACH, PAIRS, RANKED, RELEVANT, RIVALS, TREE, Room, Scheme, Wants)
+from novikoff.core.losses import loss_value
+from novikoff.core.multiclass.online_ensembles import score_by_votes
+from novikoff.core.multiclass.pairwise_gradients import index_of_score, max_score
+from novikoff.core.multiclass.schemes import (
+    BINARY_RELEVANCE,
+    LABEL_RANKING,
+    LABEL_TREE,
+    MULTICLASS_MARGIN,
+    ONE_VS_ONE,
+    ONE_VS_REST,
+    ONLINE_BAGGING,
+    ONLINE_BOOSTING,
+    OUTPUT_CODE,
+    THRESHOLDED_LABELS,
+    MulticlassWorkspace,
+    Scheme,
+    Targets,
+)
 
 
 @compiled
-def weigh(scheme: Scheme, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+def score_classes(
+    scheme: Scheme, loss: Any, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]
+) -> None:
     """What speaks for each class: the highest wins."""
-    if scheme.kind == PAIRS:
-        weigh_pairs(scheme, scores, known, room)
-    elif scheme.kind == CODE:
-        weigh_words(scheme, rule, scores, known, room)
-    elif scheme.kind == CHOSEN:
-        for c in range(known):
-            room[c] = scores[c + 1] - scores[0]
-    elif scheme.kind == TREE:
-        weigh_paths(scheme, scores, known, room)
-    elif scheme.kind == BAGGED or scheme.kind == BOOSTED:  # noqa: PLR1714 - compiled as it stands
-        weigh_members(scheme, scores, known, room)
+    if scheme.kind == ONE_VS_ONE:
+        score_by_pairs(scheme, scores, n_classes, workspace)
+    elif scheme.kind == OUTPUT_CODE:
+        score_by_code_words(scheme, loss, scores, n_classes, workspace)
+    elif scheme.kind == THRESHOLDED_LABELS:
+        for c in range(n_classes):
+            workspace[c] = scores[c + 1] - scores[0]
+    elif scheme.kind == LABEL_TREE:
+        score_by_paths(scheme, scores, n_classes, workspace)
+    elif scheme.kind == ONLINE_BAGGING or scheme.kind == ONLINE_BOOSTING:  # noqa: PLR1714 - compiled as it stands
+        score_by_votes(scheme, scores, n_classes, workspace)
     else:
-        for c in range(known):
-            room[c] = scores[c]
+        for c in range(n_classes):
+            workspace[c] = scores[c]
 
 
 @compiled
-def decide(scheme: Scheme, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> int:
+def predict_class(
+    scheme: Scheme, loss: Any, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]
+) -> int:
     """The class that is predicted, −1 where none is known; the first of equals."""
-    weigh(scheme, rule, scores, known, room)
-    return largest_of(room, known)
+    score_classes(scheme, loss, scores, n_classes, workspace)
+    return argmax_score(workspace, n_classes)
 
 
 @compiled
-def largest_of(scores: NDArray[np.float64], count: int) -> int:
-    return first_with(scores, count, highest_of(scores, count))
+def argmax_score(scores: NDArray[np.float64], count: int) -> int:
+    return index_of_score(scores, count, max_score(scores, count))
 
 
 @compiled
-def wins(scheme: Scheme, scores: NDArray[np.float64], low: int, high: int) -> bool:
+def higher_class_wins(scheme: Scheme, scores: NDArray[np.float64], low: int, high: int) -> bool:
     """Whether the higher of two classes wins over the lower one."""
     s = scores[high * (high - 1) // 2 + low]
     return s > 0.0 or (s == 0.0 and scheme.tie > 0.0)
 
 
 @compiled
-def weigh_pairs(scheme: Scheme, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+def score_by_pairs(scheme: Scheme, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]) -> None:
     """How many pairs each class wins, or how far it gets."""
-    for c in range(known):
-        room[c] = 0.0
+    for c in range(n_classes):
+        workspace[c] = 0.0
     if scheme.tournament == 0.0:
-        for high in range(1, known):
+        for high in range(1, n_classes):
             for low in range(high):
-                room[high if wins(scheme, scores, low, high) else low] += 1.0
+                workspace[high if higher_class_wins(scheme, scores, low, high) else low] += 1.0
     else:
         best = 0
-        for c in range(1, known):  # match c: how late a class loses is how far it gets
+        for c in range(1, n_classes):  # match c: how late a class loses is how far it gets
             loser = c
-            if wins(scheme, scores, best, c):
+            if higher_class_wins(scheme, scores, best, c):
                 best, loser = c, best
-            room[loser] = c - 1.0
-            room[best] = np.float64(c)
+            workspace[loser] = c - 1.0
+            workspace[best] = np.float64(c)
 
 
 @compiled
-def distance(rule: Any, margin: float) -> float:
+def bit_loss(loss: Any, margin: float) -> float:
     """How much a score disagrees with a bit, from their product: the rule's loss, or the hinge's where it has none. A
     bit of 0 costs what a score of 0 costs."""
-    of_rule = loss(rule, margin, 1.0)
-    return max(0.0, 1.0 - margin) if of_rule == 0.0 else of_rule
+    loss_at_margin = loss_value(loss, margin, 1.0)
+    return max(0.0, 1.0 - margin) if loss_at_margin == 0.0 else loss_at_margin
 
 
 @compiled
-def weigh_words(scheme: Scheme, rule: Any, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+def score_by_code_words(
+    scheme: Scheme, loss: Any, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]
+) -> None:
     """How near the scores are to each class's code word."""
-    for k in range(known):
-        room[k] = 0.0
-        for c in range(scheme.columns[known]):
+    for k in range(n_classes):
+        workspace[k] = 0.0
+        for c in range(scheme.columns[n_classes]):
             y, s = np.float64(scheme.words[k, c]), scores[c]
             if scheme.by_loss != 0.0:
-                room[k] -= distance(rule, y * s)
+                workspace[k] -= bit_loss(loss, y * s)
             elif y == 0.0:
-                room[k] -= 0.5  # a bit that is neither is half wrong, whatever the score is
+                workspace[k] -= 0.5  # a bit that is neither is half wrong, whatever the score is
             else:
-                room[k] -= y * s < 0.0 or (s == 0.0 and y * scheme.tie < 0.0)
+                workspace[k] -= y * s < 0.0 or (s == 0.0 and y * scheme.tie < 0.0)
 
 
 @compiled
-def weigh_paths(scheme: Scheme, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+def score_by_paths(scheme: Scheme, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]) -> None:
     """The sum of the scores of the nodes on each class's path, from the root down."""
-    for c in range(known):
-        room[c] = 0.0
+    for c in range(n_classes):
+        workspace[c] = 0.0
         for k in range(scheme.starts[c], scheme.starts[c + 1]):
-            room[c] += scores[scheme.nodes[k]]
+            workspace[c] += scores[scheme.nodes[k]]
 
 
 @compiled
-def weigh_all(
+def score_and_predict_rows(
     scheme: Scheme,
-    rule: Any,
+    loss: Any,
     scores: NDArray[np.float64],
-    across: int,
-    known: int,
-    room: NDArray[np.float64],
+    stride: int,
+    n_classes: int,
+    workspace: NDArray[np.float64],
     out: NDArray[np.float64],
     winners: NDArray[np.int64],
 ) -> None:
-    """`weigh` and `decide` for many rows: `across` scores of columns in, `known` weights of classes out, for each."""
+    """`score_classes` and `predict_class` for many rows: `across` scores of columns in, `known` weights of classes
+    out, for each."""
     for i in range(len(winners)):
-        here = scores[i * across : (i + 1) * across]
-        weigh(scheme, rule, here, known, room)
-        for c in range(known):
-            out[i * known + c] = room[c]
-        winners[i] = decide(scheme, rule, here, known, room)
+        row_scores = scores[i * stride : (i + 1) * stride]
+        score_classes(scheme, loss, row_scores, n_classes, workspace)
+        for c in range(n_classes):
+            out[i * n_classes + c] = workspace[c]
+        winners[i] = predict_class(scheme, loss, row_scores, n_classes, workspace)
 
 
 # --- Whether the prediction was right ---
 
 
 @compiled
-def is_wrong(scheme: Scheme, wants: Wants, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
+def is_wrong(
+    scheme: Scheme, targets: Targets, i: int, loss: Any, n_classes: int, violations: int, workspace: MulticlassWorkspace
+) -> bool:
     """Whether the example was not predicted as it is labelled."""
-    if scheme.kind == EACH or scheme.kind == RIVALS:  # noqa: PLR1714 - compiled as it stands
-        return beaten(room.scores, known, wants.classes[i])
-    return is_wrong_other(scheme, wants, i, rule, known, unmet, room)
+    if scheme.kind == ONE_VS_REST or scheme.kind == MULTICLASS_MARGIN:  # noqa: PLR1714 - compiled as it stands
+        return is_outscored(workspace.scores, n_classes, targets.classes[i])
+    return is_wrong_uncommon(scheme, targets, i, loss, n_classes, violations, workspace)
 
 
 @compiled_shared
-def is_wrong_other(scheme: Scheme, wants: Wants, i: int, rule: Any, known: int, unmet: int, room: Room) -> bool:
+def is_wrong_uncommon(
+    scheme: Scheme, targets: Targets, i: int, loss: Any, n_classes: int, violations: int, workspace: MulticlassWorkspace
+) -> bool:
     """Return what `is_wrong` does, for the schemes that are used less."""
-    if scheme.kind == RANKED or scheme.kind == RELEVANT:  # noqa: PLR1714
-        return unmet > 0
-    if scheme.kind == CHOSEN:
-        return differs(wants, i, known, room)
-    return decide(scheme, rule, room.scores, known, room.spare) != wants.classes[i]
+    if scheme.kind == LABEL_RANKING or scheme.kind == BINARY_RELEVANCE:  # noqa: PLR1714
+        return violations > 0
+    if scheme.kind == THRESHOLDED_LABELS:
+        return label_set_differs(targets, i, n_classes, workspace)
+    return predict_class(scheme, loss, workspace.scores, n_classes, workspace.spare) != targets.classes[i]
 
 
 @compiled
-def beaten(scores: NDArray[np.float64], known: int, y: int) -> bool:
+def is_outscored(scores: NDArray[np.float64], n_classes: int, y: int) -> bool:
     """Whether class y is not the first of those with the highest score."""
-    own, ahead = scores[y], False
-    for c in range(known):
-        ahead |= (scores[c] > own) | ((scores[c] == own) & (c < y))
-    return ahead
+    own_score, is_ahead = scores[y], False
+    for c in range(n_classes):
+        is_ahead |= (scores[c] > own_score) | ((scores[c] == own_score) & (c < y))
+    return is_ahead
 
 
 @compiled
-def differs(wants: Wants, i: int, known: int, room: Room) -> bool:
+def label_set_differs(targets: Targets, i: int, n_classes: int, workspace: MulticlassWorkspace) -> bool:
     """Whether the labels above the threshold are not those of the example."""
-    scores, _, spare = room
-    for c in range(known):
+    scores, _, spare = workspace
+    for c in range(n_classes):
         spare[c] = scores[c + 1] > scores[0]
-    for k in range(wants.starts[i], wants.starts[i + 1]):
-        if wants.members[k] < known:
-            spare[wants.members[k]] -= 1.0
+    for k in range(targets.starts[i], targets.starts[i + 1]):
+        if targets.members[k] < n_classes:
+            spare[targets.members[k]] -= 1.0
     found = False
-    for c in range(known):
+    for c in range(n_classes):
         found |= spare[c] != 0.0
     return found

@@ -16,106 +16,129 @@ from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
 from novikoff.core.counter_rng import poisson
-from novikoff.core.losses import loss, signal
-from novikoff.core.multiclass.schemes import (BOOSTED, Room, Scheme, Tally, Wants)
+from novikoff.core.losses import gradient, loss_value
+from novikoff.core.multiclass.schemes import ONLINE_BOOSTING, ColumnCounters, MulticlassWorkspace, Scheme, Targets
 
 
 @compiled
-def side_of(y: int, c: int) -> float:
+def one_vs_rest_target(y: int, c: int) -> float:
     return 1.0 if c == y else -1.0
 
 
 @compiled
-def misses(scheme: Scheme, s: float, side: float) -> bool:
-    return side * s < 0.0 or (s == 0.0 and side * scheme.tie < 0.0)
+def is_misclassified(scheme: Scheme, s: float, target: float) -> bool:
+    return target * s < 0.0 or (s == 0.0 and target * scheme.tie < 0.0)
 
 
 @compiled
-def vote_of(scheme: Scheme, scores: NDArray[np.float64], m: int, known: int) -> int:
+def member_vote(scheme: Scheme, scores: NDArray[np.float64], m: int, n_classes: int) -> int:
     """The class that member m says, the first of equals."""
     best = 0
-    for c in range(1, known):
+    for c in range(1, n_classes):
         if scores[c * scheme.members + m] > scores[best * scheme.members + m]:
             best = c
     return best
 
 
 @compiled
-def ask(scheme: Scheme, y: int, m: int, times: float, rule: Any, norm: float, known: int, room: Room) -> int:
+def compute_one_member_gradients(
+    scheme: Scheme, y: int, m: int, times: float, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
+) -> int:
     """The signals of member m's columns, which is to learn the example so many times; how many of them are wrong."""
-    scores, signals, _ = room
-    unmet = 0
-    for c in range(known):
-        at, side = c * scheme.members + m, side_of(y, c)
-        wrong = misses(scheme, scores[at], side)
-        signals[at] = times * signal(rule, scores[at], side, wrong, norm) if times > 0.0 else 0.0
-        unmet += wrong
-    return unmet
+    scores, gradients, _ = workspace
+    violations = 0
+    for c in range(n_classes):
+        column, target = c * scheme.members + m, one_vs_rest_target(y, c)
+        wrong = is_misclassified(scheme, scores[column], target)
+        gradients[column] = times * gradient(loss, scores[column], target, wrong, norm) if times > 0.0 else 0.0
+        violations += wrong
+    return violations
 
 
 @compiled
-def note_member(
-    scheme: Scheme, y: int, m: int, times: float, rule: Any, weight: float, known: int, room: Room, tally: Tally
+def count_member(
+    scheme: Scheme,
+    y: int,
+    m: int,
+    times: float,
+    loss: Any,
+    weight: float,
+    n_classes: int,
+    workspace: MulticlassWorkspace,
+    column_counters: ColumnCounters,
 ) -> float:
     """Counts, for a member that has learned the example so many times; returns the loss."""
     total = 0.0
     if times > 0.0:
-        for c in range(known):
-            at, side = c * scheme.members + m, side_of(y, c)
-            tally.times[at] += 1
-            tally.mistakes[at] += misses(scheme, room.scores[at], side)
-            total += weight * times * loss(rule, room.scores[at], side)
+        for c in range(n_classes):
+            column, target = c * scheme.members + m, one_vs_rest_target(y, c)
+            column_counters.times[column] += 1
+            column_counters.mistakes[column] += is_misclassified(scheme, workspace.scores[column], target)
+            total += weight * times * loss_value(loss, workspace.scores[column], target)
     return total
 
 
 @compiled
-def say_of(scheme: Scheme, m: int, known: int) -> float:
+def vote_weight(scheme: Scheme, m: int, n_classes: int) -> float:
     """How much the vote of a boosted member m weighs: ln((1−ε)/ε) + ln(K−1), half an example added to either side; not
     below 0."""
     odds = (scheme.sums[m, 0] + 0.5) / (scheme.sums[m, 1] + 0.5)
-    return max(0.0, math.log(odds) + (math.log(known - 1.0) if known > 2 else 0.0))
+    return max(0.0, math.log(odds) + (math.log(n_classes - 1.0) if n_classes > 2 else 0.0))
 
 
 @compiled
-def weigh_members(scheme: Scheme, scores: NDArray[np.float64], known: int, room: NDArray[np.float64]) -> None:
+def score_by_votes(scheme: Scheme, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]) -> None:
     """The votes for each class."""
     total = 0.0
-    for c in range(known):
-        room[c] = 0.0
-    if scheme.kind == BOOSTED:
+    for c in range(n_classes):
+        workspace[c] = 0.0
+    if scheme.kind == ONLINE_BOOSTING:
         for m in range(scheme.members):
-            total += say_of(scheme, m, known)
-    for m in range(scheme.members if known > 0 else 0):
+            total += vote_weight(scheme, m, n_classes)
+    for m in range(scheme.members if n_classes > 0 else 0):
         # Bagged members weigh the same, and boosted ones where none is better than chance.
-        room[vote_of(scheme, scores, m, known)] += say_of(scheme, m, known) if total > 0.0 else 1.0
+        workspace[member_vote(scheme, scores, m, n_classes)] += (
+            vote_weight(scheme, m, n_classes) if total > 0.0 else 1.0
+        )
 
 
 @compiled
-def blame_members(scheme: Scheme, wants: Wants, i: int, rule: Any, norm: float, known: int, room: Room) -> int:
+def compute_member_gradients(
+    scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
+) -> int:
     """The signals of all members; leaves the mean of each boosted member's draw behind the first `known` numbers of the
     spare room."""
-    y, unmet, mean = wants.classes[i], 0, 1.0
+    y, violations, mean = targets.classes[i], 0, 1.0
     for m in range(scheme.members):
-        if scheme.kind == BOOSTED:
-            room.spare[known + m] = mean
-        unmet += ask(scheme, y, m, poisson(scheme.luck[i, m], mean), rule, norm, known, room)
-        if scheme.kind == BOOSTED:
-            wrong = 0 if vote_of(scheme, room.scores, m, known) == y else 1
+        if scheme.kind == ONLINE_BOOSTING:
+            workspace.spare[n_classes + m] = mean
+        violations += compute_one_member_gradients(
+            scheme, y, m, poisson(scheme.luck[i, m], mean), loss, norm, n_classes, workspace
+        )
+        if scheme.kind == ONLINE_BOOSTING:
+            wrong = 0 if member_vote(scheme, workspace.scores, m, n_classes) == y else 1
             total = scheme.sums[m, 0] + scheme.sums[m, 1] + mean
             mean *= total / (2.0 * (scheme.sums[m, wrong] + mean))
-    return unmet
+    return violations
 
 
 @compiled
-def note_members(
-    scheme: Scheme, wants: Wants, i: int, rule: Any, weight: float, known: int, room: Room, tally: Tally
+def count_members(
+    scheme: Scheme,
+    targets: Targets,
+    i: int,
+    loss: Any,
+    weight: float,
+    n_classes: int,
+    workspace: MulticlassWorkspace,
+    column_counters: ColumnCounters,
 ) -> float:
     """Counts for all members; returns the loss."""
-    y, total = wants.classes[i], 0.0
+    y, total = targets.classes[i], 0.0
     for m in range(scheme.members):
-        mean = room.spare[known + m] if scheme.kind == BOOSTED else 1.0
+        mean = workspace.spare[n_classes + m] if scheme.kind == ONLINE_BOOSTING else 1.0
         times = poisson(scheme.luck[i, m], mean)
-        total += note_member(scheme, y, m, times, rule, weight, known, room, tally)
-        if scheme.kind == BOOSTED:
-            scheme.sums[m, 0 if vote_of(scheme, room.scores, m, known) == y else 1] += mean
+        total += count_member(scheme, y, m, times, loss, weight, n_classes, workspace, column_counters)
+        if scheme.kind == ONLINE_BOOSTING:
+            scheme.sums[m, 0 if member_vote(scheme, workspace.scores, m, n_classes) == y else 1] += mean
     return total

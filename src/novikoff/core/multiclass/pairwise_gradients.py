@@ -19,75 +19,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled, generic
-from novikoff.core.losses import asked, signal
+from novikoff.core.losses import gradient, required_margin
 
-UPDATES = ("top", "uniform", "proportional")
+UPDATE_NAMES = ("top", "uniform", "proportional")
 TOP, UNIFORM, PROPORTIONAL = 0, 1, 2
 
 
 @compiled
-def pulls(rule: Any, s: float, norm: float) -> float:
+def pair_gradient(loss: Any, s: float, norm: float) -> float:
     """How hard a preference of score s pulls."""
-    return signal(rule, s, 1.0, s <= 0.0, norm)
+    return gradient(loss, s, 1.0, s <= 0.0, norm)
 
 
 @compiled
-def blame_rivals(
+def compute_margin_gradients(
     update: int,
-    rule: Any,
+    loss: Any,
     norm: float,
     scores: NDArray[np.float64],
     count: int,
-    best: int,
-    signals: NDArray[np.float64],
+    preferred_item: int,
+    gradients: NDArray[np.float64],
 ) -> bool:
     """The preferences of one thing to all others: signals, for all of them; whether a preference is not met."""
     for j in range(count):
-        signals[j] = 0.0
+        gradients[j] = 0.0
     if count < 2:
         return False
-    own, scores[best] = scores[best], -np.inf  # so that it is not found as its own rival
-    most = highest_of(scores, count)
+    own_score, scores[preferred_item] = scores[preferred_item], -np.inf  # so that it is not found as its own rival
+    highest = max_score(scores, count)
     if update == TOP:
-        g = pulls(rule, own - most, norm)
+        g = pair_gradient(loss, own_score - highest, norm)
         if g != 0.0:
-            signals[best] = g
-            signals[first_with(scores, count, most)] = -g
-        scores[best] = own
+            gradients[preferred_item] = g
+            gradients[index_of_score(scores, count, highest)] = -g
+        scores[preferred_item] = own_score
     else:
-        scores[best] = own
-        total, number = 0.0, 0
+        scores[preferred_item] = own_score
+        total, n_updating = 0.0, 0
         for j in range(count):
-            if j != best:
-                g = pulls(rule, scores[best] - scores[j], norm)
-                signals[j] = g
-                number += g != 0.0
-                total += short_of(rule, scores[best] - scores[j], g)
-        by_shortage = update == PROPORTIONAL and total > 0.0
-        all_shares = total if by_shortage else np.float64(number)
-        pulled = 0.0
+            if j != preferred_item:
+                g = pair_gradient(loss, scores[preferred_item] - scores[j], norm)
+                gradients[j] = g
+                n_updating += g != 0.0
+                total += margin_deficit(loss, scores[preferred_item] - scores[j], g)
+        by_deficit = update == PROPORTIONAL and total > 0.0
+        total_weight = total if by_deficit else np.float64(n_updating)
+        total_gradient = 0.0
         for j in range(count):
-            if signals[j] != 0.0:
-                g = signals[j]
-                share = short_of(rule, scores[best] - scores[j], g) if by_shortage else 1.0
-                signals[j] = -share * g / all_shares
-                pulled += share * g
-        signals[best] = pulled / all_shares if number > 0 else 0.0
-    return own <= most
+            if gradients[j] != 0.0:
+                g = gradients[j]
+                pair_weight = margin_deficit(loss, scores[preferred_item] - scores[j], g) if by_deficit else 1.0
+                gradients[j] = -pair_weight * g / total_weight
+                total_gradient += pair_weight * g
+        gradients[preferred_item] = total_gradient / total_weight if n_updating > 0 else 0.0
+    return own_score <= highest
 
 
 @compiled
-def highest_of(scores: NDArray[np.float64], count: int) -> float:
+def max_score(scores: NDArray[np.float64], count: int) -> float:
     """The highest score. Where it stands is asked for only where that matters: a processor that must guess at each
     score whether it is higher than all before it is often wrong."""
-    most = -np.inf
+    highest = -np.inf
     for j in range(count):
-        most = scores[j] if scores[j] > most else most
-    return most
+        highest = scores[j] if scores[j] > highest else highest
+    return highest
 
 
 @compiled
-def first_with(scores: NDArray[np.float64], count: int, score: float) -> int:
+def index_of_score(scores: NDArray[np.float64], count: int, score: float) -> int:
     """The first thing with that score; the last one where there is none, as among scores that are no numbers."""
     for j in range(count - 1):
         if scores[j] == score:
@@ -96,82 +96,82 @@ def first_with(scores: NDArray[np.float64], count: int, score: float) -> int:
 
 
 @compiled
-def short_of(rule: Any, s: float, g: float) -> float:
+def margin_deficit(loss: Any, s: float, g: float) -> float:
     """How far s is below what the rule asks for, where it pulls."""
-    return asked(rule) - s if g != 0.0 else 0.0
+    return required_margin(loss) - s if g != 0.0 else 0.0
 
 
-class ByGrade(NamedTuple):
+class GradePairs(NamedTuple):
     """Things of higher grade are preferred to those of lower grade; NaN is no grade."""
 
     grades: NDArray[np.float64]
 
 
-class Listed(NamedTuple):
+class ExplicitPairs(NamedTuple):
     """a is preferred to b where marks[a·things + b] is not 0."""
 
     marks: NDArray[np.float64]
-    things: int
+    n_items: int
 
 
 @generic
-def preferred(order: Any, a: int, b: int) -> bool:
+def is_preferred(order: Any, a: int, b: int) -> bool:
     """Whether thing a is to be above thing b."""
     return order.grades[a] > order.grades[b]
 
 
-@preferred.of(Listed)
-def _(order: Listed, a: int, b: int) -> bool:
-    return order.marks[a * order.things + b] != 0.0
+@is_preferred.of(ExplicitPairs)
+def _(order: ExplicitPairs, a: int, b: int) -> bool:
+    return order.marks[a * order.n_items + b] != 0.0
 
 
 @compiled
-def blame_pairs(  # noqa: PLR0912 - twice through all pairs
+def compute_pair_gradients(  # noqa: PLR0912 - twice through all pairs
     update: int,
-    rule: Any,
+    loss: Any,
     norm: float,
     scores: NDArray[np.float64],
     order: Any,
     count: int,
-    signals: NDArray[np.float64],
+    gradients: NDArray[np.float64],
 ) -> int:
     """All preferences among so many things: signals, and how many are not met."""
     for j in range(count):
-        signals[j] = 0.0
-    unmet, number, total, least, top_a, top_b = 0, 0, 0.0, np.inf, -1, -1
+        gradients[j] = 0.0
+    violations, n_updating, total, min_score, top_a, top_b = 0, 0, 0.0, np.inf, -1, -1
     for a in range(count):
         for b in range(count):
-            if preferred(order, a, b):
+            if is_preferred(order, a, b):
                 s = scores[a] - scores[b]
-                unmet += s <= 0.0
-                if s < least:
-                    least, top_a, top_b = s, a, b
+                violations += s <= 0.0
+                if s < min_score:
+                    min_score, top_a, top_b = s, a, b
                 if update != TOP:
-                    g = pulls(rule, s, norm)
-                    number += g != 0.0
-                    total += short_of(rule, s, g)
+                    g = pair_gradient(loss, s, norm)
+                    n_updating += g != 0.0
+                    total += margin_deficit(loss, s, g)
     if top_a < 0:
         return 0
     if update == TOP:
-        g = pulls(rule, least, norm)
-        signals[top_a] += g
-        signals[top_b] -= g
-        return unmet
-    if number == 0:
-        return unmet
-    by_shortage = update == PROPORTIONAL and total > 0.0
-    all_shares = total if by_shortage else np.float64(number)
+        g = pair_gradient(loss, min_score, norm)
+        gradients[top_a] += g
+        gradients[top_b] -= g
+        return violations
+    if n_updating == 0:
+        return violations
+    by_deficit = update == PROPORTIONAL and total > 0.0
+    total_weight = total if by_deficit else np.float64(n_updating)
     for a in range(count):
         for b in range(count):
-            if preferred(order, a, b):
+            if is_preferred(order, a, b):
                 s = scores[a] - scores[b]
-                g = pulls(rule, s, norm)
+                g = pair_gradient(loss, s, norm)
                 if g != 0.0:
                     # Divided at the end: what is pulled to both sides alike must stay, and not move by a rounding
                     # error, which AdaGrad would make a whole step of.
-                    share = short_of(rule, s, g) if by_shortage else 1.0
-                    signals[a] += share * g
-                    signals[b] -= share * g
+                    pair_weight = margin_deficit(loss, s, g) if by_deficit else 1.0
+                    gradients[a] += pair_weight * g
+                    gradients[b] -= pair_weight * g
     for j in range(count):
-        signals[j] /= all_shares
-    return unmet
+        gradients[j] /= total_weight
+    return violations

@@ -1,7 +1,7 @@
 """How a prediction of many outcomes is made of columns of weights, and what an example asks of each column.
 
-Reductions make one binary problem of each column: `aim` says which side of it an example is on, 0 for neither, and the
-learner's rule does the rest.
+Reductions make one binary problem of each column: `binary_target` says which side of it an example is on, 0 for
+neither, and the learner's rule does the rest.
 
     Each      column c tells class c from all others; the highest score wins
     Pairs     column c tells two classes apart; the class that wins most pairs, or a tournament, wins
@@ -30,35 +30,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import generic
-from novikoff.schema import CLASSES, COLUMNS, MAX_COUNT, Array, Between, Entries, Schema
+from novikoff.schema import CLASSES, COLUMNS, MAX_COUNT, ArraySpec, Entries, InRange, Schema
 
-EACH, PAIRS, CODE, RELEVANT, RIVALS, CHOSEN, RANKED, TREE, BAGGED, BOOSTED = range(10)
-REDUCTIONS = (EACH, PAIRS, CODE)
+(
+    ONE_VS_REST,
+    ONE_VS_ONE,
+    OUTPUT_CODE,
+    BINARY_RELEVANCE,
+    MULTICLASS_MARGIN,
+    THRESHOLDED_LABELS,
+    LABEL_RANKING,
+    LABEL_TREE,
+    ONLINE_BAGGING,
+    ONLINE_BOOSTING,
+) = range(10)
+REDUCTIONS = (ONE_VS_REST, ONE_VS_ONE, OUTPUT_CODE)
 
-NONE = np.zeros(0, np.int64)
-NO_WORDS, NO_TABLE = np.zeros((0, 0), np.int8), np.zeros((0, 0))
+NO_INDICES = np.zeros(0, np.int64)
+NO_CODE_WORDS, NO_TABLE = np.zeros((0, 0), np.int8), np.zeros((0, 0))
 
 
-class Wants(NamedTuple):
+class Targets(NamedTuple):
     """What the examples are labelled with: a class each, or labels each, or preferences."""
 
     classes: NDArray[np.int64]
     """The class of each example, by its number; new classes have the next number that there was none of before."""
-    starts: NDArray[np.int64] = NONE
-    members: NDArray[np.int64] = NONE
+    starts: NDArray[np.int64] = NO_INDICES
+    members: NDArray[np.int64] = NO_INDICES
     """members[starts[i] : starts[i + 1]] are the labels of example i; or pairs of labels, each preferred to the next:
     members[2k] ≻ members[2k + 1]."""
 
 
-class Room(NamedTuple):
+class MulticlassWorkspace(NamedTuple):
     """Room to work on one example: a score and a signal for each column, and what a scheme needs beside them."""
 
     scores: NDArray[np.float64]
-    signals: NDArray[np.float64]
+    gradients: NDArray[np.float64]
     spare: NDArray[np.float64]
 
 
-class Tally(NamedTuple):
+class ColumnCounters(NamedTuple):
     """What is counted beside the ledger."""
 
     counts: NDArray[np.int64]
@@ -69,11 +80,11 @@ class Tally(NamedTuple):
     """Of each column of a reduction: its own mistakes."""
 
 
-TALLY_SCHEMA = Schema(
+COLUMN_COUNTERS_SCHEMA = Schema(
     {
-        "counts": Array("int64", 3, checks=[Entries(known=(0, CLASSES), new=(0, MAX_COUNT), unmet=(0, MAX_COUNT))]),
-        "times": Array("int64", COLUMNS, checks=[Between(0, MAX_COUNT)]),
-        "mistakes": Array("int64", COLUMNS, checks=[Between(0, MAX_COUNT)]),
+        "counts": ArraySpec("int64", 3, checks=[Entries(known=(0, CLASSES), new=(0, MAX_COUNT), unmet=(0, MAX_COUNT))]),
+        "times": ArraySpec("int64", COLUMNS, checks=[InRange(0, MAX_COUNT)]),
+        "mistakes": ArraySpec("int64", COLUMNS, checks=[InRange(0, MAX_COUNT)]),
     }
 )
 """What a model file may hold of a tally."""
@@ -89,14 +100,14 @@ class Scheme(NamedTuple):
     """Code: 1 where the distance to a code word is the sum of the losses, 0 where it is the number of wrong bits."""
     update: int = 0
     """Preferences: which of them count (parts/blame.py)."""
-    words: NDArray[np.int8] = NO_WORDS
+    words: NDArray[np.int8] = NO_CODE_WORDS
     """Code: a row for each class."""
-    columns: NDArray[np.int64] = NONE
+    columns: NDArray[np.int64] = NO_INDICES
     """Code, Tree: how many bits, or nodes, there are for so many known classes."""
-    starts: NDArray[np.int64] = NONE
-    nodes: NDArray[np.int64] = NONE
+    starts: NDArray[np.int64] = NO_INDICES
+    nodes: NDArray[np.int64] = NO_INDICES
     """Tree: nodes[starts[c] : starts[c + 1]] is the path of class c, from the root down."""
-    deepest: NDArray[np.int64] = NONE
+    deepest: NDArray[np.int64] = NO_INDICES
     """Tree: how many nodes the longest path has, for so many known classes."""
     members: int = 0
     """Ensembles: how many there are."""
@@ -110,13 +121,13 @@ class Scheme(NamedTuple):
 
 
 @generic
-def highest(wants: Wants, i: int) -> int:
+def max_class(targets: Targets, i: int) -> int:
     """The largest class number that example i speaks of; −1 for none."""
-    if len(wants.classes) > 0:
-        return wants.classes[i]
+    if len(targets.classes) > 0:
+        return targets.classes[i]
     largest = -1
-    for k in range(wants.starts[i], wants.starts[i + 1]):
-        largest = max(largest, wants.members[k])
+    for k in range(targets.starts[i], targets.starts[i + 1]):
+        largest = max(largest, targets.members[k])
     return largest
 
 
@@ -124,38 +135,38 @@ def highest(wants: Wants, i: int) -> int:
 
 
 @generic
-def columns_for(scheme: Scheme, known: int) -> int:
+def columns_needed(scheme: Scheme, n_classes: int) -> int:
     """How many columns so many known classes take."""
-    if scheme.kind == PAIRS:
-        return known * (known - 1) // 2
-    if scheme.kind == CODE or scheme.kind == TREE:  # noqa: PLR1714 - compiled as it stands
-        return scheme.columns[known]
-    if scheme.kind == CHOSEN:
-        return known + 1
-    if scheme.kind == BAGGED or scheme.kind == BOOSTED:  # noqa: PLR1714
-        return known * scheme.members
-    return known
+    if scheme.kind == ONE_VS_ONE:
+        return n_classes * (n_classes - 1) // 2
+    if scheme.kind == OUTPUT_CODE or scheme.kind == LABEL_TREE:  # noqa: PLR1714 - compiled as it stands
+        return scheme.columns[n_classes]
+    if scheme.kind == THRESHOLDED_LABELS:
+        return n_classes + 1
+    if scheme.kind == ONLINE_BAGGING or scheme.kind == ONLINE_BOOSTING:  # noqa: PLR1714
+        return n_classes * scheme.members
+    return n_classes
 
 
 @generic
-def together(scheme: Scheme) -> bool:
+def is_joint_update(scheme: Scheme) -> bool:
     """Whether all columns are one long vector, and what an example asks of them one example of the learner's; in
     reductions each column is a learner of its own."""
-    return RIVALS <= scheme.kind <= TREE
+    return MULTICLASS_MARGIN <= scheme.kind <= LABEL_TREE
 
 
 # --- Reductions: which side of a column's problem a class is on ---
 
 
 @generic
-def aim(scheme: Scheme, y: int, c: int) -> float:
+def binary_target(scheme: Scheme, y: int, c: int) -> float:
     """+1 or −1, 0 where column c has nothing to learn from class y."""
-    if scheme.kind == PAIRS:
+    if scheme.kind == ONE_VS_ONE:
         # Column j(j−1)/2 + i tells j, +, from i, −, for i < j: pairs with a new class come after all others.
         high = int((1.0 + np.sqrt(1.0 + 8.0 * c)) / 2.0)
         low = c - high * (high - 1) // 2
         return 1.0 if y == high else -1.0 if y == low else 0.0
-    if scheme.kind == CODE:
+    if scheme.kind == OUTPUT_CODE:
         return np.float64(scheme.words[y, c])
     return 1.0 if c == y else -1.0
 
@@ -164,8 +175,8 @@ def aim(scheme: Scheme, y: int, c: int) -> float:
 
 
 @generic
-def stretch(scheme: Scheme, known: int) -> float:
+def radius_factor(scheme: Scheme, n_classes: int) -> float:
     """‖x'‖² ≤ stretch·‖x‖² for every x' that the learner sees."""
-    if scheme.kind == TREE:
-        return 2.0 * scheme.deepest[known]
-    return 2.0 if together(scheme) else 1.0
+    if scheme.kind == LABEL_TREE:
+        return 2.0 * scheme.deepest[n_classes]
+    return 2.0 if is_joint_update(scheme) else 1.0

@@ -12,44 +12,65 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.simd.dot_columns import BLOCK
-from novikoff._compiled.jit import compiled, compiled_reader, generic
-from novikoff._compiled.simd.dot import element, put
-from novikoff._compiled.simd.weight_updates import dense_steps
-from novikoff.core.updaters.adagrad import REACH, AdaGrad, by_changes
+from novikoff._compiled.jit import compiled, compiled_read_only, generic
+from novikoff._compiled.simd.dot import get_unchecked, set_unchecked
+from novikoff._compiled.simd.dot_columns import BLOCK_COLUMNS
+from novikoff._compiled.simd.weight_updates import dense_adagrad_step
+from novikoff.core.averaging import step_power
+from novikoff.core.multiclass.schemes import MulticlassWorkspace
+from novikoff.core.updaters.adagrad import MAX_ABS_WEIGHT, AdaGrad, averages_by_changes
 from novikoff.core.updaters.additive import Additive
-from novikoff.core.averaging import raised
-from novikoff.core.updaters.arow import (Confident, refine, refine_all, spread)
-from novikoff.core.updaters.base import (DERIVED, PER_SLOT, filled, finished, limit, move, pull, settle, update)
-from novikoff.core.multiclass.schemes import Room
-from novikoff.data.rows import (Column, Rows, first, last, proper, slot, squared, sum_columns)
+from novikoff.core.updaters.arow import ArowState, score_variance, update_row, update_weight_and_variance
+from novikoff.core.updaters.base import (
+    DERIVED_FIELDS,
+    PER_SLOT_FIELDS,
+    add_bias,
+    allocate_filled,
+    apply_pending,
+    max_sq_norm,
+    scale_step,
+    update,
+    update_weight,
+)
+from novikoff.data.rows import (
+    ColumnView,
+    Rows,
+    end_term,
+    first_term,
+    indices_sorted,
+    row_sq_norm,
+    sum_columns,
+    weight_slot,
+)
 
 G = TypeVar("G", bound=Any)
 
 
 @compiled
-def score_columns(geometry: Any, rows: Rows, i: int, across: int, columns: int, scores: NDArray[np.float64]) -> None:
+def score_columns(updater: Any, rows: Rows, i: int, stride: int, n_columns: int, scores: NDArray[np.float64]) -> None:
     """The scores of the first so many columns for row i, bias included."""
-    for c in range(columns):
-        settle(geometry, Column(rows, rows.values, across, c, scores), i)
-    sum_columns(rows, i, geometry.slots, across, columns, scores)
-    for c in range(columns):
-        scores[c] = finished(geometry, scores[c], c)
+    for c in range(n_columns):
+        apply_pending(updater, ColumnView(rows, rows.values, stride, c, scores), i)
+    sum_columns(rows, i, updater.slots, stride, n_columns, scores)
+    for c in range(n_columns):
+        scores[c] = add_bias(updater, scores[c], c)
 
 
 @generic
-def score_all(geometry: Any, rows: Rows, i: int, across: int, columns: int, room: Room) -> None:
+def score_example(
+    updater: Any, rows: Rows, i: int, stride: int, n_columns: int, workspace: MulticlassWorkspace
+) -> None:
     """The same, into `room.scores`."""
-    score_columns(geometry, rows, i, across, columns, room.scores)
+    score_columns(updater, rows, i, stride, n_columns, workspace.scores)
 
 
-class Push(NamedTuple):
+class ColumnUpdate(NamedTuple):
     """What an example does to the columns."""
 
     columns: int
     whole: bool
     """Whether all columns are one long vector, and their signals one update."""
-    signals: NDArray[np.float64]
+    gradients: NDArray[np.float64]
     times: NDArray[np.int64]
     """Each column's step."""
     spare: NDArray[np.float64]
@@ -59,211 +80,242 @@ class Push(NamedTuple):
 
 
 @generic
-def update_columns(geometry: Any, rows: Rows, i: int, across: int, push: Push) -> None:
+def update_columns(updater: Any, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
     """Moves the weights that row i touches in every column whose signal is not 0. Signals and spare are used up."""
-    move_columns(geometry, rows, i, across, push)
+    update_columns_separately(updater, rows, i, stride, column_update)
 
 
 @compiled
-def move_columns(geometry: Any, rows: Rows, i: int, across: int, push: Push) -> None:
-    columns, signals, times = push.columns, push.signals, push.times
-    for c in range(columns):
-        if signals[c] != 0.0:
-            update(geometry, Column(rows, rows.values, across, c, signals), i, signals[c], times[c])
+def update_columns_separately(updater: Any, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
+    n_columns, gradients, times = column_update.columns, column_update.gradients, column_update.times
+    for c in range(n_columns):
+        if gradients[c] != 0.0:
+            update(updater, ColumnView(rows, rows.values, stride, c, gradients), i, gradients[c], times[c])
 
 
 @compiled
-def next_moving(signals: NDArray[np.float64], columns: int, c: int) -> int:
+def next_updated(gradients: NDArray[np.float64], n_columns: int, c: int) -> int:
     """The first column from c on that moves; the number of columns where there is none."""
-    while c < columns and signals[c] == 0.0:
+    while c < n_columns and gradients[c] == 0.0:
         c += 1
     return c
 
 
 @compiled
-def many(signals: NDArray[np.float64], columns: int) -> bool:
+def updates_many(gradients: NDArray[np.float64], n_columns: int) -> bool:
     """Whether so many columns move that it is quicker to go through all of a feature's at once."""
-    moving = 0
-    for c in range(columns):
-        moving += signals[c] != 0.0
-    return moving > 3
+    n_updated = 0
+    for c in range(n_columns):
+        n_updated += gradients[c] != 0.0
+    return n_updated > 3
 
 
 @update_columns.of(Additive)
-def _(geometry: Additive, rows: Rows, i: int, across: int, push: Push) -> None:
-    columns, signals, times = push.columns, push.signals, push.times
-    if not many(signals, columns):
-        c = next_moving(signals, columns, 0)
-        other = next_moving(signals, columns, c + 1)
-        if other < columns and next_moving(signals, columns, other + 1) == columns:
-            move_two(geometry, rows, i, across, push, c, other)
+def _(updater: Additive, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
+    n_columns, gradients, times = column_update.columns, column_update.gradients, column_update.times
+    if not updates_many(gradients, n_columns):
+        c = next_updated(gradients, n_columns, 0)
+        other = next_updated(gradients, n_columns, c + 1)
+        if other < n_columns and next_updated(gradients, n_columns, other + 1) == n_columns:
+            update_two_columns(updater, rows, i, stride, column_update, c, other)
         else:
-            move_columns(geometry, rows, i, across, push)
+            update_columns_separately(updater, rows, i, stride, column_update)
         return
-    for c in range(columns):
-        if signals[c] != 0.0:  # a column that has learned nothing yet is at step 0, which has no length
-            signals[c] = pull(geometry, signals[c], times[c])
-    for k in range(first(rows, i), last(rows, i)):
-        x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
-        for c in range(columns):
-            put(geometry.slots, base + c, np.float64(element(geometry.slots, base + c)) + element(signals, c) * x)
-    if geometry.bias != 0.0:
-        for c in range(columns):
-            move(geometry, c, geometry.bias, signals[c], times[c])
+    for c in range(n_columns):
+        if gradients[c] != 0.0:  # a column that has learned nothing yet is at step 0, which has no length
+            gradients[c] = scale_step(updater, gradients[c], times[c])
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
+        for c in range(n_columns):
+            set_unchecked(
+                updater.slots,
+                base + c,
+                np.float64(get_unchecked(updater.slots, base + c)) + get_unchecked(gradients, c) * x,
+            )
+    if updater.bias != 0.0:
+        for c in range(n_columns):
+            update_weight(updater, c, updater.bias, gradients[c], times[c])
 
 
 @compiled
-def move_two(geometry: Additive, rows: Rows, i: int, across: int, push: Push, c: int, other: int) -> None:
+def update_two_columns(
+    updater: Additive, rows: Rows, i: int, stride: int, column_update: ColumnUpdate, c: int, other: int
+) -> None:
     """The class that an example is of and the one that it was taken for, in one go."""
-    mine, its = pull(geometry, push.signals[c], push.times[c]), pull(geometry, push.signals[other], push.times[other])
-    for k in range(first(rows, i), last(rows, i)):
-        x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
-        move(geometry, base + c, x, mine, push.times[c])
-        move(geometry, base + other, x, its, push.times[other])
-    if geometry.bias != 0.0:
-        move(geometry, c, geometry.bias, mine, push.times[c])
-        move(geometry, other, geometry.bias, its, push.times[other])
+    own_step, other_step = (
+        scale_step(updater, column_update.gradients[c], column_update.times[c]),
+        scale_step(updater, column_update.gradients[other], column_update.times[other]),
+    )
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
+        update_weight(updater, base + c, x, own_step, column_update.times[c])
+        update_weight(updater, base + other, x, other_step, column_update.times[other])
+    if updater.bias != 0.0:
+        update_weight(updater, c, updater.bias, own_step, column_update.times[c])
+        update_weight(updater, other, updater.bias, other_step, column_update.times[other])
 
 
 @update_columns.of(AdaGrad)
-def _(geometry: AdaGrad, rows: Rows, i: int, across: int, push: Push) -> None:
-    columns, signals, times, spare = push.columns, push.signals, push.times, push.spare
-    if not many(signals, columns):
-        move_columns(geometry, rows, i, across, push)
+def _(updater: AdaGrad, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
+    n_columns, gradients, times, spare = (
+        column_update.columns,
+        column_update.gradients,
+        column_update.times,
+        column_update.spare,
+    )
+    if not updates_many(gradients, n_columns):
+        update_columns_separately(updater, rows, i, stride, column_update)
         return
-    reach, averaged = geometry.scalars[REACH], by_changes(geometry)
-    pasts, before = spare[:columns], spare[columns : 2 * columns]
-    for c in range(columns):
-        pasts[c] = raised(times[c] - 1, geometry.tail) if averaged else 0.0
-    for k in range(first(rows, i), last(rows, i)):
-        x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
+    max_abs, averaged = updater.scalars[MAX_ABS_WEIGHT], averages_by_changes(updater)
+    past_powers, before = spare[:n_columns], spare[n_columns : 2 * n_columns]
+    for c in range(n_columns):
+        past_powers[c] = step_power(times[c] - 1, updater.tail) if averaged else 0.0
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
         if averaged:
-            for c in range(columns):
-                before[c] = np.float64(geometry.slots[base + c, 0])
+            for c in range(n_columns):
+                before[c] = np.float64(updater.slots[base + c, 0])
         # A step is the same whichever of its two factors is the value and whichever the signal.
-        reach = max(reach, dense_steps(signals, 0, columns, geometry.slots[base - 1 :], x, geometry.rate))
+        max_abs = max(max_abs, dense_adagrad_step(gradients, 0, n_columns, updater.slots[base - 1 :], x, updater.rate))
         if averaged:
-            for c in range(columns):
-                geometry.sums[base + c] += pasts[c] * (np.float64(geometry.slots[base + c, 0]) - before[c])
-    geometry.scalars[REACH] = reach
-    if geometry.bias != 0.0:
-        for c in range(columns):
-            move(geometry, c, geometry.bias, signals[c], times[c])
+            for c in range(n_columns):
+                updater.sums[base + c] += past_powers[c] * (np.float64(updater.slots[base + c, 0]) - before[c])
+    updater.scalars[MAX_ABS_WEIGHT] = max_abs
+    if updater.bias != 0.0:
+        for c in range(n_columns):
+            update_weight(updater, c, updater.bias, gradients[c], times[c])
 
 
-@update_columns.of(Confident)
-def _(geometry: Confident, rows: Rows, i: int, across: int, push: Push) -> None:
-    columns, whole, signals = push.columns, push.whole, push.signals
-    if whole:
-        refine_whole(geometry, rows, i, across, push)
-    elif many(signals, columns):
-        refine_columns(geometry, rows, i, across, push)
+@update_columns.of(ArowState)
+def _(updater: ArowState, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
+    n_columns, is_joint, gradients = column_update.columns, column_update.whole, column_update.gradients
+    if is_joint:
+        update_arow_joint(updater, rows, i, stride, column_update)
+    elif updates_many(gradients, n_columns):
+        update_arow_columns(updater, rows, i, stride, column_update)
     else:
-        move_columns(geometry, rows, i, across, push)
+        update_columns_separately(updater, rows, i, stride, column_update)
 
 
 @compiled
-def refine_whole(geometry: Confident, rows: Rows, i: int, across: int, push: Push) -> None:
+def update_arow_joint(updater: ArowState, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
     """One step along x', which has (signal of c)/G·x in block c, with the signal G, the largest of all: v is the sum
     over all blocks."""
-    columns, signals, times, spare = push.columns, push.signals, push.times, push.spare
+    n_columns, gradients, times, spare = (
+        column_update.columns,
+        column_update.gradients,
+        column_update.times,
+        column_update.spare,
+    )
     largest, v = 0.0, 0.0
-    for c in range(columns):
-        largest = max(largest, abs(signals[c]))
-    for c in range(columns):
-        if signals[c] != 0.0:
-            share = signals[c] / largest
-            v += share * share * spread(geometry, Column(rows, rows.values, across, c, spare), i)
-    beta = 1.0 / (v + geometry.r)
-    for c in range(columns):
-        if signals[c] != 0.0:
-            share = signals[c] / largest
-            column = Column(rows, rows.values, across, c, spare)
-            refine_all(geometry, column, i, beta * signals[c], beta * (share * share), times[c])
+    for c in range(n_columns):
+        largest = max(largest, abs(gradients[c]))
+    for c in range(n_columns):
+        if gradients[c] != 0.0:
+            fraction = gradients[c] / largest
+            v += fraction * fraction * score_variance(updater, ColumnView(rows, rows.values, stride, c, spare), i)
+    beta = 1.0 / (v + updater.r)
+    for c in range(n_columns):
+        if gradients[c] != 0.0:
+            fraction = gradients[c] / largest
+            column = ColumnView(rows, rows.values, stride, c, spare)
+            update_row(updater, column, i, beta * gradients[c], beta * (fraction * fraction), times[c])
 
 
 @compiled
-def refine_columns(geometry: Confident, rows: Rows, i: int, across: int, push: Push) -> None:
+def update_arow_columns(updater: ArowState, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
     """Each column's own step, all of a feature's at once."""
-    columns, signals, times, spare = push.columns, push.signals, push.times, push.spare
-    betas, pasts = spare[:columns], spare[columns : 2 * columns]
-    for c in range(columns):
+    n_columns, gradients, times, spare = (
+        column_update.columns,
+        column_update.gradients,
+        column_update.times,
+        column_update.spare,
+    )
+    betas, past_powers = spare[:n_columns], spare[n_columns : 2 * n_columns]
+    for c in range(n_columns):
         betas[c] = 0.0
-        pasts[c] = raised(times[c] - 1, geometry.tail)
-    for k in range(first(rows, i), last(rows, i)):
-        x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
-        for c in range(columns):
-            betas[c] += x * x * np.float64(geometry.slots[base + c, 1])
-    for c in range(columns):
-        v = betas[c] + geometry.bias * geometry.bias * np.float64(geometry.slots[c, 1])
-        betas[c] = 1.0 / (v + geometry.r) if signals[c] != 0.0 else 0.0
-        signals[c] *= betas[c]
-    for k in range(first(rows, i), last(rows, i)):
-        x, base = np.float64(element(rows.values, k)), slot(rows, i, k) * across
-        for c in range(columns):
-            refine(geometry, base + c, x, signals[c], betas[c], pasts[c])
-    if geometry.bias != 0.0:
-        for c in range(columns):
-            refine(geometry, c, geometry.bias, signals[c], betas[c], pasts[c])
+        past_powers[c] = step_power(times[c] - 1, updater.tail)
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
+        for c in range(n_columns):
+            betas[c] += x * x * np.float64(updater.slots[base + c, 1])
+    for c in range(n_columns):
+        v = betas[c] + updater.bias * updater.bias * np.float64(updater.slots[c, 1])
+        betas[c] = 1.0 / (v + updater.r) if gradients[c] != 0.0 else 0.0
+        gradients[c] *= betas[c]
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
+        for c in range(n_columns):
+            update_weight_and_variance(updater, base + c, x, gradients[c], betas[c], past_powers[c])
+    if updater.bias != 0.0:
+        for c in range(n_columns):
+            update_weight_and_variance(updater, c, updater.bias, gradients[c], betas[c], past_powers[c])
 
 
 @compiled
-def judge_columns(
+def score_rows_by_column(
     weights: NDArray[np.float64],
     rows: Rows,
     bias: float,
-    across: int,
-    columns: int,
+    stride: int,
+    n_columns: int,
     slots: int,
     largest: float,
-    tidy: bool,
+    canonical: bool,
     out: NDArray[np.float64],
 ) -> int:
     """Scores of every row, `across` for each; stops at a row that is to be refused; returns how many were scored."""
-    count = len(out) // across
+    count = len(out) // stride
     for i in range(count):
-        if not ((tidy or proper(rows, i, slots)) and squared(rows, i) < largest):
+        if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < largest):
             return i
-        here = out[i * across : (i + 1) * across]
-        sum_columns(rows, i, weights, across, columns, here)
-        for c in range(columns):
-            here[c] += bias * weights[c]
+        row_scores = out[i * stride : (i + 1) * stride]
+        sum_columns(rows, i, weights, stride, n_columns, row_scores)
+        for c in range(n_columns):
+            row_scores[c] += bias * weights[c]
     return count
 
 
-@compiled_reader
-def judge_all(
-    geometry: Any, rows: Rows, across: int, columns: int, slots: int, tidy: bool, room: Room, out: NDArray[np.float64]
+@compiled_read_only
+def score_columns_with_updater(
+    updater: Any,
+    rows: Rows,
+    stride: int,
+    n_columns: int,
+    slots: int,
+    canonical: bool,
+    workspace: MulticlassWorkspace,
+    out: NDArray[np.float64],
 ) -> int:
     """The same with the scores that the geometry itself gives."""
-    count = len(out) // across
+    count = len(out) // stride
     for i in range(count):
-        if not ((tidy or proper(rows, i, slots)) and squared(rows, i) < limit(geometry.slots)):
+        if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < max_sq_norm(updater.slots)):
             return i
-        score_all(geometry, rows, i, across, columns, room)
-        for c in range(columns):
-            out[i * across + c] = room.scores[c]
+        score_example(updater, rows, i, stride, n_columns, workspace)
+        for c in range(n_columns):
+            out[i * stride + c] = workspace.scores[c]
     return count
 
 
-def wide_enough(columns: int) -> int:
+def padded_columns(n_columns: int) -> int:
     """How wide a table for so many columns is: whole blocks."""
-    return max(1, -(-columns // BLOCK)) * BLOCK
+    return max(1, -(-n_columns // BLOCK_COLUMNS)) * BLOCK_COLUMNS
 
 
-def laid_out(geometry: G, slots: int, across: int, new_slots: int, new_across: int) -> G:
+def resize_table(updater: G, slots: int, stride: int, new_slots: int, new_stride: int) -> G:
     """The same weights in a table of other size: new ones are fresh, surplus ones cut off."""
     changes = {}
-    for name in PER_SLOT:
-        array = getattr(geometry, name, None)
+    for name in PER_SLOT_FIELDS:
+        array = getattr(updater, name, None)
         if array is not None and len(array):
-            fill = getattr(geometry, "fresh", 0.0) if name == "slots" else 0.0
+            fill = getattr(updater, "fresh", 0.0) if name == "slots" else 0.0
             rest = array.shape[1:]
-            if name in DERIVED:  # room for one example, which has no columns
+            if name in DERIVED_FIELDS:  # room for one example, which has no columns
                 changes[name] = np.zeros((new_slots, *rest), array.dtype)
                 continue
-            table = filled((new_slots, new_across, *rest), fill, array.dtype)
-            s, a = min(slots, new_slots), min(across, new_across)
-            table[:s, :a] = array.reshape(slots, across, *rest)[:s, :a]
-            changes[name] = table.reshape(new_slots * new_across, *rest)
-    return geometry._replace(**changes)
+            table = allocate_filled((new_slots, new_stride, *rest), fill, array.dtype)
+            s, a = min(slots, new_slots), min(stride, new_stride)
+            table[:s, :a] = array.reshape(slots, stride, *rest)[:s, :a]
+            changes[name] = table.reshape(new_slots * new_stride, *rest)
+    return updater._replace(**changes)

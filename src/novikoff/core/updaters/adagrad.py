@@ -17,16 +17,34 @@ import math
 from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled, generic
-from novikoff._compiled.simd.dot import element
-from novikoff._compiled.simd.weight_updates import dense_steps, sparse_steps
-from novikoff.core.averaging import mean, raised
-from novikoff.core.updaters.base import (finished, limit, move, read, settle, tick, update)
-from novikoff.schema import INFINITY, REAL, SLOTS, Array, Between, NotNaN, Schema
-from novikoff.data.rows import (Column, Rows, Scaled, Sparse, first, last, origin, slot, squared)
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff._compiled.simd.weight_updates import dense_adagrad_step, sparse_adagrad_step
+from novikoff.core.averaging import averaged_weight, step_power
+from novikoff.core.updaters.base import (
+    add_bias,
+    apply_pending,
+    end_step,
+    final_weight,
+    max_sq_norm,
+    update,
+    update_weight,
+)
+from novikoff.data.rows import (
+    ColumnView,
+    Rows,
+    ScaledRow,
+    Sparse,
+    bias_slot,
+    end_term,
+    first_term,
+    row_sq_norm,
+    weight_slot,
+)
+from novikoff.schema import INFINITY, REAL, SLOTS, ArraySpec, InRange, NotNaN, Schema
 
-REACH, STEPS = 0, 1
+MAX_ABS_WEIGHT, N_STEPS = 0, 1
 
 
 class AdaGrad(NamedTuple):
@@ -48,21 +66,21 @@ def adagrad_schema(*, average: bool, lazy: bool) -> Schema:
     """Return what a model file may hold of this state; `lazy` says that there are penalties."""
     return Schema(
         {
-            "slots": Array(REAL, SLOTS, 2, checks=[NotNaN(), Between(0.0, INFINITY, column=1)]),
-            "seen": Array("float64", SLOTS if lazy else 0, checks=[Between(0.0, INFINITY)]),
-            "sums": Array("float64", SLOTS if average else 0, checks=[NotNaN()]),
-            "scalars": Array("float64", 2, checks=[Between(0.0, INFINITY)]),
+            "slots": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN(), InRange(0.0, INFINITY, column=1)]),
+            "seen": ArraySpec("float64", SLOTS if lazy else 0, checks=[InRange(0.0, INFINITY)]),
+            "sums": ArraySpec("float64", SLOTS if average else 0, checks=[NotNaN()]),
+            "scalars": ArraySpec("float64", 2, checks=[InRange(0.0, INFINITY)]),
         }
     )
 
 
-def adagrad(
-    slots: int, kind: Any, *, bias: bool, rate: float, average: bool, l1: float, l2: float, tail: float = 1.0
+def build_adagrad(
+    slots: int, dtype: Any, *, bias: bool, rate: float, average: bool, l1: float, l2: float, tail: float = 1.0
 ) -> AdaGrad:
     """`tail` is for averages without penalties."""
     lazy = l1 > 0.0 or l2 > 0.0
     return AdaGrad(
-        slots=buffers.zeros((slots, 2), kind),
+        slots=buffers.zeros((slots, 2), dtype),
         seen=buffers.zeros(slots if lazy else 0),
         sums=buffers.zeros(slots if average else 0),
         scalars=buffers.zeros(2),
@@ -75,55 +93,55 @@ def adagrad(
 
 
 @compiled
-def shrunk(geometry: AdaGrad, j: int, missed: float) -> float:
+def decayed_weight(updater: AdaGrad, j: int, missed: float) -> float:
     """w_j after so many steps that did not touch it."""
-    w = np.float64(geometry.slots[j, 0])
-    if w == 0.0 or missed == 0.0 or (geometry.l1 == 0.0 and geometry.l2 == 0.0):
+    w = np.float64(updater.slots[j, 0])
+    if w == 0.0 or missed == 0.0 or (updater.l1 == 0.0 and updater.l2 == 0.0):
         return w
-    rho = geometry.rate / math.sqrt(np.float64(geometry.slots[j, 1]))
+    rho = updater.rate / math.sqrt(np.float64(updater.slots[j, 1]))
     size = abs(w)
-    if geometry.l2 > 0.0:
-        change = math.expm1(-missed * math.log1p(rho * geometry.l2))  # aⁿ − 1, to its last digit
-        size = size + change * size + geometry.l1 / geometry.l2 * change
+    if updater.l2 > 0.0:
+        change = math.expm1(-missed * math.log1p(rho * updater.l2))  # aⁿ − 1, to its last digit
+        size = size + change * size + updater.l1 / updater.l2 * change
     else:
-        size = size - missed * rho * geometry.l1
+        size = size - missed * rho * updater.l1
     return math.copysign(max(0.0, size), w)
 
 
 @compiled
-def summed(geometry: AdaGrad, j: int, missed: float) -> float:
+def missed_weight_sum(updater: AdaGrad, j: int, missed: float) -> float:
     """What those steps add to the sum of the hypotheses (with L2 alone)."""
-    w = np.float64(geometry.slots[j, 0])
+    w = np.float64(updater.slots[j, 0])
     if w == 0.0 or missed == 0.0:
         return 0.0
-    rho = geometry.rate / math.sqrt(np.float64(geometry.slots[j, 1]))
-    return -w * math.expm1(-missed * math.log1p(rho * geometry.l2)) / (rho * geometry.l2)
+    rho = updater.rate / math.sqrt(np.float64(updater.slots[j, 1]))
+    return -w * math.expm1(-missed * math.log1p(rho * updater.l2)) / (rho * updater.l2)
 
 
 @compiled
-def settle_one(geometry: AdaGrad, j: int) -> None:
-    missed = geometry.scalars[STEPS] - geometry.seen[j]
-    if len(geometry.sums) > 0:
-        geometry.sums[j] += summed(geometry, j, missed)
-    geometry.slots[j, 0] = shrunk(geometry, j, missed)
-    geometry.seen[j] = geometry.scalars[STEPS]
+def apply_missed_steps(updater: AdaGrad, j: int) -> None:
+    missed = updater.scalars[N_STEPS] - updater.seen[j]
+    if len(updater.sums) > 0:
+        updater.sums[j] += missed_weight_sum(updater, j, missed)
+    updater.slots[j, 0] = decayed_weight(updater, j, missed)
+    updater.seen[j] = updater.scalars[N_STEPS]
 
 
-@settle.of(AdaGrad)
-def _(geometry: AdaGrad, rows: Rows, i: int) -> None:
-    if len(geometry.seen) > 0 and squared(rows, i) < limit(geometry.slots):
-        settle_one(geometry, origin(rows))
-        for k in range(first(rows, i), last(rows, i)):
-            settle_one(geometry, slot(rows, i, k))
+@apply_pending.of(AdaGrad)
+def _(updater: AdaGrad, rows: Rows, i: int) -> None:
+    if len(updater.seen) > 0 and row_sq_norm(rows, i) < max_sq_norm(updater.slots):
+        apply_missed_steps(updater, bias_slot(rows))
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            apply_missed_steps(updater, weight_slot(rows, i, k))
 
 
-@finished.of(AdaGrad)
-def _(geometry: AdaGrad, dot: float, j: int) -> float:
-    return dot + geometry.bias * np.float64(geometry.slots[j, 0])
+@add_bias.of(AdaGrad)
+def _(updater: AdaGrad, dot: float, j: int) -> float:
+    return dot + updater.bias * np.float64(updater.slots[j, 0])
 
 
 @compiled
-def one_step(slots: NDArray[np.floating], j: int, g: float, rate: float) -> float:
+def step_weight(slots: NDArray[np.floating], j: int, g: float, rate: float) -> float:
     """Moves one weight by its gradient; returns its |w|, 0 where it did not move."""
     if g == 0.0:
         return 0.0
@@ -137,76 +155,78 @@ def one_step(slots: NDArray[np.floating], j: int, g: float, rate: float) -> floa
 
 
 @compiled
-def by_changes(geometry: AdaGrad) -> bool:
+def averages_by_changes(updater: AdaGrad) -> bool:
     """Whether `sums` are kept by the changes of the weights."""
-    return len(geometry.sums) > 0 and len(geometry.seen) == 0
+    return len(updater.sums) > 0 and len(updater.seen) == 0
 
 
 @compiled
-def summed_step(geometry: AdaGrad, j: int, g: float, past: float) -> float:
-    """`one_step`, with the change times `past` added to the sum."""
-    before = np.float64(geometry.slots[j, 0])
-    reach = one_step(geometry.slots, j, g, geometry.rate)
-    geometry.sums[j] += past * (np.float64(geometry.slots[j, 0]) - before)
-    return reach
+def step_weight_and_sum(updater: AdaGrad, j: int, g: float, past_power: float) -> float:
+    """`step_weight`, with the change times `past` added to the sum."""
+    before = np.float64(updater.slots[j, 0])
+    max_abs = step_weight(updater.slots, j, g, updater.rate)
+    updater.sums[j] += past_power * (np.float64(updater.slots[j, 0]) - before)
+    return max_abs
 
 
-@move.of(AdaGrad)
-def _(geometry: AdaGrad, j: int, x: float, pulled: float, t: int) -> None:
-    if by_changes(geometry):
-        reach = summed_step(geometry, j, pulled * x, raised(t - 1, geometry.tail))
+@update_weight.of(AdaGrad)
+def _(updater: AdaGrad, j: int, x: float, scaled_step: float, t: int) -> None:
+    if averages_by_changes(updater):
+        max_abs = step_weight_and_sum(updater, j, scaled_step * x, step_power(t - 1, updater.tail))
     else:
-        reach = one_step(geometry.slots, j, pulled * x, geometry.rate)
-    geometry.scalars[REACH] = max(geometry.scalars[REACH], reach)
+        max_abs = step_weight(updater.slots, j, scaled_step * x, updater.rate)
+    updater.scalars[MAX_ABS_WEIGHT] = max(updater.scalars[MAX_ABS_WEIGHT], max_abs)
 
 
 @generic
-def steps(rows: Rows, i: int, slots: NDArray[np.floating], pulled: float, rate: float) -> float:
+def step_row(rows: Rows, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float) -> float:
     """`move` for all terms of row i; returns the largest |w| among the weights that moved."""
-    return dense_steps(rows.values, i * rows.width, rows.width, slots, pulled, rate)  # type: ignore[union-attr]
+    return dense_adagrad_step(rows.values, i * rows.width, rows.width, slots, scaled_step, rate)  # type: ignore[union-attr]
 
 
-@steps.of(Sparse)
-def _(rows: Sparse, i: int, slots: NDArray[np.floating], pulled: float, rate: float) -> float:
-    return sparse_steps(
-        rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots, pulled, rate
+@step_row.of(Sparse)
+def _(rows: Sparse, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float) -> float:
+    return sparse_adagrad_step(
+        rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots, scaled_step, rate
     )
 
 
-@steps.of(Column)
-@steps.of(Scaled)
-def _(rows: Column | Scaled, i: int, slots: NDArray[np.floating], pulled: float, rate: float) -> float:
-    reach = 0.0
-    for k in range(first(rows, i), last(rows, i)):
-        reach = max(reach, one_step(slots, slot(rows, i, k), pulled * np.float64(rows.values[k]), rate))
-    return reach
+@step_row.of(ColumnView)
+@step_row.of(ScaledRow)
+def _(rows: ColumnView | ScaledRow, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float) -> float:
+    max_abs = 0.0
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        max_abs = max(
+            max_abs, step_weight(slots, weight_slot(rows, i, k), scaled_step * np.float64(rows.values[k]), rate)
+        )
+    return max_abs
 
 
 @update.of(AdaGrad)
-def _(geometry: AdaGrad, rows: Rows, i: int, signal: float, t: int) -> None:
-    if by_changes(geometry):
-        reach, past = 0.0, raised(t - 1, geometry.tail)
-        for k in range(first(rows, i), last(rows, i)):
-            g = signal * np.float64(element(rows.values, k))
-            reach = max(reach, summed_step(geometry, slot(rows, i, k), g, past))
+def _(updater: AdaGrad, rows: Rows, i: int, gradient: float, t: int) -> None:
+    if averages_by_changes(updater):
+        max_abs, past_power = 0.0, step_power(t - 1, updater.tail)
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            g = gradient * np.float64(get_unchecked(rows.values, k))
+            max_abs = max(max_abs, step_weight_and_sum(updater, weight_slot(rows, i, k), g, past_power))
     else:
-        reach = steps(rows, i, geometry.slots, signal, geometry.rate)
-    geometry.scalars[REACH] = max(geometry.scalars[REACH], reach)
-    if geometry.bias != 0.0:
-        move(geometry, origin(rows), geometry.bias, signal, t)
+        max_abs = step_row(rows, i, updater.slots, gradient, updater.rate)
+    updater.scalars[MAX_ABS_WEIGHT] = max(updater.scalars[MAX_ABS_WEIGHT], max_abs)
+    if updater.bias != 0.0:
+        update_weight(updater, bias_slot(rows), updater.bias, gradient, t)
 
 
-@tick.of(AdaGrad)
-def _(geometry: AdaGrad, t: int) -> None:
-    geometry.scalars[STEPS] = t
+@end_step.of(AdaGrad)
+def _(updater: AdaGrad, t: int) -> None:
+    updater.scalars[N_STEPS] = t
 
 
-@read.of(AdaGrad)
-def _(geometry: AdaGrad, j: int, t: int) -> float:
-    if len(geometry.seen) == 0:
-        w = np.float64(geometry.slots[j, 0])
-        return mean(w, geometry.sums[j], t, geometry.tail) if len(geometry.sums) > 0 else w
-    missed = geometry.scalars[STEPS] - geometry.seen[j]
-    if len(geometry.sums) > 0:
-        return (geometry.sums[j] + summed(geometry, j, missed)) / max(t, 1)
-    return shrunk(geometry, j, missed)
+@final_weight.of(AdaGrad)
+def _(updater: AdaGrad, j: int, t: int) -> float:
+    if len(updater.seen) == 0:
+        w = np.float64(updater.slots[j, 0])
+        return averaged_weight(w, updater.sums[j], t, updater.tail) if len(updater.sums) > 0 else w
+    missed = updater.scalars[N_STEPS] - updater.seen[j]
+    if len(updater.sums) > 0:
+        return (updater.sums[j] + missed_weight_sum(updater, j, missed)) / max(t, 1)
+    return decayed_weight(updater, j, missed)

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.simd.dot import element, put
-from novikoff.core.averaging import mean, raised
-from novikoff.core.updaters.base import (bias_square, finished, move, pull, read, score_two)
-from novikoff.core.schedules import Schedule, step_length
-from novikoff.schema import REAL, SLOTS, Array, NotNaN, Schema
-from novikoff.data.rows import Rows, measure_two
+from novikoff._compiled.simd.dot import get_unchecked, set_unchecked
+from novikoff.core.averaging import averaged_weight, step_power
+from novikoff.core.schedules import Schedule, step_size
+from novikoff.core.updaters.base import add_bias, bias_sq_norm, final_weight, scale_step, score_two_rows, update_weight
+from novikoff.data.rows import Rows, dot_two_rows
+from novikoff.schema import REAL, SLOTS, ArraySpec, NotNaN, Schema
 
 
 class Additive(NamedTuple):
@@ -32,50 +32,50 @@ class Averaged(NamedTuple):
 
 def additive_schema(*, average: bool) -> Schema:
     """Return what a model file may hold of this state."""
-    slots = {"slots": Array(REAL, SLOTS, checks=[NotNaN()])}
-    return Schema({**slots, "sums": Array("float64", SLOTS, checks=[NotNaN()])} if average else slots)
+    slots = {"slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()])}
+    return Schema({**slots, "sums": ArraySpec("float64", SLOTS, checks=[NotNaN()])} if average else slots)
 
 
-def additive(
-    slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: bool, tail: float = 1.0
+def build_additive(
+    slots: int, dtype: Any, *, bias: bool, schedule: Schedule, average: bool, tail: float = 1.0
 ) -> Additive | Averaged:
-    zeros = buffers.zeros(slots, kind)
+    zeros = buffers.zeros(slots, dtype)
     if average:
         return Averaged(zeros, buffers.zeros(slots), float(bias), schedule, tail)
     return Additive(zeros, float(bias), schedule)
 
 
-@score_two.of(Additive)
-@score_two.of(Averaged)
-def _(geometry: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
-    dot, square, next_dot, next_square, two = measure_two(rows, i, count, geometry.slots)
-    s, next_s = finished(geometry, dot, 0), finished(geometry, next_dot, 0)
-    return s, square + bias_square(geometry), next_s, next_square + bias_square(geometry), two
+@score_two_rows.of(Additive)
+@score_two_rows.of(Averaged)
+def _(updater: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
+    dot, sq_norm, next_dot, next_sq_norm, scored_two = dot_two_rows(rows, i, count, updater.slots)
+    s, next_s = add_bias(updater, dot, 0), add_bias(updater, next_dot, 0)
+    return s, sq_norm + bias_sq_norm(updater), next_s, next_sq_norm + bias_sq_norm(updater), scored_two
 
 
-@pull.of(Additive)
-def _(geometry: Additive, signal: float, t: int) -> float:
-    return step_length(geometry.schedule, t) * signal
+@scale_step.of(Additive)
+def _(updater: Additive, gradient: float, t: int) -> float:
+    return step_size(updater.schedule, t) * gradient
 
 
-@pull.of(Averaged)
-def _(geometry: Averaged, signal: float, t: int) -> float:
-    return step_length(geometry.schedule, t) * signal
+@scale_step.of(Averaged)
+def _(updater: Averaged, gradient: float, t: int) -> float:
+    return step_size(updater.schedule, t) * gradient
 
 
-@move.of(Additive)
-def _(geometry: Additive, j: int, x: float, pulled: float, t: int) -> None:
-    put(geometry.slots, j, np.float64(element(geometry.slots, j)) + pulled * x)
+@update_weight.of(Additive)
+def _(updater: Additive, j: int, x: float, scaled_step: float, t: int) -> None:
+    set_unchecked(updater.slots, j, np.float64(get_unchecked(updater.slots, j)) + scaled_step * x)
 
 
-@move.of(Averaged)
-def _(geometry: Averaged, j: int, x: float, pulled: float, t: int) -> None:
-    before = np.float64(element(geometry.slots, j))
-    put(geometry.slots, j, before + pulled * x)
-    change = np.float64(element(geometry.slots, j)) - before  # as it was stored, rounding included
-    put(geometry.sums, j, element(geometry.sums, j) + raised(t - 1, geometry.tail) * change)
+@update_weight.of(Averaged)
+def _(updater: Averaged, j: int, x: float, scaled_step: float, t: int) -> None:
+    before = np.float64(get_unchecked(updater.slots, j))
+    set_unchecked(updater.slots, j, before + scaled_step * x)
+    change = np.float64(get_unchecked(updater.slots, j)) - before  # as it was stored, rounding included
+    set_unchecked(updater.sums, j, get_unchecked(updater.sums, j) + step_power(t - 1, updater.tail) * change)
 
 
-@read.of(Averaged)
-def _(geometry: Averaged, j: int, t: int) -> float:
-    return mean(np.float64(geometry.slots[j]), geometry.sums[j], t, geometry.tail)
+@final_weight.of(Averaged)
+def _(updater: Averaged, j: int, t: int) -> float:
+    return averaged_weight(np.float64(updater.slots[j]), updater.sums[j], t, updater.tail)

@@ -11,16 +11,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
-from novikoff._compiled.simd.dot import element
-from novikoff.core.averaging import mean, raised
-from novikoff.core.updaters.base import finished, read, update
-from novikoff.schema import REAL, SLOTS, Array, NotNaN, Schema
-from novikoff.data.rows import (Rows, first, last, origin, slot)
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff.core.averaging import averaged_weight, step_power
+from novikoff.core.updaters.base import add_bias, final_weight, update
+from novikoff.data.rows import Rows, bias_slot, end_term, first_term, weight_slot
+from novikoff.schema import REAL, SLOTS, ArraySpec, NotNaN, Schema
 
 
-class Confident(NamedTuple):
+class ArowState(NamedTuple):
     slots: NDArray[np.floating]
     sums: NDArray[np.float64]
     """Empty where the last hypothesis predicts; otherwise see parts/averages.py."""
@@ -33,65 +33,69 @@ class Confident(NamedTuple):
         return 0.0, 1.0
 
 
-def confident_schema(*, average: bool) -> Schema:
+def arow_schema(*, average: bool) -> Schema:
     """Return what a model file may hold of this state."""
     return Schema(
         {
-            "slots": Array(REAL, SLOTS, 2, checks=[NotNaN()]),
-            "sums": Array("float64", SLOTS if average else 0, checks=[NotNaN()]),
+            "slots": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]),
+            "sums": ArraySpec("float64", SLOTS if average else 0, checks=[NotNaN()]),
         }
     )
 
 
-def confident(slots: int, kind: Any, *, bias: bool, r: float, average: bool, tail: float) -> Confident:
-    empty = Confident(buffers.zeros((slots, 2), kind), buffers.zeros(slots if average else 0), float(bias), r, tail)
+def build_arow(slots: int, dtype: Any, *, bias: bool, r: float, average: bool, tail: float) -> ArowState:
+    empty = ArowState(buffers.zeros((slots, 2), dtype), buffers.zeros(slots if average else 0), float(bias), r, tail)
     empty.slots[:] = empty.fresh
     return empty
 
 
-@finished.of(Confident)
-def _(geometry: Confident, dot: float, j: int) -> float:
-    return dot + geometry.bias * np.float64(geometry.slots[j, 0])
+@add_bias.of(ArowState)
+def _(updater: ArowState, dot: float, j: int) -> float:
+    return dot + updater.bias * np.float64(updater.slots[j, 0])
 
 
 @compiled
-def spread(geometry: Confident, rows: Any, i: int) -> float:
+def score_variance(updater: ArowState, rows: Any, i: int) -> float:
     """v: how uncertain the score of row i is; one term after another, the bias last."""
     v = 0.0
-    for k in range(first(rows, i), last(rows, i)):
-        x = np.float64(element(rows.values, k))
-        v += x * x * np.float64(geometry.slots[slot(rows, i, k), 1])
-    return v + geometry.bias * geometry.bias * np.float64(geometry.slots[origin(rows), 1])
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        x = np.float64(get_unchecked(rows.values, k))
+        v += x * x * np.float64(updater.slots[weight_slot(rows, i, k), 1])
+    return v + updater.bias * updater.bias * np.float64(updater.slots[bias_slot(rows), 1])
 
 
 @compiled
-def refine(geometry: Confident, j: int, x: float, pulled: float, beta: float, past: float) -> None:
+def update_weight_and_variance(
+    updater: ArowState, j: int, x: float, scaled_step: float, beta: float, past_power: float
+) -> None:
     """Moves the weight in slot j and narrows its variance; `past` is what a change is worth in the sums."""
-    before, variance = np.float64(geometry.slots[j, 0]), np.float64(geometry.slots[j, 1])
-    reach = variance * x
-    geometry.slots[j, 0] = before + pulled * reach
+    before, variance = np.float64(updater.slots[j, 0]), np.float64(updater.slots[j, 1])
+    scaled_x = variance * x
+    updater.slots[j, 0] = before + scaled_step * scaled_x
     # Never below 0, but for rounding: β·σ·x² is less than 1.
-    geometry.slots[j, 1] = max(0.0, variance - beta * (reach * reach))
-    if len(geometry.sums) > 0:
-        geometry.sums[j] += past * (np.float64(geometry.slots[j, 0]) - before)
+    updater.slots[j, 1] = max(0.0, variance - beta * (scaled_x * scaled_x))
+    if len(updater.sums) > 0:
+        updater.sums[j] += past_power * (np.float64(updater.slots[j, 0]) - before)
 
 
 @compiled
-def refine_all(geometry: Confident, rows: Any, i: int, pulled: float, beta: float, t: int) -> None:
-    past = raised(t - 1, geometry.tail)
-    for k in range(first(rows, i), last(rows, i)):
-        refine(geometry, slot(rows, i, k), np.float64(element(rows.values, k)), pulled, beta, past)
-    if geometry.bias != 0.0:
-        refine(geometry, origin(rows), geometry.bias, pulled, beta, past)
+def update_row(updater: ArowState, rows: Any, i: int, scaled_step: float, beta: float, t: int) -> None:
+    past_power = step_power(t - 1, updater.tail)
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        update_weight_and_variance(
+            updater, weight_slot(rows, i, k), np.float64(get_unchecked(rows.values, k)), scaled_step, beta, past_power
+        )
+    if updater.bias != 0.0:
+        update_weight_and_variance(updater, bias_slot(rows), updater.bias, scaled_step, beta, past_power)
 
 
-@update.of(Confident)
-def _(geometry: Confident, rows: Rows, i: int, signal: float, t: int) -> None:
-    beta = 1.0 / (spread(geometry, rows, i) + geometry.r)
-    refine_all(geometry, rows, i, beta * signal, beta, t)
+@update.of(ArowState)
+def _(updater: ArowState, rows: Rows, i: int, gradient: float, t: int) -> None:
+    beta = 1.0 / (score_variance(updater, rows, i) + updater.r)
+    update_row(updater, rows, i, beta * gradient, beta, t)
 
 
-@read.of(Confident)
-def _(geometry: Confident, j: int, t: int) -> float:
-    w = np.float64(geometry.slots[j, 0])
-    return mean(w, geometry.sums[j], t, geometry.tail) if len(geometry.sums) > 0 else w
+@final_weight.of(ArowState)
+def _(updater: ArowState, j: int, t: int) -> float:
+    w = np.float64(updater.slots[j, 0])
+    return averaged_weight(w, updater.sums[j], t, updater.tail) if len(updater.sums) > 0 else w

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
+from novikoff.core.updaters.base import accepts_row, max_sq_norm, score, update, values_in_range
+from novikoff.data.rows import Rows, clear_row, dot_and_sq_norm, scatter_row
 from novikoff.errors import InputError
-from novikoff.core.updaters.base import (fits, limit, score, update, within)
-from novikoff.schema import FEATURES, REAL, SLOTS, Array, Entries, IndexInto, NotNaN, Schema
-from novikoff.data.rows import (Rows, measure, wipe, write_out)
+from novikoff.schema import FEATURES, REAL, SLOTS, ArraySpec, Entries, IndexInto, NotNaN, Schema
 from novikoff.theory.boolean_bounds import clauses as how_many_clauses
 
-MOST = 2**23  # clauses
-LEFT = 0
+MAX_CLAUSES = 2**23  # clauses
+N_LEFT = 0
 
 
 class Clauses(NamedTuple):
@@ -41,9 +41,9 @@ def clauses_schema(features: int, *, k: int) -> Schema:
     count = count_clauses(features, k)
     return Schema(
         {
-            "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
-            "clauses": Array("uint32", count, k, checks=[IndexInto(FEATURES * 2)]),
-            "scalars": Array("int64", 1, checks=[Entries(left=(0, count))]),
+            "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+            "clauses": ArraySpec("uint32", count, k, checks=[IndexInto(FEATURES * 2)]),
+            "scalars": ArraySpec("int64", 1, checks=[Entries(left=(0, count))]),
         }
     )
 
@@ -51,12 +51,12 @@ def clauses_schema(features: int, *, k: int) -> Schema:
 def count_clauses(features: int, k: int) -> int:
     """Return the number of clauses of up to k literals; InputError where they are too many."""
     count = how_many_clauses(features=features, literals=k)
-    if count > MOST:
+    if count > MAX_CLAUSES:
         raise InputError(f"There are {count:,} clauses of up to {k} literals over {features:,} features: too many.")
     return count
 
 
-def clauses(slots: int, kind: Any, *, k: int) -> Clauses:
+def build_clauses(slots: int, dtype: Any, *, k: int) -> Clauses:
     features = slots - 1
     k = min(k, features)
     count = count_clauses(features, k)
@@ -69,52 +69,52 @@ def clauses(slots: int, kind: Any, *, k: int) -> Clauses:
         table[start : start + len(part), :size] = part
         table[start : start + len(part), size:] = part[:, -1:]
         start += len(part)
-    return Clauses(np.zeros(slots, kind), table, np.array([count]), np.zeros(slots), 1.0)
+    return Clauses(np.zeros(slots, dtype), table, np.array([count]), np.zeros(slots), 1.0)
 
 
 @compiled
-def satisfied(geometry: Clauses, clause: int) -> bool:
+def is_satisfied(updater: Clauses, clause: int) -> bool:
     """Whether the example that is written out makes this clause true."""
     true = False
-    for k in range(geometry.clauses.shape[1]):
-        literal = np.int64(geometry.clauses[clause, k])
-        true |= (geometry.example[(literal >> 1) + 1] != 0.0) != (literal & 1 == 1)
+    for k in range(updater.clauses.shape[1]):
+        literal = np.int64(updater.clauses[clause, k])
+        true |= (updater.example[(literal >> 1) + 1] != 0.0) != (literal & 1 == 1)
     return true
 
 
 @compiled
-def verdict(geometry: Clauses, rows: Rows, i: int) -> float:
+def score_clauses(updater: Clauses, rows: Rows, i: int) -> float:
     """½ − how many of the clauses that are left row i violates."""
-    write_out(rows, i, geometry.example)
+    scatter_row(rows, i, updater.example)
     violated = 0
-    for clause in range(geometry.scalars[LEFT]):
-        violated += not satisfied(geometry, clause)
-    wipe(rows, i, geometry.example)
+    for clause in range(updater.scalars[N_LEFT]):
+        violated += not is_satisfied(updater, clause)
+    clear_row(rows, i, updater.example)
     return 0.5 - violated
 
 
-@fits.of(Clauses)
-def _(geometry: Clauses, rows: Rows, i: int) -> bool:
-    return within(rows, i, 1.0, 1.0)
+@accepts_row.of(Clauses)
+def _(updater: Clauses, rows: Rows, i: int) -> bool:
+    return values_in_range(rows, i, 1.0, 1.0)
 
 
 @score.of(Clauses)
-def _(geometry: Clauses, rows: Rows, i: int) -> tuple[float, float]:
-    _, square = measure(rows, i, geometry.slots)
-    return (verdict(geometry, rows, i) if square < limit(geometry.slots) else 0.0), square
+def _(updater: Clauses, rows: Rows, i: int) -> tuple[float, float]:
+    _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
+    return (score_clauses(updater, rows, i) if sq_norm < max_sq_norm(updater.slots) else 0.0), sq_norm
 
 
 @update.of(Clauses)
-def _(geometry: Clauses, rows: Rows, i: int, signal: float, t: int) -> None:
-    write_out(rows, i, geometry.example)
+def _(updater: Clauses, rows: Rows, i: int, gradient: float, t: int) -> None:
+    scatter_row(rows, i, updater.example)
     left = 0
-    for clause in range(geometry.scalars[LEFT]):
-        keep = satisfied(geometry, clause)
-        for k in range(geometry.clauses.shape[1]):
-            geometry.clauses[left, k] = geometry.clauses[clause, k]
+    for clause in range(updater.scalars[N_LEFT]):
+        keep = is_satisfied(updater, clause)
+        for k in range(updater.clauses.shape[1]):
+            updater.clauses[left, k] = updater.clauses[clause, k]
         left += keep
-    for clause in range(left, geometry.scalars[LEFT]):
-        for k in range(geometry.clauses.shape[1]):
-            geometry.clauses[clause, k] = 0
-    geometry.scalars[LEFT] = left
-    wipe(rows, i, geometry.example)
+    for clause in range(left, updater.scalars[N_LEFT]):
+        for k in range(updater.clauses.shape[1]):
+            updater.clauses[clause, k] = 0
+    updater.scalars[N_LEFT] = left
+    clear_row(rows, i, updater.example)

@@ -14,20 +14,28 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
-from novikoff._compiled.simd.dot import element, put
-from novikoff.core.updaters.base import (finished, limit, move, pull, read, settle, tick)
-from novikoff.core.schedules import Schedule, step_length
-from novikoff.schema import REAL, SLOTS, Array, Finite, NotNaN, Rule, Schema
-from novikoff.data.rows import (Rows, first, last, origin, slot, squared)
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.dot import get_unchecked, set_unchecked
+from novikoff.core.schedules import Schedule, step_size
+from novikoff.core.updaters.base import (
+    add_bias,
+    apply_pending,
+    end_step,
+    final_weight,
+    max_sq_norm,
+    scale_step,
+    update_weight,
+)
+from novikoff.data.rows import Rows, bias_slot, end_term, first_term, row_sq_norm, weight_slot
+from novikoff.schema import REAL, SLOTS, ArraySpec, Constraint, Finite, NotNaN, Schema
 
-SCALE, SHIFT, AREA = 0, 1, 2
+WEIGHT_SCALE, L1_SHIFT, SCALE_SUM = 0, 1, 2
 # Below, v is so large beside w that the area under the scale loses the digits that averages need.
-SMALLEST_SCALE = 2.0**-20
+MIN_SCALE = 2.0**-20
 
 
-class Decayed(NamedTuple):
+class ElasticNet(NamedTuple):
     slots: NDArray[np.floating]
     seen: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -38,22 +46,28 @@ class Decayed(NamedTuple):
     l2: float
 
 
-def decayed_schema(*, average: bool, l1: bool) -> Schema:
+def elastic_net_schema(*, average: bool, l1: bool) -> Schema:
     """Return what a model file may hold of this state."""
     return Schema(
         {
-            "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
-            "seen": Array("float64", SLOTS if l1 else 0, checks=[NotNaN()]),
-            "sums": Array("float64", SLOTS if average else 0, checks=[NotNaN()]),
-            "scalars": Array("float64", 3, checks=[Finite()]),
+            "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+            "seen": ArraySpec("float64", SLOTS if l1 else 0, checks=[NotNaN()]),
+            "sums": ArraySpec("float64", SLOTS if average else 0, checks=[NotNaN()]),
+            "scalars": ArraySpec("float64", 3, checks=[Finite()]),
         },
-        [Rule("the scale of the weights is above 0", lambda arrays, _: bool(arrays["scalars"][SCALE] > 0.0))],
+        [
+            Constraint(
+                "the scale of the weights is above 0", lambda arrays, _: bool(arrays["scalars"][WEIGHT_SCALE] > 0.0)
+            )
+        ],
     )
 
 
-def decayed(slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: bool, l1: float, l2: float) -> Decayed:
-    return Decayed(
-        slots=np.zeros(slots, kind),
+def build_elastic_net(
+    slots: int, dtype: Any, *, bias: bool, schedule: Schedule, average: bool, l1: float, l2: float
+) -> ElasticNet:
+    return ElasticNet(
+        slots=np.zeros(slots, dtype),
         seen=np.zeros(slots if l1 > 0.0 else 0),
         sums=np.zeros(slots if average else 0),
         scalars=np.array([1.0, 0.0, 0.0]),
@@ -65,78 +79,78 @@ def decayed(slots: int, kind: Any, *, bias: bool, schedule: Schedule, average: b
 
 
 @compiled
-def soft(v: float, pull: float) -> float:
+def soft_threshold(v: float, threshold: float) -> float:
     """v pulled towards 0 by this much, but not past it."""
-    return max(0.0, v - pull) if v > 0.0 else min(0.0, v + pull)
+    return max(0.0, v - threshold) if v > 0.0 else min(0.0, v + threshold)
 
 
 @compiled
-def settle_one(geometry: Decayed, j: int) -> None:
+def apply_missed_l1(updater: ElasticNet, j: int) -> None:
     """Brings v_j up to date with the L1 pulls since it was last touched."""
-    v = np.float64(element(geometry.slots, j))
-    put(geometry.slots, j, soft(v, geometry.scalars[SHIFT] - element(geometry.seen, j)))
-    put(geometry.seen, j, geometry.scalars[SHIFT])
+    v = np.float64(get_unchecked(updater.slots, j))
+    set_unchecked(updater.slots, j, soft_threshold(v, updater.scalars[L1_SHIFT] - get_unchecked(updater.seen, j)))
+    set_unchecked(updater.seen, j, updater.scalars[L1_SHIFT])
 
 
-@settle.of(Decayed)
-def _(geometry: Decayed, rows: Rows, i: int) -> None:
-    if geometry.l1 > 0.0 and squared(rows, i) < limit(geometry.slots):
-        settle_one(geometry, origin(rows))
-        for k in range(first(rows, i), last(rows, i)):
-            settle_one(geometry, slot(rows, i, k))
+@apply_pending.of(ElasticNet)
+def _(updater: ElasticNet, rows: Rows, i: int) -> None:
+    if updater.l1 > 0.0 and row_sq_norm(rows, i) < max_sq_norm(updater.slots):
+        apply_missed_l1(updater, bias_slot(rows))
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            apply_missed_l1(updater, weight_slot(rows, i, k))
 
 
-@finished.of(Decayed)
-def _(geometry: Decayed, dot: float, j: int) -> float:
-    return (dot + geometry.bias * np.float64(geometry.slots[j])) * geometry.scalars[SCALE]
+@add_bias.of(ElasticNet)
+def _(updater: ElasticNet, dot: float, j: int) -> float:
+    return (dot + updater.bias * np.float64(updater.slots[j])) * updater.scalars[WEIGHT_SCALE]
 
 
-@pull.of(Decayed)
-def _(geometry: Decayed, signal: float, t: int) -> float:
-    return step_length(geometry.schedule, t) * signal / geometry.scalars[SCALE]
+@scale_step.of(ElasticNet)
+def _(updater: ElasticNet, gradient: float, t: int) -> float:
+    return step_size(updater.schedule, t) * gradient / updater.scalars[WEIGHT_SCALE]
 
 
-@move.of(Decayed)
-def _(geometry: Decayed, j: int, x: float, pulled: float, t: int) -> None:
-    before = np.float64(element(geometry.slots, j))
-    put(geometry.slots, j, before + pulled * x)
-    if len(geometry.sums) > 0:
-        change = np.float64(element(geometry.slots, j)) - before
-        put(geometry.sums, j, element(geometry.sums, j) + geometry.scalars[AREA] * change)
+@update_weight.of(ElasticNet)
+def _(updater: ElasticNet, j: int, x: float, pulled: float, t: int) -> None:
+    before = np.float64(get_unchecked(updater.slots, j))
+    set_unchecked(updater.slots, j, before + pulled * x)
+    if len(updater.sums) > 0:
+        change = np.float64(get_unchecked(updater.slots, j)) - before
+        set_unchecked(updater.sums, j, get_unchecked(updater.sums, j) + updater.scalars[SCALE_SUM] * change)
 
 
-@tick.of(Decayed)
-def _(geometry: Decayed, t: int) -> None:
-    scalars = geometry.scalars
-    r = step_length(geometry.schedule, t)
-    scalars[SHIFT] += r * geometry.l1 / scalars[SCALE]
-    scalars[SCALE] /= 1.0 + r * geometry.l2
-    scalars[AREA] += scalars[SCALE]
-    if scalars[SCALE] < SMALLEST_SCALE:
-        renew(geometry)
+@end_step.of(ElasticNet)
+def _(updater: ElasticNet, t: int) -> None:
+    scalars = updater.scalars
+    r = step_size(updater.schedule, t)
+    scalars[L1_SHIFT] += r * updater.l1 / scalars[WEIGHT_SCALE]
+    scalars[WEIGHT_SCALE] /= 1.0 + r * updater.l2
+    scalars[SCALE_SUM] += scalars[WEIGHT_SCALE]
+    if scalars[WEIGHT_SCALE] < MIN_SCALE:
+        rescale(updater)
 
 
 @compiled
-def renew(geometry: Decayed) -> None:
+def rescale(updater: ElasticNet) -> None:
     """Multiplies the scale out, so that v, shift and area start afresh; w and the averages stay what they are."""
-    scalars = geometry.scalars
-    for j in range(len(geometry.slots)):
-        if geometry.l1 > 0.0:
-            settle_one(geometry, j)
-            geometry.seen[j] = 0.0
-        v = np.float64(geometry.slots[j])
-        if len(geometry.sums) > 0:
-            geometry.sums[j] -= scalars[AREA] * v
-        geometry.slots[j] = v * scalars[SCALE]
-    scalars[SCALE] = 1.0
-    scalars[SHIFT] = 0.0
-    scalars[AREA] = 0.0
+    scalars = updater.scalars
+    for j in range(len(updater.slots)):
+        if updater.l1 > 0.0:
+            apply_missed_l1(updater, j)
+            updater.seen[j] = 0.0
+        v = np.float64(updater.slots[j])
+        if len(updater.sums) > 0:
+            updater.sums[j] -= scalars[SCALE_SUM] * v
+        updater.slots[j] = v * scalars[WEIGHT_SCALE]
+    scalars[WEIGHT_SCALE] = 1.0
+    scalars[L1_SHIFT] = 0.0
+    scalars[SCALE_SUM] = 0.0
 
 
-@read.of(Decayed)
-def _(geometry: Decayed, j: int, t: int) -> float:
-    v = np.float64(geometry.slots[j])
-    if len(geometry.sums) > 0:
-        return (geometry.scalars[AREA] * v - geometry.sums[j]) / max(t, 1)
-    pulled = soft(v, geometry.scalars[SHIFT] - geometry.seen[j]) if geometry.l1 > 0.0 else v
-    return geometry.scalars[SCALE] * pulled
+@final_weight.of(ElasticNet)
+def _(updater: ElasticNet, j: int, t: int) -> float:
+    v = np.float64(updater.slots[j])
+    if len(updater.sums) > 0:
+        return (updater.scalars[SCALE_SUM] * v - updater.sums[j]) / max(t, 1)
+    pulled = soft_threshold(v, updater.scalars[L1_SHIFT] - updater.seen[j]) if updater.l1 > 0.0 else v
+    return updater.scalars[WEIGHT_SCALE] * pulled

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.core.updaters.base import (fits, read, score, update, within)
-from novikoff.schema import FEATURES, REAL, SLOTS, Array, Entries, IndexInto, NotNaN, Rule, Schema
-from novikoff.data.rows import (Rows, first, last, measure, slot)
+from novikoff.core.updaters.base import accepts_row, final_weight, score, update, values_in_range
+from novikoff.data.rows import Rows, dot_and_sq_norm, end_term, first_term, weight_slot
+from novikoff.schema import FEATURES, REAL, SLOTS, ArraySpec, Constraint, Entries, IndexInto, NotNaN, Schema
 
-BEGUN, LEFT = 0, 1
-DROPPED, HELD, HERE = 1.0, 2.0, 3.0
+HAS_BEGUN, N_LEFT = 0, 1
+LITERAL_DROPPED, LITERAL_HELD, LITERAL_PRESENT = 1.0, 2.0, 3.0
 
 
 class Literals(NamedTuple):
@@ -33,14 +33,14 @@ class Literals(NamedTuple):
     bias: float
 
 
-SCHEMA = Schema(
+LITERALS_SCHEMA = Schema(
     {
-        "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
-        "members": Array("uint32", SLOTS, checks=[IndexInto(SLOTS)]),
-        "scalars": Array("int64", 2, checks=[Entries(begun=(0, 1), left=(0, FEATURES))]),
+        "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+        "members": ArraySpec("uint32", SLOTS, checks=[IndexInto(SLOTS)]),
+        "scalars": ArraySpec("int64", 2, checks=[Entries(begun=(0, 1), left=(0, FEATURES))]),
     },
     [
-        Rule(
+        Constraint(
             "no literal is left before the first positive example",
             lambda _, sizes: bool(sizes["begun"] or not sizes["left"]),
         )
@@ -49,48 +49,48 @@ SCHEMA = Schema(
 """What a model file may hold of this state. The first positive example appends to `members`, from `left` on."""
 
 
-def literals(slots: int, kind: Any) -> Literals:
-    return Literals(np.zeros(slots, kind), np.zeros(slots, np.uint32), np.zeros(2, np.int64), 1.0)
+def build_literals(slots: int, dtype: Any) -> Literals:
+    return Literals(np.zeros(slots, dtype), np.zeros(slots, np.uint32), np.zeros(2, np.int64), 1.0)
 
 
-@fits.of(Literals)
-def _(geometry: Literals, rows: Rows, i: int) -> bool:
-    return within(rows, i, 1.0, 1.0)
+@accepts_row.of(Literals)
+def _(updater: Literals, rows: Rows, i: int) -> bool:
+    return values_in_range(rows, i, 1.0, 1.0)
 
 
 @score.of(Literals)
-def _(geometry: Literals, rows: Rows, i: int) -> tuple[float, float]:
-    dot, square = measure(rows, i, geometry.slots)  # of zeros and ones ‖x‖² is how many ones there are
-    begun = geometry.scalars[BEGUN] != 0
-    return (dot - square - np.float64(geometry.scalars[LEFT]) + 0.5 if begun else -0.5), square
+def _(updater: Literals, rows: Rows, i: int) -> tuple[float, float]:
+    dot, sq_norm = dot_and_sq_norm(rows, i, updater.slots)  # of zeros and ones ‖x‖² is how many ones there are
+    begun = updater.scalars[HAS_BEGUN] != 0
+    return (dot - sq_norm - np.float64(updater.scalars[N_LEFT]) + 0.5 if begun else -0.5), sq_norm
 
 
 @update.of(Literals)
-def _(geometry: Literals, rows: Rows, i: int, signal: float, t: int) -> None:
-    slots, members, scalars = geometry.slots, geometry.members, geometry.scalars
-    if scalars[BEGUN] == 0:
-        for k in range(first(rows, i), last(rows, i)):
-            members[scalars[LEFT]] = slot(rows, i, k)
-            slots[slot(rows, i, k)] = HELD
-            scalars[LEFT] += 1
-        scalars[BEGUN] = 1
+def _(updater: Literals, rows: Rows, i: int, gradient: float, t: int) -> None:
+    slots, members, scalars = updater.slots, updater.members, updater.scalars
+    if scalars[HAS_BEGUN] == 0:
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            members[scalars[N_LEFT]] = weight_slot(rows, i, k)
+            slots[weight_slot(rows, i, k)] = LITERAL_HELD
+            scalars[N_LEFT] += 1
+        scalars[HAS_BEGUN] = 1
         return
-    for k in range(first(rows, i), last(rows, i)):
-        j = slot(rows, i, k)
-        slots[j] = HERE if slots[j] == HELD else DROPPED
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        j = weight_slot(rows, i, k)
+        slots[j] = LITERAL_PRESENT if slots[j] == LITERAL_HELD else LITERAL_DROPPED
     left = 0
-    for k in range(scalars[LEFT]):
+    for k in range(scalars[N_LEFT]):
         j = members[k]
-        here = slots[j] == HERE
-        slots[j] = HELD if here else DROPPED
+        present = slots[j] == LITERAL_PRESENT
+        slots[j] = LITERAL_HELD if present else LITERAL_DROPPED
         members[left] = j
-        left += here
-    members[left : scalars[LEFT]] = 0
-    scalars[LEFT] = left
+        left += present
+    members[left : scalars[N_LEFT]] = 0
+    scalars[N_LEFT] = left
 
 
-@read.of(Literals)
-def _(geometry: Literals, j: int, t: int) -> float:
+@final_weight.of(Literals)
+def _(updater: Literals, j: int, t: int) -> float:
     if j > 0:
-        return np.float64(geometry.slots[j]) - 1.0 if geometry.scalars[BEGUN] != 0 else 0.0
-    return 0.5 - np.float64(geometry.scalars[LEFT]) if geometry.scalars[BEGUN] != 0 else -0.5
+        return np.float64(updater.slots[j]) - 1.0 if updater.scalars[HAS_BEGUN] != 0 else 0.0
+    return 0.5 - np.float64(updater.scalars[N_LEFT]) if updater.scalars[HAS_BEGUN] != 0 else -0.5

@@ -16,17 +16,30 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled, generic
-from novikoff._compiled.simd.dot import dense_sums, element, put
-from novikoff._compiled.simd.weight_updates import dense_powers, sparse_powers
-from novikoff.core.updaters.base import (bias_square, finished, fits, move, pull, read, read_constant, score, update, within)
-from novikoff.schema import INFINITY, REAL, SLOTS, Array, Between, NotNaN, Schema, Size
-from novikoff.data.rows import (Column, Rows, Sparse, first, last, measure, origin, slot)
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.dot import dense_dot_and_sq_norm, get_unchecked, set_unchecked
+from novikoff._compiled.simd.weight_updates import dense_multiplicative_step, sparse_multiplicative_step
+from novikoff.core.updaters.base import (
+    accepts_row,
+    add_bias,
+    bias_sq_norm,
+    final_bias,
+    final_weight,
+    scale_step,
+    score,
+    update,
+    update_weight,
+    values_in_range,
+)
+from novikoff.data.rows import ColumnView, Rows, Sparse, bias_slot, dot_and_sq_norm, end_term, first_term, weight_slot
+from novikoff.schema import INFINITY, REAL, SLOTS, ArraySpec, InRange, NamedSize, NotNaN, Schema
 
-WHOLE = 512  # exponents up to here, of either sign, are in the table
-RANGE = 100.0  # Powers from 2^−100 to 2^100 count as what they are, smaller ones as 0: beside any other they can't be
-HIGHEST = 2.0**RANGE  # seen in double precision. Larger ones count as this, for the same reason.
+MAX_TABLE_EXPONENT = 512  # exponents up to here, of either sign, are in the table
+MAX_OCTAVES = (
+    100.0  # Powers from 2^−100 to 2^100 count as what they are, smaller ones as 0: beside any other they can't be
+)
+MAX_POWER = 2.0**MAX_OCTAVES  # seen in double precision. Larger ones count as this, for the same reason.
 
 
 class Multiplicative(NamedTuple):
@@ -38,10 +51,10 @@ class Multiplicative(NamedTuple):
     mirror: NDArray[np.float64]
     bias: float
     """1 always: the constant term is −θ, and the bias's weight where there is one."""
-    dummy: float
+    bias_value: float
     """The value of the bias feature."""
     alpha: float
-    octaves: float
+    log2_alpha: float
     """log₂ α."""
     balance: float
     """1 for w⁺ − w⁻, 0 for positive weights alone."""
@@ -58,7 +71,7 @@ class Multiplicative(NamedTuple):
 
 MAX_EXPONENT = 1e30
 """The largest exponent in a file: so large that none is learned, and so small that no update makes it infinite."""
-WITH_NEGATIONS = Size("slots + features", lambda sizes: sizes["slots"] + sizes["features"])
+WITH_NEGATIONS = NamedSize("slots + features", lambda sizes: sizes["slots"] + sizes["features"])
 
 
 def multiplicative_schema(*, average: bool, negations: bool = False) -> Schema:
@@ -66,15 +79,15 @@ def multiplicative_schema(*, average: bool, negations: bool = False) -> Schema:
     count = WITH_NEGATIONS if negations else SLOTS
     return Schema(
         {
-            "slots": Array(REAL, count, 2, checks=[NotNaN(), Between(-INFINITY, MAX_EXPONENT, column=1)]),
-            "sums": Array("float64", count if average else 0, checks=[NotNaN()]),
+            "slots": ArraySpec(REAL, count, 2, checks=[NotNaN(), InRange(-INFINITY, MAX_EXPONENT, column=1)]),
+            "sums": ArraySpec("float64", count if average else 0, checks=[NotNaN()]),
         }
     )
 
 
-def multiplicative(
+def build_multiplicative(
     slots: int,
-    kind: Any,
+    dtype: Any,
     *,
     alpha: float,
     threshold: float,
@@ -87,168 +100,177 @@ def multiplicative(
 ) -> Multiplicative:
     features = slots - 1 if negations else 0
     empty = Multiplicative(
-        slots=np.zeros((slots + features, 2), kind),
+        slots=np.zeros((slots + features, 2), dtype),
         sums=np.zeros(slots + features if average else 0),
-        table=np.zeros(2 * WHOLE + 1),
+        table=np.zeros(2 * MAX_TABLE_EXPONENT + 1),
         mirror=np.ones(features),
         bias=1.0,
-        dummy=float(bias),
+        bias_value=float(bias),
         alpha=alpha,
-        octaves=math.log2(alpha),
+        log2_alpha=math.log2(alpha),
         balance=float(balance),
         threshold=threshold,
         elimination=float(elimination),
         lowest=math.log(floor) / math.log(alpha) if floor > 0.0 else -math.inf,
     )
     empty.slots[:] = empty.fresh
-    empty.table[:] = [computed.function(empty, float(exponent)) for exponent in range(-WHOLE, WHOLE + 1)]
+    empty.table[:] = [
+        compute_weight.function(empty, float(exponent))
+        for exponent in range(-MAX_TABLE_EXPONENT, MAX_TABLE_EXPONENT + 1)
+    ]
     return empty
 
 
 @compiled
-def power(geometry: Multiplicative, exponent: float) -> float:
+def clipped_power(updater: Multiplicative, exponent: float) -> float:
     """α^exponent, as far as it counts."""
-    if abs(exponent * geometry.octaves) >= RANGE:
-        return HIGHEST if exponent > 0.0 else 0.0
-    return geometry.alpha**exponent
+    if abs(exponent * updater.log2_alpha) >= MAX_OCTAVES:
+        return MAX_POWER if exponent > 0.0 else 0.0
+    return updater.alpha**exponent
 
 
 @compiled
-def computed(geometry: Multiplicative, exponent: float) -> float:
+def compute_weight(updater: Multiplicative, exponent: float) -> float:
     """w for this exponent, as the table has it for whole ones."""
-    if geometry.balance != 0.0:
-        return power(geometry, exponent) - power(geometry, -exponent)
-    return power(geometry, exponent)
+    if updater.balance != 0.0:
+        return clipped_power(updater, exponent) - clipped_power(updater, -exponent)
+    return clipped_power(updater, exponent)
 
 
 @compiled
-def weight(geometry: Multiplicative, exponent: float) -> float:
+def look_up_weight(updater: Multiplicative, exponent: float) -> float:
     """w for this exponent."""
-    whole: Any = np.int64(exponent) if abs(exponent) <= WHOLE else np.int64(0)
-    return element(geometry.table, whole + WHOLE) if whole == exponent else computed(geometry, exponent)
-
-
-@compiled
-def turn(geometry: Multiplicative, rows: Rows, i: int) -> float:
-    """Writes row i's 1 − x_j to the mirror; returns Σ (1 − x_j)²."""
-    square = np.float64(len(geometry.mirror))
-    for k in range(first(rows, i), last(rows, i)):
-        rest = 1.0 - np.float64(element(rows.values, k))
-        put(geometry.mirror, slot(rows, i, k) - 1, rest)
-        square += rest * rest - 1.0
-    return square
-
-
-@compiled
-def turn_back(geometry: Multiplicative, rows: Rows, i: int) -> None:
-    for k in range(first(rows, i), last(rows, i)):
-        put(geometry.mirror, slot(rows, i, k) - 1, 1.0)
-
-
-@score.of(Multiplicative)
-def _(geometry: Multiplicative, rows: Rows, i: int) -> tuple[float, float]:
-    dot, square = measure(rows, i, geometry.slots)
-    features = len(geometry.mirror)
-    if features > 0:
-        square += turn(geometry, rows, i)
-        negated, _ = dense_sums(geometry.mirror, 0, features, geometry.slots[features:])
-        dot += negated
-        turn_back(geometry, rows, i)
-    return finished(geometry, dot, origin(rows)), square + bias_square(geometry)
-
-
-@finished.of(Multiplicative)
-def _(geometry: Multiplicative, dot: float, j: int) -> float:
-    return dot + (geometry.dummy * np.float64(geometry.slots[j, 0]) - geometry.threshold)
-
-
-@fits.of(Multiplicative)
-def _(geometry: Multiplicative, rows: Rows, i: int) -> bool:
-    return within(rows, i, -geometry.balance, 1.0)
-
-
-@pull.of(Multiplicative)
-def _(geometry: Multiplicative, signal: float, t: int) -> float:
-    return -math.inf if geometry.elimination != 0.0 and signal < 0.0 else signal
-
-
-@move.of(Multiplicative)
-def _(geometry: Multiplicative, j: int, x: float, pulled: float, t: int) -> None:
-    before = np.float64(geometry.slots[j, 0])
-    geometry.slots[j, 1] = max(np.float64(geometry.slots[j, 1]) + pulled * x, geometry.lowest)
-    geometry.slots[j, 0] = weight(geometry, np.float64(geometry.slots[j, 1]))
-    if len(geometry.sums) > 0:  # as in `additive`: a change is part of all hypotheses from here on
-        change = np.float64(geometry.slots[j, 0]) - before
-        geometry.sums[j] += (t - 1) * change
-
-
-@generic
-def raise_all(rows: Rows, i: int, geometry: Multiplicative, pulled: float) -> bool:
-    """`move` for all terms of row i, where no average is kept; whether an exponent was not in the table."""
-    width = rows.width  # type: ignore[union-attr]
-    return dense_powers(rows.values, i * width, width, geometry.slots, pulled, geometry.lowest, geometry.table)
-
-
-@raise_all.of(Sparse)
-def _(rows: Sparse, i: int, geometry: Multiplicative, pulled: float) -> bool:
-    start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
-    return sparse_powers(
-        rows.values, rows.indices, start, count, geometry.slots, pulled, geometry.lowest, geometry.table
+    table_exponent: Any = np.int64(exponent) if abs(exponent) <= MAX_TABLE_EXPONENT else np.int64(0)
+    return (
+        get_unchecked(updater.table, table_exponent + MAX_TABLE_EXPONENT)
+        if table_exponent == exponent
+        else compute_weight(updater, exponent)
     )
 
 
-@raise_all.of(Column)
-def _(rows: Column, i: int, geometry: Multiplicative, pulled: float) -> bool:
-    for k in range(first(rows, i), last(rows, i)):
-        move(geometry, slot(rows, i, k), np.float64(rows.values[k]), pulled, 0)
+@compiled
+def write_complements(updater: Multiplicative, rows: Rows, i: int) -> float:
+    """Writes row i's 1 − x_j to the mirror; returns Σ (1 − x_j)²."""
+    sq_norm = np.float64(len(updater.mirror))
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        complement = 1.0 - np.float64(get_unchecked(rows.values, k))
+        set_unchecked(updater.mirror, weight_slot(rows, i, k) - 1, complement)
+        sq_norm += complement * complement - 1.0
+    return sq_norm
+
+
+@compiled
+def clear_complements(updater: Multiplicative, rows: Rows, i: int) -> None:
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        set_unchecked(updater.mirror, weight_slot(rows, i, k) - 1, 1.0)
+
+
+@score.of(Multiplicative)
+def _(updater: Multiplicative, rows: Rows, i: int) -> tuple[float, float]:
+    dot, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
+    features = len(updater.mirror)
+    if features > 0:
+        sq_norm += write_complements(updater, rows, i)
+        negated, _ = dense_dot_and_sq_norm(updater.mirror, 0, features, updater.slots[features:])
+        dot += negated
+        clear_complements(updater, rows, i)
+    return add_bias(updater, dot, bias_slot(rows)), sq_norm + bias_sq_norm(updater)
+
+
+@add_bias.of(Multiplicative)
+def _(updater: Multiplicative, dot: float, j: int) -> float:
+    return dot + (updater.bias_value * np.float64(updater.slots[j, 0]) - updater.threshold)
+
+
+@accepts_row.of(Multiplicative)
+def _(updater: Multiplicative, rows: Rows, i: int) -> bool:
+    return values_in_range(rows, i, -updater.balance, 1.0)
+
+
+@scale_step.of(Multiplicative)
+def _(updater: Multiplicative, gradient: float, t: int) -> float:
+    return -math.inf if updater.elimination != 0.0 and gradient < 0.0 else gradient
+
+
+@update_weight.of(Multiplicative)
+def _(updater: Multiplicative, j: int, x: float, scaled_step: float, t: int) -> None:
+    before = np.float64(updater.slots[j, 0])
+    updater.slots[j, 1] = max(np.float64(updater.slots[j, 1]) + scaled_step * x, updater.lowest)
+    updater.slots[j, 0] = look_up_weight(updater, np.float64(updater.slots[j, 1]))
+    if len(updater.sums) > 0:  # as in `additive`: a change is part of all hypotheses from here on
+        change = np.float64(updater.slots[j, 0]) - before
+        updater.sums[j] += (t - 1) * change
+
+
+@generic
+def step_row(rows: Rows, i: int, updater: Multiplicative, scaled_step: float) -> bool:
+    """`move` for all terms of row i, where no average is kept; whether an exponent was not in the table."""
+    width = rows.width  # type: ignore[union-attr]
+    return dense_multiplicative_step(
+        rows.values, i * width, width, updater.slots, scaled_step, updater.lowest, updater.table
+    )
+
+
+@step_row.of(Sparse)
+def _(rows: Sparse, i: int, updater: Multiplicative, scaled_step: float) -> bool:
+    start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
+    return sparse_multiplicative_step(
+        rows.values, rows.indices, start, count, updater.slots, scaled_step, updater.lowest, updater.table
+    )
+
+
+@step_row.of(ColumnView)
+def _(rows: ColumnView, i: int, updater: Multiplicative, scaled_step: float) -> bool:
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        update_weight(updater, weight_slot(rows, i, k), np.float64(rows.values[k]), scaled_step, 0)
     return False
 
 
 @update.of(Multiplicative)
-def _(geometry: Multiplicative, rows: Rows, i: int, signal: float, t: int) -> None:
-    pulled = pull(geometry, signal, t)
-    if len(geometry.sums) > 0:
-        for k in range(first(rows, i), last(rows, i)):
-            move(geometry, slot(rows, i, k), np.float64(element(rows.values, k)), pulled, t)
-    elif raise_all(rows, i, geometry, pulled):
-        for k in range(first(rows, i), last(rows, i)):
-            j = slot(rows, i, k)
-            geometry.slots[j, 0] = weight(geometry, np.float64(geometry.slots[j, 1]))
-    if geometry.dummy != 0.0:
-        move(geometry, origin(rows), geometry.dummy, pulled, t)
-    features = len(geometry.mirror)
+def _(updater: Multiplicative, rows: Rows, i: int, gradient: float, t: int) -> None:
+    scaled_step = scale_step(updater, gradient, t)
+    if len(updater.sums) > 0:
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            update_weight(updater, weight_slot(rows, i, k), np.float64(get_unchecked(rows.values, k)), scaled_step, t)
+    elif step_row(rows, i, updater, scaled_step):
+        for k in range(first_term(rows, i), end_term(rows, i)):
+            j = weight_slot(rows, i, k)
+            updater.slots[j, 0] = look_up_weight(updater, np.float64(updater.slots[j, 1]))
+    if updater.bias_value != 0.0:
+        update_weight(updater, bias_slot(rows), updater.bias_value, scaled_step, t)
+    features = len(updater.mirror)
     if features > 0:
-        turn(geometry, rows, i)
+        write_complements(updater, rows, i)
         for j in range(features):
-            if geometry.mirror[j] != 0.0:
-                move(geometry, features + j + 1, geometry.mirror[j], pulled, t)
-        turn_back(geometry, rows, i)
+            if updater.mirror[j] != 0.0:
+                update_weight(updater, features + j + 1, updater.mirror[j], scaled_step, t)
+        clear_complements(updater, rows, i)
 
 
 @compiled
-def mean(geometry: Multiplicative, j: int, t: int) -> float:
+def averaged_weight(updater: Multiplicative, j: int, t: int) -> float:
     """The weight in slot j that the final hypothesis has."""
-    w = np.float64(geometry.slots[j, 0])
-    return w - geometry.sums[j] / max(t, 1) if len(geometry.sums) > 0 else w
+    w = np.float64(updater.slots[j, 0])
+    return w - updater.sums[j] / max(t, 1) if len(updater.sums) > 0 else w
 
 
-@read.of(Multiplicative)
-def _(geometry: Multiplicative, j: int, t: int) -> float:
+@final_weight.of(Multiplicative)
+def _(updater: Multiplicative, j: int, t: int) -> float:
     """Σ w_j·x_j + Σ w̄_j·(1 − x_j) − θ as one linear function of x: what x_j is multiplied by."""
-    features = len(geometry.mirror)
-    w = mean(geometry, j, t)
-    return w - mean(geometry, features + j, t) if 0 < j <= features else w
+    features = len(updater.mirror)
+    w = averaged_weight(updater, j, t)
+    return w - averaged_weight(updater, features + j, t) if 0 < j <= features else w
 
 
-@read_constant.of(Multiplicative)
-def _(geometry: Multiplicative, j: int, t: int) -> float:
-    features = len(geometry.mirror)
-    constant = geometry.dummy * mean(geometry, j, t) - geometry.threshold
+@final_bias.of(Multiplicative)
+def _(updater: Multiplicative, j: int, t: int) -> float:
+    features = len(updater.mirror)
+    constant = updater.bias_value * averaged_weight(updater, j, t) - updater.threshold
     for companion in range(features + 1, 2 * features + 1):
-        constant += mean(geometry, companion, t)
+        constant += averaged_weight(updater, companion, t)
     return constant
 
 
-@bias_square.of(Multiplicative)
-def _(geometry: Multiplicative) -> float:
-    return geometry.dummy
+@bias_sq_norm.of(Multiplicative)
+def _(updater: Multiplicative) -> float:
+    return updater.bias_value

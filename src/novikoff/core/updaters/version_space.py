@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
+from novikoff.core.updaters.base import accepts_row, max_sq_norm, score, update, values_in_range
+from novikoff.data.rows import Rows, clear_row, dot_and_sq_norm, scatter_row
 from novikoff.errors import InputError
-from novikoff.core.updaters.base import (fits, limit, score, update, within)
-from novikoff.schema import MAX_COUNT, REAL, SLOTS, Array, Entries, IndexInto, NotNaN, Schema
-from novikoff.data.rows import (Rows, measure, wipe, write_out)
+from novikoff.schema import MAX_COUNT, REAL, SLOTS, ArraySpec, Entries, IndexInto, NotNaN, Schema
 
-MOST = 2**22  # hypotheses
-LEFT, RESTARTS = 0, 1
-Box = tuple[tuple[tuple[int, float, float], ...], int]
+MAX_HYPOTHESES = 2**22  # hypotheses
+N_LEFT, N_RESTARTS = 0, 1
+SignedBox = tuple[tuple[tuple[int, float, float], ...], int]
 """((column, low, high), …), flip."""
 
 
@@ -48,14 +48,14 @@ def version_space_schema(count: int) -> Schema:
     """Return what a model file may hold of this state, for a class of so many hypotheses."""
     return Schema(
         {
-            "slots": Array(REAL, SLOTS, checks=[NotNaN()]),
-            "version": Array("uint32", count, checks=[IndexInto(count)]),
-            "scalars": Array("int64", 2, checks=[Entries(left=(1, count), restarts=(0, MAX_COUNT))]),
+            "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+            "version": ArraySpec("uint32", count, checks=[IndexInto(count)]),
+            "scalars": ArraySpec("int64", 2, checks=[Entries(left=(1, count), restarts=(0, MAX_COUNT))]),
         }
     )
 
 
-def version_space(slots: int, kind: Any, boxes: Iterable[Box], *, boolean: bool) -> VersionSpace:
+def build_version_space(slots: int, dtype: Any, boxes: Iterable[SignedBox], *, boolean: bool) -> VersionSpace:
     boxes = list(boxes)
     longest = max(1, *(len(tests) for tests, _ in boxes))
     columns = np.zeros((len(boxes), longest), np.uint32)
@@ -64,7 +64,7 @@ def version_space(slots: int, kind: Any, boxes: Iterable[Box], *, boolean: bool)
         for k, (column, low, high) in enumerate(tests):
             columns[h, k], lows[h, k], highs[h, k] = column, low, high
     return VersionSpace(
-        slots=np.zeros(slots, kind),
+        slots=np.zeros(slots, dtype),
         version=np.arange(len(boxes), dtype=np.uint32),
         scalars=np.array([len(boxes), 0]),
         columns=columns,
@@ -81,28 +81,28 @@ def subsets(features: int, size: int) -> Iterable[tuple[int, ...]]:
     return chain.from_iterable(combinations(range(features), k) for k in range(min(size, features) + 1))
 
 
-def conjunctions(features: int, size: int, cuts: list[float]) -> Iterable[Box]:
+def conjunctions(features: int, size: int, cuts: list[float]) -> Iterable[SignedBox]:
     """All features of a set are there; of none at all, that is always so."""
     return ((tuple((c, 0.5, np.inf) for c in chosen), 1) for chosen in subsets(features, size))
 
 
-def disjunctions(features: int, size: int, cuts: list[float]) -> Iterable[Box]:
+def disjunctions(features: int, size: int, cuts: list[float]) -> Iterable[SignedBox]:
     """Some feature of a set is there; of none at all, that is never so."""
     return ((tuple((c, -np.inf, 0.5) for c in chosen), -1) for chosen in subsets(features, size))
 
 
-def stumps(features: int, size: int, cuts: list[float]) -> Iterable[Box]:
+def stumps(features: int, size: int, cuts: list[float]) -> Iterable[SignedBox]:
     """One feature is at least, or is below, a cut."""
     return ((((c, cut, np.inf),), flip) for c in range(features) for cut in cuts for flip in (1, -1))
 
 
-def intervals(features: int, size: int, cuts: list[float]) -> Iterable[Box]:
+def intervals(features: int, size: int, cuts: list[float]) -> Iterable[SignedBox]:
     """One feature is between two cuts; or nothing at all."""
     some = ((((c, low, high),), 1) for c in range(features) for low, high in combinations(cuts, 2))
     return chain(some, [((), -1)])
 
 
-CLASSES: dict[str, Callable[[int, int, list[float]], Iterable[Box]]] = {
+HYPOTHESIS_CLASSES: dict[str, Callable[[int, int, list[float]], Iterable[SignedBox]]] = {
     "conjunctions": conjunctions,
     "disjunctions": disjunctions,
     "stumps": stumps,
@@ -110,21 +110,23 @@ CLASSES: dict[str, Callable[[int, int, list[float]], Iterable[Box]]] = {
 }
 
 
-def class_of(name: str, features: int, size: int, cuts: list[float]) -> list[Box]:
+def list_hypotheses(name: str, features: int, size: int, cuts: list[float]) -> list[SignedBox]:
     """The class of that name; InputError where it has too many hypotheses."""
     count_hypotheses(name, features, size, len(cuts))
-    return list(CLASSES[name](features, size, cuts))
+    return list(HYPOTHESIS_CLASSES[name](features, size, cuts))
 
 
 def count_hypotheses(name: str, features: int, size: int, cuts: int) -> int:
     """Return the number of hypotheses in a class; InputError where they are too many."""
-    count = _count(name, features, size, cuts)
-    if count > MOST:
-        raise InputError(f"There are more than {MOST:,} {name} over {features:,} features: lower size or steps.")
+    count = _count_unchecked(name, features, size, cuts)
+    if count > MAX_HYPOTHESES:
+        raise InputError(
+            f"There are more than {MAX_HYPOTHESES:,} {name} over {features:,} features: lower size or steps."
+        )
     return count
 
 
-def _count(name: str, features: int, size: int, cuts: int) -> int:
+def _count_unchecked(name: str, features: int, size: int, cuts: int) -> int:
     """How many there are, before any is made."""
     if name == "stumps":
         return 2 * features * cuts
@@ -134,60 +136,60 @@ def _count(name: str, features: int, size: int, cuts: int) -> int:
 
 
 @compiled
-def vote(geometry: VersionSpace, h: Any) -> float:
+def hypothesis_vote(updater: VersionSpace, h: Any) -> float:
     """What hypothesis h says of the example that is written out."""
     outside = False
-    for k in range(geometry.columns.shape[1]):
-        x = geometry.example[np.int64(geometry.columns[h, k]) + 1]
-        outside |= (x < geometry.lows[h, k]) | (x > geometry.highs[h, k])
-    return -geometry.flips[h] if outside else geometry.flips[h]
+    for k in range(updater.columns.shape[1]):
+        x = updater.example[np.int64(updater.columns[h, k]) + 1]
+        outside |= (x < updater.lows[h, k]) | (x > updater.highs[h, k])
+    return -updater.flips[h] if outside else updater.flips[h]
 
 
 @compiled
-def count_errors(geometry: VersionSpace, rows: Rows, labels: NDArray[np.int8], errors: NDArray[np.int64]) -> None:
+def count_errors(updater: VersionSpace, rows: Rows, labels: NDArray[np.int8], errors: NDArray[np.int64]) -> None:
     """Adds up how often each hypothesis of the class is wrong; a label of 0 is left out."""
     for i in range(len(labels)):
         if labels[i] != 0:
-            write_out(rows, i, geometry.example)
+            scatter_row(rows, i, updater.example)
             for h in range(len(errors)):
-                errors[h] += vote(geometry, h) * labels[i] < 0.0
-            wipe(rows, i, geometry.example)
+                errors[h] += hypothesis_vote(updater, h) * labels[i] < 0.0
+            clear_row(rows, i, updater.example)
 
 
-@fits.of(VersionSpace)
-def _(geometry: VersionSpace, rows: Rows, i: int) -> bool:
-    return geometry.boolean == 0.0 or within(rows, i, 1.0, 1.0)
+@accepts_row.of(VersionSpace)
+def _(updater: VersionSpace, rows: Rows, i: int) -> bool:
+    return updater.boolean == 0.0 or values_in_range(rows, i, 1.0, 1.0)
 
 
 @score.of(VersionSpace)
-def _(geometry: VersionSpace, rows: Rows, i: int) -> tuple[float, float]:
+def _(updater: VersionSpace, rows: Rows, i: int) -> tuple[float, float]:
     """The share of the version space that votes + less the share that votes −."""
-    _, square = measure(rows, i, geometry.slots)
-    if not square < limit(geometry.slots):
-        return 0.0, square
-    write_out(rows, i, geometry.example)
+    _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
+    if not sq_norm < max_sq_norm(updater.slots):
+        return 0.0, sq_norm
+    scatter_row(rows, i, updater.example)
     votes = 0.0
-    for k in range(geometry.scalars[LEFT]):
-        votes += vote(geometry, np.int64(geometry.version[k]))
-    wipe(rows, i, geometry.example)
-    return votes / geometry.scalars[LEFT], square
+    for k in range(updater.scalars[N_LEFT]):
+        votes += hypothesis_vote(updater, np.int64(updater.version[k]))
+    clear_row(rows, i, updater.example)
+    return votes / updater.scalars[N_LEFT], sq_norm
 
 
 @update.of(VersionSpace)
-def _(geometry: VersionSpace, rows: Rows, i: int, signal: float, t: int) -> None:
+def _(updater: VersionSpace, rows: Rows, i: int, gradient: float, t: int) -> None:
     """Keeps the hypotheses that say what the label says; where none does, all come back."""
-    write_out(rows, i, geometry.example)
+    scatter_row(rows, i, updater.example)
     left = 0
-    for k in range(geometry.scalars[LEFT]):
-        h = geometry.version[k]
-        geometry.version[left] = h
-        left += vote(geometry, np.int64(h)) * signal > 0.0
-    wipe(rows, i, geometry.example)
+    for k in range(updater.scalars[N_LEFT]):
+        h = updater.version[k]
+        updater.version[left] = h
+        left += hypothesis_vote(updater, np.int64(h)) * gradient > 0.0
+    clear_row(rows, i, updater.example)
     if left == 0:
-        for h in range(len(geometry.version)):
-            geometry.version[h] = h
-        geometry.scalars[RESTARTS] += 1
-        left = len(geometry.version)
+        for h in range(len(updater.version)):
+            updater.version[h] = h
+        updater.scalars[N_RESTARTS] += 1
+        left = len(updater.version)
     else:
-        geometry.version[left : geometry.scalars[LEFT]] = 0
-    geometry.scalars[LEFT] = left
+        updater.version[left : updater.scalars[N_LEFT]] = 0
+    updater.scalars[N_LEFT] = left

@@ -22,34 +22,34 @@ import math
 from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.core.averaging import averaged_weight, step_power
+from novikoff.core.losses import HINGE, SQUARED_HINGE, Loss, gradient
 from novikoff.core.updaters.adagrad import AdaGrad
-from novikoff.core.averaging import mean, raised
-from novikoff.core.updaters.arow import Confident
-from novikoff.core.updaters.base import (read, read_constant, score, span, update)
-from novikoff.core.losses import (HINGE, SHORTFALL, Loss, signal)
-from novikoff.schema import INFINITY, MAX_COUNT, REAL, SLOTS, Array, Between, NotNaN, Rule, Schema
-from novikoff.data.rows import (Rows, Scaled, first, last, slot, squared)
+from novikoff.core.updaters.arow import ArowState
+from novikoff.core.updaters.base import effective_sq_norm, final_bias, final_weight, score, update
+from novikoff.data.rows import Rows, ScaledRow, end_term, first_term, row_sq_norm, weight_slot
+from novikoff.schema import INFINITY, MAX_COUNT, REAL, SLOTS, ArraySpec, Constraint, InRange, NotNaN, Schema
 
-MEMBERS = 4
-AROW, ADAGRAD, BOTH, PERCEPTRON = 0, 1, 2, 3
-SCALE, AROW_WEIGHT, VARIANCE, ADAGRAD_WEIGHT, GRADIENTS, PERCEPTRON_WEIGHT = 0, 1, 2, 3, 4, 5
-PARTS = 6
+N_MEMBERS = 4
+AROW, ADAGRAD, COMBINED, PERCEPTRON = 0, 1, 2, 3
+FEATURE_SCALE, AROW_WEIGHT, VARIANCE, ADAGRAD_WEIGHT, SQUARED_GRADIENTS, PERCEPTRON_WEIGHT = 0, 1, 2, 3, 4, 5
+SLOT_FIELDS = 6
 # Where each number lives in Council.scalars: the examples seen, Σ Σ (x_j/s_j)² over them, and of each member its vote,
 # its mistakes and the sum of the squares of its scores.
-STEPS, LENGTHS, VOTES, ERRORS, SPREADS = 0, 1, 2, 6, 10
-SCALARS = SPREADS + MEMBERS
+N_STEPS, TOTAL_SQ_LENGTH, VOTES, ERRORS, SCORE_SQUARES = 0, 1, 2, 6, 10
+N_SCALARS = SCORE_SQUARES + N_MEMBERS
 # What is noted of an example until it is learned: the scores of last hypotheses and of means, what it adds to LENGTHS,
 # ‖x̃‖² with the bias, the bias in its scale, what was predicted, what each member says, and a number of AdaGrad's.
-AROW_LAST, AROW_MEAN, ADAGRAD_LAST, ADAGRAD_MEAN, LAST = 0, 1, 2, 3, 4
-SCORES = 5
-LENGTH, SPAN, CONSTANT, PREDICTED, SAID, REACHED = 5, 6, 7, 8, 9, 13
-NOTES = REACHED + 1
-LEAST = 1e-300  # a score or a vote that is not 0 is not to become 0
+AROW_LAST, AROW_MEAN, ADAGRAD_LAST, ADAGRAD_MEAN, PERCEPTRON_LAST = 0, 1, 2, 3, 4
+N_SCORES = 5
+SQ_LENGTH, SCALED_SQ_NORM, SCALED_BIAS, PREDICTED, MEMBER_PREDICTIONS, ADAGRAD_MAX_ABS = 5, 6, 7, 8, 9, 13
+N_NOTES = ADAGRAD_MAX_ABS + 1
+MIN_VOTE = 1e-300  # a score or a vote that is not 0 is not to become 0
 
 
-class Council(NamedTuple):
+class WeightedMajority(NamedTuple):
     slots: NDArray[np.floating]
     sums: NDArray[np.float64]
     scalars: NDArray[np.float64]
@@ -70,45 +70,49 @@ class Council(NamedTuple):
         return 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
 
 
-SCHEMA = Schema(
+WEIGHTED_MAJORITY_SCHEMA = Schema(
     {
-        "slots": Array(
+        "slots": ArraySpec(
             REAL,
             SLOTS,
-            PARTS,
-            checks=[NotNaN(), Between(0.0, INFINITY, column=SCALE), Between(0.0, INFINITY, column=GRADIENTS)],
+            SLOT_FIELDS,
+            checks=[
+                NotNaN(),
+                InRange(0.0, INFINITY, column=FEATURE_SCALE),
+                InRange(0.0, INFINITY, column=SQUARED_GRADIENTS),
+            ],
         ),
-        "sums": Array("float64", SLOTS, 2, checks=[NotNaN()]),
-        "scalars": Array("float64", SCALARS, checks=[Between(0.0, INFINITY)]),
+        "sums": ArraySpec("float64", SLOTS, 2, checks=[NotNaN()]),
+        "scalars": ArraySpec("float64", N_SCALARS, checks=[InRange(0.0, INFINITY)]),
     },
     [
-        Rule(
+        Constraint(
             "steps and errors are counts",
             lambda arrays, _: bool(
-                max(arrays["scalars"][STEPS], arrays["scalars"][ERRORS : ERRORS + MEMBERS].max()) <= MAX_COUNT
+                max(arrays["scalars"][N_STEPS], arrays["scalars"][ERRORS : ERRORS + N_MEMBERS].max()) <= MAX_COUNT
             ),
         ),
-        Rule(
+        Constraint(
             "votes are above 0 and at most 1",
-            lambda arrays, _: Between(LEAST, 1.0).problem(arrays["scalars"][VOTES : VOTES + MEMBERS], {}) is None,
+            lambda arrays, _: InRange(MIN_VOTE, 1.0).problem(arrays["scalars"][VOTES : VOTES + N_MEMBERS], {}) is None,
         ),
     ],
 )
 """What a model file may hold of this state."""
 
 
-def council(slots: int, kind: Any, *, bias: bool, **settings: float) -> Council:
-    empty = Council(
-        slots=buffers.zeros((slots, PARTS), kind),
+def build_weighted_majority(slots: int, dtype: Any, *, bias: bool, **settings: float) -> WeightedMajority:
+    empty = WeightedMajority(
+        slots=buffers.zeros((slots, SLOT_FIELDS), dtype),
         sums=buffers.zeros((slots, 2)),
-        scalars=buffers.zeros(SCALARS),
-        example=buffers.zeros(slots, kind),
-        notes=buffers.zeros(NOTES),
+        scalars=buffers.zeros(N_SCALARS),
+        example=buffers.zeros(slots, dtype),
+        notes=buffers.zeros(N_NOTES),
         bias=float(bias),
         **settings,
     )
     empty.slots[:] = empty.fresh
-    empty.scalars[VOTES : VOTES + MEMBERS] = 1.0 / MEMBERS
+    empty.scalars[VOTES : VOTES + N_MEMBERS] = 1.0 / N_MEMBERS
     return empty
 
 
@@ -116,209 +120,215 @@ def council(slots: int, kind: Any, *, bias: bool, **settings: float) -> Council:
 
 
 @compiled
-def scaled(geometry: Council, rows: Rows, i: int, across: int) -> None:
+def scale_example(updater: WeightedMajority, rows: Rows, i: int, stride: int) -> None:
     """Puts x̃ of row i into `example`; what it adds to the scale, and ‖x̃‖², are noted. Nothing else is changed."""
-    start, stop = first(rows, i), last(rows, i)
+    start, stop = first_term(rows, i), end_term(rows, i)
     length = 0.0
     for k in range(start, stop):
         x = np.float64(rows.values[k])
-        x /= max(np.float64(geometry.slots[slot(rows, i, k) * across, SCALE]), abs(x))
-        geometry.example[k - start] = x
+        x /= max(np.float64(updater.slots[weight_slot(rows, i, k) * stride, FEATURE_SCALE]), abs(x))
+        updater.example[k - start] = x
         length += x * x
-    total = geometry.scalars[LENGTHS] + length
-    by = math.sqrt((geometry.scalars[STEPS] + 1.0) / total) if total > 0.0 else 1.0
-    geometry.notes[CONSTANT] = by * geometry.bias
-    square = geometry.notes[CONSTANT] * geometry.notes[CONSTANT]
+    total = updater.scalars[TOTAL_SQ_LENGTH] + length
+    by = math.sqrt((updater.scalars[N_STEPS] + 1.0) / total) if total > 0.0 else 1.0
+    updater.notes[SCALED_BIAS] = by * updater.bias
+    sq_norm = updater.notes[SCALED_BIAS] * updater.notes[SCALED_BIAS]
     for k in range(stop - start):
-        geometry.example[k] = np.float64(geometry.example[k]) * by
-        x = np.float64(geometry.example[k])  # as it was stored: just this number is learned
-        square += x * x
-    geometry.notes[LENGTH] = length
-    geometry.notes[SPAN] = square
+        updater.example[k] = np.float64(updater.example[k]) * by
+        x = np.float64(updater.example[k])  # as it was stored: just this number is learned
+        sq_norm += x * x
+    updater.notes[SQ_LENGTH] = length
+    updater.notes[SCALED_SQ_NORM] = sq_norm
 
 
 @compiled
-def keep_scale(geometry: Council, rows: Rows, i: int, across: int, columns: int) -> None:
+def update_scale(updater: WeightedMajority, rows: Rows, i: int, stride: int, n_columns: int) -> None:
     """From now on row i is a part of the scale, which stands in each of so many columns."""
-    for k in range(first(rows, i), last(rows, i)):
-        j, size = slot(rows, i, k) * across, abs(np.float64(rows.values[k]))
-        if size > np.float64(geometry.slots[j, SCALE]):
-            for c in range(columns):
-                geometry.slots[j + c, SCALE] = size
-    geometry.scalars[LENGTHS] += geometry.notes[LENGTH]
-    geometry.scalars[STEPS] += 1.0
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        j, size = weight_slot(rows, i, k) * stride, abs(np.float64(rows.values[k]))
+        if size > np.float64(updater.slots[j, FEATURE_SCALE]):
+            for c in range(n_columns):
+                updater.slots[j + c, FEATURE_SCALE] = size
+    updater.scalars[TOTAL_SQ_LENGTH] += updater.notes[SQ_LENGTH]
+    updater.scalars[N_STEPS] += 1.0
 
 
-@span.of(Council)
-def _(geometry: Council, square: float) -> float:
-    return geometry.notes[SPAN]
+@effective_sq_norm.of(WeightedMajority)
+def _(updater: WeightedMajority, sq_norm: float) -> float:
+    return updater.notes[SCALED_SQ_NORM]
 
 
 # --- The members ---
 
 
 @compiled
-def arow(geometry: Council) -> Confident:
-    slots = geometry.slots[:, AROW_WEIGHT : VARIANCE + 1]
-    return Confident(slots, geometry.sums[:, 0], geometry.notes[CONSTANT], geometry.r, geometry.arow_tail)
+def arow_view(updater: WeightedMajority) -> ArowState:
+    slots = updater.slots[:, AROW_WEIGHT : VARIANCE + 1]
+    return ArowState(slots, updater.sums[:, 0], updater.notes[SCALED_BIAS], updater.r, updater.arow_tail)
 
 
 @compiled
-def adagrad(geometry: Council) -> AdaGrad:
-    slots, sums = geometry.slots[:, ADAGRAD_WEIGHT : GRADIENTS + 1], geometry.sums[:, 1]
-    nothing, reached, bias = geometry.notes[:0], geometry.notes[REACHED:], geometry.notes[CONSTANT]
-    return AdaGrad(slots, nothing, sums, reached, bias, geometry.rate, 0.0, 0.0, geometry.adagrad_tail)
+def adagrad_view(updater: WeightedMajority) -> AdaGrad:
+    slots, sums = updater.slots[:, ADAGRAD_WEIGHT : SQUARED_GRADIENTS + 1], updater.sums[:, 1]
+    nothing, reached, bias = updater.notes[:0], updater.notes[ADAGRAD_MAX_ABS:], updater.notes[SCALED_BIAS]
+    return AdaGrad(slots, nothing, sums, reached, bias, updater.rate, 0.0, 0.0, updater.adagrad_tail)
 
 
 @compiled
-def add(geometry: Council, at: Scaled, i: int, amount: float) -> None:
+def perceptron_step(updater: WeightedMajority, at: ScaledRow, i: int, amount: float) -> None:
     """The Perceptron's step."""
-    for k in range(first(at, i), last(at, i)):
-        j = slot(at, i, k)
-        w = np.float64(geometry.slots[j, PERCEPTRON_WEIGHT])
-        geometry.slots[j, PERCEPTRON_WEIGHT] = w + amount * np.float64(at.values[k])
-    w = np.float64(geometry.slots[at.at, PERCEPTRON_WEIGHT])
-    geometry.slots[at.at, PERCEPTRON_WEIGHT] = w + amount * geometry.notes[CONSTANT]
+    for k in range(first_term(at, i), end_term(at, i)):
+        j = weight_slot(at, i, k)
+        w = np.float64(updater.slots[j, PERCEPTRON_WEIGHT])
+        updater.slots[j, PERCEPTRON_WEIGHT] = w + amount * np.float64(at.values[k])
+    w = np.float64(updater.slots[at.at, PERCEPTRON_WEIGHT])
+    updater.slots[at.at, PERCEPTRON_WEIGHT] = w + amount * updater.notes[SCALED_BIAS]
 
 
 @compiled
-def add_term(geometry: Council, j: int, x: float, notes: NDArray[np.float64], at: int, apart: int) -> None:
+def add_score_term(
+    updater: WeightedMajority, j: int, x: float, notes: NDArray[np.float64], at: int, stride: int
+) -> None:
     """One term of the scores of a column, which are noted from `at` on; of means, what is to be divided by t^p."""
-    notes[at + apart * AROW_LAST] += x * np.float64(geometry.slots[j, AROW_WEIGHT])
-    notes[at + apart * AROW_MEAN] += x * geometry.sums[j, 0]
-    notes[at + apart * ADAGRAD_LAST] += x * np.float64(geometry.slots[j, ADAGRAD_WEIGHT])
-    notes[at + apart * ADAGRAD_MEAN] += x * geometry.sums[j, 1]
-    notes[at + apart * LAST] += x * np.float64(geometry.slots[j, PERCEPTRON_WEIGHT])
+    notes[at + stride * AROW_LAST] += x * np.float64(updater.slots[j, AROW_WEIGHT])
+    notes[at + stride * AROW_MEAN] += x * updater.sums[j, 0]
+    notes[at + stride * ADAGRAD_LAST] += x * np.float64(updater.slots[j, ADAGRAD_WEIGHT])
+    notes[at + stride * ADAGRAD_MEAN] += x * updater.sums[j, 1]
+    notes[at + stride * PERCEPTRON_LAST] += x * np.float64(updater.slots[j, PERCEPTRON_WEIGHT])
 
 
 @compiled
-def add_terms(geometry: Council, rows: Rows, i: int) -> None:
+def score_example(updater: WeightedMajority, rows: Rows, i: int) -> None:
     """The same for all terms of row i, of one column; sums that are not in memory are quicker."""
-    start, bias = first(rows, i), geometry.notes[CONSTANT]
+    start, bias = first_term(rows, i), updater.notes[SCALED_BIAS]
     a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(start, last(rows, i)):
-        x, j = np.float64(geometry.example[k - start]), slot(rows, i, k)
-        a += x * np.float64(geometry.slots[j, AROW_WEIGHT])
-        b += x * geometry.sums[j, 0]
-        c += x * np.float64(geometry.slots[j, ADAGRAD_WEIGHT])
-        d += x * geometry.sums[j, 1]
-        e += x * np.float64(geometry.slots[j, PERCEPTRON_WEIGHT])
-    geometry.notes[AROW_LAST] = a
-    geometry.notes[AROW_MEAN] = b
-    geometry.notes[ADAGRAD_LAST] = c
-    geometry.notes[ADAGRAD_MEAN] = d
-    geometry.notes[LAST] = e
-    add_term(geometry, 0, bias, geometry.notes, 0, 1)
+    for k in range(start, end_term(rows, i)):
+        x, j = np.float64(updater.example[k - start]), weight_slot(rows, i, k)
+        a += x * np.float64(updater.slots[j, AROW_WEIGHT])
+        b += x * updater.sums[j, 0]
+        c += x * np.float64(updater.slots[j, ADAGRAD_WEIGHT])
+        d += x * updater.sums[j, 1]
+        e += x * np.float64(updater.slots[j, PERCEPTRON_WEIGHT])
+    updater.notes[AROW_LAST] = a
+    updater.notes[AROW_MEAN] = b
+    updater.notes[ADAGRAD_LAST] = c
+    updater.notes[ADAGRAD_MEAN] = d
+    updater.notes[PERCEPTRON_LAST] = e
+    add_score_term(updater, 0, bias, updater.notes, 0, 1)
 
 
 @compiled
-def finish_means(geometry: Council, notes: NDArray[np.float64], at: int, apart: int, columns: int) -> None:
-    t = max(1.0, geometry.scalars[STEPS])
-    by_arow, by_adagrad = raised(t, geometry.arow_tail), raised(t, geometry.adagrad_tail)
-    for c in range(at, at + columns):
-        notes[c + apart * AROW_MEAN] = notes[c + apart * AROW_LAST] - notes[c + apart * AROW_MEAN] / by_arow
-        notes[c + apart * ADAGRAD_MEAN] = notes[c + apart * ADAGRAD_LAST] - notes[c + apart * ADAGRAD_MEAN] / by_adagrad
+def finish_averages(
+    updater: WeightedMajority, notes: NDArray[np.float64], at: int, stride: int, n_columns: int
+) -> None:
+    t = max(1.0, updater.scalars[N_STEPS])
+    by_arow, by_adagrad = step_power(t, updater.arow_tail), step_power(t, updater.adagrad_tail)
+    for c in range(at, at + n_columns):
+        notes[c + stride * AROW_MEAN] = notes[c + stride * AROW_LAST] - notes[c + stride * AROW_MEAN] / by_arow
+        notes[c + stride * ADAGRAD_MEAN] = (
+            notes[c + stride * ADAGRAD_LAST] - notes[c + stride * ADAGRAD_MEAN] / by_adagrad
+        )
 
 
 @compiled
-def unit(geometry: Council, member: int) -> float:
+def score_unit(updater: WeightedMajority, member: int) -> float:
     """What a score of this member is to be multiplied by, so that all members' scores are of a size."""
-    spread = geometry.scalars[SPREADS + member]
-    return math.sqrt(geometry.scalars[STEPS] / spread) if spread > 0.0 else 0.0
+    spread = updater.scalars[SCORE_SQUARES + member]
+    return math.sqrt(updater.scalars[N_STEPS] / spread) if spread > 0.0 else 0.0
 
 
 @compiled
-def said(geometry: Council, member: int, notes: NDArray[np.float64], at: int, apart: int) -> float:
+def member_score(updater: WeightedMajority, member: int, notes: NDArray[np.float64], at: int, stride: int) -> float:
     """What a member says of a column, from what is noted."""
     if member == PERCEPTRON:
-        return unit(geometry, PERCEPTRON) * notes[at + apart * LAST]
+        return score_unit(updater, PERCEPTRON) * notes[at + stride * PERCEPTRON_LAST]
     both = 0.0
     if member != ADAGRAD:
-        both += unit(geometry, AROW) * notes[at + apart * AROW_MEAN]
+        both += score_unit(updater, AROW) * notes[at + stride * AROW_MEAN]
     if member != AROW:
-        both += unit(geometry, ADAGRAD) * notes[at + apart * ADAGRAD_MEAN]
+        both += score_unit(updater, ADAGRAD) * notes[at + stride * ADAGRAD_MEAN]
     return both
 
 
 @compiled
-def follow(geometry: Council, y: float, met: bool) -> None:
+def update_votes(updater: WeightedMajority, y: float, is_known_label: bool) -> None:
     """Votes shrink where a member errs, and are dealt out anew where the vote does; `met` says whether y was known
     before: otherwise nobody can have predicted it."""
-    scalars, notes, total = geometry.scalars, geometry.notes, 0.0
-    for member in range(MEMBERS):
-        if not met or notes[SAID + member] != y:
+    scalars, notes, total = updater.scalars, updater.notes, 0.0
+    for member in range(N_MEMBERS):
+        if not is_known_label or notes[MEMBER_PREDICTIONS + member] != y:
             scalars[ERRORS + member] += 1.0
-            scalars[VOTES + member] *= geometry.shrink
+            scalars[VOTES + member] *= updater.shrink
         total += scalars[VOTES + member]
-    share = geometry.share if not met or notes[PREDICTED] != y else 0.0
-    for member in range(MEMBERS):
-        vote = (1.0 - share) * (scalars[VOTES + member] / total) + share / MEMBERS
-        scalars[VOTES + member] = max(LEAST, vote)  # one that became 0 would never come back
+    share = updater.share if not is_known_label or notes[PREDICTED] != y else 0.0
+    for member in range(N_MEMBERS):
+        vote = (1.0 - share) * (scalars[VOTES + member] / total) + share / N_MEMBERS
+        scalars[VOTES + member] = max(MIN_VOTE, vote)  # one that became 0 would never come back
 
 
 # --- Two labels ---
 
 
-@score.of(Council)
-def _(geometry: Council, rows: Rows, i: int) -> tuple[float, float]:
+@score.of(WeightedMajority)
+def _(updater: WeightedMajority, rows: Rows, i: int) -> tuple[float, float]:
     """The side with more votes, and how clearly those who vote for it say so."""
-    square, notes = squared(rows, i), geometry.notes
-    if not square < math.inf:
-        return 0.0, square
-    scaled(geometry, rows, i, 1)
-    add_terms(geometry, rows, i)
-    finish_means(geometry, notes, 0, 1, 1)
+    sq_norm, notes = row_sq_norm(rows, i), updater.notes
+    if not sq_norm < math.inf:
+        return 0.0, sq_norm
+    scale_example(updater, rows, i, 1)
+    score_example(updater, rows, i)
+    finish_averages(updater, notes, 0, 1, 1)
     votes, against, clear, unclear = 0.0, 0.0, 0.0, 0.0
-    for member in range(MEMBERS):
-        z, vote = said(geometry, member, notes, 0, 1), geometry.scalars[VOTES + member]
-        notes[SAID + member] = 1.0 if z >= 0.0 else -1.0
+    for member in range(N_MEMBERS):
+        z, vote = member_score(updater, member, notes, 0, 1), updater.scalars[VOTES + member]
+        notes[MEMBER_PREDICTIONS + member] = 1.0 if z >= 0.0 else -1.0
         if z >= 0.0:
             votes, clear = votes + vote, clear + vote * z
         else:
             against, unclear = against + vote, unclear - vote * z
-    s = clear if votes >= against else -max(unclear, LEAST)
+    s = clear if votes >= against else -max(unclear, MIN_VOTE)
     notes[PREDICTED] = 1.0 if votes >= against else -1.0
-    return s, square + geometry.bias * geometry.bias
+    return s, sq_norm + updater.bias * updater.bias
 
 
-@update.of(Council)
-def _(geometry: Council, rows: Rows, i: int, g: float, t: int) -> None:
-    y, weight, notes, scalars = math.copysign(1.0, g), abs(g), geometry.notes, geometry.scalars
-    follow(geometry, y, True)
-    scalars[SPREADS + AROW] += notes[AROW_MEAN] * notes[AROW_MEAN]
-    scalars[SPREADS + ADAGRAD] += notes[ADAGRAD_MEAN] * notes[ADAGRAD_MEAN]
-    scalars[SPREADS + PERCEPTRON] += notes[LAST] * notes[LAST]
-    keep_scale(geometry, rows, i, 1, 1)
-    at, step = Scaled(rows, geometry.example, 1, 0), int(scalars[STEPS])
-    pull = signal(Loss(SHORTFALL, 0.0), notes[AROW_LAST], y, False, 0.0)
-    if pull != 0.0:
-        update(arow(geometry), at, i, weight * pull, step)
-    pull = signal(Loss(HINGE, 0.0), notes[ADAGRAD_LAST], y, False, 0.0)
-    if pull != 0.0:
-        update(adagrad(geometry), at, i, weight * pull, step)
-    if y * notes[LAST] < 0.0 or (notes[LAST] == 0.0 and y < 0.0):
-        add(geometry, at, i, weight * y)
+@update.of(WeightedMajority)
+def _(updater: WeightedMajority, rows: Rows, i: int, g: float, t: int) -> None:
+    y, weight, notes, scalars = math.copysign(1.0, g), abs(g), updater.notes, updater.scalars
+    update_votes(updater, y, True)
+    scalars[SCORE_SQUARES + AROW] += notes[AROW_MEAN] * notes[AROW_MEAN]
+    scalars[SCORE_SQUARES + ADAGRAD] += notes[ADAGRAD_MEAN] * notes[ADAGRAD_MEAN]
+    scalars[SCORE_SQUARES + PERCEPTRON] += notes[PERCEPTRON_LAST] * notes[PERCEPTRON_LAST]
+    update_scale(updater, rows, i, 1, 1)
+    at, step = ScaledRow(rows, updater.example, 1, 0), int(scalars[N_STEPS])
+    member_gradient = gradient(Loss(SQUARED_HINGE, 0.0), notes[AROW_LAST], y, False, 0.0)
+    if member_gradient != 0.0:
+        update(arow_view(updater), at, i, weight * member_gradient, step)
+    member_gradient = gradient(Loss(HINGE, 0.0), notes[ADAGRAD_LAST], y, False, 0.0)
+    if member_gradient != 0.0:
+        update(adagrad_view(updater), at, i, weight * member_gradient, step)
+    if y * notes[PERCEPTRON_LAST] < 0.0 or (notes[PERCEPTRON_LAST] == 0.0 and y < 0.0):
+        perceptron_step(updater, at, i, weight * y)
 
 
 # --- The weights that are shown: those of member 2, in the units of the user ---
 
 
 @compiled
-def both_weights(geometry: Council, j: int) -> float:
-    t = int(geometry.scalars[STEPS])
-    first = mean(np.float64(geometry.slots[j, AROW_WEIGHT]), geometry.sums[j, 0], t, geometry.arow_tail)
-    second = mean(np.float64(geometry.slots[j, ADAGRAD_WEIGHT]), geometry.sums[j, 1], t, geometry.adagrad_tail)
-    return unit(geometry, AROW) * first + unit(geometry, ADAGRAD) * second
+def combined_weight(updater: WeightedMajority, j: int) -> float:
+    t = int(updater.scalars[N_STEPS])
+    first = averaged_weight(np.float64(updater.slots[j, AROW_WEIGHT]), updater.sums[j, 0], t, updater.arow_tail)
+    second = averaged_weight(np.float64(updater.slots[j, ADAGRAD_WEIGHT]), updater.sums[j, 1], t, updater.adagrad_tail)
+    return score_unit(updater, AROW) * first + score_unit(updater, ADAGRAD) * second
 
 
-@read.of(Council)
-def _(geometry: Council, j: int, t: int) -> float:
-    scale = np.float64(geometry.slots[j, SCALE])
-    return read_constant(geometry, j, t) / scale if scale > 0.0 else 0.0
+@final_weight.of(WeightedMajority)
+def _(updater: WeightedMajority, j: int, t: int) -> float:
+    scale = np.float64(updater.slots[j, FEATURE_SCALE])
+    return final_bias(updater, j, t) / scale if scale > 0.0 else 0.0
 
 
-@read_constant.of(Council)
-def _(geometry: Council, j: int, t: int) -> float:
-    lengths = geometry.scalars[LENGTHS]
-    by = math.sqrt(geometry.scalars[STEPS] / lengths) if lengths > 0.0 else 1.0
-    return by * both_weights(geometry, j)
+@final_bias.of(WeightedMajority)
+def _(updater: WeightedMajority, j: int, t: int) -> float:
+    lengths = updater.scalars[TOTAL_SQ_LENGTH]
+    by = math.sqrt(updater.scalars[N_STEPS] / lengths) if lengths > 0.0 else 1.0
+    return by * combined_weight(updater, j)

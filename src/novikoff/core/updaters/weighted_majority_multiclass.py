@@ -12,119 +12,152 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.core.multiclass.pairwise_gradients import pulls
-from novikoff.core.multiclass.weight_matrix import Push, score_all, update_columns
-from novikoff.core.updaters.arow import refine_all, spread
-from novikoff.core.updaters.weighted_majority import (ADAGRAD, ADAGRAD_LAST, ADAGRAD_MEAN, AROW, AROW_LAST, AROW_MEAN, CONSTANT, LAST, MEMBERS, PERCEPTRON, PREDICTED, SAID, SCALE, SCORES, SPREADS, STEPS, VOTES, Council, adagrad, add, add_term, arow, finish_means, follow, keep_scale, said, scaled)
+from novikoff.core.losses import HINGE, PERCEPTRON_LOSS, SQUARED_HINGE, Loss
+from novikoff.core.multiclass.pairwise_gradients import pair_gradient
+from novikoff.core.multiclass.schemes import MulticlassWorkspace
+from novikoff.core.multiclass.weight_matrix import ColumnUpdate, score_example, update_columns
+from novikoff.core.updaters.arow import score_variance, update_row
 from novikoff.core.updaters.base import update
-from novikoff.core.losses import (HINGE, MISTAKE, SHORTFALL, Loss)
-from novikoff.core.multiclass.schemes import Room
-from novikoff.data.rows import (Rows, Scaled, first, last, slot)
+from novikoff.core.updaters.weighted_majority import (
+    ADAGRAD,
+    ADAGRAD_LAST,
+    ADAGRAD_MEAN,
+    AROW,
+    AROW_LAST,
+    AROW_MEAN,
+    FEATURE_SCALE,
+    MEMBER_PREDICTIONS,
+    N_MEMBERS,
+    N_SCORES,
+    N_STEPS,
+    PERCEPTRON,
+    PERCEPTRON_LAST,
+    PREDICTED,
+    SCALED_BIAS,
+    SCORE_SQUARES,
+    VOTES,
+    WeightedMajority,
+    adagrad_view,
+    add_score_term,
+    arow_view,
+    finish_averages,
+    member_score,
+    perceptron_step,
+    scale_example,
+    update_scale,
+    update_votes,
+)
+from novikoff.data.rows import Rows, ScaledRow, end_term, first_term, weight_slot
 
 
 @compiled
-def noted_at(spare: NDArray[np.float64], across: int) -> int:
+def scores_offset(spare: NDArray[np.float64], stride: int) -> int:
     """Where the scores of columns are noted: at the end, which nobody else writes to."""
-    return len(spare) - SCORES * across
+    return len(spare) - N_SCORES * stride
 
 
-@score_all.of(Council)
-def _(geometry: Council, rows: Rows, i: int, across: int, columns: int, room: Room) -> None:
+@score_example.of(WeightedMajority)
+def _(
+    updater: WeightedMajority, rows: Rows, i: int, stride: int, n_columns: int, workspace: MulticlassWorkspace
+) -> None:
     """The votes for each class."""
-    scaled(geometry, rows, i, across)
-    notes, at, start = room.spare, noted_at(room.spare, across), first(rows, i)
+    scale_example(updater, rows, i, stride)
+    notes, at, start = workspace.spare, scores_offset(workspace.spare, stride), first_term(rows, i)
     for k in range(at, len(notes)):
         notes[k] = 0.0
-    for k in range(start, last(rows, i)):
-        x, base = np.float64(geometry.example[k - start]), slot(rows, i, k) * across
-        for c in range(columns):
-            add_term(geometry, base + c, x, notes, at + c, across)
-    for c in range(columns):
-        add_term(geometry, c, geometry.notes[CONSTANT], notes, at + c, across)
-        room.scores[c] = 0.0
-    finish_means(geometry, notes, at, across, columns)
-    for member in range(MEMBERS):
+    for k in range(start, end_term(rows, i)):
+        x, base = np.float64(updater.example[k - start]), weight_slot(rows, i, k) * stride
+        for c in range(n_columns):
+            add_score_term(updater, base + c, x, notes, at + c, stride)
+    for c in range(n_columns):
+        add_score_term(updater, c, updater.notes[SCALED_BIAS], notes, at + c, stride)
+        workspace.scores[c] = 0.0
+    finish_averages(updater, notes, at, stride, n_columns)
+    for member in range(N_MEMBERS):
         best, most = 0, -math.inf
-        for c in range(columns):
-            z = said(geometry, member, notes, at + c, across)
+        for c in range(n_columns):
+            z = member_score(updater, member, notes, at + c, stride)
             if z > most:
                 best, most = c, z
-        geometry.notes[SAID + member] = best
-        if columns > 0:
-            room.scores[best] += geometry.scalars[VOTES + member]
+        updater.notes[MEMBER_PREDICTIONS + member] = best
+        if n_columns > 0:
+            workspace.scores[best] += updater.scalars[VOTES + member]
     winner = 0
-    for c in range(1, columns):
-        if room.scores[c] > room.scores[winner]:
+    for c in range(1, n_columns):
+        if workspace.scores[c] > workspace.scores[winner]:
             winner = c
-    geometry.notes[PREDICTED] = winner
+    updater.notes[PREDICTED] = winner
 
 
 @compiled
-def rival(scores: NDArray[np.float64], columns: int, y: int) -> int:
+def highest_rival(scores: NDArray[np.float64], n_columns: int, y: int) -> int:
     """The other class with the highest score."""
     best = -1
-    for c in range(columns):
+    for c in range(n_columns):
         if c != y and (best < 0 or scores[c] > scores[best]):
             best = c
     return best
 
 
 @compiled
-def variance(scores: NDArray[np.float64], columns: int) -> float:
+def population_variance(scores: NDArray[np.float64], n_columns: int) -> float:
     total, squares = 0.0, 0.0
-    for c in range(columns):
+    for c in range(n_columns):
         total += scores[c]
         squares += scores[c] * scores[c]
-    return max(0.0, (squares - total * total / columns) / columns)
+    return max(0.0, (squares - total * total / n_columns) / n_columns)
 
 
 @compiled
-def show_scale(geometry: Council, at: Scaled, i: int) -> None:
+def copy_scale(updater: WeightedMajority, at: ScaledRow, i: int) -> None:
     """Beside the weights of a column that has moved."""
-    for k in range(first(at, i), last(at, i)):
-        j = slot(at, i, k)
-        geometry.slots[j, SCALE] = geometry.slots[j - at.at, SCALE]
+    for k in range(first_term(at, i), end_term(at, i)):
+        j = weight_slot(at, i, k)
+        updater.slots[j, FEATURE_SCALE] = updater.slots[j - at.at, FEATURE_SCALE]
 
 
-@update_columns.of(Council)
-def _(geometry: Council, rows: Rows, i: int, across: int, push: Push) -> None:
-    columns, y, at = push.columns, 0, noted_at(push.spare, across)
-    for c in range(columns):
-        if push.signals[c] > push.signals[y]:
+@update_columns.of(WeightedMajority)
+def _(updater: WeightedMajority, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
+    n_columns, y, at = column_update.columns, 0, scores_offset(column_update.spare, stride)
+    for c in range(n_columns):
+        if column_update.gradients[c] > column_update.gradients[y]:
             y = c
-    weight = push.signals[y]
-    follow(geometry, np.float64(y), y < push.known)
-    of_arow, by_arow = push.spare[at + across * AROW_LAST :], push.spare[at + across * AROW_MEAN :]
-    of_adagrad, by_adagrad = push.spare[at + across * ADAGRAD_LAST :], push.spare[at + across * ADAGRAD_MEAN :]
-    of_last = push.spare[at + across * LAST :]
-    geometry.scalars[SPREADS + AROW] += variance(by_arow, columns)
-    geometry.scalars[SPREADS + ADAGRAD] += variance(by_adagrad, columns)
-    geometry.scalars[SPREADS + PERCEPTRON] += variance(of_last, columns)
-    keep_scale(geometry, rows, i, across, columns)
-    step, mine = int(geometry.scalars[STEPS]), Scaled(rows, geometry.example, across, y)
-    show_scale(geometry, mine, i)
+    weight = column_update.gradients[y]
+    update_votes(updater, np.float64(y), y < column_update.known)
+    of_arow, by_arow = column_update.spare[at + stride * AROW_LAST :], column_update.spare[at + stride * AROW_MEAN :]
+    of_adagrad, by_adagrad = (
+        column_update.spare[at + stride * ADAGRAD_LAST :],
+        column_update.spare[at + stride * ADAGRAD_MEAN :],
+    )
+    of_last = column_update.spare[at + stride * PERCEPTRON_LAST :]
+    updater.scalars[SCORE_SQUARES + AROW] += population_variance(by_arow, n_columns)
+    updater.scalars[SCORE_SQUARES + ADAGRAD] += population_variance(by_adagrad, n_columns)
+    updater.scalars[SCORE_SQUARES + PERCEPTRON] += population_variance(of_last, n_columns)
+    update_scale(updater, rows, i, stride, n_columns)
+    step, own_row = int(updater.scalars[N_STEPS]), ScaledRow(rows, updater.example, stride, y)
+    copy_scale(updater, own_row, i)
 
-    other = rival(of_arow, columns, y)
-    pull = weight * pulls(Loss(SHORTFALL, 0.0), of_arow[y] - of_arow[other], 0.0)
-    if pull != 0.0:
-        its, member = Scaled(rows, geometry.example, across, other), arow(geometry)
-        beta = 1.0 / (spread(member, mine, i) + spread(member, its, i) + geometry.r)
-        refine_all(member, mine, i, beta * pull, beta, step)
-        refine_all(member, its, i, -beta * pull, beta, step)
-        show_scale(geometry, its, i)
+    rival_class = highest_rival(of_arow, n_columns, y)
+    member_gradient = weight * pair_gradient(Loss(SQUARED_HINGE, 0.0), of_arow[y] - of_arow[rival_class], 0.0)
+    if member_gradient != 0.0:
+        rival_row, member = ScaledRow(rows, updater.example, stride, rival_class), arow_view(updater)
+        beta = 1.0 / (score_variance(member, own_row, i) + score_variance(member, rival_row, i) + updater.r)
+        update_row(member, own_row, i, beta * member_gradient, beta, step)
+        update_row(member, rival_row, i, -beta * member_gradient, beta, step)
+        copy_scale(updater, rival_row, i)
 
-    other = rival(of_adagrad, columns, y)
-    pull = weight * pulls(Loss(HINGE, 0.0), of_adagrad[y] - of_adagrad[other], 0.0)
-    if pull != 0.0:
-        its = Scaled(rows, geometry.example, across, other)
-        update(adagrad(geometry), mine, i, pull, step)
-        update(adagrad(geometry), its, i, -pull, step)
-        show_scale(geometry, its, i)
+    rival_class = highest_rival(of_adagrad, n_columns, y)
+    member_gradient = weight * pair_gradient(Loss(HINGE, 0.0), of_adagrad[y] - of_adagrad[rival_class], 0.0)
+    if member_gradient != 0.0:
+        rival_row = ScaledRow(rows, updater.example, stride, rival_class)
+        update(adagrad_view(updater), own_row, i, member_gradient, step)
+        update(adagrad_view(updater), rival_row, i, -member_gradient, step)
+        copy_scale(updater, rival_row, i)
 
-    other = rival(of_last, columns, y)
-    pull = weight * pulls(Loss(MISTAKE, 0.0), of_last[y] - of_last[other], 0.0)
-    if pull != 0.0:
-        its = Scaled(rows, geometry.example, across, other)
-        add(geometry, mine, i, pull)
-        add(geometry, its, i, -pull)
-        show_scale(geometry, its, i)
+    rival_class = highest_rival(of_last, n_columns, y)
+    member_gradient = weight * pair_gradient(Loss(PERCEPTRON_LOSS, 0.0), of_last[y] - of_last[rival_class], 0.0)
+    if member_gradient != 0.0:
+        rival_row = ScaledRow(rows, updater.example, stride, rival_class)
+        perceptron_step(updater, own_row, i, member_gradient)
+        perceptron_step(updater, rival_row, i, -member_gradient)
+        copy_scale(updater, rival_row, i)

@@ -17,27 +17,35 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
+from novikoff.data.canonical_rows import canonicalize, remove_zeros
+from novikoff.data.feature_maps.product_index import count_product_columns, get_product_features
+from novikoff.data.feature_maps.products import (
+    NO_HASHING,
+    ProductBuffers,
+    ProductPlan,
+    allocate_buffers,
+    merge_collisions,
+    write_powers,
+    write_products,
+)
+from novikoff.data.rows import Rows, Sparse, count_rows
 from novikoff.errors import InputError
-from novikoff.data.feature_maps.product_index import columns_for, features_of
-from novikoff.data.feature_maps.products import (EXACT, How, Room, merge, room_for, write_powers, write_products)
-from novikoff.data.rows import Rows, Sparse, how_many
-from novikoff.data.canonical_rows import tidied, without_zeros
 
 if TYPE_CHECKING:
     from novikoff.data.reader import Batch
 
-KINDS = ("powers", "products", "poly", "conjunctions")
-HIGHEST = 8
-MOST_BITS = 31
-MOST_COLUMNS = 1 << 24
+MAP_KINDS = ("powers", "products", "poly", "conjunctions")
+MAX_DEGREE = 8
+MAX_MAP_BITS = 31
+MAX_MAP_COLUMNS = 1 << 24
 """Of products with columns of their own: weights for all of them must find room."""
-MOST_TERMS = 1 << 22
+MAX_TERMS_PER_ROW = 1 << 22
 """That one row may become."""
-AT_ONCE = 1 << 18
+TERMS_PER_CHUNK = 1 << 18
 """Terms that are made at once, where rows are shorter: they are learned while they are in the cache."""
 
 
-class Unsuitable(InputError):
+class UnmappableRowError(InputError):
     """A row becomes too many terms, or has a value that the map does not take."""
 
     def __init__(self, row: int, sentence: str) -> None:
@@ -46,7 +54,7 @@ class Unsuitable(InputError):
 
 
 @dataclass(frozen=True)
-class Map:
+class MapSpec:
     """`kind:degree`, and into how many bits products are hashed; None for columns of their own."""
 
     kind: str
@@ -54,21 +62,21 @@ class Map:
     bits: int | None = None
 
     @classmethod
-    def spelled(cls, text: str, bits: int | None = None) -> Map:
+    def spelled(cls, text: str, bits: int | None = None) -> MapSpec:
         """The map of that name, such as poly:2.
 
-        >>> Map.spelled("poly:2").columns(3)
+        >>> MapSpec.spelled("poly:2").columns(3)
         9
         """
         kind, _, degree = text.partition(":")
-        known = kind in KINDS and degree.isascii() and degree.isdigit() and 1 <= int(degree) <= HIGHEST
+        known = kind in MAP_KINDS and degree.isascii() and degree.isdigit() and 1 <= int(degree) <= MAX_DEGREE
         if not known:
             raise InputError(
-                f"map must be {', '.join(f'{kind}:N' for kind in KINDS[:-1])} or {KINDS[-1]}:N with N from 1 to"
-                f" {HIGHEST}, but is {text!r}."
+                f"map must be {', '.join(f'{kind}:N' for kind in MAP_KINDS[:-1])} or {MAP_KINDS[-1]}:N with N from 1 to"
+                f" {MAX_DEGREE}, but is {text!r}."
             )
-        if bits is not None and not 1 <= bits <= MOST_BITS:
-            raise InputError(f"map_bits must be from 1 to {MOST_BITS}, but is {bits}.")
+        if bits is not None and not 1 <= bits <= MAX_MAP_BITS:
+            raise InputError(f"map_bits must be from 1 to {MAX_MAP_BITS}, but is {bits}.")
         return cls(kind, int(degree), bits)
 
     @property
@@ -76,18 +84,18 @@ class Map:
         return f"{self.kind}:{self.degree}"
 
     @property
-    def how(self) -> How:
-        mask = EXACT if self.bits is None else (1 << self.bits) - 1
-        return How(self.degree, self.kind == "poly", self.kind == "poly", mask)
+    def how(self) -> ProductPlan:
+        mask = NO_HASHING if self.bits is None else (1 << self.bits) - 1
+        return ProductPlan(self.degree, self.kind == "poly", self.kind == "poly", mask)
 
     def columns(self, features: int) -> int:
         """How many columns so many features become; InputError where that are too many."""
         if self.bits is not None:
             return 1 << self.bits
         count = self.products(features)
-        if count > MOST_COLUMNS:
+        if count > MAX_MAP_COLUMNS:
             raise InputError(
-                f"The map {self.text} makes {count:,} columns of {features:,} features, more than {MOST_COLUMNS:,}:"
+                f"The map {self.text} makes {count:,} columns of {features:,} features, more than {MAX_MAP_COLUMNS:,}:"
                 " hash them, for example with --map-bits 22 (map_bits=22)."
             )
         return count
@@ -99,25 +107,28 @@ class Map:
         return counts[which] if len(counts) else np.zeros(0, np.int64)
 
     def _count(self, n: int) -> int:
-        return min(self.products(n), MOST_TERMS + 1)
+        return min(self.products(n), MAX_TERMS_PER_ROW + 1)
 
     def products(self, features: int) -> int:
         """How many there are of so many features."""
         repeated = self.how.repeated
         return (
-            features * self.degree if self.kind == "powers" else columns_for(features, self.degree, repeated=repeated)
+            features * self.degree
+            if self.kind == "powers"
+            else count_product_columns(features, self.degree, repeated=repeated)
         )
 
-    def first_bad(self, rows: Sparse, counts: NDArray[np.int64]) -> Unsuitable | None:
+    def find_first_unmappable(self, rows: Sparse, counts: NDArray[np.int64]) -> UnmappableRowError | None:
         """What is wrong with the first row that can't be mapped, where there is one; `counts` are the terms of each."""
-        long = np.flatnonzero(counts > MOST_TERMS)
+        long = np.flatnonzero(counts > MAX_TERMS_PER_ROW)
         found = None
         if len(long):
             row = int(long[0])
             terms = int(rows.starts[row + 1] - rows.starts[row])
-            found = Unsuitable(
+            found = UnmappableRowError(
                 row,
-                f"the map {self.text} makes more than {MOST_TERMS:,} features of this example's {terms:,}: take a lower"
+                f"the map {self.text} makes more than {MAX_TERMS_PER_ROW:,} features of this example's {terms:,}:"
+                " take a lower"
                 " degree.",
             )
         if self.kind == "conjunctions":
@@ -126,13 +137,15 @@ class Map:
                 row = int(np.searchsorted(rows.starts, other[0], side="right")) - 1
                 if found is None or row < found.row:
                     value = float(rows.values[other[0]])
-                    found = Unsuitable(row, f"conjunctions are of features that are 0 or 1, but {value:g} came.")
+                    found = UnmappableRowError(
+                        row, f"conjunctions are of features that are 0 or 1, but {value:g} came."
+                    )
         return found
 
     def name(self, column: int, names: list[str] | None = None) -> str:
         """Of a column, by the names of the features or their numbers; hashed slots have numbers only.
 
-        >>> Map.spelled("poly:2").name(3), Map.spelled("powers:3").name(5, ["size", "age"])
+        >>> MapSpec.spelled("poly:2").name(3), MapSpec.spelled("powers:3").name(5, ["size", "age"])
         ('0*1', 'age^3')
         """
         if self.bits is not None:
@@ -140,7 +153,7 @@ class Map:
         if self.kind == "powers":
             parts = (column // self.degree,) * (column % self.degree + 1)
         else:
-            parts = features_of(column, self.degree, repeated=self.how.repeated)
+            parts = get_product_features(column, self.degree, repeated=self.how.repeated)
         said = []
         for feature in dict.fromkeys(parts):
             power, spelled = parts.count(feature), str(feature) if names is None else names[feature]
@@ -151,7 +164,7 @@ class Map:
 class Mapper:
     """Maps the rows of one stream, batch after batch."""
 
-    def __init__(self, chosen: Map) -> None:
+    def __init__(self, chosen: MapSpec) -> None:
         self.map = chosen
         self.stamps, self.came = np.zeros(0 if chosen.bits is None else 1 << chosen.bits, np.int64), 0
 
@@ -159,20 +172,20 @@ class Mapper:
         """The rows mapped, some at a time, each piece with the numbers of its first row and of the one after its last.
         Unsuitable where a row is not one that can be mapped; those before it have come then."""
         self.map.columns(features)
-        plain = _trimmed(tidied(rows, 0, how_many(rows), features))
+        plain = _trim(canonicalize(rows, 0, count_rows(rows), features))
         lengths = np.diff(plain.starts)
         counts = self.map.terms(lengths)
-        bad = self.map.first_bad(plain, counts)
-        room = room_for(int(lengths.max(initial=0)), self.map.degree)
+        bad = self.map.find_first_unmappable(plain, counts)
+        buffers = allocate_buffers(int(lengths.max(initial=0)), self.map.degree)
         start, good, ends = 0, len(counts) if bad is None else bad.row, np.cumsum(counts)
         while start < good:
             before = int(ends[start - 1]) if start else 0
-            stop = min(good, max(start + 1, int(np.searchsorted(ends, before + AT_ONCE, side="right"))))
-            made = self._mapped(plain, start, stop, counts[start:stop], room)
-            large = _first_too_large(made)
+            stop = min(good, max(start + 1, int(np.searchsorted(ends, before + TERMS_PER_CHUNK, side="right"))))
+            made = self._mapped(plain, start, stop, counts[start:stop], buffers)
+            large = _find_first_non_finite(made)
             if large is not None:
                 bad, good, stop = self._too_large(start + large), start + large, start + large
-                made = self._mapped(plain, start, stop, counts[start:stop], room)
+                made = self._mapped(plain, start, stop, counts[start:stop], buffers)
             if stop > start:
                 yield made, start, stop
             start = stop
@@ -188,36 +201,40 @@ class Mapper:
                 for rows, begin, end in self.pieces(rest.rows, batch.features):
                     yield replace(rest.part(begin, end, rows), features=features)
                 break
-            except Unsuitable as problem:
+            except UnmappableRowError as problem:
                 if left_out is None:
                     raise InputError(f"{rest.where(problem.row)}: {problem}") from None
                 left_out["map"] += 1
                 start += problem.row + 1
 
-    def _too_large(self, row: int) -> Unsuitable:
-        return Unsuitable(row, f"the map {self.map.text} makes a number of this that is too large: scale the features.")
+    def _too_large(self, row: int) -> UnmappableRowError:
+        return UnmappableRowError(
+            row, f"the map {self.map.text} makes a number of this that is too large: scale the features."
+        )
 
-    def _mapped(self, rows: Sparse, start: int, stop: int, counts: NDArray[np.int64], room: Room) -> Sparse:
+    def _mapped(
+        self, rows: Sparse, start: int, stop: int, counts: NDArray[np.int64], buffers: ProductBuffers
+    ) -> Sparse:
         starts = np.concatenate([[0], np.cumsum(counts)])
         out = Sparse(starts, np.empty(starts[-1], np.uint32), np.empty(starts[-1], rows.values.dtype))
         if self.map.kind == "powers":
             write_powers(rows, start, stop, self.map.how, out)
         else:
-            write_products(rows, start, stop, self.map.how, room, out)
+            write_products(rows, start, stop, self.map.how, buffers, out)
         if self.map.bits is not None:
-            self.came += merge(out, self.stamps, self.came)
-            out = _trimmed(out)
+            self.came += merge_collisions(out, self.stamps, self.came)
+            out = _trim(out)
         # What is too small to be told from 0 is no term.
-        return out if out.values.all() else _trimmed(without_zeros(out))
+        return out if out.values.all() else _trim(remove_zeros(out))
 
 
-def _trimmed(rows: Sparse) -> Sparse:
+def _trim(rows: Sparse) -> Sparse:
     """Without what lies behind the last term."""
     end = int(rows.starts[-1])
     return Sparse(rows.starts, rows.indices[:end], rows.values[:end])
 
 
-def _first_too_large(rows: Sparse) -> int | None:
+def _find_first_non_finite(rows: Sparse) -> int | None:
     """The first row with a number that is not finite."""
     if np.isfinite(rows.values.sum(dtype=np.float64)):
         return None

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from novikoff._compiled.jit import JIT_DISABLED, compiled
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import DISABLED, compiled
-from novikoff.data.names.hashing import both, slot_of
+from novikoff.data.names.hashing import combine_hashes, hash_to_slot
 from novikoff.data.rows import Sparse
 
-EXACT = -1
+NO_HASHING = -1
 
 
-class How(NamedTuple):
+class ProductPlan(NamedTuple):
     """Which products, and where they go."""
 
     degree: int
@@ -30,7 +30,7 @@ class How(NamedTuple):
     """Of hashed slots; EXACT for columns of their own."""
 
 
-class Room(NamedTuple):
+class ProductBuffers(NamedTuple):
     """For one row in work: what each position of a product contributes."""
 
     order: NDArray[np.int64]
@@ -47,26 +47,33 @@ class Room(NamedTuple):
     """How many of the last positions are the same."""
 
 
-def room_for(terms: int, degree: int) -> Room:
-    def whole(count: int) -> NDArray[np.int64]:
+def allocate_buffers(terms: int, degree: int) -> ProductBuffers:
+    def int_zeros(count: int) -> NDArray[np.int64]:
         return np.zeros(count, np.int64)
 
     places = degree + 1
     hashes, values = np.zeros(places, np.uint64), np.zeros(places)
-    return Room(
-        whole(terms), whole(places * terms), whole(places), whole(places), hashes, values, values.copy(), whole(places)
+    return ProductBuffers(
+        int_zeros(terms),
+        int_zeros(places * terms),
+        int_zeros(places),
+        int_zeros(places),
+        hashes,
+        values,
+        values.copy(),
+        int_zeros(places),
     )
 
 
-def _plain_widened(number: Any) -> Any:
+def _plain_to_uint64(number: Any) -> Any:
     return int(number)
 
 
-def _widened(number: Any) -> Any:
+def _to_uint64(number: Any) -> Any:
     return np.uint64(number)
 
 
-unsigned = compiled(_plain_widened if DISABLED else _widened)
+to_uint64 = compiled(_plain_to_uint64 if JIT_DISABLED else _to_uint64)
 """A column number as hashes are computed with it."""
 
 
@@ -82,36 +89,40 @@ def sort_terms(rows: Sparse, start: int, stop: int, order: NDArray[np.int64]) ->
 
 
 @compiled
-def write_products(rows: Sparse, first: int, stop: int, how: How, room: Room, out: Sparse) -> None:
+def write_products(
+    rows: Sparse, first: int, stop: int, plan: ProductPlan, buffers: ProductBuffers, out: Sparse
+) -> None:
     """The products of rows `first` to `stop`, which have no zeros and no column twice; `out.starts` says where each
     row's go."""
     for i in range(first, stop):
         start = rows.starts[i]
         terms = rows.starts[i + 1] - start
-        sort_terms(rows, start, rows.starts[i + 1], room.order)
+        sort_terms(rows, start, rows.starts[i + 1], buffers.order)
         for p in range(terms):
-            column = np.int64(rows.indices[room.order[p]])
+            column = np.int64(rows.indices[buffers.order[p]])
             ahead, some = np.int64(1), np.int64(1)
-            for k in range(1, how.degree + 1):
-                some = some * (column + k if how.repeated else column - k + 1) // k
-                ahead = some if how.repeated else ahead + some
-                room.ahead[k * terms + p] = ahead
+            for k in range(1, plan.degree + 1):
+                some = some * (column + k if plan.repeated else column - k + 1) // k
+                ahead = some if plan.repeated else ahead + some
+                buffers.ahead[k * terms + p] = ahead
         end = out.starts[i - first]
-        for k in range(1, how.degree + 1):
-            end = products_of(k, terms, rows, how, room, out, end)
+        for k in range(1, plan.degree + 1):
+            end = write_products_of_size(k, terms, rows, plan, buffers, out, end)
 
 
 @compiled
-def products_of(k: int, terms: int, rows: Sparse, how: How, room: Room, out: Sparse, end: int) -> int:
+def write_products_of_size(
+    k: int, terms: int, rows: Sparse, plan: ProductPlan, buffers: ProductBuffers, out: Sparse, end: int
+) -> int:
     """Writes all products of k features; returns where they end."""
-    apart = 0 if how.repeated else 1
-    if terms == 0 or (not how.repeated and k > terms):
+    apart = 0 if plan.repeated else 1
+    if terms == 0 or (not plan.repeated and k > terms):
         return end
-    at, place = room.at, how.degree - k
+    at, place = buffers.at, plan.degree - k
     share = 1.0
-    for j in range(k if how.weighted else 0):
-        share *= how.degree - j
-    room.column[0], room.value[0], room.share[0], room.run[0] = -1, 1.0, share, 0
+    for j in range(k if plan.weighted else 0):
+        share *= plan.degree - j
+    buffers.column[0], buffers.value[0], buffers.share[0], buffers.run[0] = -1, 1.0, share, 0
     depth = 1
     at[1] = 0
     while depth > 0:
@@ -120,30 +131,30 @@ def products_of(k: int, terms: int, rows: Sparse, how: How, room: Room, out: Spa
             depth -= 1
             at[depth] += 1
             continue
-        term = room.order[p]
+        term = buffers.order[p]
         same = depth > 1 and p == at[depth - 1]
-        run = room.run[depth - 1] + 1 if same else 1
-        value = room.value[depth - 1] * np.float64(rows.values[term])
-        smaller = room.share[depth - 1] / np.float64(run) if how.weighted else 1.0
-        column = room.column[depth - 1] + room.ahead[(place + depth) * terms + p]
-        name = unsigned(rows.indices[term])
+        run = buffers.run[depth - 1] + 1 if same else 1
+        value = buffers.value[depth - 1] * np.float64(rows.values[term])
+        smaller = buffers.share[depth - 1] / np.float64(run) if plan.weighted else 1.0
+        column = buffers.column[depth - 1] + buffers.ahead[(place + depth) * terms + p]
+        name = to_uint64(rows.indices[term])
         if depth > 1:
-            name = both(room.hash[depth - 1], name)
+            name = combine_hashes(buffers.hash[depth - 1], name)
         if depth == k:
-            out.indices[end] = column if how.mask == EXACT else slot_of(name, how.mask)
+            out.indices[end] = column if plan.mask == NO_HASHING else hash_to_slot(name, plan.mask)
             out.values[end] = value * math.sqrt(smaller)
             end += 1
             at[depth] = p + 1
         else:
-            room.column[depth], room.value[depth], room.share[depth] = column, value, smaller
-            room.hash[depth], room.run[depth] = name, run
+            buffers.column[depth], buffers.value[depth], buffers.share[depth] = column, value, smaller
+            buffers.hash[depth], buffers.run[depth] = name, run
             depth += 1
             at[depth] = p + apart
     return end
 
 
 @compiled
-def merge(rows: Sparse, stamps: NDArray[np.int64], before: int) -> int:
+def merge_collisions(rows: Sparse, stamps: NDArray[np.int64], before: int) -> int:
     """Adds up, in their place, the terms of each row that share a slot, and moves the others up; returns how many terms
     are left. `stamps` keeps for each slot where it was last seen, counting all terms that ever came, `before` of them
     already."""
@@ -165,18 +176,18 @@ def merge(rows: Sparse, stamps: NDArray[np.int64], before: int) -> int:
 
 
 @compiled
-def write_powers(rows: Sparse, first: int, stop: int, how: How, out: Sparse) -> None:
+def write_powers(rows: Sparse, first: int, stop: int, plan: ProductPlan, out: Sparse) -> None:
     """x, x², …, x^degree of each feature, one after another."""
     for i in range(first, stop):
         end = out.starts[i - first]
         for k in range(rows.starts[i], rows.starts[i + 1]):
             value = 1.0
-            for power in range(1, how.degree + 1):
+            for power in range(1, plan.degree + 1):
                 value *= np.float64(rows.values[k])
-                name = unsigned(rows.indices[k])
+                name = to_uint64(rows.indices[k])
                 if power > 1:
-                    name = both(name, unsigned(power))
-                column = np.int64(rows.indices[k]) * how.degree + power - 1
-                out.indices[end] = column if how.mask == EXACT else slot_of(name, how.mask)
+                    name = combine_hashes(name, to_uint64(power))
+                column = np.int64(rows.indices[k]) * plan.degree + power - 1
+                out.indices[end] = column if plan.mask == NO_HASHING else hash_to_slot(name, plan.mask)
                 out.values[end] = value
                 end += 1

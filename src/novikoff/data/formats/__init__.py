@@ -6,11 +6,11 @@ import re
 from importlib import import_module
 from typing import Any
 
+from novikoff.data.text_source import get_uncompressed_suffix
 from novikoff.errors import InputError
-from novikoff.data.text_source import plain_suffix
 
-LOOKED_AT = 50  # lines, to tell a format
-FORMATS = {
+SNIFFED_LINES = 50  # lines, to tell a format
+FORMAT_CLASSES = {
     "svmlight": "Svmlight",
     "vw": "VowpalWabbit",
     "csv": "Csv",
@@ -19,8 +19,8 @@ FORMATS = {
     "text": "Text",
     "parquet": "Parquet",
 }
-MODULES = {"tsv": "csv"}
-SUFFIXES = {
+FORMAT_MODULES = {"tsv": "csv"}
+FORMAT_SUFFIXES = {
     **dict.fromkeys((".svm", ".svmlight", ".libsvm", ".libfm"), "svmlight"),
     ".vw": "vw",
     ".csv": "csv",
@@ -36,21 +36,21 @@ _SVMLIGHT = (
 _VW = rb"\s*(" + _NUMBER + rb"\s+){0,3}('[^\s|]*\s*|[^\s|,;]*)\|"
 
 
-def format_class(name: str) -> Any:
+def get_format_class(name: str) -> Any:
     """The class of a format by its name; only its own file is imported."""
-    if name not in FORMATS:
-        raise InputError(f"--format must be one of {', '.join(FORMATS)}, but is {name!r}.")
-    return getattr(import_module(f"{__name__}.{MODULES.get(name, name)}"), FORMATS[name])
+    if name not in FORMAT_CLASSES:
+        raise InputError(f"--format must be one of {', '.join(FORMAT_CLASSES)}, but is {name!r}.")
+    return getattr(import_module(f"{__name__}.{FORMAT_MODULES.get(name, name)}"), FORMAT_CLASSES[name])
 
 
-def found(title: str, head: bytes) -> str:
+def detect_format(title: str, head: bytes) -> str:
     """The format of a file, by its name or else by its first line that is not a comment."""
-    by_name = SUFFIXES.get(plain_suffix(title))
-    if by_name is not None and not (by_name == "tsv" and _is_labelled_text(_first_lines(head))):
+    by_name = FORMAT_SUFFIXES.get(get_uncompressed_suffix(title))
+    if by_name is not None and not (by_name == "tsv" and _is_labelled_text(_split_first_lines(head))):
         return by_name
     if head.startswith((b"PAR1", b"ARROW1")):
         return "parquet"
-    lines = _first_lines(head)
+    lines = _split_first_lines(head)
     if not lines:
         raise InputError(f"{title}: is empty, or has comments only: there are no examples in it.")
     line = lines[0]
@@ -67,13 +67,13 @@ def found(title: str, head: bytes) -> str:
     if b"," in line or b";" in line:
         return "csv"
     raise InputError(
-        f"{title}: can't tell its format from its name or its first line: say --format {'|'.join(FORMATS)}."
+        f"{title}: can't tell its format from its name or its first line: say --format {'|'.join(FORMAT_CLASSES)}."
     )
 
 
-def doubts(title: str, name: str, said: str | None) -> list[str]:
+def find_format_doubts(title: str, name: str, said: str | None) -> list[str]:
     """What is doubtful about the format that was found."""
-    if said is None and name == "text" and SUFFIXES.get(plain_suffix(title)) == "tsv":
+    if said is None and name == "text" and FORMAT_SUFFIXES.get(get_uncompressed_suffix(title)) == "tsv":
         return [f"{title} has two columns, of which one is text: read as labelled text; --format tsv reads a table."]
     return []
 
@@ -87,9 +87,9 @@ def is_utf8(head: bytes) -> bool:
     return True
 
 
-def _first_lines(head: bytes) -> list[bytes]:
+def _split_first_lines(head: bytes) -> list[bytes]:
     rows = (row.rstrip(b"\r") for row in head.split(b"\n"))
-    return [row for row in rows if row.strip() and not row.startswith(b"#")][:LOOKED_AT]
+    return [row for row in rows if row.strip() and not row.startswith(b"#")][:SNIFFED_LINES]
 
 
 def _is_labelled_text(lines: list[bytes]) -> bool:

@@ -11,27 +11,27 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.data.labels.binary_labels import to_plain_label
+from novikoff.data.rows import Rows
+from novikoff.data.text_source import BLOCK_BYTES, MAX_EXCERPT_BYTES, TextBlock, TextSource, find_last_line_end
 from novikoff.errors import InputError
 from novikoff.schema import check_fields
-from novikoff.data.text_source import (BLOCK, SHOWN, Block, Feed, last_line_end)
-from novikoff.data.labels.binary_labels import plain
-from novikoff.data.rows import Rows
 
 LARGEST_VALUE = 1e15  # sums of squares stay within float32
 LARGEST_LABEL = 2.0**53 - 1  # larger whole numbers are not exact in double precision
 NO_LABEL_KEY = uint64(0x7FF8 << 48)  # the bits of NaN
 
-INDICATOR = b"\x01missing"
+MISSING_INDICATOR = b"\x01missing"
 """What is hashed under a column's or field's name, for the feature that stands for its missing values."""
 
 
-class Spelled(Protocol):
+class TextSpan(Protocol):
     """Text in memory, or in a file, by places in it."""
 
     def spelled(self, start: int, stop: int) -> str: ...
 
 
-class Problem(NamedTuple):
+class BadLine(NamedTuple):
     """A line that was not understood: its number within the block (from 0), the kind of reason, and the sentence."""
 
     line: int
@@ -39,7 +39,7 @@ class Problem(NamedTuple):
     sentence: str
 
 
-class Parsed(NamedTuple):
+class ParsedBlock(NamedTuple):
     """The examples of one block. The arrays belong to the parser, which fills them again with its next block."""
 
     rows: Rows
@@ -55,7 +55,7 @@ class Parsed(NamedTuple):
     """How many lines the block has."""
     features: int
     """One more than the largest column number here; the width of a table; 2^bits where names are hashed."""
-    problems: list[Problem]
+    problems: list[BadLine]
     hashes: NDArray[np.uint64]
     """Of each term's name, where names are wanted."""
     spans: NDArray[np.int64]
@@ -77,7 +77,7 @@ class Parser(ABC):
     """What is to be read next (see `Format.pieces`); None where the text is in the block."""
 
     @abstractmethod
-    def parse(self, block: Block) -> Parsed:
+    def parse(self, block: TextBlock) -> ParsedBlock:
         """The examples of a block."""
 
 
@@ -89,11 +89,11 @@ class Format(ABC):
     options: ClassVar[tuple[str, ...]] = ()
     """Which options on how to read mean something for it."""
     is_text: ClassVar[bool] = True
-    usual_block: ClassVar[int] = BLOCK
+    default_block_bytes: ClassVar[int] = BLOCK_BYTES
     """How much text to parse at once: enough that what is done once for each block costs little."""
     counts_classes: ClassVar[bool] = False
     """Whether `doubts` warns of many classes: otherwise the labels of the first examples are counted."""
-    patience: ClassVar[float] = 0.0
+    pipe_wait_seconds: ClassVar[float] = 0.0
     """For how many seconds a pause of a pipe is waited out, to see more of what comes first than is `enough`."""
 
     @classmethod
@@ -106,7 +106,7 @@ class Format(ABC):
         """A parser; `named` where the names of hashed features are to be kept, `unlabelled` where an example without a
         label is no problem."""
 
-    def opening(
+    def find_data_start(
         self, head: bytes, title: str, *, header: bool | None = None, same_run: bool = False
     ) -> tuple[int, int]:
         """How many bytes and lines to leave out at the beginning of a file; raises InputError where it does not fit.
@@ -120,16 +120,16 @@ class Format(ABC):
         """Whether the first bytes of a pipe tell enough to settle how it is to be read: if not, more is waited for."""
         return True
 
-    def pieces(self, feed: Feed, size: int | None) -> Iterator[Any] | None:
+    def pieces(self, feed: TextSource, size: int | None) -> Iterator[Any] | None:
         """What parsers get, one after another, where they read the file by themselves: text of up to about so many
         bytes, if that was said. None where text is read for them."""
         return None
 
-    def last_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:
+    def find_last_record_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:
         """Where the last whole record of a text ends."""
-        return last_line_end(text, start, stop)
+        return find_last_line_end(text, start, stop)
 
-    def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
+    def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
         """The name of a feature, from the place where it stands."""
         return block.spelled(int(span[0]), int(span[1]))
 
@@ -152,7 +152,7 @@ class Format(ABC):
         return []
 
     @property
-    def largest_block(self) -> int | None:
+    def max_block_bytes(self) -> int | None:
         """How much text to parse at once at most, where that makes much more of it."""
         return None
 
@@ -166,28 +166,28 @@ class Format(ABC):
         return {"format": self.name, **asdict(self)}
 
     @classmethod
-    def restored(cls, settings: dict[str, Any]) -> Format:
+    def from_settings(cls, settings: dict[str, Any]) -> Format:
         """The inverse of `settings`. InputError where a field is not of its type."""
         check_fields(f"the encoding {cls.name}", cls, settings)
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()})
 
 
-def number_label(keys: NDArray[np.uint64]) -> Callable[[int], Any]:
+def build_number_decoder(keys: NDArray[np.uint64]) -> Callable[[int], Any]:
     """Labels that are numbers: a key is the bits of the number, NaN for no label."""
 
     def label(i: int) -> Any:
         value = float(keys.view("float64")[i])
-        return None if math.isnan(value) else plain(value)
+        return None if math.isnan(value) else to_plain_label(value)
 
     return label
 
 
-def shown(text: Spelled, start: int, stop: int) -> str:
+def format_excerpt(text: TextSpan, start: int, stop: int) -> str:
     """What came, short enough for a sentence."""
-    begin = text.spelled(start, min(stop, start + SHOWN))
-    return repr(begin + ("…" if stop - start > SHOWN else ""))
+    begin = text.spelled(start, min(stop, start + MAX_EXCERPT_BYTES))
+    return repr(begin + ("…" if stop - start > MAX_EXCERPT_BYTES else ""))
 
 
-def no_bits(options: Any, name: str) -> None:
+def check_no_bits(options: Any, name: str) -> None:
     if options.bits:
         raise InputError(f"--bits hashes feature names, but {name} has column numbers: leave it out.")

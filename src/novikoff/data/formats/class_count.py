@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MANY_CLASSES = 50
-SHOWN_LABELS = 3
-ADVICE = "These learners classify, they don't predict numbers."
+MAX_SHOWN_LABELS = 3
+CLASSIFIER_ADVICE = "These learners classify, they don't predict numbers."
 
 
-def doubt_about_classes(distinct: Sequence[str], rows: int, column: str | None = None) -> str | None:
+def find_class_count_doubt(distinct: Sequence[str], rows: int, column: str | None = None) -> str | None:
     """Return a sentence where the first rows have more than MANY_CLASSES labels; the column is that of a table."""
     if len(distinct) <= MANY_CLASSES:
         return None
-    shown = ", ".join(distinct[:SHOWN_LABELS])
+    shown = ", ".join(distinct[:MAX_SHOWN_LABELS])
     if column is None:
-        return f"{len(distinct):,} different labels in the first {rows:,} rows ({shown}, …), each a class. {ADVICE}"
+        return (
+            f"{len(distinct):,} different labels in the first {rows:,} rows ({shown}, …), each a class."
+            f" {CLASSIFIER_ADVICE}"
+        )
     return (
         f"the label {column!r} has {len(distinct):,} different values in {rows:,} rows ({shown}, …), and each is a"
-        f" class: is it the right column? {ADVICE}"
+        f" class: is it the right column? {CLASSIFIER_ADVICE}"
     )

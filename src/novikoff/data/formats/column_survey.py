@@ -12,29 +12,29 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from novikoff.data.names.column_names import listed
-from novikoff.data.formats.class_count import doubt_about_classes
-from novikoff.data.formats.csv_sniffer import MISSING, NUMBER, NUMERIC
+from novikoff.data.formats.class_count import find_class_count_doubt
+from novikoff.data.formats.csv_sniffer import MISSING_PATTERN, NUMBER_PATTERN, NUMERIC_PATTERN
+from novikoff.data.names.column_names import join_names
 
-LOOKED_AT, LEAST_LOOKED_AT = 1000, 100  # records
-MOST_CELLS = 8_000
-ENOUGH = 20  # records, below which nothing is said about columns that are unique or constant
-NEAR_UNIQUE = 0.5  # different values, as a share of all
-MOST_CODES = 10  # different whole numbers that may be codes
-WORDS_OF_TEXT = 3.0  # on average
-SHOWN_VALUES = 3
-SHOWN_COLUMNS = 4
+MAX_SURVEYED_ROWS, MIN_SURVEYED_ROWS = 1000, 100  # records
+MAX_SURVEYED_CELLS = 8_000
+MIN_ROWS_FOR_DOUBTS = 20  # records, below which nothing is said about columns that are unique or constant
+NEAR_UNIQUE_FRACTION = 0.5  # different values, as a share of all
+MAX_CODES = 10  # different whole numbers that may be codes
+MIN_WORDS_PER_TEXT = 3.0  # on average
+MAX_SHOWN_VALUES = 3
+MAX_SHOWN_COLUMNS = 4
 _OPTION = re.compile(r"--(\w+) \{names\}")
 _DATE = re.compile(rb"\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ][\d:.+Z-]*)?\s*")
-_COMMA = re.compile(rb"\s*[+-]?\d+,\d+\s*")
-_WHOLE = re.compile(rb"\s*[+-]?\d{1,15}\s*")
-NO_IDENTIFIERS = (
+_DECIMAL_COMMA = re.compile(rb"\s*[+-]?\d+,\d+\s*")
+_INTEGER = re.compile(rb"\s*[+-]?\d{1,15}\s*")
+NON_IDENTIFIER_ENDINGS = (
     "paid", "bid", "grid", "valid", "fluid", "humid", "solid", "acid", "void", "covid", "mid", "rapid", "roid",
 )  # fmt: skip
 """Endings of words that are not names of identifiers."""
 
 
-class Column:
+class SurveyedColumn:
     """What the first records have in one column."""
 
     def __init__(self, name: str, values: tuple[bytes, ...]) -> None:
@@ -43,7 +43,7 @@ class Column:
 
     @cached_property
     def present(self) -> list[bytes]:
-        return [value for value in self.values if value[:1].isdigit() or not MISSING.fullmatch(value)]
+        return [value for value in self.values if value[:1].isdigit() or not MISSING_PATTERN.fullmatch(value)]
 
     @cached_property
     def distinct(self) -> list[bytes]:
@@ -53,62 +53,64 @@ class Column:
     @cached_property
     def is_numeric(self) -> bool:
         """Whether all are numbers or missing."""
-        return all(map(NUMERIC.fullmatch, self.values))
+        return all(map(NUMERIC_PATTERN.fullmatch, self.values))
 
     @property
     def is_near_unique(self) -> bool:
-        return len(self.present) >= ENOUGH and len(self.distinct) > NEAR_UNIQUE * len(self.present)
+        return len(self.present) >= MIN_ROWS_FOR_DOUBTS and len(self.distinct) > NEAR_UNIQUE_FRACTION * len(
+            self.present
+        )
 
     @property
     def is_text(self) -> bool:
         """Whether its values look like sentences: several words, and most of them different."""
         words = sum(len(value.split()) for value in self.present)
-        return self.is_near_unique and words >= WORDS_OF_TEXT * len(self.present)
+        return self.is_near_unique and words >= MIN_WORDS_PER_TEXT * len(self.present)
 
-    def _all(self, pattern: re.Pattern[bytes]) -> bool:
+    def _all_match(self, pattern: re.Pattern[bytes]) -> bool:
         return bool(self.present) and all(map(pattern.fullmatch, self.present))
 
     @property
     def is_date(self) -> bool:
-        return self._all(_DATE)
+        return self._all_match(_DATE)
 
     @property
     def has_decimal_commas(self) -> bool:
-        return self._all(_COMMA)
+        return self._all_match(_DECIMAL_COMMA)
 
     @property
     def may_be_codes(self) -> bool:
         """Whether it is a few whole numbers, other than 0 and 1, that repeat."""
-        distinct = {int(value) for value in self.distinct} if self._all(_WHOLE) else set[int]()
-        return len(self.present) >= ENOUGH and 2 < len(distinct) <= MOST_CODES
+        distinct = {int(value) for value in self.distinct} if self._all_match(_INTEGER) else set[int]()
+        return len(self.present) >= MIN_ROWS_FOR_DOUBTS and 2 < len(distinct) <= MAX_CODES
 
     @property
     def is_named_identifier(self) -> bool:
         """Whether most of its whole numbers are different, and its name ends in id."""
         name = self.name.strip().lower()
-        named = name.endswith("id") and not name.endswith(NO_IDENTIFIERS)
-        return named and self.is_near_unique and self._all(_WHOLE)
+        named = name.endswith("id") and not name.endswith(NON_IDENTIFIER_ENDINGS)
+        return named and self.is_near_unique and self._all_match(_INTEGER)
 
     @property
     def is_constant(self) -> bool:
-        return len(self.values) >= ENOUGH and len(self.distinct) <= 1
+        return len(self.values) >= MIN_ROWS_FOR_DOUBTS and len(self.distinct) <= 1
 
     def shown(self) -> str:
         """Its first different values."""
-        values = [spelled(value) for value in self.distinct]
-        return ", ".join(values[:SHOWN_VALUES]) + (", …" if len(values) > SHOWN_VALUES else "")
+        values = [format_value(value) for value in self.distinct]
+        return ", ".join(values[:MAX_SHOWN_VALUES]) + (", …" if len(values) > MAX_SHOWN_VALUES else "")
 
 
-def spelled(value: bytes) -> str:
+def format_value(value: bytes) -> str:
     text = value.decode("utf-8", "backslashreplace").strip()
     return text if len(text) <= 24 else text[:23] + "…"
 
 
-def columns_of(names: Sequence[str], rows: Sequence[Sequence[bytes]]) -> list[Column]:
+def survey_columns(names: Sequence[str], rows: Sequence[Sequence[bytes]]) -> list[SurveyedColumn]:
     """The columns of up to LOOKED_AT records, fewer where they are wide, evenly spread over those that are given."""
-    most = max(LEAST_LOOKED_AT, min(LOOKED_AT, MOST_CELLS // len(names)))
+    most = max(MIN_SURVEYED_ROWS, min(MAX_SURVEYED_ROWS, MAX_SURVEYED_CELLS // len(names)))
     some = rows[:: max(1, len(rows) // most)][:most]
-    return [Column(name, tuple(row[k] for row in some)) for k, name in enumerate(names)]
+    return [SurveyedColumn(name, tuple(row[k] for row in some)) for k, name in enumerate(names)]
 
 
 DOUBTS = {
@@ -125,13 +127,13 @@ DOUBTS = {
 """What may be doubtful about columns of features."""
 
 
-def doubt_about(column: Column, kind: str) -> str | None:
+def find_column_doubt(column: SurveyedColumn, kind: str) -> str | None:
     """Which of DOUBTS there is about a column that is read as `kind`: numeric, categorical or text."""
     if column.is_constant or kind == "text":
         return None
     if kind == "numeric":
-        whole = len(column.present) >= ENOUGH and column._all(_WHOLE)
-        if whole and len(column.distinct) == len(column.present) and _counts_up(column.present):
+        whole = len(column.present) >= MIN_ROWS_FOR_DOUBTS and column._all_match(_INTEGER)
+        if whole and len(column.distinct) == len(column.present) and _is_arithmetic_sequence(column.present):
             return "identifier"
         if column.is_named_identifier:
             return "named"
@@ -147,31 +149,31 @@ def doubt_about(column: Column, kind: str) -> str | None:
     return None
 
 
-def doubts_about_features(columns: Sequence[tuple[Column, str]], *, in_python: bool = False) -> list[str]:
+def find_feature_doubts(columns: Sequence[tuple[SurveyedColumn, str]], *, in_python: bool = False) -> list[str]:
     """Sentences on columns and what they are read as, one for each kind of doubt, with advice for the command line or
     for Python."""
-    found: dict[str, list[Column]] = {}
+    found: dict[str, list[SurveyedColumn]] = {}
     for column, kind in columns:
-        key = doubt_about(column, kind)
+        key = find_column_doubt(column, kind)
         if key is not None:
             found.setdefault(key, []).append(column)
     sentences = []
     for key, some in found.items():
-        one, shown = len(some) == 1, [f"{column.name!r} ({column.shown()})" for column in some[:SHOWN_COLUMNS]]
-        more = f" and {len(some) - SHOWN_COLUMNS:,} more" if len(some) > SHOWN_COLUMNS else ""
+        one, shown = len(some) == 1, [f"{column.name!r} ({column.shown()})" for column in some[:MAX_SHOWN_COLUMNS]]
+        more = f" and {len(some) - MAX_SHOWN_COLUMNS:,} more" if len(some) > MAX_SHOWN_COLUMNS else ""
         words = {"are": "is", "have": "has", "look": "looks", "count": "counts", "it": "it is"}
         forms = words if one else {**{word: word for word in words}, "it": "they are"}
         sentences.append(
             (_OPTION.sub(r"with_columns(X, \1={names})", DOUBTS[key]) if in_python else DOUBTS[key]).format(
                 columns=f"column{'' if one else 's'} {', '.join(shown)}{more}",
-                names=_listed_names([column.name for column in some], in_python=in_python),
+                names=_format_option_names([column.name for column in some], in_python=in_python),
                 **forms,
             )
         )
     return sentences
 
 
-def _listed_names(names: list[str], *, in_python: bool) -> str:
+def _format_option_names(names: list[str], *, in_python: bool) -> str:
     """Names as an option takes them."""
     if in_python:
         return repr(names[0] if len(names) == 1 else names)
@@ -180,73 +182,77 @@ def _listed_names(names: list[str], *, in_python: bool) -> str:
     return shlex.quote(",".join(names))
 
 
-def _counts_up(values: Sequence[bytes]) -> bool:
+def _is_arithmetic_sequence(values: Sequence[bytes]) -> bool:
     """Whether whole numbers rise by the same step, as those of rows do of which some are looked at."""
     numbers = [int(value) for value in values]
     return numbers[1] > numbers[0] and len({b - a for a, b in pairwise(numbers)}) == 1
 
 
-def doubts_about_label(column: Column) -> list[str]:
+def find_label_doubts(column: SurveyedColumn) -> list[str]:
     """What is doubtful about the column of the label."""
-    many = doubt_about_classes([spelled(value) for value in column.distinct], len(column.present), column.name)
+    many = find_class_count_doubt([format_value(value) for value in column.distinct], len(column.present), column.name)
     found = [] if many is None else [many]
-    numbers = sum(1 for value in column.present if NUMBER.fullmatch(value))
+    numbers = sum(1 for value in column.present if NUMBER_PATTERN.fullmatch(value))
     if 0 < numbers < len(column.present):
-        odd = next(value for value in column.present if not NUMBER.fullmatch(value))
-        found.append(f"the label {column.name!r} has numbers and texts, such as {spelled(odd)}: all are read as texts.")
-    return found
-
-
-def notes_about_features(columns: Sequence[Column], gaps: Sequence[str], rows: int, missing: str) -> list[str]:
-    """Return notes on constant columns, and on columns with missing values (`gaps`)."""
-    same = [column.name for column in columns if column.is_constant]
-    found = [f"one value in all of {rows:,} rows that were looked at: {listed(same)}"] if same else []
-    if gaps and missing == "absent":
+        odd = next(value for value in column.present if not NUMBER_PATTERN.fullmatch(value))
         found.append(
-            f"missing values ({listed(gaps)}) are no features: --missing indicator gives them features of their own"
+            f"the label {column.name!r} has numbers and texts, such as {format_value(odd)}: all are read as texts."
         )
     return found
 
 
-def suggested_label(columns: Sequence[Column]) -> str:
+def build_feature_notes(columns: Sequence[SurveyedColumn], gaps: Sequence[str], rows: int, missing: str) -> list[str]:
+    """Return notes on constant columns, and on columns with missing values (`gaps`)."""
+    same = [column.name for column in columns if column.is_constant]
+    found = [f"one value in all of {rows:,} rows that were looked at: {join_names(same)}"] if same else []
+    if gaps and missing == "absent":
+        found.append(
+            f"missing values ({join_names(gaps)}) are no features: --missing indicator gives them features of their own"
+        )
+    return found
+
+
+def suggest_label(columns: Sequence[SurveyedColumn]) -> str:
     """Suggest the last column as the label, or else the first, where it has few values; or else all that have few."""
     few = [column for column in columns if 2 <= len(column.distinct) <= max(2, len(column.present) // 10)]
     outer = [column for column in (columns[-1], columns[0]) if column in few] if columns else []
-    classes = outer[:1] or [column for column in few if len(column.distinct) <= MOST_CODES]
+    classes = outer[:1] or [column for column in few if len(column.distinct) <= MAX_CODES]
     if len(classes) == 1:
         return f"Perhaps --label {classes[0].name}, with the values {classes[0].shown()}. "
-    return f"Perhaps one of {listed([column.name for column in classes])}, which have few values. " if classes else ""
+    return (
+        f"Perhaps one of {join_names([column.name for column in classes])}, which have few values. " if classes else ""
+    )
 
 
-def with_values(column: Column) -> str:
+def format_with_values(column: SurveyedColumn) -> str:
     """Return the name of a column with its first values."""
-    return f"{column.name} ({', '.join(spelled(value) for value in column.distinct[:2])}, …)"
+    return f"{column.name} ({', '.join(format_value(value) for value in column.distinct[:2])}, …)"
 
 
-def predicts_alone(column: Column, label: Column) -> bool:
+def determines_label(column: SurveyedColumn, label: SurveyedColumn) -> bool:
     """Whether the values of a column tell the label of every one of the first records: each of a few values always
     comes with the same label, or two labels are on two sides of a number."""
-    some = slice(0, ENOUGH)
-    return _tells(column, label, some) and _tells(column, label, slice(None), strict=True)
+    some = slice(0, MIN_ROWS_FOR_DOUBTS)
+    return _determines_label_in(column, label, some) and _determines_label_in(column, label, slice(None), strict=True)
 
 
-def _tells(column: Column, label: Column, some: slice, *, strict: bool = False) -> bool:
+def _determines_label_in(column: SurveyedColumn, label: SurveyedColumn, some: slice, *, strict: bool = False) -> bool:
     """… of some records; `strict` asks for enough of them, and for some of each label."""
     pairs = [
         (value, wanted)
         for value, wanted in zip(column.values[some], label.values[some], strict=True)
-        if not MISSING.fullmatch(value) and not MISSING.fullmatch(wanted)
+        if not MISSING_PATTERN.fullmatch(value) and not MISSING_PATTERN.fullmatch(wanted)
     ]
     labels = {wanted for _, wanted in pairs}
     if strict:
-        enough = len(pairs) >= max(ENOUGH, len(column.values) // 2) and len(labels) >= 2
+        enough = len(pairs) >= max(MIN_ROWS_FOR_DOUBTS, len(column.values) // 2) and len(labels) >= 2
         if not enough or min(sum(wanted == one for _, wanted in pairs) for one in labels) < 3:
             return False
     of_value = dict(pairs)
     few = not strict or len(of_value) <= max(2, len(pairs) // 10)
     if few and all(of_value[value] == wanted for value, wanted in pairs):
         return True
-    if len(labels) != 2 or not all(NUMBER.fullmatch(value) for value, _ in pairs):
+    if len(labels) != 2 or not all(NUMBER_PATTERN.fullmatch(value) for value, _ in pairs):
         return len(labels) < 2 and not strict
     one, other = ([float(value) for value, wanted in pairs if wanted == side] for side in labels)
     return max(one) < min(other) or max(other) < min(one)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._compiled.simd.byte_scan import equal, upto
 from novikoff._compiled.buffers import uint64
+from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_apart
+from novikoff._compiled.simd.byte_scan import mask_at_most, mask_equal
 
 TAB, LINE_FEED, CARRIAGE_RETURN = 9, 10, 13
-SENTENCE = "a line must not contain control bytes, but byte {} came (is the file binary, damaged or UTF-16?)."
+CONTROL_BYTE_MESSAGE = (
+    "a line must not contain control bytes, but byte {} came (is the file binary, damaged or UTF-16?)."
+)
 _ZERO: Any = uint64(0)
 _ONE: Any = uint64(1)
 _LAST: Any = uint64(63)
@@ -25,21 +27,21 @@ def has_controls(text: NDArray[np.uint8], start: int, stop: int) -> bool:
     """Whether text[start:stop], some whole lines, has a control byte."""
     seen = _ZERO
     for base in range(start, stop, 64):
-        found = upto(text, base, 31) & ~(equal(text, base, TAB) | equal(text, base, LINE_FEED))
+        found = mask_at_most(text, base, 31) & ~(mask_equal(text, base, TAB) | mask_equal(text, base, LINE_FEED))
         if base + 64 > stop:
             found &= (_ONE << np.uint64(stop - base)) - _ONE
         seen |= found
     return seen != _ZERO and has_more_than_line_ends(text, start, stop)
 
 
-@compiled_apart
+@compiled_not_inlined
 def has_more_than_line_ends(text: NDArray[np.uint8], start: int, stop: int) -> bool:
     """Whether there is a control byte other than a carriage return before a line feed."""
     for base in range(start, stop, 64):
-        ends = equal(text, base, LINE_FEED)
+        ends = mask_equal(text, base, LINE_FEED)
         after = _ONE << _LAST if base + 64 < stop and text[base + 64] == LINE_FEED else _ZERO
-        found = upto(text, base, 31) & ~(equal(text, base, TAB) | ends)
-        found &= ~(equal(text, base, CARRIAGE_RETURN) & (ends >> _ONE | after))
+        found = mask_at_most(text, base, 31) & ~(mask_equal(text, base, TAB) | ends)
+        found &= ~(mask_equal(text, base, CARRIAGE_RETURN) & (ends >> _ONE | after))
         if base + 64 > stop:
             found &= (_ONE << np.uint64(stop - base)) - _ONE
         if found != _ZERO:
@@ -47,7 +49,7 @@ def has_more_than_line_ends(text: NDArray[np.uint8], start: int, stop: int) -> b
     return False
 
 
-@compiled_apart
+@compiled_not_inlined
 def find_control(text: NDArray[np.uint8], start: int, stop: int) -> int:
     """Return the place of the first control byte of a line that ends before text[stop], or -1."""
     for k in range(start, stop):
@@ -61,14 +63,14 @@ def has_nul(text: NDArray[np.uint8], start: int, stop: int) -> bool:
     """Whether text[start:stop] has a byte 0."""
     seen = _ZERO
     for base in range(start, stop, 64):
-        found = equal(text, base, 0)
+        found = mask_equal(text, base, 0)
         if base + 64 > stop:
             found &= (_ONE << np.uint64(stop - base)) - _ONE
         seen |= found
     return seen != _ZERO
 
 
-@compiled_apart
+@compiled_not_inlined
 def find_nul(text: NDArray[np.uint8], start: int, stop: int) -> int:
     """Return the place of the first byte 0, or -1."""
     for k in range(start, stop):

@@ -18,27 +18,36 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
 
-from novikoff._compiled.simd.byte_scan import PADDING
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uninitialised
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError
-from novikoff.data.names.column_names import listed, unique_names
-from novikoff.data.text_source import Block
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
 from novikoff.data.formats import csv_sniffer
-from novikoff.data.formats.csv_rows import (ABSENT, INDICATE, NO_LABEL, NUMERIC, Chosen, Hashed, Numbers, parse_records)
-from novikoff.data.formats.column_survey import columns_of
-from novikoff.data.formats.base import Parsed, Problem
-from novikoff.data.formats.csv_tokenizer import (NO_QUOTE, NOWHERE, QUOTE, find_cells, last_record_end)
-from novikoff.data.formats.table_base import Table, TableParser, settled_columns
-from novikoff.data.formats.ngrams import NoWords, room_for, terms_in
+from novikoff.data.formats.base import BadLine, ParsedBlock
+from novikoff.data.formats.column_survey import survey_columns
+from novikoff.data.formats.csv_rows import (
+    ABSENT,
+    INDICATE,
+    NO_LABEL,
+    NUMERIC,
+    HashedRows,
+    NumericRows,
+    SelectedRows,
+    parse_records,
+)
+from novikoff.data.formats.csv_tokenizer import NO_QUOTE, NO_STRAYS, QUOTE, find_cells, find_last_record_end
+from novikoff.data.formats.ngrams import NoNgrams, allocate_workspace, count_max_terms
+from novikoff.data.formats.table_base import TableFormat, TableParser, resolve_columns
+from novikoff.data.names.column_names import join_names, make_names_unique
 from novikoff.data.rows import Dense, Sparse
+from novikoff.data.text_source import TextBlock
+from novikoff.errors import InputError
 
 TABLE_OPTIONS = (
     "label", "delimiter", "signed", "largest", "text", "words", "letters", "scale",
     "ignore", "columns", "categorical", "numeric", "weight", "missing", "quote",
 )  # fmt: skip
-SPELLED = {"tab": "\t", "\\t": "\t", "space": " "}
+DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
 class CsvParser(TableParser):
@@ -52,19 +61,19 @@ class CsvParser(TableParser):
         """The table's column of each column of the file. Where only the number of its cells says that the label is not
         there, a learner takes the records for bad."""
         opened = self.table.opened
-        return opened.places if opened.certain or self.unlabelled else tuple(range(len(self.table.names)))
+        return opened.places if opened.matched_by_name or self.unlabelled else tuple(range(len(self.table.names)))
 
-    def _make_room(self, size: int, places: tuple[int, ...]) -> None:
+    def _ensure_capacity(self, size: int, places: tuple[int, ...]) -> None:
         """For a block of so many bytes, each of which may end a cell; memory that is never written costs nothing."""
         self.size, self.places = size, places
         records, rows = size + 2, size // max(1, len(places) - 1) + 2
         self.marks = uninitialised(size + 80, "uint32")
         self.ends, self.lines, self.strays = (uninitialised(records, "int64") for _ in range(3))
-        self.out = self.make_out(rows)._replace(problems=uninitialised((records, 5), "int64"))
+        self.out = self.allocate_output(rows)._replace(problems=uninitialised((records, 5), "int64"))
         self.target = places.index(self.table.target) if self.table.target in places else ABSENT
-        self.weight = ABSENT if self.table.weight is None or not self.is_weighed() else places.index(self.table.weight)
+        self.weight = ABSENT if self.table.weight is None or not self.has_weights() else places.index(self.table.weight)
         if self.table.bits is not None:
-            self.into: Numbers | Chosen | Hashed = self._hashed(size, rows)
+            self.into: NumericRows | SelectedRows | HashedRows = self._hashed(size, rows)
         else:
             self.into = self._numbers(size) if self._is_plain() else self._chosen(rows)
 
@@ -72,45 +81,47 @@ class CsvParser(TableParser):
         """Whether all columns of the file but the label are features, in their order."""
         return [c for c in self.places if c != self.table.target] == self.table.features
 
-    def _numbers(self, size: int) -> Numbers:
+    def _numbers(self, size: int) -> NumericRows:
         # Without a label, numbers end where it would be if it were the last.
         target = self.width if self.target == ABSENT else self.target
-        return Numbers(uninitialised(size + 16, "float32"), self.width + 1, target, self.policy, self.quote)
+        return NumericRows(uninitialised(size + 16, "float32"), self.width + 1, target, self.missing_policy, self.quote)
 
-    def _chosen(self, rows: int) -> Chosen:
+    def _chosen(self, rows: int) -> SelectedRows:
         place = {c: k for k, c in enumerate(self.table.features)}
         kinds = self._kinds()
-        return Chosen(
+        return SelectedRows(
             values=uninitialised(rows * self.width + 16, "float32"),
             width=self.width,
             places=buffers.array([place.get(c, ABSENT) for c in self.places], "int64"),
-            wanted=_bits_of(kinds),
+            numeric_mask=_build_numeric_mask(kinds),
             numbers=buffers.zeros(len(kinds) + 8, "float32"),
-            missing=self.policy,
+            missing=self.missing_policy,
             quote=self.quote,
         )
 
     def _kinds(self) -> NDArray[np.uint8]:
-        return buffers.array([self.table.kind_of(c) for c in self.places], "uint8")
+        return buffers.array([self.table.column_type(c) for c in self.places], "uint8")
 
-    def _hashed(self, size: int, rows: int) -> Hashed:
+    def _hashed(self, size: int, rows: int) -> HashedRows:
         table, kinds = self.table, self._kinds()
-        there = [c for c in table.features if c in self.places or self.policy == INDICATE]
+        there = [c for c in table.features if c in self.places or self.missing_policy == INDICATE]
         lacking = sum(c not in self.places for c in there)
-        terms = size + 16 + rows * lacking + (terms_in(size, table.words, table.letters) if table.texts else 0)
-        return Hashed(
-            to=self.make_slots(terms),
+        terms = size + 16 + rows * lacking + (count_max_terms(size, table.words, table.letters) if table.texts else 0)
+        return HashedRows(
+            to=self.allocate_terms(terms),
             starts=buffers.zeros(rows + 1, "int64"),
             kinds=kinds,
             columns=buffers.array(list(self.places), "int64"),
             sequence=buffers.array([self.places.index(c) if c in self.places else -1 - c for c in there], "int64"),
             seeds=self.seeds,
-            letters=self.letters_seeds,
+            letters=self.char_seeds,
             indicators=self.indicators,
-            wanted=_bits_of(kinds),
+            numeric_mask=_build_numeric_mask(kinds),
             numbers=buffers.zeros(len(kinds) + 8, "float32"),
-            words=room_for(size, table.words, table.letters, table.lower, table.scale) if table.texts else NoWords(0),
-            missing=self.policy,
+            words=allocate_workspace(size, table.words, table.letters, table.lower, table.scale)
+            if table.texts
+            else NoNgrams(0),
+            missing=self.missing_policy,
             quote=self.quote,
         )
 
@@ -118,29 +129,37 @@ class CsvParser(TableParser):
     def cells(self) -> int:
         return len(self._current_places())
 
-    def problem(self, line: int, reason: int, column: int, came: str) -> Problem:
+    def problem(self, line: int, reason: int, column: int, came: str) -> BadLine:
         """A bad line in words; the column is that of the file."""
         places = self._current_places()
         known = self.table.target if reason == NO_LABEL else places[column] if column < len(places) else 0
         return super().problem(line, reason, known, came)
 
-    def parse(self, block: Block) -> Parsed:
+    def parse(self, block: TextBlock) -> ParsedBlock:
         places = self._current_places()
         if block.size > self.size or places != self.places:
-            self._make_room(max(block.size, self.size), places)
+            self._ensure_capacity(max(block.size, self.size), places)
         table, into, out, text = self.table, self.into, self.out, block.text
         numeric = table.numeric[table.target]
-        self.marks[0] = PADDING - 1
+        self.marks[0] = PADDING_BYTES - 1
         count, odd, unended, lines = find_cells(
-            text, PADDING, block.stop, self.delimiter, self.quote, self.marks[1:], self.ends, self.lines, self.strays
+            text,
+            PADDING_BYTES,
+            block.stop,
+            self.delimiter,
+            self.quote,
+            self.marks[1:],
+            self.ends,
+            self.lines,
+            self.strays,
         )
         rows, wrong = parse_records(
             text, self.marks, self.ends, self.lines, self.strays, count, odd, unended,
             self.cells, self.target, numeric, self.weight, self.unlabelled, self.quote, into, out,
         )  # fmt: skip
-        return Parsed(
+        return ParsedBlock(
             rows=Sparse(into.starts[: rows + 1], into.to.indices, into.to.values)
-            if isinstance(into, Hashed)
+            if isinstance(into, HashedRows)
             else Dense(into.values[: rows * self.width], self.width),
             keys=out.keys[:rows],
             label=self.label(block, out.keys[:rows], lambda i: out.labels[i].tolist()),
@@ -149,14 +168,14 @@ class CsvParser(TableParser):
             lines=lines,
             features=1 << table.bits if table.bits else self.width,
             problems=self.problems(block, out, wrong),
-            hashes=into.to.hashes[: len(into.to.spans)] if isinstance(into, Hashed) else buffers.zeros(0, "uint64"),
-            spans=into.to.spans if isinstance(into, Hashed) else buffers.zeros((0, 4), "int64"),
+            hashes=into.to.hashes[: len(into.to.spans)] if isinstance(into, HashedRows) else buffers.zeros(0, "uint64"),
+            spans=into.to.spans if isinstance(into, HashedRows) else buffers.zeros((0, 4), "int64"),
             numbers=out.keys[:rows].view("float64") if numeric else None,
         )
 
 
 @dataclass(frozen=True)
-class Csv(Table):
+class Csv(TableFormat):
     delimiter: str = ","
     """As the user has said it, or as it was found."""
     quote: str = '"'
@@ -164,33 +183,35 @@ class Csv(Table):
 
     name: ClassVar[str] = "csv"
     options: ClassVar[tuple[str, ...]] = TABLE_OPTIONS
-    patience: ClassVar[float] = 0.2
-    usual: ClassVar[str | None] = None
+    pipe_wait_seconds: ClassVar[float] = 0.2
+    default_delimiter: ClassVar[str | None] = None
     """The delimiter where nothing is said; None where it is to be found."""
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Csv:
-        csv_sniffer.must_be_text(head, title)
-        said, quote = options.delimiter or cls.usual, options.quote or '"'
-        found = said if said is not None else csv_sniffer.found_delimiter(head, title, quote).decode()
-        separator = separator_of(found)
-        rows = csv_sniffer.cells_of(head, separator, quote)
+        csv_sniffer.check_is_text(head, title)
+        said, quote = options.delimiter or cls.default_delimiter, options.quote or '"'
+        found = said if said is not None else csv_sniffer.detect_delimiter(head, title, quote).decode()
+        separator = parse_delimiter(found)
+        rows = csv_sniffer.split_cells(head, separator, quote)
         if not rows:
             raise InputError(f"{title}: is empty: there are no examples in it.")
         width = len(rows[0])
         rows = [cells for cells in rows if len(cells) == width]
         header = csv_sniffer.has_header(rows) if options.header is None else bool(options.header)
-        names = unique_names([_spelled(cell) for cell in rows[0]] if header else [""] * width, title)
+        names = make_names_unique([_decode_cell(cell) for cell in rows[0]] if header else [""] * width, title)
         numeric = [csv_sniffer.is_numeric(column) for column in zip(*rows[header:], strict=True)] or [True] * width
-        columns = columns_of(names, rows[header:])
-        truths = [csv_sniffer.is_truth(column) for column in zip(*rows[header:], strict=True)] or [False] * width
-        fields = settled_columns(options, names, numeric, columns, title, header=header, truths=truths)
+        columns = survey_columns(names, rows[header:])
+        truths = [csv_sniffer.is_boolean(column) for column in zip(*rows[header:], strict=True)] or [False] * width
+        fields = resolve_columns(options, names, numeric, columns, title, header=header, truths=truths)
         table = cls(**fields, delimiter=found, quote=quote)
         table.opened.survey = columns
         return table
 
     def describe(self) -> dict[str, Any]:
-        delimiter = {"\t": "tab", " ": "blank"}.get(SPELLED.get(self.delimiter, self.delimiter), repr(self.delimiter))
+        delimiter = {"\t": "tab", " ": "blank"}.get(
+            DELIMITER_NAMES.get(self.delimiter, self.delimiter), repr(self.delimiter)
+        )
         quotes = ", quotes are text" if self.quote == "none" else ""
         how = f"{self.name}, delimiter {delimiter}{quotes}, {'with' if self.header else 'without'} a line of names"
         return {**super().describe(), "format": how}
@@ -202,49 +223,49 @@ class Csv(Table):
 
     @property
     def separator(self) -> bytes:
-        return separator_of(self.delimiter)
+        return parse_delimiter(self.delimiter)
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> CsvParser:
         return CsvParser(self, named, unlabelled)
 
-    def last_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:
+    def find_last_record_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:
         quote = NO_QUOTE if self.quote == "none" else QUOTE
-        return last_record_end(text, start, stop, self.separator[0], quote, NOWHERE)
+        return find_last_record_end(text, start, stop, self.separator[0], quote, NO_STRAYS)
 
-    def opening(
+    def find_data_start(
         self, head: bytes, title: str, *, header: bool | None = None, same_run: bool = False
     ) -> tuple[int, int]:
-        csv_sniffer.must_be_text(head, title)
-        first = list(islice(csv_sniffer.records(head, self.separator, self.quote), csv_sniffer.SNIFFED))
+        csv_sniffer.check_is_text(head, title)
+        first = list(islice(csv_sniffer.iter_records(head, self.separator, self.quote), csv_sniffer.SNIFFED_RECORDS))
         widths, columns, opened = [len(cells) for cells, _ in first], len(self.names), self.opened
         everything, opened.title = tuple(range(columns)), title
         without_label = tuple(c for c in everything if c != self.target)
         narrow = widths.count(columns - 1) > widths.count(columns)
-        opened.places, opened.certain, opened.notes = without_label if narrow else everything, not narrow, []
+        opened.places, opened.matched_by_name, opened.notes = without_label if narrow else everything, not narrow, []
         if header is False or (header is None and not self.header):
             return 0, 0
         cells, end = first[0] if first else ([], 0)
         left_out = end, head.count(b"\n", 0, end)
         if not self.header:
             return left_out
-        names = [_spelled(cell) or str(c + 1) for c, cell in enumerate(cells)]
-        if header is None and not self._are_names(names, cells):
+        names = [_decode_cell(cell) or str(c + 1) for c, cell in enumerate(cells)]
+        if header is None and not self._is_header(names, cells):
             if not same_run:
                 raise InputError(
-                    f"{title}: begins with {listed(names)}, which are not the names of the columns"
-                    f" ({listed(self.feature_columns)}): --no-header reads a file without names, whose columns are"
+                    f"{title}: begins with {join_names(names)}, which are not the names of the columns"
+                    f" ({join_names(self.feature_columns)}): --no-header reads a file without names, whose columns are"
                     " matched by position."
                 )
             opened.notes = [f"{title}: has no line of names: its columns are matched by position"]
             return 0, 0
-        self.match(unique_names(names, title), title)
+        self.match(make_names_unique(names, title), title)
         return left_out
 
-    def _are_names(self, names: list[str], cells: list[bytes]) -> bool:
+    def _is_header(self, names: list[str], cells: list[bytes]) -> bool:
         """Whether the first record of a file is names: more of it are names of columns than other numbers."""
         known = sum(name in self.names for name in names)
         numbers = sum(
-            name not in self.names and csv_sniffer.NUMBER.fullmatch(cell) is not None
+            name not in self.names and csv_sniffer.NUMBER_PATTERN.fullmatch(cell) is not None
             for name, cell in zip(names, cells, strict=True)
         )
         return known > numbers or numbers == 0
@@ -254,12 +275,12 @@ class Csv(Table):
 class Tsv(Csv):
     name: ClassVar[str] = "tsv"
     options: ClassVar[tuple[str, ...]] = TABLE_OPTIONS
-    usual: ClassVar[str | None] = "\t"
+    default_delimiter: ClassVar[str | None] = "\t"
 
 
-def separator_of(spelled: str) -> bytes:
+def parse_delimiter(spelled: str) -> bytes:
     """The one byte between cells; InputError where it can't be one."""
-    character = SPELLED.get(spelled, spelled)
+    character = DELIMITER_NAMES.get(spelled, spelled)
     if len(character) != 1 or not character.isascii() or character.isalnum() or character in '"\r\n\0.+-':
         raise InputError(
             f"--delimiter must be one character such as , ; | or tab, none that belongs to numbers or quotes, but is"
@@ -268,7 +289,7 @@ def separator_of(spelled: str) -> bytes:
     return character.encode()
 
 
-def _bits_of(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _build_numeric_mask(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """A bit for each column, the first in the lowest: whether it is numeric."""
     bits = bytearray((len(kinds) + 7) // 8)
     for k, kind in enumerate(kinds.tolist()):
@@ -276,5 +297,5 @@ def _bits_of(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return buffers.array(list(bits), "uint8")
 
 
-def _spelled(cell: bytes) -> str:
+def _decode_cell(cell: bytes) -> str:
     return cell.decode("utf-8", "replace")

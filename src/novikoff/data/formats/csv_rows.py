@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, TypeAlias
 
-from novikoff._compiled.simd.byte_scan import eight_cells, word
 from novikoff._compiled.buffers import uint64
+from novikoff._compiled.jit import compiled, compiled_not_inlined, generic
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_apart, generic
-from novikoff.data.merge_terms import Slots, finished_row, put
-from novikoff.data.parse_float import decimal
+from novikoff._compiled.simd.byte_scan import eight_cells, load_word
 from novikoff.data.formats.base import LARGEST_VALUE, NO_LABEL_KEY
-from novikoff.data.formats.csv_tokenizer import RETURN
-from novikoff.data.formats.ngrams import NoWords, Words, put_text
-from novikoff.data.names.hashing import hash_of
+from novikoff.data.formats.csv_tokenizer import CARRIAGE_RETURN
+from novikoff.data.formats.ngrams import NgramWorkspace, NoNgrams, append_text
+from novikoff.data.merge_terms import HashedTerms, append_term, finish_row
+from novikoff.data.names.hashing import hash_bytes
+from novikoff.data.parse_float import parse_decimal
 
 Bytes: TypeAlias = "NDArray[np.uint8]"
 QUOTES_AS_TEXT = "--quote none reads quotes as text, --format text reads lines of a label and a text."
@@ -38,10 +38,10 @@ REASONS = {
     9: ("weight", "the weight, column {column}, must be a number from 0 to 1e15, but {came} came."),
     10: ("text", "column {column} must be text in UTF-8, but {came} came."),
 }
-CELLS, STRAY, UNENDED, NO_LABEL, LABEL, NUMBER, RANGE, MISSING, WEIGHT, NOT_UTF8 = REASONS
+CELL_COUNT, STRAY_QUOTE, UNCLOSED_QUOTE, NO_LABEL, LABEL, NUMBER, RANGE, MISSING, WEIGHT, NOT_UTF8 = REASONS
 BLANK = ABSENT = -1
 NO_SEED: Any = uint64(0)
-_CAPITALS, _THREE, _FOUR = uint64(0x4040404040404040), uint64(0xFFFFFF), uint64(0xFFFFFFFF)
+_CAPITALS, _THREE_BYTES, _FOUR_BYTES = uint64(0x4040404040404040), uint64(0xFFFFFF), uint64(0xFFFFFFFF)
 _NAN, _INF = (uint64(int.from_bytes(spelled, "little")) for spelled in (b"nan", b"inf"))
 _TRUE, _FALS = (uint64(int.from_bytes(spelled, "little")) for spelled in (b"true", b"fals"))
 # Of up to four letters, with their number above them.
@@ -54,7 +54,7 @@ SKIPPED, NUMERIC, CATEGORY, TEXT = 0, 1, 2, 3
 LEAVE_OUT, INDICATE, REFUSE = range(3)
 
 
-class Out(NamedTuple):
+class TableOutput(NamedTuple):
     """What a parser fills beside the rows."""
 
     keys: NDArray[np.uint64]
@@ -67,7 +67,7 @@ class Out(NamedTuple):
     """Line, reason, column, and from where to where what came stands; for CELLS the first of these is their number."""
 
 
-class Numbers(NamedTuple):
+class NumericRows(NamedTuple):
     """Rows of a table in which all columns but the label are numeric features."""
 
     values: NDArray[np.float32]
@@ -78,7 +78,7 @@ class Numbers(NamedTuple):
     quote: int
 
 
-class Chosen(NamedTuple):
+class SelectedRows(NamedTuple):
     """Rows of numeric features that are some columns of the file, in any order."""
 
     values: NDArray[np.float32]
@@ -86,7 +86,7 @@ class Chosen(NamedTuple):
     """Of a row."""
     places: NDArray[np.int64]
     """Of each column of the file in a row; ABSENT where it is skipped."""
-    wanted: NDArray[np.uint8]
+    numeric_mask: NDArray[np.uint8]
     """For each eight columns a bit for each that is NUMERIC."""
     numbers: NDArray[np.float32]
     """The numbers of the current record."""
@@ -94,10 +94,10 @@ class Chosen(NamedTuple):
     quote: int
 
 
-class Hashed(NamedTuple):
+class HashedRows(NamedTuple):
     """Rows of features that are known by their hash."""
 
-    to: Slots
+    to: HashedTerms
     starts: NDArray[np.int64]
     kinds: NDArray[np.uint8]
     """SKIPPED, NUMERIC, CATEGORY or TEXT for each column of the file."""
@@ -112,23 +112,23 @@ class Hashed(NamedTuple):
     """The seed of runs of letters, likewise."""
     indicators: NDArray[np.uint64]
     """The hash of the feature that stands for a missing value, likewise."""
-    wanted: NDArray[np.uint8]
+    numeric_mask: NDArray[np.uint8]
     """For each eight columns a bit for each that is NUMERIC."""
     numbers: NDArray[np.float32]
     """The numbers of the current record."""
-    words: NoWords | Words
+    words: NoNgrams | NgramWorkspace
     missing: int
     quote: int
 
 
 @compiled
-def mark(marks: NDArray[np.uint32], k: int) -> int:
+def get_cell_end(marks: NDArray[np.uint32], k: int) -> int:
     """Where a cell ends."""
     return np.int64(marks[k])  # type: ignore[return-value]
 
 
 @compiled
-def after(marks: NDArray[np.uint32], k: int) -> int:
+def get_next_cell_start(marks: NDArray[np.uint32], k: int) -> int:
     """… and where the next one begins."""
     return np.int64(marks[k]) + 1  # type: ignore[return-value]
 
@@ -139,18 +139,18 @@ def is_blank(byte: int) -> bool:
 
 
 @compiled
-def small(letters: Any) -> Any:
+def lower_bytes(letters: Any) -> Any:
     """The letters of a word as small ones; what is no letter may become something else, but no letter, / or ?."""
     return letters | ((letters & _CAPITALS) >> np.uint64(1))
 
 
 @compiled
 def is_nan(text: Bytes, k: int) -> bool:
-    return bool(small(word(text, k) & _THREE) == _NAN)
+    return bool(lower_bytes(load_word(text, k) & _THREE_BYTES) == _NAN)
 
 
 @compiled
-def trimmed(text: Bytes, start: int, stop: int) -> tuple[int, int]:
+def trim_blanks(text: Bytes, start: int, stop: int) -> tuple[int, int]:
     """Without the blanks on both sides."""
     while start < stop and is_blank(text[start]):
         start += 1
@@ -159,17 +159,19 @@ def trimmed(text: Bytes, start: int, stop: int) -> tuple[int, int]:
     return start, stop
 
 
-@compiled_apart
+@compiled_not_inlined
 def is_missing(text: Bytes, start: int, stop: int) -> bool:
     """Whether a cell says that there is no value: empty, ?, NA, N/A, NaN or null, in small or capital letters."""
-    start, stop = trimmed(text, start, stop)
+    start, stop = trim_blanks(text, start, stop)
     length = stop - start
     if length == 4 and (text[start] == 43 or text[start] == 45):
         start += 1
         length = 3 if is_nan(text, start) else 4
     if length == 0 or length > 4:
         return length == 0
-    letters = small(word(text, start) & (_FOUR >> np.uint64(32 - 8 * length))) | (np.uint64(length) << np.uint64(32))
+    letters = lower_bytes(load_word(text, start) & (_FOUR_BYTES >> np.uint64(32 - 8 * length))) | (
+        np.uint64(length) << np.uint64(32)
+    )
     return letters in _MISSING
 
 
@@ -182,8 +184,8 @@ def may_be_missing(text: Bytes, start: int, stop: int) -> bool:
     return first in (63, 110, 78, 32, 9, 43, 45)
 
 
-@compiled_apart
-def bare(text: Bytes, start: int, stop: int, quote: int) -> tuple[int, int]:
+@compiled_not_inlined
+def unquote_in_place(text: Bytes, start: int, stop: int, quote: int) -> tuple[int, int]:
     """A cell without its quotes, doubled ones joined in place: where it stands then. To be done once only."""
     if start == stop or np.int64(text[start]) != quote:
         return start, stop
@@ -202,13 +204,13 @@ def is_infinite(text: Bytes, start: int, stop: int) -> bool:
     """Whether this begins as inf does, with a sign or not."""
     if start < stop and (text[start] == 43 or text[start] == 45):
         start += 1
-    return small(word(text, start) & _THREE) == _INF and (stop - start == 3 or stop - start == 8)
+    return lower_bytes(load_word(text, start) & _THREE_BYTES) == _INF and (stop - start == 3 or stop - start == 8)
 
 
 @compiled
-def truth_of(text: Bytes, start: int, stop: int) -> int:
+def parse_boolean(text: Bytes, start: int, stop: int) -> int:
     """1 for true and 0 for false, in small or capital letters; ABSENT for anything else."""
-    letters = small(word(text, start) & _FOUR)
+    letters = lower_bytes(load_word(text, start) & _FOUR_BYTES)
     if stop - start == 4 and letters == _TRUE:
         return 1
     if stop - start == 5 and letters == _FALS and (text[stop - 1] | 32) == 101:
@@ -216,33 +218,34 @@ def truth_of(text: Bytes, start: int, stop: int) -> int:
     return ABSENT
 
 
-@compiled_apart
-def one_number(text: Bytes, start: int, stop: int, quote: int) -> tuple[int, float]:
+@compiled_not_inlined
+def parse_number_cell(text: Bytes, start: int, stop: int, quote: int) -> tuple[int, float]:
     """A cell with a number, exactly: (reason or 0 or ABSENT, value)."""
-    start, stop = bare(text, start, stop, quote)
-    start, stop = trimmed(text, start, stop)
-    value, good = decimal(text, start, stop)
+    start, stop = unquote_in_place(text, start, stop, quote)
+    start, stop = trim_blanks(text, start, stop)
+    value, good = parse_decimal(text, start, stop)
     if good:
         return (0 if abs(value) <= LARGEST_VALUE else RANGE), value
     if is_missing(text, start, stop):
         return ABSENT, 0.0
-    truth = truth_of(text, start, stop)
+    truth = parse_boolean(text, start, stop)
     if truth != ABSENT:
         return 0, float(truth)
     return (RANGE if is_infinite(text, start, stop) else NUMBER), 0.0
 
 
-@compiled_apart
-def text_label(text: Bytes, start: int, stop: int, quote: int, out: Out, row: int) -> int:
+@compiled_not_inlined
+def read_text_label(text: Bytes, start: int, stop: int, quote: int, out: TableOutput, row: int) -> int:
     """The label of a row, a text; returns a reason or 0."""
-    start, stop = bare(text, start, stop, quote)
+    start, stop = unquote_in_place(text, start, stop, quote)
     out.labels[row, 0] = start
     out.labels[row, 1] = stop
-    out.keys[row] = hash_of(text, start, stop, NO_SEED)
+    out.keys[row] = hash_bytes(text, start, stop, NO_SEED)
     return NO_LABEL if is_missing(text, start, stop) else 0
 
 
-# `read_numbers` is inlined into the bodies of `put_row`: a call for each record would cost a tenth of the parsing time.
+# `read_numbers` is inlined into the bodies of `parse_row`: a call for each record would cost a tenth of the parsing
+# time.
 
 
 @compiled
@@ -250,22 +253,24 @@ def read_numbers(
     text: Bytes,
     marks: NDArray[np.uint32],
     k: int,
-    wanted: Bytes,
+    numeric_mask: Bytes,
     numbers: NDArray[np.float32],
     missing: int,
     quote: int,
 ) -> tuple[int, int]:
     """Reads the numbers of a record whose first cell ends at marks[k]: (reason or 0, the column that it is about).
     `wanted` has a bit for each column of numbers. A missing value is 0, or NaN where it is to be indicated."""
-    for group in range(len(wanted)):
-        bits = np.int64(wanted[group])
+    for group in range(len(numeric_mask)):
+        bits = np.int64(numeric_mask[group])
         if bits == 0:
             continue
         cell = 8 * group
         flags = eight_cells(text, marks, k + cell, numbers, cell) & bits
         for odd in range(cell, cell + 8 if flags != 0 else cell):
             if flags >> (odd - cell) & 1 == 1:
-                reason, value = one_number(text, after(marks, k + odd - 1), mark(marks, k + odd), quote)
+                reason, value = parse_number_cell(
+                    text, get_next_cell_start(marks, k + odd - 1), get_cell_end(marks, k + odd), quote
+                )
                 if reason > 0 or (reason == ABSENT and missing == REFUSE):
                     return (reason if reason > 0 else MISSING), odd
                 numbers[odd] = math.nan if reason == ABSENT and missing == INDICATE else value
@@ -273,15 +278,15 @@ def read_numbers(
 
 
 @generic
-def put_row(
-    into: Numbers | Chosen | Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int
+def parse_row(
+    into: NumericRows | SelectedRows | HashedRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int
 ) -> tuple[int, int]:
     """Reads the features of a record whose first cell ends at marks[k]: (reason or 0, the column that it is about)."""
     return 0, 0
 
 
-@put_row.of(Numbers)
-def _(into: Numbers, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
+@parse_row.of(NumericRows)
+def _(into: NumericRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
     at = row * (into.columns - 1)
     cell = 0 if into.target > 0 else 1
     stop = into.target if into.target > 0 else into.columns
@@ -290,8 +295,11 @@ def _(into: Numbers, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -
         flags = eight_cells(text, marks, k + cell, into.values, at) & ((1 << min(left, 8)) - 1)
         for odd in range(8 if flags != 0 else 0):
             if flags >> odd & 1 == 1:
-                reason, value = one_number(
-                    text, after(marks, k + cell + odd - 1), mark(marks, k + cell + odd), into.quote
+                reason, value = parse_number_cell(
+                    text,
+                    get_next_cell_start(marks, k + cell + odd - 1),
+                    get_cell_end(marks, k + cell + odd),
+                    into.quote,
                 )
                 if reason > 0 or (reason == ABSENT and into.missing == REFUSE):
                     return (reason if reason > 0 else MISSING), cell + odd
@@ -304,10 +312,10 @@ def _(into: Numbers, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -
     return 0, 0
 
 
-@put_row.of(Chosen)
-def _(into: Chosen, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
+@parse_row.of(SelectedRows)
+def _(into: SelectedRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
     numbers, first = into.numbers, row * into.width
-    reason, bad = read_numbers(text, marks, k, into.wanted, numbers, into.missing, into.quote)
+    reason, bad = read_numbers(text, marks, k, into.numeric_mask, numbers, into.missing, into.quote)
     if reason != 0:
         return reason, bad
     for place in range(into.width):  # columns that the file does not have
@@ -318,10 +326,10 @@ def _(into: Chosen, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) ->
     return 0, 0
 
 
-@put_row.of(Hashed)
-def _(into: Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
+@parse_row.of(HashedRows)
+def _(into: HashedRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
     to, numbers, named = into.to, into.numbers, len(into.to.spans) > 0
-    reason, bad = read_numbers(text, marks, k, into.wanted, numbers, into.missing, into.quote)
+    reason, bad = read_numbers(text, marks, k, into.numeric_mask, numbers, into.missing, into.quote)
     if reason != 0:
         return reason, bad
     first = at = into.starts[row]
@@ -329,7 +337,7 @@ def _(into: Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) ->
         cell = into.sequence[step]
         if cell < 0:
             column = -1 - cell
-            at = put(to, at, into.indicators[column], 1.0, column, 0, ABSENT)
+            at = append_term(to, at, into.indicators[column], 1.0, column, 0, ABSENT)
             if named:
                 to.spans[at - 1, 3] = 0
             continue
@@ -340,34 +348,34 @@ def _(into: Hashed, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) ->
             value = np.float64(numbers[cell])
             absent = math.isnan(value)
         else:
-            start, stop = after(marks, k + cell - 1), mark(marks, k + cell)
-            start, stop = bare(text, start, stop, into.quote)
+            start, stop = get_next_cell_start(marks, k + cell - 1), get_cell_end(marks, k + cell)
+            start, stop = unquote_in_place(text, start, stop, into.quote)
             absent = may_be_missing(text, start, stop) and is_missing(text, start, stop)
             if absent and into.missing == REFUSE:
                 return MISSING, cell
             if absent:
                 value = 0.0
             elif kind == CATEGORY:
-                h = hash_of(text, start, stop, h)
+                h = hash_bytes(text, start, stop, h)
             else:
                 before = at
-                at = put_text(into.words, text, start, stop, h, into.letters[column], to, at)
+                at = append_text(into.words, text, start, stop, h, into.letters[column], to, at)
                 for term in range(before, at if named else before):
                     to.spans[term, 3] = column + 1
                 value = 0.0
         if absent and into.missing == INDICATE:
             h, value, stop = into.indicators[column], 1.0, ABSENT
         if value != 0.0:
-            at = put(to, at, h, value, column, start, stop)
+            at = append_term(to, at, h, value, column, start, stop)
             if named:
                 to.spans[at - 1, 3] = 0
-    into.starts[row + 1] = finished_row(to, first, at)
+    into.starts[row + 1] = finish_row(to, first, at)
     return 0, 0
 
 
 @compiled
 def is_blank_line(text: Bytes, start: int, stop: int) -> bool:
-    start, stop = trimmed(text, start, stop)
+    start, stop = trim_blanks(text, start, stop)
     return start == stop
 
 
@@ -387,8 +395,8 @@ def parse_records(
     weight: int,
     unlabelled: bool,
     quote: int,
-    into: Numbers | Chosen | Hashed,
-    out: Out,
+    into: NumericRows | SelectedRows | HashedRows,
+    out: TableOutput,
 ) -> tuple[int, int]:
     """All records of a block, found by `find_cells` with the marks from marks[1] on: (rows, problems). The target and
     the weight are columns of the file, ABSENT where it has none."""
@@ -397,43 +405,43 @@ def parse_records(
     for record in range(count):
         last = ends[record]
         cells = last - k + 1
-        start, stop = after(marks, k - 1), mark(marks, last)
+        start, stop = get_next_cell_start(marks, k - 1), get_cell_end(marks, last)
         # The last cell ends before the return of a return and newline; the first of the next record begins after both.
-        ended = stop - 1 if text[stop - 1] == RETURN else stop
+        ended = stop - 1 if text[stop - 1] == CARRIAGE_RETURN else stop
         marks[last] = ended
         reason, column, came, until = 0, 0, start, ended
         if unended and record == count - 1:
-            reason = UNENDED
+            reason = UNCLOSED_QUOTE
         elif stray < odd and strays[stray] < stop:
-            reason, came = STRAY, strays[stray]
+            reason, came = STRAY_QUOTE, strays[stray]
         elif cells != columns or (cells == 1 and is_blank_line(text, start, ended)):
-            reason, came = CELLS, cells
+            reason, came = CELL_COUNT, cells
             if cells == 1 and is_blank_line(text, start, ended):
                 reason = BLANK
         else:
             column = max(target, 0)
-            came = after(marks, k + column - 1)
-            until = came if target == ABSENT else mark(marks, k + column)
+            came = get_next_cell_start(marks, k + column - 1)
+            until = came if target == ABSENT else get_cell_end(marks, k + column)
             if numeric:
-                reason, label = one_number(text, came, until, quote)
+                reason, label = parse_number_cell(text, came, until, quote)
                 reason = NO_LABEL if reason == ABSENT else LABEL if reason != 0 else 0
                 out.keys[row] = np.float64(label).view(np.uint64)
             else:
-                reason = text_label(text, came, until, quote, out, row)
+                reason = read_text_label(text, came, until, quote, out, row)
             if unlabelled and reason == NO_LABEL:
                 reason = 0
                 out.keys[row] = NO_LABEL_KEY
                 out.labels[row, 0] = ABSENT
             if reason == 0 and weight != ABSENT:
                 column = weight
-                reason, out.weights[row] = one_number(
-                    text, after(marks, k + weight - 1), mark(marks, k + weight), quote
+                reason, out.weights[row] = parse_number_cell(
+                    text, get_next_cell_start(marks, k + weight - 1), get_cell_end(marks, k + weight), quote
                 )
                 if reason != 0 or out.weights[row] < 0.0:
                     reason = WEIGHT
             if reason == 0:
-                reason, column = put_row(into, text, marks, k, row)
-            came, until = after(marks, k + column - 1), mark(marks, k + column)
+                reason, column = parse_row(into, text, marks, k, row)
+            came, until = get_next_cell_start(marks, k + column - 1), get_cell_end(marks, k + column)
         while stray < odd and strays[stray] < stop:
             stray += 1
         if reason == 0:

@@ -12,24 +12,24 @@ from novikoff.errors import InputError
 
 DELIMITERS = (b",", b";", b"\t", b"|")
 LABEL_NAMES = (b"label", b"class", b"target", b"y")
-SNIFFED = 100
+SNIFFED_RECORDS = 100
 """Records that are looked at to find the delimiter."""
 _QUOTED = re.compile(rb'"([^"]*(?:""[^"]*)*)"')
 _DECIMAL = rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?"
 _MISSING = rb"(?:[nN][aA]|[nN]/[aA]|[+-]?[nN][aA][nN]|[nN][uU][lL][lL]|\?)?"
 # Infinity is a number that is refused: one of it must not make a column of numbers one of categories.
-NUMBER = re.compile(rb"[ \t]*(?:" + _DECIMAL + rb")[ \t]*")
-MISSING = re.compile(rb"[ \t]*" + _MISSING + rb"[ \t]*")
-NUMERIC = re.compile(rb"[ \t]*(?:" + _DECIMAL + rb"|" + _MISSING + rb")[ \t]*")
+NUMBER_PATTERN = re.compile(rb"[ \t]*(?:" + _DECIMAL + rb")[ \t]*")
+MISSING_PATTERN = re.compile(rb"[ \t]*" + _MISSING + rb"[ \t]*")
+NUMERIC_PATTERN = re.compile(rb"[ \t]*(?:" + _DECIMAL + rb"|" + _MISSING + rb")[ \t]*")
 _PLAIN = rb"-?[0-9]+(?:\.[0-9]+)?"
 _NUMERIC_LINES = re.compile(
     rb"(?>" + _PLAIN + rb"\n|[ \t]*(?:" + _DECIMAL + rb"|" + _MISSING + rb")[ \t]*\n)*+"
 )  # a line for each cell; most cells are plain numbers
-TRUTH = re.compile(rb"[ \t]*(?:true|false)[ \t]*", re.IGNORECASE)
+BOOLEAN_PATTERN = re.compile(rb"[ \t]*(?:true|false)[ \t]*", re.IGNORECASE)
 Record = list[bytes]
 
 
-def must_be_text(head: bytes, title: str) -> None:
+def check_is_text(head: bytes, title: str) -> None:
     """Raises InputError for UTF-16 and for what is no text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{title}: is UTF-16 text, but a table must be UTF-8: convert it (iconv -f UTF-16 -t UTF-8).")
@@ -41,7 +41,7 @@ def must_be_text(head: bytes, title: str) -> None:
         )
 
 
-def records(text: bytes, delimiter: bytes, quote: str = '"') -> Iterator[tuple[Record, int]]:
+def iter_records(text: bytes, delimiter: bytes, quote: str = '"') -> Iterator[tuple[Record, int]]:
     """The cells of each record, quotes removed, and where it ends; blank lines are left out, and so is a last record
     that ends inside quotes, unless it is the only one."""
     at, alone = 0, True
@@ -50,7 +50,7 @@ def records(text: bytes, delimiter: bytes, quote: str = '"') -> Iterator[tuple[R
         stop = len(text) if stop < 0 else stop
         whole = True
         if quote != "none" and b'"' in text[at:stop]:
-            cells, stop, whole = _quoted(text, at, delimiter)
+            cells, stop, whole = _parse_quoted_record(text, at, delimiter)
         else:
             cells = text[at:stop].removesuffix(b"\r").split(delimiter)
         at = min(stop + 1, len(text))
@@ -59,17 +59,17 @@ def records(text: bytes, delimiter: bytes, quote: str = '"') -> Iterator[tuple[R
             yield cells, at
 
 
-def cells_of(text: bytes, delimiter: bytes, quote: str = '"') -> list[Record]:
-    """Return the cells of all records, as `records` does; text without quotes takes half the time."""
+def split_cells(text: bytes, delimiter: bytes, quote: str = '"') -> list[Record]:
+    """Return the cells of all records, as `iter_records` does; text without quotes takes half the time."""
     if quote != "none" and b'"' in text:
-        return [cells for cells, _ in records(text, delimiter, quote)]
+        return [cells for cells, _ in iter_records(text, delimiter, quote)]
     lines = text.split(b"\n")
     if b"\r" in text:
         lines = [line.removesuffix(b"\r") for line in lines]
     return [line.split(delimiter) for line in lines if delimiter in line or line.strip(b" \t")]
 
 
-def _quoted(text: bytes, at: int, delimiter: bytes) -> tuple[Record, int, bool]:
+def _parse_quoted_record(text: bytes, at: int, delimiter: bytes) -> tuple[Record, int, bool]:
     """One record with quotes in it: its cells, where its newline is, and whether it has an end."""
     rest = re.compile(rb"[^\n" + re.escape(delimiter) + rb"]*")
     cells: Record = []
@@ -90,11 +90,14 @@ def _quoted(text: bytes, at: int, delimiter: bytes) -> tuple[Record, int, bool]:
         at += 1
 
 
-def found_delimiter(head: bytes, title: str, quote: str = '"') -> bytes:
+def detect_delimiter(head: bytes, title: str, quote: str = '"') -> bytes:
     """The one by which most of the first records have as many cells as the first; then the one with the most cells."""
 
     def worth(delimiter: bytes) -> tuple[float, int]:
-        counts = [len(cells) for (cells, _), _ in zip(records(head, delimiter, quote), range(SNIFFED), strict=False)]
+        counts = [
+            len(cells)
+            for (cells, _), _ in zip(iter_records(head, delimiter, quote), range(SNIFFED_RECORDS), strict=False)
+        ]
         return (counts.count(counts[0]) / len(counts), counts[0]) if counts and counts[0] > 1 else (0.0, 0)
 
     best = max(DELIMITERS, key=worth)
@@ -111,28 +114,30 @@ def has_header(rows: Sequence[Record]) -> bool:
     labels are."""
     first, later = rows[0], rows[1:]
     distinct = len(set(first)) == len(first)
-    if not any(NUMBER.fullmatch(cell) for cell in first):
-        return distinct or any(NUMBER.fullmatch(cell) for row in later for cell in row)
-    if not distinct or not all(cell.isdigit() or not NUMBER.fullmatch(cell) for cell in first):
+    if not any(NUMBER_PATTERN.fullmatch(cell) for cell in first):
+        return distinct or any(NUMBER_PATTERN.fullmatch(cell) for row in later for cell in row)
+    if not distinct or not all(cell.isdigit() or not NUMBER_PATTERN.fullmatch(cell) for cell in first):
         return False
     return any(
-        not NUMERIC.fullmatch(name) and (_is_named(column) or (is_label_name(name) and name not in column))
+        not NUMERIC_PATTERN.fullmatch(name) and (_has_name(column) or (is_label_name(name) and name not in column))
         for name, column in zip(first, zip(*later, strict=True), strict=False)
     )
 
 
-def _is_named(column: Sequence[bytes]) -> bool:
+def _has_name(column: Sequence[bytes]) -> bool:
     """Whether a text above this column must be its name."""
-    return is_numeric(column) and any(map(NUMBER.fullmatch, column))
+    return is_numeric(column) and any(map(NUMBER_PATTERN.fullmatch, column))
 
 
 def is_label_name(name: bytes) -> bool:
     return name.strip().lower() in LABEL_NAMES
 
 
-def is_truth(cells: Sequence[bytes]) -> bool:
+def is_boolean(cells: Sequence[bytes]) -> bool:
     """Whether all cells are true, false or missing, and some are not."""
-    return any(map(TRUTH.fullmatch, cells[:SNIFFED])) and all(TRUTH.fullmatch(c) or MISSING.fullmatch(c) for c in cells)
+    return any(map(BOOLEAN_PATTERN.fullmatch, cells[:SNIFFED_RECORDS])) and all(
+        BOOLEAN_PATTERN.fullmatch(c) or MISSING_PATTERN.fullmatch(c) for c in cells
+    )
 
 
 def is_numeric(cells: Iterable[bytes]) -> bool:
@@ -140,5 +145,5 @@ def is_numeric(cells: Iterable[bytes]) -> bool:
     cells = list(cells)
     lines = b"\n".join(cells) + b"\n"
     if lines.count(b"\n") != len(cells):  # some are of several lines
-        return all(map(NUMERIC.fullmatch, cells))
+        return all(map(NUMERIC_PATTERN.fullmatch, cells))
     return _NUMERIC_LINES.fullmatch(lines) is not None

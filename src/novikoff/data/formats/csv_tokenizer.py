@@ -10,31 +10,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._compiled.simd.byte_scan import (equal, lowest, ones, spread)
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
+from novikoff._compiled.jit import JIT_DISABLED, compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import DISABLED, compiled, compiled_apart
+from novikoff._compiled.simd.byte_scan import count_bits, lowest_bit, mask_equal, write_bit_positions
 
-QUOTE, NEWLINE, RETURN = 34, 10, 13
+QUOTE, NEWLINE, CARRIAGE_RETURN = 34, 10, 13
 NO_QUOTE = 1
 """In place of the quote where quotes are text: a byte that no text has."""
 _ZERO: Any = uint64(0)
 _ONE: Any = uint64(1)
 _TWO: Any = uint64(2)
 _ALL: Any = uint64(2**64 - 1)
-NOWHERE: NDArray[np.int64] = buffers.zeros(0, "int64")
+NO_STRAYS: NDArray[np.int64] = buffers.zeros(0, "int64")
 
 
-@compiled_apart
-def closes(text: NDArray[np.uint8], k: int, delimiter: int) -> bool:
+@compiled_not_inlined
+def ends_cell(text: NDArray[np.uint8], k: int, delimiter: int) -> bool:
     """Whether a cell may end before place k."""
     byte = int(text[k])
-    return byte in (delimiter, NEWLINE) or (byte == RETURN and text[k + 1] == NEWLINE)
+    return byte in (delimiter, NEWLINE) or (byte == CARRIAGE_RETURN and text[k + 1] == NEWLINE)
 
 
-@compiled_apart
-def _hidden(
+@compiled_not_inlined
+def _find_quoted(
     text: NDArray[np.uint8],
     start: int,
     base: int,
@@ -51,7 +51,7 @@ def _hidden(
     hidden = _ZERO
     begin = 0
     while quotes != _ZERO:
-        bit = lowest(quotes)
+        bit = lowest_bit(quotes)
         quotes &= quotes - _ONE
         k = base + bit
         if k < after:
@@ -62,7 +62,7 @@ def _hidden(
             else:
                 inside = False
                 hidden |= (_ALL << np.uint64(begin)) & (_ALL >> np.uint64(63 - bit))
-                if not closes(text, k + 1, delimiter) and odd < len(strays):
+                if not ends_cell(text, k + 1, delimiter) and odd < len(strays):
                     strays[odd] = k
                     odd += 1
         elif k == start or text[k - 1] == NEWLINE or np.int64(text[k - 1]) == delimiter:
@@ -76,7 +76,7 @@ def _hidden(
     return hidden, inside, after, odd
 
 
-def _cells(
+def _find_cells(
     text: NDArray[np.uint8],
     start: int,
     stop: int,
@@ -92,9 +92,9 @@ def _cells(
     after = start
     lines[0] = 0
     for base in range(start, stop, 64):
-        quotes: Any = equal(text, base, quote)
-        newlines: Any = equal(text, base, NEWLINE)
-        found: Any = equal(text, base, delimiter) | newlines
+        quotes: Any = mask_equal(text, base, quote)
+        newlines: Any = mask_equal(text, base, NEWLINE)
+        found: Any = mask_equal(text, base, delimiter) | newlines
         if base + 64 > stop:
             within = (_ONE << np.uint64(stop - base)) - _ONE
             quotes &= within
@@ -102,19 +102,19 @@ def _cells(
             found &= within
         ended = newlines
         if inside or quotes != _ZERO:
-            hidden, inside, after, odd = _hidden(
+            hidden, inside, after, odd = _find_quoted(
                 text, start, base, quotes, inside, after, delimiter, quote, strays, odd
             )
             found &= ~hidden
             ended &= ~hidden
         while ended != _ZERO:
-            upto = (_TWO << np.uint64(lowest(ended))) - _ONE
-            ends[count] = at + ones(found & upto)
+            upto = (_TWO << np.uint64(lowest_bit(ended))) - _ONE
+            ends[count] = at + count_bits(found & upto)
             count += 1
-            lines[count] = seen + ones(newlines & upto)
+            lines[count] = seen + count_bits(newlines & upto)
             ended &= ended - _ONE
-        seen += ones(newlines)
-        at = spread(marks, at, base, found)
+        seen += count_bits(newlines)
+        at = write_bit_positions(marks, at, base, found)
     if inside:
         marks[at] = stop - 1
         at += 1
@@ -125,7 +125,7 @@ def _cells(
     return count, odd, inside, seen
 
 
-def _plain_cells(
+def _plain_find_cells(
     text: Any, start: int, stop: int, delimiter: int, quote: int, marks: Any, ends: Any, lines: Any, strays: Any
 ) -> tuple[int, int, bool, int]:
     """What `find_cells` means."""
@@ -138,7 +138,7 @@ def _plain_cells(
             if inside and text[k + 1] == quote:
                 after = k + 2
             elif inside or (k > start and text[k - 1] not in (NEWLINE, delimiter)):
-                if not inside or not closes(text, k + 1, delimiter):
+                if not inside or not ends_cell(text, k + 1, delimiter):
                     strays[odd] = k
                     odd += 1
                 inside = False
@@ -161,40 +161,42 @@ def _plain_cells(
     return count, odd, inside, seen
 
 
-find_cells = compiled(_plain_cells if DISABLED else _cells)
+find_cells = compiled(_plain_find_cells if JIT_DISABLED else _find_cells)
 """Marks every delimiter and newline that ends a cell, with eight marks more at the end of the text; for each record how
 many marks there are up to its end, and on which line it begins; and the places of stray quotes. Returns how many
 records, strays (as many as there is room for), whether the last record ends inside quotes, and how many newlines. A
 text ends with a newline."""
 
 
-def _last_end(
+def _find_last_record_end(
     text: NDArray[np.uint8], start: int, stop: int, delimiter: int, quote: int, strays: NDArray[np.int64]
 ) -> int:
     inside = False
     after = place = start
     latest = _ZERO
     for base in range(start, stop, 64):
-        quotes: Any = equal(text, base, quote)
-        newlines: Any = equal(text, base, NEWLINE)
+        quotes: Any = mask_equal(text, base, quote)
+        newlines: Any = mask_equal(text, base, NEWLINE)
         if base + 64 > stop:
             within = (_ONE << np.uint64(stop - base)) - _ONE
             quotes &= within
             newlines &= within
         if inside or quotes != _ZERO:
-            hidden, inside, after, _ = _hidden(text, start, base, quotes, inside, after, delimiter, quote, strays, 0)
+            hidden, inside, after, _ = _find_quoted(
+                text, start, base, quotes, inside, after, delimiter, quote, strays, 0
+            )
             newlines &= ~hidden
         if newlines != _ZERO:
             place = base
             latest = newlines
     end = place
     while latest != _ZERO:
-        end = place + lowest(latest) + 1
+        end = place + lowest_bit(latest) + 1
         latest &= latest - _ONE
     return end
 
 
-def _plain_last_end(text: Any, start: int, stop: int, delimiter: int, quote: int, strays: Any) -> int:
+def _plain_find_last_record_end(text: Any, start: int, stop: int, delimiter: int, quote: int, strays: Any) -> int:
     end, inside, after = start, False, start
     for k in range(start, stop):
         byte = int(text[k])
@@ -208,5 +210,5 @@ def _plain_last_end(text: Any, start: int, stop: int, delimiter: int, quote: int
     return end
 
 
-last_record_end = compiled(_plain_last_end if DISABLED else _last_end)
+find_last_record_end = compiled(_plain_find_last_record_end if JIT_DISABLED else _find_last_record_end)
 """Where the last whole record ends; `start` where there is none. The last argument is NOWHERE."""

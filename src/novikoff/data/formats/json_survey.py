@@ -11,24 +11,31 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from novikoff.errors import InputError
-from novikoff.data.names.column_names import listed
-from novikoff.data.formats.column_survey import (LEAST_LOOKED_AT, LOOKED_AT, Column, spelled, suggested_label, with_values)
+from novikoff.data.formats.column_survey import (
+    MAX_SURVEYED_ROWS,
+    MIN_SURVEYED_ROWS,
+    SurveyedColumn,
+    format_value,
+    format_with_values,
+    suggest_label,
+)
 from novikoff.data.formats.csv_sniffer import is_label_name
+from novikoff.data.names.column_names import join_names
+from novikoff.errors import InputError
 
-MOST_VALUES = 3_000
+MAX_SURVEYED_VALUES = 3_000
 """Of all fields at the top together, in the lines that are looked at."""
-MOST_NAMES_IN_DICTIONARY = 500
+MAX_DICTIONARY_NAMES = 500
 """Different features in the lines that are looked at, besides those of the first, up to which they get a dictionary."""
-FIELDS_LISTED = 30
-PATHS_LISTED = 6
+MAX_LISTED_FIELDS = 30
+MAX_LISTED_PATHS = 6
 
 
-class Field(Column):
+class SurveyedField(SurveyedColumn):
     """What the first objects have in one field at the top; null is the empty value."""
 
     def __init__(self, name: str, values: list[Any]) -> None:
-        super().__init__(name, tuple(_cell(value) for value in values))
+        super().__init__(name, tuple(_format_cell(value) for value in values))
         self.has_strings = any(isinstance(value, str) for value in values)
         self.has_nulls = any(value is None for value in values)
 
@@ -39,7 +46,7 @@ class JsonSurvey:
 
     objects: list[dict[str, Any]] = field(default_factory=list)
     """The objects that were looked at."""
-    fields: list[Field] = field(default_factory=list)
+    fields: list[SurveyedField] = field(default_factory=list)
     """Fields at the top, in the order in which they came; nested values are left out."""
     nested: dict[str, str] = field(default_factory=dict)
     """Fields at the top with lists or objects: how they are read."""
@@ -47,15 +54,15 @@ class JsonSurvey:
     @property
     def names(self) -> list[str]:
         """All fields at the top, in the order in which they came."""
-        return list(dict.fromkeys(name for one in self.objects for name in one))
+        return list(dict.fromkeys(name for obj in self.objects for name in obj))
 
-    def is_everywhere(self, column: Column) -> bool:
+    def in_all_objects(self, column: SurveyedColumn) -> bool:
         """Whether all objects have this field."""
         return len(column.values) == len(self.objects)
 
     def values_at(self, path: str) -> list[Any]:
         """The values of a field by its path; None for objects that don't have it."""
-        return [_value_at(one, path) for one in self.objects]
+        return [_get_value(obj, path) for obj in self.objects]
 
 
 class LabelField:
@@ -65,7 +72,9 @@ class LabelField:
         self.path = path
         sets = [value if isinstance(value, list) else [value] for value in values]
         self.members = [label for labels in sets for label in labels if isinstance(label, str | int | float)]
-        self.column = Column(path, tuple(b"" if isinstance(value, list) else _cell(value) for value in values))
+        self.column = SurveyedColumn(
+            path, tuple(b"" if isinstance(value, list) else _format_cell(value) for value in values)
+        )
         """The labels as those of a table."""
 
     @property
@@ -78,27 +87,30 @@ class LabelField:
         if not self.is_mixed:
             return []
         odd = next(label for label in self.members if isinstance(label, str))
-        return [f"the label {self.path!r} has numbers and texts, such as {spelled(_cell(odd))}: all are read as texts."]
+        return [
+            f"the label {self.path!r} has numbers and texts, such as {format_value(_format_cell(odd))}: all are"
+            " read as texts."
+        ]
 
 
-def survey_of(head: bytes) -> JsonSurvey:
+def survey_objects(head: bytes) -> JsonSurvey:
     """Look at the first lines; those that are not objects are left out, and reported when they are read."""
     lines = [line for line in head.split(b"\n") if line.strip()]
-    first = next((one for one in map(_object, lines) if one is not None), {})
-    most = max(LEAST_LOOKED_AT, min(LOOKED_AT, MOST_VALUES // max(1, len(first))))
-    some = [_object(line) for line in lines[:: max(1, len(lines) // most)][:most]]
-    found = JsonSurvey([one for one in some if one is not None] or [first])
+    first = next((obj for obj in map(_parse_object, lines) if obj is not None), {})
+    most = max(MIN_SURVEYED_ROWS, min(MAX_SURVEYED_ROWS, MAX_SURVEYED_VALUES // max(1, len(first))))
+    some = [_parse_object(line) for line in lines[:: max(1, len(lines) // most)][:most]]
+    found = JsonSurvey([obj for obj in some if obj is not None] or [first])
     values: dict[str, list[Any]] = {}
     nested: dict[str, list[Any]] = {}
-    for one in found.objects:
-        for name, value in one.items():
+    for obj in found.objects:
+        for name, value in obj.items():
             (nested if isinstance(value, list | dict) else values).setdefault(name, []).append(value)
-    found.fields += [Field(name, some) for name, some in values.items()]
-    found.nested |= {name: _how_read(name, some) for name, some in nested.items()}
+    found.fields += [SurveyedField(name, some) for name, some in values.items()]
+    found.nested |= {name: _describe_nested(name, some) for name, some in nested.items()}
     return found
 
 
-def usual_label(survey: JsonSurvey, title: str) -> str:
+def find_label_field(survey: JsonSurvey, title: str) -> str:
     """Return the field that is named as labels are; InputError where there is none, or more than one."""
     if not survey.names:
         raise InputError(f"{title}: has no JSON object in its first lines: is it JSON, with one object a line?")
@@ -108,11 +120,11 @@ def usual_label(survey: JsonSurvey, title: str) -> str:
     if named:
         several = ", ".join(map(repr, named))
         raise InputError(f"{title}: the fields {several} are all named as labels are: say which by --label.")
-    scalars = {column.name: with_values(column) for column in survey.fields}
+    scalars = {column.name: format_with_values(column) for column in survey.fields}
     shown = [scalars.get(name, f"{name} (nested)") for name in survey.names]
     raise InputError(
         f"{title}: which field is the label? None is named label, class, target or y: say --label FIELD."
-        f" {suggested_label(survey.fields)}The fields are {listed(shown, FIELDS_LISTED)}."
+        f" {suggest_label(survey.fields)}The fields are {join_names(shown, MAX_LISTED_FIELDS)}."
     )
 
 
@@ -126,32 +138,32 @@ def has_few_names(survey: JsonSurvey, is_left_out: Callable[[str], bool], catego
     count = sum(len(column.distinct) for column in categories) + sum(column.name not in first for column in columns)
     nested = [name for name in survey.nested if not is_left_out(name)]
     known: set[str] = set()
-    for one in survey.objects:
+    for obj in survey.objects:
         for name in nested:
-            if name in one:
-                known.update(_names(one[name], name, name, categorical))
-        if one is first:
+            if name in obj:
+                known.update(_iter_names(obj[name], name, name, categorical))
+        if obj is first:
             count -= len(known)
-        if count + len(known) > MOST_NAMES_IN_DICTIONARY:
+        if count + len(known) > MAX_DICTIONARY_NAMES:
             return False
     return True
 
 
-def _names(value: Any, path: str, own: str, categorical: tuple[str, ...]) -> Iterator[str]:
+def _iter_names(value: Any, path: str, own: str, categorical: tuple[str, ...]) -> Iterator[str]:
     """The names of the features in a value; `own` is the path of the list in which it is, or its own."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _names(inner, f"{path}.{name}", f"{path}.{name}", categorical)
+            yield from _iter_names(inner, f"{path}.{name}", f"{path}.{name}", categorical)
     elif isinstance(value, list):
         for k, inner in enumerate(value):
-            yield from _names(inner, f"{path}.{k}", path, categorical)
+            yield from _iter_names(inner, f"{path}.{k}", path, categorical)
     elif isinstance(value, str):
         yield f"{own}={value}"
     elif value is not None and value is not False:
         yield f"{path}={value}" if path in categorical else path
 
 
-def _how_read(name: str, values: list[Any]) -> str:
+def _describe_nested(name: str, values: list[Any]) -> str:
     """Say how the lists and objects in a field are read."""
     items = [item for value in values if isinstance(value, list) for item in value]
     found = []
@@ -163,19 +175,19 @@ def _how_read(name: str, values: list[Any]) -> str:
         found.append("empty list")
     paths = list(dict.fromkeys(f"{name}.{inner}" for value in values if isinstance(value, dict) for inner in value))
     if any(isinstance(value, dict) for value in values):
-        found.append(f"object: {listed(paths, PATHS_LISTED) or 'empty'}")
+        found.append(f"object: {join_names(paths, MAX_LISTED_PATHS) or 'empty'}")
     return "; ".join(found)
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
+def _parse_object(line: bytes) -> dict[str, Any] | None:
     try:
-        one = json.loads(line)
+        obj = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return one if isinstance(one, dict) else None
+    return obj if isinstance(obj, dict) else None
 
 
-def _value_at(value: Any, path: str) -> Any:
+def _get_value(value: Any, path: str) -> Any:
     """The value at a path. The name of a field may have points in it."""
     while isinstance(value, dict):
         if path in value:
@@ -187,7 +199,7 @@ def _value_at(value: Any, path: str) -> Any:
     return None
 
 
-def _cell(value: Any) -> bytes:
+def _format_cell(value: Any) -> bytes:
     """A value as a cell of a table has it."""
     if isinstance(value, bool):
         return b"1" if value else b"0"

@@ -26,64 +26,90 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from novikoff._compiled.simd.byte_scan import PADDING
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError
-from novikoff.data.merge_terms import slots
-from novikoff.data.text_source import Block
-from novikoff.data.formats.column_survey import doubts_about_features, notes_about_features, predicts_alone
-from novikoff.data.formats.base import (Format, Parsed, Parser, Problem, shown)
-from novikoff.data.formats.json.fields import NoFields
-from novikoff.data.formats.json.parser import (IS_ABSENT, IS_FALSE, IS_LIST, IS_NUMBER, IS_STRING, IS_TRUE, Machine, Out, parse)
-from novikoff.data.formats.json.names import names_of
-from novikoff.data.formats.json_survey import (Field, JsonSurvey, LabelField, has_few_names, survey_of, usual_label)
-from novikoff.data.formats.json.tokens import (DEEPEST, LONGEST_PATH, NO_LABEL, NO_WEIGHT, REASONS)
-from novikoff.data.formats.ngrams import (DEFAULT_SCALE, NoWords, Words, check, letters_seed, refuse, room_for, terms_in)
-from novikoff.data.names.hashing import DEFAULT_BITS, hashed
-from novikoff.data.labels.binary_labels import plain
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
+from novikoff.data.formats.base import BadLine, Format, ParsedBlock, Parser, format_excerpt
+from novikoff.data.formats.column_survey import build_feature_notes, determines_label, find_feature_doubts
+from novikoff.data.formats.json.fields import NoFieldRoles
+from novikoff.data.formats.json.names import list_feature_names
+from novikoff.data.formats.json.parser import (
+    IS_ABSENT,
+    IS_FALSE,
+    IS_LIST,
+    IS_NUMBER,
+    IS_STRING,
+    IS_TRUE,
+    JsonOutput,
+    JsonParserState,
+    parse_json_block,
+)
+from novikoff.data.formats.json.tokens import MAX_DEPTH, MAX_PATH_BYTES, NO_LABEL, NO_WEIGHT, REASONS
+from novikoff.data.formats.json_survey import (
+    JsonSurvey,
+    LabelField,
+    SurveyedField,
+    find_label_field,
+    has_few_names,
+    survey_objects,
+)
+from novikoff.data.formats.ngrams import (
+    DEFAULT_SCALE,
+    NgramWorkspace,
+    NoNgrams,
+    allocate_workspace,
+    count_max_terms,
+    derive_char_seed,
+    reject_options,
+    resolve_ngram_options,
+)
+from novikoff.data.labels.binary_labels import to_plain_label
+from novikoff.data.merge_terms import allocate_terms
+from novikoff.data.names.hashing import DEFAULT_HASH_BITS, hash_name
 from novikoff.data.options import check_roles
 from novikoff.data.rows import Sparse
+from novikoff.data.text_source import TextBlock
+from novikoff.errors import InputError
 
-CAME = 24  # bytes shown from where a line is wrong
-OTHERS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
+EXCERPT_BYTES = 24  # bytes shown from where a line is wrong
+LITERAL_LABELS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
 
 
 class JsonParser(Parser):
     def __init__(self, settled: JsonLines, named: bool, unlabelled: bool) -> None:
         self.settled, self.unlabelled = settled, unlabelled
         self.named = named or settled.bits == 0
-        self.used = slots(0, bits=settled.bits, signed=settled.signed, named=False).used
+        self.used = allocate_terms(0, bits=settled.bits, signed=settled.signed, named=False).used
         self.size = 0
-        self.room: NoWords | Words
+        self.room: NoNgrams | NgramWorkspace
 
-    def _make_room(self, size: int) -> None:
+    def _ensure_capacity(self, size: int) -> None:
         """For a block of so many bytes: a value and what separates it have two bytes or more."""
         self.size = size
         fmt = self.settled
-        lines, terms = size // 2 + 2, terms_in(size, fmt.words + 1, fmt.letters)
-        texts = [hashed(path.encode()) for path in fmt.texts]
-        self.to = slots(terms, bits=fmt.bits, signed=fmt.signed, named=self.named, largest=fmt.largest)._replace(
-            used=self.used
-        )
-        self.room = NoWords(0)
+        lines, terms = size // 2 + 2, count_max_terms(size, fmt.words + 1, fmt.letters)
+        texts = [hash_name(path.encode()) for path in fmt.texts]
+        self.to = allocate_terms(
+            terms, bits=fmt.bits, signed=fmt.signed, named=self.named, largest=fmt.largest
+        )._replace(used=self.used)
+        self.room = NoNgrams(0)
         if texts:
-            self.room = room_for(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
-        self.machine = Machine(
-            label=uint64(hashed(fmt.label.encode())),
+            self.room = allocate_workspace(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
+        self.machine = JsonParserState(
+            label=uint64(hash_name(fmt.label.encode())),
             texts=buffers.array(texts, "uint64"),
-            letters=buffers.array([letters_seed(h) for h in texts], "uint64"),
+            letters=buffers.array([derive_char_seed(h) for h in texts], "uint64"),
             fields=self._fields(),
-            plain=buffers.zeros(size + 2 * PADDING, "uint8"),
-            path=buffers.zeros(LONGEST_PATH + PADDING, "uint8"),
-            kinds=buffers.zeros(DEEPEST + 1, "int64"),
-            lengths=buffers.zeros(DEEPEST + 1, "int64"),
-            counts=buffers.zeros(DEEPEST + 1, "int64"),
-            hashes=buffers.zeros(DEEPEST + 1, "uint64"),
+            plain=buffers.zeros(size + 2 * PADDING_BYTES, "uint8"),
+            path=buffers.zeros(MAX_PATH_BYTES + PADDING_BYTES, "uint8"),
+            kinds=buffers.zeros(MAX_DEPTH + 1, "int64"),
+            lengths=buffers.zeros(MAX_DEPTH + 1, "int64"),
+            counts=buffers.zeros(MAX_DEPTH + 1, "int64"),
+            hashes=buffers.zeros(MAX_DEPTH + 1, "uint64"),
         )
         keys = buffers.zeros(lines, "uint64")
-        self.out = Out(
+        self.out = JsonOutput(
             starts=buffers.zeros(lines + 1, "int64"),
             keys=keys,
             numbers=keys.view("float64"),
@@ -102,20 +128,20 @@ class JsonParser(Parser):
         fmt = self.settled
         chosen = fmt.ignore or fmt.only or fmt.categorical or fmt.numeric
         if not chosen and fmt.weight is None and fmt.missing == "absent":
-            return NoFields(0)
-        from novikoff.data.formats.json.field_values import make_fields
+            return NoFieldRoles(0)
+        from novikoff.data.formats.json.field_values import build_field_roles
 
-        return make_fields(fmt, weighs=self.weighs)
+        return build_field_roles(fmt, weighs=self.weighs)
 
-    def parse(self, block: Block) -> Parsed:
+    def parse(self, block: TextBlock) -> ParsedBlock:
         if block.size > self.size:
-            self._make_room(block.size)
+            self._ensure_capacity(block.size)
         out, to, bits = self.out, self.to, self.settled.bits
-        rows, lines, wrong = parse(block.text, block.stop, self.machine, self.room, self.unlabelled, to, out)
-        keys, label = out.keys[:rows], json_label(block, out)
+        rows, lines, wrong = parse_json_block(block.text, block.stop, self.machine, self.room, self.unlabelled, to, out)
+        keys, label = out.keys[:rows], build_json_decoder(block, out)
         if self.settled.label_texts:
-            keys, label = as_texts(keys, label)
-        return Parsed(
+            keys, label = convert_labels_to_text(keys, label)
+        return ParsedBlock(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
             keys=keys,
             label=label,
@@ -128,44 +154,48 @@ class JsonParser(Parser):
             spans=to.spans,
         )
 
-    def _problem(self, block: Block, line: int, reason: int, where: int, stop: int, start: int) -> Problem:
+    def _problem(self, block: TextBlock, line: int, reason: int, where: int, stop: int, start: int) -> BadLine:
         kind, rule = REASONS[reason]
         if reason == NO_LABEL:
-            return Problem(line, kind, f"has no field {self.settled.label!r} with a label, or it is null.")
+            return BadLine(line, kind, f"has no field {self.settled.label!r} with a label, or it is null.")
         if reason == NO_WEIGHT:
-            return Problem(line, kind, f"has no field {self.settled.weight!r} with a weight, or it is null.")
+            return BadLine(line, kind, f"has no field {self.settled.weight!r} with a weight, or it is null.")
         while stop > where and block.text[stop - 1] <= 32:
             stop -= 1
-        came = shown(block, where, min(stop, where + CAME)) if stop > where else "the end of the line"
-        return Problem(line, kind, f"{rule}, but {came} came at byte {where - start + 1} of the line.")
+        came = format_excerpt(block, where, min(stop, where + EXCERPT_BYTES)) if stop > where else "the end of the line"
+        return BadLine(line, kind, f"{rule}, but {came} came at byte {where - start + 1} of the line.")
 
 
-def json_label(block: Block, out: Out) -> Callable[[int], Any]:
+def build_json_decoder(block: TextBlock, out: JsonOutput) -> Callable[[int], Any]:
     """Labels by their kind: numbers are their own keys, strings are read again."""
 
     def label(i: int) -> Any:
         kind, start, stop = out.labels[i].tolist()
         if kind in (IS_STRING, IS_LIST):
-            told = json.loads(block.text[start:stop].tobytes())
-            return [plain(one) for one in told] if kind == IS_LIST else told
-        return plain(float(out.numbers[i])) if kind == IS_NUMBER else OTHERS[kind]
+            label_value = json.loads(block.text[start:stop].tobytes())
+            return [to_plain_label(one) for one in label_value] if kind == IS_LIST else label_value
+        return to_plain_label(float(out.numbers[i])) if kind == IS_NUMBER else LITERAL_LABELS[kind]
 
     return label
 
 
-def as_texts(keys: NDArray[np.uint64], label: Callable[[int], Any]) -> tuple[NDArray[np.uint64], Callable[[int], Any]]:
+def convert_labels_to_text(
+    keys: NDArray[np.uint64], label: Callable[[int], Any]
+) -> tuple[NDArray[np.uint64], Callable[[int], Any]]:
     """Return keys and labels where all labels are texts: numbers and truth values as JSON spells them."""
 
     def text(i: int) -> Any:
-        told = label(i)
-        return [_spelled(one) for one in told] if isinstance(told, list) else _spelled(told)
+        label_value = label(i)
+        return (
+            [_format_label(one) for one in label_value] if isinstance(label_value, list) else _format_label(label_value)
+        )
 
     found = [text(i) for i in range(len(keys))]
-    own = [hashed(label.encode()) if isinstance(label, str) else int(keys[i]) for i, label in enumerate(found)]
+    own = [hash_name(label.encode()) if isinstance(label, str) else int(keys[i]) for i, label in enumerate(found)]
     return buffers.array(own, "uint64"), found.__getitem__
 
 
-def _spelled(label: Any) -> Any:
+def _format_label(label: Any) -> Any:
     return label if label is None or isinstance(label, str) else json.dumps(label)
 
 
@@ -177,7 +207,7 @@ class JsonLines(Format):
     letters: int = 0
     lower: bool = True
     scale: str = DEFAULT_SCALE
-    bits: int = DEFAULT_BITS
+    bits: int = DEFAULT_HASH_BITS
     signed: bool = False
     largest: bool = False
     ignore: tuple[str, ...] = ()
@@ -202,11 +232,11 @@ class JsonLines(Format):
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> JsonLines:
-        refuse(options, "jsonl", ("delimiter", "header", "several_labels", "interactions"))
+        reject_options(options, "jsonl", ("delimiter", "header", "several_labels", "interactions"))
         if options.text is None:
-            refuse(options, "jsonl without --text", ("words", "letters", "scale"))
-        survey = survey_of(head)
-        label = options.label if options.label is not None else usual_label(survey, title)
+            reject_options(options, "jsonl without --text", ("words", "letters", "scale"))
+        survey = survey_objects(head)
+        label = options.label if options.label is not None else find_label_field(survey, title)
         how: dict[str, Any] = {"signed": bool(options.signed), "largest": bool(options.largest)}
         chosen = {"ignore": options.ignore, "only": options.columns, "categorical": options.categorical}
         said = {"numeric": options.numeric, "weight": options.weight, "missing": options.missing}
@@ -225,7 +255,7 @@ class JsonLines(Format):
         for option, paths in roles.items():
             check_roles({option: [path.split(".")[0] for path in paths], "--ignore": options.ignore}, title, "field")
         how["label_texts"] = LabelField(label, survey.values_at(label)).is_mixed
-        made = cls(label, options.text, **how, **check(options), **chosen, **said)
+        made = cls(label, options.text, **how, **resolve_ngram_options(options), **chosen, **said)
         made = replace(made, bits=made._bits(options, survey, title))
         made.__dict__["survey"] = survey
         return made
@@ -236,8 +266,8 @@ class JsonLines(Format):
             return int(options.bits)
         hashes = self.texts or options.hashes_names or options.signed or options.map is not None
         if hashes or not os.path.isfile(title):
-            return DEFAULT_BITS
-        return 0 if has_few_names(survey, self._is_left_out, self.categorical) else DEFAULT_BITS
+            return DEFAULT_HASH_BITS
+        return 0 if has_few_names(survey, self._is_left_out, self.categorical) else DEFAULT_HASH_BITS
 
     def settings(self) -> dict[str, Any]:
         """For the model file. What most files don't have is left out."""
@@ -263,7 +293,7 @@ class JsonLines(Format):
         """Whether a field at the top is no feature."""
         return name in (self.label, self.weight, *self.ignore) or bool(self.only and name not in self.fields_read)
 
-    def _kind(self, column: Field) -> str | None:
+    def _kind(self, column: SurveyedField) -> str | None:
         """What a field is read as; None where it is no feature."""
         name = column.name
         if self._is_left_out(name):
@@ -275,7 +305,7 @@ class JsonLines(Format):
         return "categorical" if column.has_strings or name in self.categorical else "numeric"
 
     @property
-    def _features(self) -> list[tuple[Field, str]]:
+    def _features(self) -> list[tuple[SurveyedField, str]]:
         """The fields of the first look that are features, and what they are read as."""
         read = [(column, self._kind(column)) for column in self.survey.fields]
         return [(column, kind) for column, kind in read if kind is not None]
@@ -298,19 +328,19 @@ class JsonLines(Format):
 
     @property
     def notes(self) -> list[str]:
-        seen = [column for column, _ in self._features if self.survey.is_everywhere(column)]
+        seen = [column for column, _ in self._features if self.survey.in_all_objects(column)]
         gaps = [column.name for column, _ in self._features if column.has_nulls]
-        return notes_about_features(seen, gaps, len(self.survey.objects), self.missing)
+        return build_feature_notes(seen, gaps, len(self.survey.objects), self.missing)
 
     def doubts(self) -> list[str]:
         label = LabelField(self.label, self.survey.values_at(self.label))
-        found = label.doubts() + doubts_about_features(self._features)
+        found = label.doubts() + find_feature_doubts(self._features)
         lines = len(self.survey.objects)
         found += [
             f"field {column.name!r} alone tells the label of all {lines:,} lines that were looked at:"
             " --ignore it if it is known only after the label is."
             for column, _ in self._features
-            if self.survey.is_everywhere(column) and predicts_alone(column, label.column)
+            if self.survey.in_all_objects(column) and determines_label(column, label.column)
         ]
         chosen = (*self.ignore, *self.only, *self.texts, *self.categorical, *self.numeric)
         said = dict.fromkeys(path.split(".")[0] for path in chosen)
@@ -320,11 +350,11 @@ class JsonLines(Format):
     def parser(self, *, named: bool, unlabelled: bool = False) -> JsonParser:
         return JsonParser(self, named, unlabelled)
 
-    def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
+    def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
         start, stop, number, _ = (int(n) for n in span)
         line = block.text[start:stop].tobytes()
         chosen = self.ignore, self.fields_read, self.categorical, self.numeric, self.weight, self.missing
-        return names_of(line, self.label, self.texts, self.words, self.letters, self.lower, *chosen)[number]
+        return list_feature_names(line, self.label, self.texts, self.words, self.letters, self.lower, *chosen)[number]
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -24,22 +24,29 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from novikoff._compiled.simd.byte_scan import (PADDING, equal, signed, spread, upto, word)
 from novikoff._compiled.buffers import uint64
+from novikoff._compiled.jit import JIT_DISABLED, compiled, compiled_not_inlined, generic
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import (DISABLED, compiled, compiled_apart, generic)
-from novikoff._compiled.simd.dot import element
+from novikoff._compiled.simd.byte_scan import (
+    PADDING_BYTES,
+    load_word,
+    mask_at_most,
+    mask_equal,
+    to_int64,
+    write_bit_positions,
+)
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff.data.merge_terms import HashedTerms, append_term, merge_duplicates
+from novikoff.data.names.hashing import combine_hashes, hash_bytes, hash_name
 from novikoff.errors import InputError
-from novikoff.data.merge_terms import Slots, merged, put
-from novikoff.data.names.hashing import both, hash_of, hashed
 
-MOST_WORDS, MOST_LETTERS = 8, 16
+MAX_WORD_NGRAM, MAX_CHAR_NGRAM = 8, 16
 SCALES = ("count", "binary", "log", "unit")
 DEFAULT_SCALE = "log"
 COUNT, BINARY, LOG, UNIT = range(4)
-LETTERS = b"\x01letters"
-FIRST_WIDE, LAST_WIDE = 0x80, 0x7FF  # characters of two bytes
-WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+(?:'[0-9A-Za-z_\x80-\xff]+)*")
+CHAR_NGRAM_KEY = b"\x01letters"
+FIRST_TWO_BYTE, LAST_TWO_BYTE = 0x80, 0x7FF  # characters of two bytes
+WORD_PATTERN = re.compile(rb"[0-9A-Za-z_\x80-\xff]+(?:'[0-9A-Za-z_\x80-\xff]+)*")
 _ZERO, _ONE, _LAST, _TOP = (uint64(n) for n in (0, 1, 63, 1 << 63))
 _HIGH, _REST = uint64(0x8080808080808080), uint64(0x7F7F7F7F7F7F7F7F)
 # Added to seven bits these reach the eighth from A on, and from the one after Z on.
@@ -47,17 +54,17 @@ _FROM_A, _PAST_Z = uint64(0x3F3F3F3F3F3F3F3F), uint64(0x2525252525252525)
 _TWO = uint64(2)
 
 
-def lower_of(character: int) -> int:
+def lower_two_byte(character: int) -> int:
     """The lower-case form of a two-byte character, as far as it is one itself.
 
-    >>> [chr(lower_of(ord(c))) for c in "ÄΣЖİ×"]
+    >>> [chr(lower_two_byte(ord(c))) for c in "ÄΣЖİ×"]
     ['ä', 'σ', 'ж', 'İ', '×']
     """
     lower = chr(character).lower()
-    return ord(lower) if len(lower) == 1 and FIRST_WIDE <= ord(lower) <= LAST_WIDE else character
+    return ord(lower) if len(lower) == 1 and FIRST_TWO_BYTE <= ord(lower) <= LAST_TWO_BYTE else character
 
 
-class Words(NamedTuple):
+class NgramWorkspace(NamedTuple):
     """What it takes to find the words of one text: settings, and room to work."""
 
     words: int
@@ -78,48 +85,48 @@ class Words(NamedTuple):
     """The text without the blanks that are too many, and where each byte comes from."""
 
 
-def refuse(options: Any, name: str, unfit: tuple[str, ...]) -> None:
+def reject_options(options: Any, name: str, unfit: tuple[str, ...]) -> None:
     """Options that say nothing about this format are mistakes, not to be passed over."""
     for option in unfit:
         if getattr(options, option) not in (None, False, ()):
             raise InputError(f"--{option.replace('_', '-')} has no meaning for {name}: leave it out.")
 
 
-def check(options: Any) -> dict[str, Any]:
+def resolve_ngram_options(options: Any) -> dict[str, Any]:
     """What the user has said about words, with what was left open settled."""
     words = 1 if options.words is None else options.words
     letters = options.letters or 0
     scale = options.scale or DEFAULT_SCALE
-    if not 1 <= words <= MOST_WORDS:
-        raise InputError(f"--words must be from 1 to {MOST_WORDS}, but is {words}.")
-    if not 0 <= letters <= MOST_LETTERS:
-        raise InputError(f"--letters must be from 1 to {MOST_LETTERS}, but is {letters}.")
+    if not 1 <= words <= MAX_WORD_NGRAM:
+        raise InputError(f"--words must be from 1 to {MAX_WORD_NGRAM}, but is {words}.")
+    if not 0 <= letters <= MAX_CHAR_NGRAM:
+        raise InputError(f"--letters must be from 1 to {MAX_CHAR_NGRAM}, but is {letters}.")
     if scale not in SCALES:
         raise InputError(f"--scale must be one of {', '.join(SCALES)}, but is {scale!r}.")
     return {"words": words, "letters": letters, "lower": bool(options.lower), "scale": scale}
 
 
-def terms_in(size: int, words: int, letters: int) -> int:
+def count_max_terms(size: int, words: int, letters: int) -> int:
     """How many terms a text of so many bytes can have at most: a word and what separates it have two bytes or more."""
     return words * (size // 2 + 1) + (size if letters else 0) + 16
 
 
-def room_for(size: int, words: int, letters: int, lower: bool, scale: str) -> Words:
+def allocate_workspace(size: int, words: int, letters: int, lower: bool, scale: str) -> NgramWorkspace:
     """For texts of up to so many bytes; memory that is never written costs nothing."""
-    octets = np.zeros((size + 3 * PADDING) // 8, np.uint64)
-    return Words(
+    octets = np.zeros((size + 3 * PADDING_BYTES) // 8, np.uint64)
+    return NgramWorkspace(
         words=words,
         letters=letters,
         lower=int(lower),
         scale=SCALES.index(scale),
-        cases=np.array([lower_of(c) for c in range(FIRST_WIDE, LAST_WIDE + 1)], np.uint16),
+        cases=np.array([lower_two_byte(c) for c in range(FIRST_TWO_BYTE, LAST_TWO_BYTE + 1)], np.uint16),
         octets=octets,
         low=octets.view(np.uint8),
         marks=np.zeros(size + 64, np.uint32),
-        runs=np.zeros(MOST_WORDS, np.uint64),
-        begins=np.zeros(MOST_WORDS, np.int64),
-        flat=np.zeros(size + 2 * PADDING if letters else 0, np.uint8),
-        origin=np.zeros(size + 2 * PADDING if letters else 0, np.uint32),
+        runs=np.zeros(MAX_WORD_NGRAM, np.uint64),
+        begins=np.zeros(MAX_WORD_NGRAM, np.int64),
+        flat=np.zeros(size + 2 * PADDING_BYTES if letters else 0, np.uint8),
+        origin=np.zeros(size + 2 * PADDING_BYTES if letters else 0, np.uint32),
     )
 
 
@@ -127,29 +134,29 @@ def room_for(size: int, words: int, letters: int, lower: bool, scale: str) -> Wo
 
 
 @compiled
-def to_low(text: NDArray[np.uint8], start: int, stop: int, room: Words) -> None:
+def write_lower_case(text: NDArray[np.uint8], start: int, stop: int, workspace: NgramWorkspace) -> None:
     """The text in lower case, or as it is, to `room.low`."""
     seen = _ZERO
     for i in range((stop - start + 7) >> 3):
-        letters = np.uint64(word(text, start + 8 * i))
+        letters = np.uint64(load_word(text, start + 8 * i))
         seen |= letters
-        if room.lower != 0:
+        if workspace.lower != 0:
             rest = letters & _REST
             capital = ~letters & _HIGH & ((rest + _FROM_A) ^ (rest + _PAST_Z))
             letters |= capital >> _TWO
-        room.octets[(PADDING >> 3) + i] = letters
-    if room.lower != 0 and seen & _HIGH != _ZERO:
-        lower_wide(room.low, PADDING, PADDING + stop - start, room.cases)
+        workspace.octets[(PADDING_BYTES >> 3) + i] = letters
+    if workspace.lower != 0 and seen & _HIGH != _ZERO:
+        lower_two_bytes_in_place(workspace.low, PADDING_BYTES, PADDING_BYTES + stop - start, workspace.cases)
 
 
-@compiled_apart
-def lower_wide(low: NDArray[np.uint8], start: int, stop: int, cases: NDArray[np.uint16]) -> None:
+@compiled_not_inlined
+def lower_two_bytes_in_place(low: NDArray[np.uint8], start: int, stop: int, cases: NDArray[np.uint16]) -> None:
     """The two-byte characters, in place; what is none is left as it is."""
     k = start
     while k < stop - 1:
-        lead, more = signed(low[k]), signed(low[k + 1])
+        lead, more = to_int64(low[k]), to_int64(low[k + 1])
         if 0xC2 <= lead <= 0xDF and 0x80 <= more <= 0xBF:
-            character = signed(cases[((lead & 31) << 6 | (more & 63)) - FIRST_WIDE])
+            character = to_int64(cases[((lead & 31) << 6 | (more & 63)) - FIRST_TWO_BYTE])
             low[k] = 0xC0 | character >> 6
             low[k + 1] = 0x80 | character & 63
             k += 1
@@ -160,26 +167,26 @@ def lower_wide(low: NDArray[np.uint8], start: int, stop: int, cases: NDArray[np.
 
 
 @compiled
-def is_letter(byte: int) -> bool:
+def is_word_byte(byte: int) -> bool:
     return byte >= 128 or 97 <= byte <= 122 or 65 <= byte <= 90 or 48 <= byte <= 57 or byte == 95
 
 
-def _find(low: NDArray[np.uint8], start: int, stop: int, marks: NDArray[np.uint32]) -> int:
+def _find_words(low: NDArray[np.uint8], start: int, stop: int, marks: NDArray[np.uint32]) -> int:
     at = 0
     before = inside = _ZERO  # whether the byte before is a letter, and whether it is in a word
     for base in range(start, stop, 64):
-        letters = ~upto(low, base, 127) | equal(low, base, 95)
-        letters |= upto(low, base, 122) & ~upto(low, base, 96)
-        letters |= upto(low, base, 90) & ~upto(low, base, 64)
-        letters |= upto(low, base, 57) & ~upto(low, base, 47)
+        letters = ~mask_at_most(low, base, 127) | mask_equal(low, base, 95)
+        letters |= mask_at_most(low, base, 122) & ~mask_at_most(low, base, 96)
+        letters |= mask_at_most(low, base, 90) & ~mask_at_most(low, base, 64)
+        letters |= mask_at_most(low, base, 57) & ~mask_at_most(low, base, 47)
         if base + 64 > stop:
             letters &= (_ONE << np.uint64(stop - base)) - _ONE
         members = letters
-        apostrophes = equal(low, base, 39)
+        apostrophes = mask_equal(low, base, 39)
         if apostrophes != _ZERO:
-            after = _TOP if base + 64 < stop and is_letter(signed(low[base + 64])) else _ZERO
+            after = _TOP if base + 64 < stop and is_word_byte(to_int64(low[base + 64])) else _ZERO
             members |= apostrophes & (letters << _ONE | before) & (letters >> _ONE | after)
-        at = spread(marks, at, base, members ^ (members << _ONE | inside))
+        at = write_bit_positions(marks, at, base, members ^ (members << _ONE | inside))
         before, inside = letters >> _LAST, members >> _LAST
     if inside != _ZERO:
         marks[at] = stop
@@ -187,63 +194,63 @@ def _find(low: NDArray[np.uint8], start: int, stop: int, marks: NDArray[np.uint3
     return at
 
 
-def _plain_find(low: Any, start: int, stop: int, marks: Any) -> int:
+def _plain_find_words(low: Any, start: int, stop: int, marks: Any) -> int:
     """What `find_words` means."""
-    edges = [start + k for match in WORD.finditer(bytes(low[start:stop])) for k in match.span()]
+    edges = [start + k for match in WORD_PATTERN.finditer(bytes(low[start:stop])) for k in match.span()]
     marks[: len(edges)] = edges
     return len(edges)
 
 
-find_words = compiled(_plain_find if DISABLED else _find)
+find_words = compiled(_plain_find_words if JIT_DISABLED else _find_words)
 """Marks where each word begins and where it ends; returns how many marks there are."""
 
 
 @compiled
-def put_words(room: Words, count: int, shift: int, seed: Any, to: Slots, at: int) -> int:
+def append_word_ngrams(workspace: NgramWorkspace, count: int, shift: int, seed: Any, to: HashedTerms, at: int) -> int:
     """Each word between two marks, then the runs that end with it, the shortest first."""
     known = 0
     for j in range(0, count, 2):
-        start, stop = signed(element(room.marks, j)), signed(element(room.marks, j + 1))
-        h = hash_of(room.low, start, stop, seed)
-        at = put(to, at, h, 1.0, start + shift, stop + shift, 0)
-        if room.words > 1:
+        start, stop = to_int64(get_unchecked(workspace.marks, j)), to_int64(get_unchecked(workspace.marks, j + 1))
+        h = hash_bytes(workspace.low, start, stop, seed)
+        at = append_term(to, at, h, 1.0, start + shift, stop + shift, 0)
+        if workspace.words > 1:
             for n in range(known, 0, -1):
-                room.runs[n] = both(room.runs[n - 1], h)
-                room.begins[n] = room.begins[n - 1]
-            room.runs[0] = h
-            room.begins[0] = start
+                workspace.runs[n] = combine_hashes(workspace.runs[n - 1], h)
+                workspace.begins[n] = workspace.begins[n - 1]
+            workspace.runs[0] = h
+            workspace.begins[0] = start
             for n in range(1, known + 1):
-                at = put(to, at, room.runs[n], 1.0, room.begins[n] + shift, stop + shift, 0)
-            known = min(known + 1, room.words - 1)
+                at = append_term(to, at, workspace.runs[n], 1.0, workspace.begins[n] + shift, stop + shift, 0)
+            known = min(known + 1, workspace.words - 1)
     return at
 
 
-@compiled_apart
-def put_letters(room: Words, size: int, shift: int, seed: Any, to: Slots, at: int) -> int:
+@compiled_not_inlined
+def append_char_ngrams(workspace: NgramWorkspace, size: int, shift: int, seed: Any, to: HashedTerms, at: int) -> int:
     """Runs of letters of `room.low`, in their order."""
-    end = PADDING
-    for k in range(PADDING, PADDING + size):
-        byte = room.low[k]
+    end = PADDING_BYTES
+    for k in range(PADDING_BYTES, PADDING_BYTES + size):
+        byte = workspace.low[k]
         if byte <= 32:
-            if end == PADDING or room.flat[end - 1] == 32:
+            if end == PADDING_BYTES or workspace.flat[end - 1] == 32:
                 continue
             byte = np.uint8(32)
-        room.flat[end] = byte
-        room.origin[end] = k
+        workspace.flat[end] = byte
+        workspace.origin[end] = k
         end += 1
-    if end > PADDING and room.flat[end - 1] == 32:
+    if end > PADDING_BYTES and workspace.flat[end - 1] == 32:
         end -= 1
     count = 0
-    for k in range(PADDING, end):
-        if k == PADDING or room.flat[k] & 0xC0 != 0x80:
-            room.marks[count] = k
+    for k in range(PADDING_BYTES, end):
+        if k == PADDING_BYTES or workspace.flat[k] & 0xC0 != 0x80:
+            workspace.marks[count] = k
             count += 1
-    room.marks[count] = end
-    for i in range(count - room.letters + 1):
-        start, stop = signed(room.marks[i]), signed(room.marks[i + room.letters])
-        h = hash_of(room.flat, start, stop, seed)
-        first, last = signed(room.origin[start]), signed(room.origin[stop - 1]) + 1
-        at = put(to, at, h, 1.0, first + shift, last + shift, 1)
+    workspace.marks[count] = end
+    for i in range(count - workspace.letters + 1):
+        start, stop = to_int64(workspace.marks[i]), to_int64(workspace.marks[i + workspace.letters])
+        h = hash_bytes(workspace.flat, start, stop, seed)
+        first, last = to_int64(workspace.origin[start]), to_int64(workspace.origin[stop - 1]) + 1
+        at = append_term(to, at, h, 1.0, first + shift, last + shift, 1)
     return at
 
 
@@ -265,49 +272,65 @@ def scale_values(values: NDArray[np.float32], first: int, last: int, scale: int)
 
 
 @compiled
-def words_of(
+def append_ngrams(
     text: NDArray[np.uint8],
     start: int,
     stop: int,
     seed: Any,
     letters_seed: Any,
-    room: Words,
-    to: Slots,
+    workspace: NgramWorkspace,
+    to: HashedTerms,
     first: int,
 ) -> int:
     """The names in text[start:stop], each once, with what it is worth, from term `first` on; returns where they end.
 
     Spans, where wanted: from, to, and 1 for letters.
     """
-    to_low(text, start, stop, room)
-    count = find_words(room.low, PADDING, PADDING + stop - start, room.marks)
-    shift = start - PADDING
-    at = put_words(room, count, shift, seed, to, first)
-    if room.letters != 0:
-        at = put_letters(room, stop - start, shift, letters_seed, to, at)
-    at = merged(to.hashes, to, first, at)
-    scale_values(to.values, first, at, room.scale)
+    write_lower_case(text, start, stop, workspace)
+    count = find_words(workspace.low, PADDING_BYTES, PADDING_BYTES + stop - start, workspace.marks)
+    shift = start - PADDING_BYTES
+    at = append_word_ngrams(workspace, count, shift, seed, to, first)
+    if workspace.letters != 0:
+        at = append_char_ngrams(workspace, stop - start, shift, letters_seed, to, at)
+    at = merge_duplicates(to.hashes, to, first, at)
+    scale_values(to.values, first, at, workspace.scale)
     return at
 
 
-class NoWords(NamedTuple):
-    """In place of `Words` where nothing is text: all that has to do with words need not be compiled then."""
+class NoNgrams(NamedTuple):
+    """In place of `NgramWorkspace` where nothing is text: all that has to do with words need not be compiled then."""
 
     unused: int
 
 
 @generic
-def put_text(
-    room: NoWords | Words, text: NDArray[np.uint8], s: int, e: int, seed: Any, letters: Any, to: Slots, at: int
+def append_text(
+    workspace: NoNgrams | NgramWorkspace,
+    text: NDArray[np.uint8],
+    s: int,
+    e: int,
+    seed: Any,
+    letters: Any,
+    to: HashedTerms,
+    at: int,
 ) -> int:
     """The words of a text; returns where their terms end."""
     return at
 
 
-@put_text.of(Words)
-def _(room: Words, text: NDArray[np.uint8], s: int, e: int, seed: Any, letters: Any, to: Slots, at: int) -> int:
-    return words_of(text, s, e, seed, letters, room, to, at)
+@append_text.of(NgramWorkspace)
+def _(
+    workspace: NgramWorkspace,
+    text: NDArray[np.uint8],
+    s: int,
+    e: int,
+    seed: Any,
+    letters: Any,
+    to: HashedTerms,
+    at: int,
+) -> int:
+    return append_ngrams(text, s, e, seed, letters, workspace, to, at)
 
 
-def letters_seed(seed: int) -> int:
-    return hashed(LETTERS, seed)
+def derive_char_seed(seed: int) -> int:
+    return hash_name(CHAR_NGRAM_KEY, seed)

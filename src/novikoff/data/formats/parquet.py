@@ -13,30 +13,42 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
-from novikoff._compiled.simd.byte_scan import PADDING
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
-from novikoff.errors import InputError
-from novikoff.data.merge_terms import Slots, finished_row, put
-from novikoff.data.names.column_names import unique_names
-from novikoff.data.text_source import Block, Feed
-from novikoff.data.formats.csv_rows import (CATEGORY, INDICATE, LABEL, NO_LABEL, NO_SEED, NOT_UTF8, NUMERIC, RANGE, REFUSE, SKIPPED, WEIGHT)
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
+from novikoff.data.formats.base import LARGEST_VALUE, BadLine, ParsedBlock
+from novikoff.data.formats.column_survey import MAX_SURVEYED_ROWS, SurveyedColumn
+from novikoff.data.formats.csv_rows import (
+    CATEGORY,
+    INDICATE,
+    LABEL,
+    NO_LABEL,
+    NO_SEED,
+    NOT_UTF8,
+    NUMERIC,
+    RANGE,
+    REFUSE,
+    SKIPPED,
+    WEIGHT,
+)
 from novikoff.data.formats.csv_rows import MISSING as MISSING_VALUE
-from novikoff.data.formats.column_survey import LOOKED_AT, Column
-from novikoff.data.formats.base import LARGEST_VALUE, Parsed, Problem
-from novikoff.data.formats.csv_sniffer import MISSING
-from novikoff.data.formats.table_base import (EXTRA, Table, TableParser, settled_columns)
-from novikoff.data.formats.ngrams import (NoWords, Words, put_text, room_for, terms_in)
-from novikoff.data.names.hashing import hash_of
+from novikoff.data.formats.csv_sniffer import MISSING_PATTERN
+from novikoff.data.formats.ngrams import NgramWorkspace, NoNgrams, allocate_workspace, append_text, count_max_terms
+from novikoff.data.formats.table_base import EXTRA_COLUMN, TableFormat, TableParser, resolve_columns
+from novikoff.data.merge_terms import HashedTerms, append_term, finish_row
+from novikoff.data.names.column_names import make_names_unique
+from novikoff.data.names.hashing import hash_bytes
 from novikoff.data.rows import Dense, Sparse
+from novikoff.data.text_source import TextBlock, TextSource
+from novikoff.errors import InputError
 
-CELLS_AT_ONCE = 1 << 17
-BUFFER = 1 << 16
-ARROW = b"ARROW1"
+CELLS_PER_CHUNK = 1 << 17
+BUFFER_BYTES = 1 << 16
+ARROW_MAGIC = b"ARROW1"
 ABSENT = -1
 
 
-class Coded(NamedTuple):
+class CodedTable(NamedTuple):
     """A piece of a table: numbers, and categories by their place in a list of texts."""
 
     numbers: NDArray[np.float32]
@@ -50,16 +62,16 @@ class Coded(NamedTuple):
 
 
 @compiled
-def coded_rows(
+def hash_rows(
     text: NDArray[np.uint8],
-    piece: Coded,
+    piece: CodedTable,
     kinds: NDArray[np.uint8],
     seeds: NDArray[np.uint64],
     letters: NDArray[np.uint64],
     indicators: NDArray[np.uint64],
     indicate: bool,
-    words: NoWords | Words,
-    to: Slots,
+    words: NoNgrams | NgramWorkspace,
+    to: HashedTerms,
     starts: NDArray[np.int64],
 ) -> int:
     """Hashed rows; returns how many."""
@@ -86,11 +98,11 @@ def coded_rows(
                     start = piece.starts[piece.codes[i, column]]
                     stop = piece.stops[piece.codes[i, column]]
                     if kind == CATEGORY:
-                        h = hash_of(text, start, stop, h)
+                        h = hash_bytes(text, start, stop, h)
                         value = 1.0
                     else:
                         before = at
-                        at = put_text(words, text, start, stop, h, letters[column], to, at)
+                        at = append_text(words, text, start, stop, h, letters[column], to, at)
                         for term in range(before, at if named else before):
                             to.spans[term, 3] = column + 1
             if absent:
@@ -98,60 +110,60 @@ def coded_rows(
                 if indicate:
                     h, value, stop = indicators[column], 1.0, np.int64(ABSENT)
             if value != 0.0:
-                at = put(to, at, h, value, column, start, stop)
+                at = append_term(to, at, h, value, column, start, stop)
                 if named:
                     to.spans[at - 1, 3] = 0
-        at = finished_row(to, first, at)
+        at = finish_row(to, first, at)
         row += 1
         starts[row] = at
     return row
 
 
 @compiled
-def text_keys(text: NDArray[np.uint8], piece: Coded, column: int, keys: NDArray[np.uint64]) -> None:
+def hash_text_labels(text: NDArray[np.uint8], piece: CodedTable, column: int, keys: NDArray[np.uint64]) -> None:
     """The key of each label that is a text: its hash, 0 where it is missing."""
     for i in range(len(keys)):
         code = piece.codes[i, column]
         keys[i] = 0
         if code != ABSENT:
-            keys[i] = hash_of(text, piece.starts[code], piece.stops[code], NO_SEED)
+            keys[i] = hash_bytes(text, piece.starts[code], piece.stops[code], NO_SEED)
 
 
 class ParquetParser(TableParser):
-    def __init__(self, table: Table, named: bool, unlabelled: bool) -> None:
+    def __init__(self, table: TableFormat, named: bool, unlabelled: bool) -> None:
         super().__init__(table, named, unlabelled)
         self.terms = 0
 
-    def parse(self, block: Block) -> Parsed:
+    def parse(self, block: TextBlock) -> ParsedBlock:
         """The examples of `piece`; the block takes the texts that are in it."""
         table, batch = self.table, self.piece
         count, columns = len(batch), len(self.kinds)
         numbers, codes = np.full((count, columns), np.nan), np.full((count, columns), ABSENT, np.int32)
         texts: list[bytes] = []
         for at, c in enumerate(table.opened.places):
-            if c == EXTRA or (self.kinds[c] == SKIPPED and c not in (table.target, table.weight)):
+            if c == EXTRA_COLUMN or (self.kinds[c] == SKIPPED and c not in (table.target, table.weight)):
                 continue
             if table.numeric[c]:
-                numbers[:, c] = _numbers(batch.column(at), table.names[c])
+                numbers[:, c] = _to_floats(batch.column(at), table.names[c])
             else:
-                codes[:, c], more = _codes(batch.column(at), len(texts))
+                codes[:, c], more = _encode_categories(batch.column(at), len(texts))
                 texts += more
-        starts, stops = _write(block, texts)
+        starts, stops = _write_texts(block, texts)
         problems = self._problems(batch, numbers, codes, np.array([not _is_utf8(text) for text in texts] + [False]))
         good = np.ones(count, bool)
         good[[p.line for p in problems]] = False
         label = np.where(good, numbers[:, table.target], 0.0)
         label[np.isnan(label)] = np.nan  # all with the same bits
         keys = label.view(np.uint64)
-        weights = np.zeros(0) if not self.is_weighed() else numbers[good, table.weight]
-        piece = Coded(numbers.astype(np.float32), codes, starts, stops, good)
+        weights = np.zeros(0) if not self.has_weights() else numbers[good, table.weight]
+        piece = CodedTable(numbers.astype(np.float32), codes, starts, stops, good)
         if not table.numeric[table.target]:
-            text_keys(block.text, piece, table.target, keys)
+            hash_text_labels(block.text, piece, table.target, keys)
         keys, line_of = keys[good], np.flatnonzero(good)
         rows, to = self._rows(block, piece)
         chosen = codes[good, table.target] if not table.numeric[table.target] else np.zeros(0, np.int32)
         spans = np.column_stack([np.append(starts, ABSENT), np.append(stops, ABSENT)])
-        return Parsed(
+        return ParsedBlock(
             rows=rows,
             keys=keys,
             label=self.label(block, keys, lambda i: spans[chosen[i]].tolist()),
@@ -165,33 +177,33 @@ class ParquetParser(TableParser):
             numbers=keys.view(np.float64) if table.numeric[table.target] else None,
         )
 
-    def _rows(self, block: Block, piece: Coded) -> tuple[Dense | Sparse, Slots | None]:
+    def _rows(self, block: TextBlock, piece: CodedTable) -> tuple[Dense | Sparse, HashedTerms | None]:
         table = self.table
         if table.bits is None:
             features = np.nan_to_num(piece.numbers[piece.good][:, table.features], nan=0.0)
             return Dense(features.ravel(), self.width), None
-        size, words = block.stop - PADDING, bool(table.texts)
-        terms = piece.numbers.size + (self._most_words(piece) if words else 0)
+        size, words = block.stop - PADDING_BYTES, bool(table.texts)
+        terms = piece.numbers.size + (self._count_max_terms(piece) if words else 0)
         if self.terms < terms:
             self.terms = terms
-            self.slots = self.make_slots(self.terms)
-            self.room: NoWords | Words = NoWords(0)
+            self.slots = self.allocate_terms(self.terms)
+            self.room: NoNgrams | NgramWorkspace = NoNgrams(0)
         if words:
-            self.room = room_for(size, table.words, table.letters, table.lower, table.scale)
+            self.room = allocate_workspace(size, table.words, table.letters, table.lower, table.scale)
         starts = np.zeros(len(piece.good) + 1, np.int64)
-        rows = coded_rows(
-            block.text, piece, self.kinds, self.seeds, self.letters_seeds, self.indicators, self.policy == INDICATE,
-            self.room, self.slots, starts,
+        rows = hash_rows(
+            block.text, piece, self.kinds, self.seeds, self.char_seeds, self.indicators, self.missing_policy ==
+            INDICATE, self.room, self.slots, starts,
         )  # fmt: skip
         return Sparse(starts[: rows + 1], self.slots.indices, self.slots.values), self.slots
 
-    def _most_words(self, piece: Coded) -> int:
+    def _count_max_terms(self, piece: CodedTable) -> int:
         """How many terms the texts of all rows can have at most. A text that many rows have is in the block once."""
         lengths = np.append(piece.stops - piece.starts, 0)  # 0 for ABSENT
         codes = piece.codes[piece.good][:, list(self.table.texts)]
-        return terms_in(int(lengths[codes].sum()) + 2 * codes.size, self.table.words, self.table.letters)
+        return count_max_terms(int(lengths[codes].sum()) + 2 * codes.size, self.table.words, self.table.letters)
 
-    def _problems(self, batch: Any, numbers: Any, codes: Any, damaged: Any) -> list[Problem]:
+    def _problems(self, batch: Any, numbers: Any, codes: Any, damaged: Any) -> list[BadLine]:
         """The first problem of each row that has one, in the order of the rows; `damaged` says which texts are not
         UTF-8, with one more at the end for ABSENT."""
         table, target = self.table, self.table.target
@@ -205,11 +217,11 @@ class ParquetParser(TableParser):
         if damaged.any():
             for row, column in np.argwhere(damaged[codes]).tolist():
                 found.setdefault(row, (NOT_UTF8, column))
-        if self.policy == REFUSE:
+        if self.missing_policy == REFUSE:
             for row, column in np.argwhere(absent).tolist():
                 if self.kinds[column] != SKIPPED:
                     found.setdefault(row, (MISSING_VALUE, column))
-        if table.weight is not None and self.is_weighed():
+        if table.weight is not None and self.has_weights():
             good = (numbers[:, table.weight] >= 0.0) & (numbers[:, table.weight] <= LARGEST_VALUE)
             found |= dict.fromkeys(np.flatnonzero(~good).tolist(), (WEIGHT, table.weight))
         found |= dict.fromkeys(np.flatnonzero(large[:, target]).tolist(), (LABEL, target))
@@ -221,13 +233,13 @@ class ParquetParser(TableParser):
             if column not in places:
                 return "nothing"
             cell = batch.column(places.index(column)).slice(row, 1)
-            return repr(_bytes_of(cell)[0] if _is_text(cell.type) and damaged.any() else cell[0].as_py())
+            return repr(_get_bytes(cell)[0] if _is_text(cell.type) and damaged.any() else cell[0].as_py())
 
         return [self.problem(row, reason, column, came(row, column)) for row, (reason, column) in sorted(found.items())]
 
 
 @dataclass(frozen=True)
-class Parquet(Table):
+class Parquet(TableFormat):
     name: ClassVar[str] = "parquet"
     is_text: ClassVar[bool] = False
     options: ClassVar[tuple[str, ...]] = (
@@ -239,16 +251,16 @@ class Parquet(Table):
     def settled(cls, options: Any, head: bytes, title: str) -> Parquet:
         if options.header is False or options.delimiter is not None:
             raise InputError(f"{title}: Parquet has columns with names: leave out --no-header and --delimiter.")
-        file = _file(title, head)
-        return cls.of_schema(options, file.schema_arrow, next(iter(file.batches(LOOKED_AT)), None), title)
+        file = _open_file(title, head)
+        return cls.from_schema(options, file.schema_arrow, next(iter(file.batches(MAX_SURVEYED_ROWS)), None), title)
 
     @classmethod
-    def of_schema(cls, options: Any, schema: Any, first: Any, title: str) -> Parquet:
+    def from_schema(cls, options: Any, schema: Any, first: Any, title: str) -> Parquet:
         """The table of columns with these names and types; `first` is a record batch of its first rows, if any."""
-        names = unique_names(schema.names, title)
-        columns = [Column(name, _cells(first, k)) for k, name in enumerate(names)]
+        names = make_names_unique(schema.names, title)
+        columns = [SurveyedColumn(name, _format_cells(first, k)) for k, name in enumerate(names)]
         numeric = [_is_numeric(field) for field in schema]
-        fields = settled_columns(options, names, [bool(kind) for kind in numeric], columns, title, header=True)
+        fields = resolve_columns(options, names, [bool(kind) for kind in numeric], columns, title, header=True)
         table = cls(**fields)
         table.opened.survey = columns
         for c in (*table.features, table.target, *([] if table.weight is None else [table.weight])):
@@ -258,17 +270,17 @@ class Parquet(Table):
     def parser(self, *, named: bool, unlabelled: bool = False) -> ParquetParser:
         return ParquetParser(self, named, unlabelled)
 
-    def opening(
+    def find_data_start(
         self, head: bytes, title: str, *, header: bool | None = None, same_run: bool = False
     ) -> tuple[int, int]:
-        self.match_schema(_file(title, head).schema_arrow, title)
+        self.match_schema(_open_file(title, head).schema_arrow, title)
         return 0, 0
 
     def match_schema(self, schema: Any, title: str) -> None:
         """Matches columns by name; InputError where one can't be read as what it was before."""
-        self.match(unique_names(schema.names, title), title)
+        self.match(make_names_unique(schema.names, title), title)
         for field, c in zip(schema, self.opened.places, strict=True):
-            if self.kind_of(c) != SKIPPED or c in (self.target, self.weight):
+            if self.column_type(c) != SKIPPED or c in (self.target, self.weight):
                 self._check_type(field, c, title)
 
     def _check_type(self, field: Any, c: int, title: str) -> None:
@@ -282,22 +294,22 @@ class Parquet(Table):
         if self.numeric[c] and not numeric:
             raise InputError(f"{title}: column {field.name!r} must be numbers, but is {field.type}: cast it.")
 
-    def pieces(self, feed: Feed, size: int | None) -> Iterator[Any]:
+    def pieces(self, feed: TextSource, size: int | None) -> Iterator[Any]:
         """Record batches of some rows each."""
-        rows, title = max(1, CELLS_AT_ONCE // len(self.names)), feed.title
+        rows, title = max(1, CELLS_PER_CHUNK // len(self.names)), feed.title
         with open(title, "rb") as file:
-            head = file.read(len(ARROW))
+            head = file.read(len(ARROW_MAGIC))
         try:
-            for batch in _file(title, head).batches(rows):
+            for batch in _open_file(title, head).batches(rows):
                 for start in range(0, len(batch), rows):
                     yield batch.slice(start, rows)
-        except (OSError, ValueError, _arrow().ArrowException) as problem:
-            raise InputError(f"{title}: can't be read to its end: {_first_line(problem)}.") from None
+        except (OSError, ValueError, _import_pyarrow().ArrowException) as problem:
+            raise InputError(f"{title}: can't be read to its end: {_format_first_line(problem)}.") from None
 
 
 class _ParquetFile:
     def __init__(self, title: str) -> None:
-        self.file = import_module("pyarrow.parquet").ParquetFile(title, pre_buffer=False, buffer_size=BUFFER)
+        self.file = import_module("pyarrow.parquet").ParquetFile(title, pre_buffer=False, buffer_size=BUFFER_BYTES)
         self.schema_arrow = self.file.schema_arrow
 
     def batches(self, rows: int) -> Iterator[Any]:
@@ -306,7 +318,7 @@ class _ParquetFile:
 
 class _ArrowFile:
     def __init__(self, title: str) -> None:
-        self.file = _arrow().ipc.open_file(_arrow().memory_map(title))
+        self.file = _import_pyarrow().ipc.open_file(_import_pyarrow().memory_map(title))
         self.schema_arrow = self.file.schema
 
     def batches(self, rows: int) -> Iterator[Any]:
@@ -314,20 +326,22 @@ class _ArrowFile:
             yield self.file.get_batch(k)
 
 
-def _file(title: str, head: bytes) -> _ParquetFile | _ArrowFile:
+def _open_file(title: str, head: bytes) -> _ParquetFile | _ArrowFile:
     if title == "standard input":
         raise InputError("Parquet is read from its end, and can't come from standard input: name a file.")
     try:
-        return _ArrowFile(title) if head.startswith(ARROW) else _ParquetFile(title)
-    except (OSError, ValueError, _arrow().ArrowException) as problem:
-        raise InputError(f"{title}: is no Parquet or Arrow file that can be read: {_first_line(problem)}.") from None
+        return _ArrowFile(title) if head.startswith(ARROW_MAGIC) else _ParquetFile(title)
+    except (OSError, ValueError, _import_pyarrow().ArrowException) as problem:
+        raise InputError(
+            f"{title}: is no Parquet or Arrow file that can be read: {_format_first_line(problem)}."
+        ) from None
 
 
-def _first_line(problem: Exception) -> str:
+def _format_first_line(problem: Exception) -> str:
     return (str(problem).splitlines() or [type(problem).__name__])[0].rstrip(".")
 
 
-def _arrow() -> Any:
+def _import_pyarrow() -> Any:
     try:
         return import_module("pyarrow")
     except ImportError:
@@ -336,7 +350,7 @@ def _arrow() -> Any:
 
 def _is_numeric(field: Any) -> bool | None:
     """Whether a column is numbers and not text; None where it is neither."""
-    types = _arrow().types
+    types = _import_pyarrow().types
     kind = field.type.value_type if types.is_dictionary(field.type) else field.type
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return False
@@ -344,25 +358,25 @@ def _is_numeric(field: Any) -> bool | None:
     return True if numeric or types.is_null(kind) else None
 
 
-def _cells(batch: Any, column: int) -> tuple[bytes, ...]:
+def _format_cells(batch: Any, column: int) -> tuple[bytes, ...]:
     """The values of a column as CSV would have them."""
     if batch is None:
         return ()
-    found = batch.column(column)[:LOOKED_AT]
-    values = _bytes_of(found) if _is_text(found.type) else found.to_pylist()
+    found = batch.column(column)[:MAX_SURVEYED_ROWS]
+    values = _get_bytes(found) if _is_text(found.type) else found.to_pylist()
     return tuple(b"" if v is None else v if isinstance(v, bytes) else str(v).encode() for v in values)
 
 
 def _is_text(kind: Any) -> bool:
     """Whether this is a type of texts."""
-    types = _arrow().types
+    types = _import_pyarrow().types
     kind = kind.value_type if types.is_dictionary(kind) else kind
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def _bytes_of(column: Any) -> list[bytes | None]:
+def _get_bytes(column: Any) -> list[bytes | None]:
     """Return texts as they are in the file: pyarrow does not check that they are UTF-8."""
-    arrow = _arrow()
+    arrow = _import_pyarrow()
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     found: list[bytes | None] = column.cast(arrow.large_binary()).to_pylist()
@@ -377,9 +391,9 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def _numbers(column: Any, name: str) -> NDArray[np.float64]:
+def _to_floats(column: Any, name: str) -> NDArray[np.float64]:
     """Doubles; NaN for null."""
-    arrow = _arrow()
+    arrow = _import_pyarrow()
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if arrow.types.is_boolean(column.type):
@@ -387,26 +401,26 @@ def _numbers(column: Any, name: str) -> NDArray[np.float64]:
     try:
         cast = column.cast(arrow.float64(), safe=False)
     except arrow.ArrowException as problem:
-        raise InputError(f"column {name!r} must be numbers: {_first_line(problem)}.") from None
+        raise InputError(f"column {name!r} must be numbers: {_format_first_line(problem)}.") from None
     return np.asarray(cast.to_numpy(zero_copy_only=False), np.float64)
 
 
-def _codes(column: Any, before: int) -> tuple[NDArray[np.int32], list[bytes]]:
+def _encode_categories(column: Any, before: int) -> tuple[NDArray[np.int32], list[bytes]]:
     """A number for each text, from `before` on, ABSENT where it is missing, and the texts."""
-    arrow = _arrow()
+    arrow = _import_pyarrow()
     if arrow.types.is_dictionary(column.type) and not arrow.types.is_string(column.type.value_type):
         column = column.dictionary_decode()
     if not arrow.types.is_dictionary(column.type):
-        column = _as_texts(column).dictionary_encode()
-    texts = [text or b"" for text in _bytes_of(column.dictionary)]
+        column = _to_texts(column).dictionary_encode()
+    texts = [text or b"" for text in _get_bytes(column.dictionary)]
     codes = np.asarray(column.indices.cast(arrow.int32()).fill_null(ABSENT).to_numpy(zero_copy_only=False), np.int32)
-    known = np.array([not MISSING.fullmatch(text) for text in texts] + [False], bool)
+    known = np.array([not MISSING_PATTERN.fullmatch(text) for text in texts] + [False], bool)
     return np.where(known[codes], codes + np.int32(before), np.int32(ABSENT)), texts
 
 
-def _as_texts(column: Any) -> Any:
+def _to_texts(column: Any) -> Any:
     """A column as texts, as CSV has them: whole numbers without a point, truth values as True and False."""
-    arrow, types = _arrow(), _arrow().types
+    arrow, types = _import_pyarrow(), _import_pyarrow().types
     if types.is_boolean(column.type):
         return arrow.array([None if v is None else str(v) for v in column.to_pylist()], arrow.large_string())
     if types.is_floating(column.type):
@@ -418,12 +432,12 @@ def _as_texts(column: Any) -> Any:
     return column.cast(arrow.large_string())
 
 
-def _write(block: Block, texts: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _write_texts(block: TextBlock, texts: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Puts the texts into the block: from where to where each stands."""
     size = sum(map(len, texts))
     while size > block.size:
         block.grow()
-    stops = PADDING + np.cumsum([len(text) for text in texts], dtype=np.int64)
-    block.stop = PADDING + size
-    block.text[PADDING : block.stop] = np.frombuffer(b"".join(texts), np.uint8)
-    return np.concatenate([[PADDING], stops])[:-1].astype(np.int64), stops
+    stops = PADDING_BYTES + np.cumsum([len(text) for text in texts], dtype=np.int64)
+    block.stop = PADDING_BYTES + size
+    block.text[PADDING_BYTES : block.stop] = np.frombuffer(b"".join(texts), np.uint8)
+    return np.concatenate([[PADDING_BYTES], stops])[:-1].astype(np.int64), stops

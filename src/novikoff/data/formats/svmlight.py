@@ -18,37 +18,61 @@ from typing import Any, ClassVar
 
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uninitialised
-from novikoff.data.validation import LARGEST_INDEX
-from novikoff.data.text_source import Block, Feed, Span
-from novikoff.data.formats.base import (Format, Parsed, Parser, Problem, Spelled, no_bits, number_label, shown)
-from novikoff.data.formats.control_bytes import SENTENCE
-from novikoff.data.formats.svmlight_parser import (CONTROL, INDEX, LABEL, LARGE_LABEL, ORDER, QID, RANGE, SEVERAL, VALUE, Out, Tile, parse, parse_span, room_for_marks)
+from novikoff.data.formats.base import (
+    BadLine,
+    Format,
+    ParsedBlock,
+    Parser,
+    TextSpan,
+    build_number_decoder,
+    check_no_bits,
+    format_excerpt,
+)
+from novikoff.data.formats.control_bytes import CONTROL_BYTE_MESSAGE
+from novikoff.data.formats.svmlight_parser import (
+    CONTROL,
+    INDEX,
+    LABEL,
+    LARGE_LABEL,
+    ORDER,
+    QID,
+    RANGE,
+    SEVERAL,
+    VALUE,
+    SvmlightOutput,
+    Tile,
+    allocate_marks,
+    parse_span,
+    parse_svmlight_block,
+)
+from novikoff.data.line_reader import TILE_BYTES, allocate_tile_text
 from novikoff.data.rows import Sparse
-from novikoff.data.line_reader import TILE, tile_text
+from novikoff.data.text_source import FileSpan, TextBlock, TextSource
+from novikoff.data.validation import MAX_INDEX
 
 REASONS = {
     LABEL: ("label", "the label must be a number, but {} came."),
-    INDEX: ("index", f"expected index:value with an index from 0 to {LARGEST_INDEX - 1}, but {{}} came."),
+    INDEX: ("index", f"expected index:value with an index from 0 to {MAX_INDEX - 1}, but {{}} came."),
     VALUE: ("value", "expected index:value with a number as value, but {} came."),
     ORDER: ("order", "indices must grow from left to right, but {} comes after one that is not smaller."),
     SEVERAL: ("several labels", "there must be one label, but {} came: several labels are for multi-label learners."),
     QID: ("qid", "qid must be a whole number right after the label, but {} came."),
-    CONTROL: ("control byte", SENTENCE),
+    CONTROL: ("control byte", CONTROL_BYTE_MESSAGE),
     LARGE_LABEL: ("label", "labels must be numbers of size up to 2^53 - 1 = 9007199254740991, but {} came."),
     RANGE: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
 }
-SPAN = 1 << 22
+SPAN_BYTES = 1 << 22
 """Bytes of a file that are parsed in one go: enough that what is done once for each costs little."""
 
 
-_own = threading.local()
+_thread_local = threading.local()
 
 
-def own_tile() -> Tile:
+def get_thread_tile() -> Tile:
     """This thread's: what another one has written is in the cache of another processor."""
-    if not hasattr(_own, "tile"):
-        _own.tile = Tile(tile_text(TILE), *room_for_marks(TILE))
-    found: Tile = _own.tile
+    if not hasattr(_thread_local, "tile"):
+        _thread_local.tile = Tile(allocate_tile_text(TILE_BYTES), *allocate_marks(TILE_BYTES))
+    found: Tile = _thread_local.tile
     return found
 
 
@@ -59,15 +83,15 @@ class SvmlightParser(Parser):
         self.in_tiles = True
         """Whether lines have been short enough for tiles so far."""
 
-    def _make_room(self, size: int, *, marks: bool = True) -> None:
+    def _ensure_capacity(self, size: int, *, marks: bool = True) -> None:
         """For so many bytes of text. A line has at least 2 bytes, a term at least 4; memory that is never written costs
         nothing. Tiles have room of their own for marks."""
         self.size = size
         if marks:
             self.marked = size
-            self.marks, self.ends, self.lines = room_for_marks(size)
+            self.marks, self.ends, self.lines = allocate_marks(size)
         lines, terms = size // 2 + 2, size // 4 + 16
-        self.out = Out(
+        self.out = SvmlightOutput(
             starts=uninitialised(lines + 1, "int64"),
             indices=uninitialised(terms, "uint32"),
             values=uninitialised(terms, "float32"),
@@ -79,43 +103,43 @@ class SvmlightParser(Parser):
             problems=uninitialised((lines, 4), "int64"),
         )
 
-    def parse(self, block: Block) -> Parsed:
+    def parse(self, block: TextBlock) -> ParsedBlock:
         span = self.piece
         if span is not None:
-            found = self._of_span(span) if self.in_tiles else None
+            found = self._parse_span(span) if self.in_tiles else None
             if found is not None:
-                block.come = span.stop - span.start
+                block.text_bytes_read = span.stop - span.start
                 return found
             span.fill(block)
         if block.size > min(self.size, self.marked):
-            self._make_room(max(block.size, self.size))
+            self._ensure_capacity(max(block.size, self.size))
         tile = Tile(block.text, self.marks, self.ends, self.lines)
-        return self._parsed(block, *parse(tile, block.stop, self.several, self.unlabelled, self.out))
+        return self._parsed(block, *parse_svmlight_block(tile, block.stop, self.several, self.unlabelled, self.out))
 
-    def _of_span(self, span: Span) -> Parsed | None:
+    def _parse_span(self, span: FileSpan) -> ParsedBlock | None:
         """None where a line is too long for a tile, or the file can't be read to the end of the span."""
         size = max(span.stop - span.start, span.most + span.most // 8)  # a span ends with the line that it is in
         if size > self.size:
-            self._make_room(size, marks=False)
+            self._ensure_capacity(size, marks=False)
         where = span.number, span.start, span.stop
-        found = parse_span(*where, own_tile(), self.several, self.unlabelled, self.out)
+        found = parse_span(*where, get_thread_tile(), self.several, self.unlabelled, self.out)
         self.in_tiles = found[0] >= 0
         return self._parsed(span, *found) if self.in_tiles else None
 
-    def _parsed(self, text: Spelled, lines: int, rows: int, wrong: int, features: int) -> Parsed:
+    def _parsed(self, text: TextSpan, lines: int, rows: int, wrong: int, features: int) -> ParsedBlock:
         out = self.out
         keys = out.labels[:rows].view("uint64")
-        return Parsed(
+        return ParsedBlock(
             rows=Sparse(out.starts[: rows + 1], out.indices, out.values),
             keys=keys,
-            label=number_label(keys),
+            label=build_number_decoder(keys),
             numbers=out.labels[:rows],
             weights=buffers.zeros(0),
             line_of=out.line_of[:rows],
             lines=lines,
             features=int(features),
             problems=[
-                Problem(line, REASONS[reason][0], REASONS[reason][1].format(shown(text, start, stop)))
+                BadLine(line, REASONS[reason][0], REASONS[reason][1].format(format_excerpt(text, start, stop)))
                 for line, reason, start, stop in out.problems[:wrong].tolist()
             ],
             hashes=buffers.zeros(0, "uint64"),
@@ -125,7 +149,7 @@ class SvmlightParser(Parser):
         )
 
 
-LOOKED_AT = 1000  # lines
+SNIFFED_LINES = 1000  # lines
 
 
 @dataclass(frozen=True)
@@ -134,25 +158,27 @@ class Svmlight(Format):
     """Whether an example may have several labels."""
 
     name: ClassVar[str] = "svmlight"
-    usual_block: ClassVar[int] = 1 << 21
+    default_block_bytes: ClassVar[int] = 1 << 21
     options: ClassVar[tuple[str, ...]] = ("several_labels",)
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Svmlight:
-        no_bits(options, "svmlight")
-        return cls(bool(options.several_labels) or has_sets(head))
+        check_no_bits(options, "svmlight")
+        return cls(bool(options.several_labels) or has_label_sets(head))
 
-    def pieces(self, feed: Feed, size: int | None) -> Iterator[Span] | None:
-        return feed.spans(size or SPAN) if feed.size else None  # some files of the system's say 0, and are not empty
+    def pieces(self, feed: TextSource, size: int | None) -> Iterator[FileSpan] | None:
+        return (
+            feed.spans(size or SPAN_BYTES) if feed.size else None
+        )  # some files of the system's say 0, and are not empty
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> SvmlightParser:
         return SvmlightParser(self.several, unlabelled)
 
 
-def has_sets(head: bytes) -> bool:
+def has_label_sets(head: bytes) -> bool:
     """Whether the first lines have several labels: two of them and a tenth at least, for a few may be mistakes."""
     if b"," not in head:
         return False
-    lines = [line.split(b"#", 1)[0].split(None, 1) for line in head.split(b"\n")[:LOOKED_AT]]
+    lines = [line.split(b"#", 1)[0].split(None, 1) for line in head.split(b"\n")[:SNIFFED_LINES]]
     several = sum(bool(parts) and b"," in parts[0] for parts in lines)
     return several > 1 and 10 * several >= sum(map(bool, lines))

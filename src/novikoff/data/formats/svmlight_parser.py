@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from novikoff._compiled.simd.byte_scan import PADDING, eight_terms, signed
 from novikoff._compiled.buffers import uninitialised
+from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_apart
-from novikoff.data.parse_float import decimal
-from novikoff.data.validation import LARGEST_INDEX
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES, eight_terms, to_int64
+from novikoff.data.delimiters import find_terms
 from novikoff.data.formats.base import LARGEST_LABEL, LARGEST_VALUE
 from novikoff.data.formats.control_bytes import find_control, has_controls
-from novikoff.data.delimiters import find_terms
-from novikoff.data.line_reader import take_lines
+from novikoff.data.line_reader import read_lines
+from novikoff.data.parse_float import parse_decimal
+from novikoff.data.validation import MAX_INDEX
 
 LABEL, INDEX, VALUE, ORDER, SEVERAL, QID, RANGE, CONTROL, LARGE_LABEL = range(1, 10)
 """What may be wrong with a line."""
@@ -35,12 +35,12 @@ class Tile(NamedTuple):
     lines: NDArray[np.int64]
 
 
-def room_for_marks(size: int) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
+def allocate_marks(size: int) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
     """… of a text of so many bytes, the ends of what is marked in each line, and the ends of lines."""
     return uninitialised(size + 64, "uint32"), uninitialised(size + 1, "int64"), uninitialised(size + 1, "int64")
 
 
-class Out(NamedTuple):
+class SvmlightOutput(NamedTuple):
     """What a parser fills; `sets` only where several labels are allowed."""
 
     starts: NDArray[np.int64]
@@ -56,7 +56,7 @@ class Out(NamedTuple):
 
 
 @compiled
-def number(text: NDArray[np.uint8], start: int, stop: int) -> tuple[float, bool]:
+def parse_number(text: NDArray[np.uint8], start: int, stop: int) -> tuple[float, bool]:
     """A short whole number at once, everything else as it must be."""
     first = text[start]
     if stop - start == 1 and 48 <= first <= 57:
@@ -64,17 +64,17 @@ def number(text: NDArray[np.uint8], start: int, stop: int) -> tuple[float, bool]
     if stop - start == 2 and 48 <= text[start + 1] <= 57 and (first == 43 or first == 45):
         value = np.float64(text[start + 1]) - 48.0
         return (-value if first == 45 else value), True
-    return decimal(text, start, stop)
+    return parse_decimal(text, start, stop)
 
 
 @compiled
-def whole(text: NDArray[np.uint8], start: int, stop: int) -> int:
+def parse_unsigned(text: NDArray[np.uint8], start: int, stop: int) -> int:
     """A whole number without a sign; -1 where it is none or too large."""
     if start == stop or stop - start > 18:
         return -1
     total = 0
     for k in range(start, stop):
-        digit = signed(text[k]) - 48
+        digit = to_int64(text[k]) - 48
         if digit < 0 or digit > 9:
             return -1
         total = 10 * total + digit
@@ -82,23 +82,23 @@ def whole(text: NDArray[np.uint8], start: int, stop: int) -> int:
 
 
 @compiled
-def not_finite(text: NDArray[np.uint8], start: int, stop: int) -> bool:
+def is_non_finite(text: NDArray[np.uint8], start: int, stop: int) -> bool:
     """Whether this begins as nan and inf do."""
     k = start + 1 if start < stop and (text[start] == 43 or text[start] == 45) else start
     return k < stop and (text[k] | 32 == 110 or text[k] | 32 == 105)
 
 
-@compiled_apart
-def one_term(
-    text: NDArray[np.uint8], start: int, colon: int, stop: int, before: int, out: Out, at: int
+@compiled_not_inlined
+def parse_term(
+    text: NDArray[np.uint8], start: int, colon: int, stop: int, before: int, out: SvmlightOutput, at: int
 ) -> tuple[int, int]:
     """One term, exactly: (reason or 0, index)."""
-    index = whole(text, start, colon)
-    if index < 0 or index >= LARGEST_INDEX:
+    index = parse_unsigned(text, start, colon)
+    if index < 0 or index >= MAX_INDEX:
         return INDEX, before
-    value, good = decimal(text, colon + 1, stop)
+    value, good = parse_decimal(text, colon + 1, stop)
     if not good:
-        return RANGE if not_finite(text, colon + 1, stop) else VALUE, before
+        return RANGE if is_non_finite(text, colon + 1, stop) else VALUE, before
     if index <= before:
         return ORDER, before
     if not abs(value) <= LARGEST_VALUE:
@@ -109,7 +109,7 @@ def one_term(
 
 
 @compiled
-def without_zeros(out: Out, start: int, stop: int) -> int:
+def drop_zeros(out: SvmlightOutput, start: int, stop: int) -> int:
     """Terms whose value is 0 (in single precision) are no terms; returns the new end."""
     end = start
     for k in range(start, stop):
@@ -120,9 +120,9 @@ def without_zeros(out: Out, start: int, stop: int) -> int:
     return end
 
 
-@compiled_apart
-def careful_terms(
-    text: NDArray[np.uint8], marks: NDArray[np.uint32], first: int, terms: int, out: Out, at: int
+@compiled_not_inlined
+def parse_irregular_terms(
+    text: NDArray[np.uint8], marks: NDArray[np.uint32], first: int, terms: int, out: SvmlightOutput, at: int
 ) -> bool:
     """The terms of a usual line once more, those that are not plain by themselves; whether they are right. Apart, so
     that what reads plain lines has all registers to itself."""
@@ -138,22 +138,22 @@ def careful_terms(
             here = k + 2 * i
             if text[marks[here]] != 58 or text[marks[here + 1]] > 32:
                 return False
-            colon, stop = signed(marks[here]), signed(marks[here + 1])
-            reason, before = one_term(text, signed(marks[here - 1]) + 1, colon, stop, before, out, at + done + i)
+            colon, stop = to_int64(marks[here]), to_int64(marks[here + 1])
+            reason, before = parse_term(text, to_int64(marks[here - 1]) + 1, colon, stop, before, out, at + done + i)
             if reason != 0:
                 return False
     return True
 
 
 @compiled
-def usual_line(
+def parse_line_fast(
     text: NDArray[np.uint8],
     start: int,
     marks: NDArray[np.uint32],
     first: int,
     last: int,
     unlabelled: bool,
-    out: Out,
+    out: SvmlightOutput,
     row: int,
     at: int,
 ) -> int:
@@ -163,11 +163,11 @@ def usual_line(
         return -1
     if (last - first) & 1 == 0:
         first -= 1
-        if not unlabelled or signed(marks[first]) != start - 1:
+        if not unlabelled or to_int64(marks[first]) != start - 1:
             return -1
         out.labels[row] = np.nan
     else:
-        label, good = number(text, start, signed(marks[first]))
+        label, good = parse_number(text, start, to_int64(marks[first]))
         if not good or abs(label) > LARGEST_LABEL:
             return -1
         out.labels[row] = label
@@ -182,9 +182,9 @@ def usual_line(
             break
     if flags == 0:
         return at + terms
-    if flags & 255 != 0 and not careful_terms(text, marks, first, terms, out, at):
+    if flags & 255 != 0 and not parse_irregular_terms(text, marks, first, terms, out, at):
         return -1
-    return without_zeros(out, at, at + terms)
+    return drop_zeros(out, at, at + terms)
 
 
 @compiled
@@ -195,20 +195,20 @@ def skip_blanks(text: NDArray[np.uint8], k: int, stop: int) -> int:
 
 
 @compiled
-def token_end(text: NDArray[np.uint8], k: int, stop: int) -> int:
+def find_token_end(text: NDArray[np.uint8], k: int, stop: int) -> int:
     while k < stop and text[k] > 32:
         k += 1
     return k
 
 
 @compiled
-def labels_of(text: NDArray[np.uint8], start: int, stop: int, several: bool, out: Out, row: int) -> int:
+def parse_labels(text: NDArray[np.uint8], start: int, stop: int, several: bool, out: SvmlightOutput, row: int) -> int:
     """The label, or all of them; returns a reason or 0."""
     end = out.set_starts[row] if several else 0
     begin = start
     for k in range(start, stop + 1):
         if k == stop or text[k] == 44:
-            value, good = number(text, begin, k)
+            value, good = parse_number(text, begin, k)
             if not good:
                 return LABEL
             if not abs(value) <= LARGEST_LABEL:
@@ -226,9 +226,16 @@ def labels_of(text: NDArray[np.uint8], start: int, stop: int, several: bool, out
     return 0
 
 
-@compiled_apart
-def unusual_line(
-    text: NDArray[np.uint8], start: int, stop: int, several: bool, unlabelled: bool, out: Out, row: int, at: int
+@compiled_not_inlined
+def parse_line_slow(
+    text: NDArray[np.uint8],
+    start: int,
+    stop: int,
+    several: bool,
+    unlabelled: bool,
+    out: SvmlightOutput,
+    row: int,
+    at: int,
 ) -> tuple[int, int, int, int]:
     """A line from left to right: (reason or 0, where its terms end or -1 for no example, and what came: from, to)."""
     for k in range(start, stop):
@@ -238,32 +245,32 @@ def unusual_line(
     k = skip_blanks(text, start, stop)
     if k == stop:
         return 0, -1, 0, 0
-    end = token_end(text, k, stop)
+    end = find_token_end(text, k, stop)
     if (several or unlabelled) and has_colon(text, k, end):
         if several:
             out.set_starts[row + 1] = out.set_starts[row]
         out.labels[row] = np.nan
     else:
-        reason = labels_of(text, k, end, several, out, row)
+        reason = parse_labels(text, k, end, several, out, row)
         if reason != 0:
             return reason, at, k, end
         k = skip_blanks(text, end, stop)
     before = -1
     first = True
     while k < stop:
-        end = token_end(text, k, stop)
+        end = find_token_end(text, k, stop)
         colon = k
         while colon < end and text[colon] != 58:
             colon += 1
         if colon - k == 3 and text[k] == 113 and text[k + 1] == 105 and text[k + 2] == 100:  # qid
-            group = whole(text, colon + 1, end)
+            group = parse_unsigned(text, colon + 1, end)
             if group < 0 or not first:
                 return QID, at, k, end
             out.groups[row] = group
         elif colon == end:
             return INDEX, at, k, end
         else:
-            reason, before = one_term(text, k, colon, end, before, out, at)
+            reason, before = parse_term(text, k, colon, end, before, out, at)
             if reason != 0:
                 return reason, at, k, end
             at += int(out.values[at] != 0.0)
@@ -282,7 +289,13 @@ def has_colon(text: NDArray[np.uint8], start: int, stop: int) -> bool:
 
 @compiled
 def parse_lines(
-    tile: Tile, count: int, several: bool, unlabelled: bool, out: Out, done: tuple[int, int, int, int], away: int
+    tile: Tile,
+    count: int,
+    several: bool,
+    unlabelled: bool,
+    out: SvmlightOutput,
+    done: tuple[int, int, int, int],
+    away: int,
 ) -> tuple[int, int, int]:
     """The lines of a tile, marked by `find_terms`, after those that are `done`: lines, rows, problems, and one more
     than the largest index. Returns the new numbers of the last three. `away` is how far the text is from its place in
@@ -291,8 +304,8 @@ def parse_lines(
     before, row, wrong, features = done
     at = out.starts[row]
     first = 1
-    start = PADDING
-    controls = count > 0 and has_controls(text, PADDING, tile.lines[count - 1] + 1)
+    start = PADDING_BYTES
+    controls = count > 0 and has_controls(text, PADDING_BYTES, tile.lines[count - 1] + 1)
     for line in range(count):
         last = tile.ends[line]
         stop = tile.lines[line]
@@ -300,12 +313,12 @@ def parse_lines(
         end = -1
         bad = find_control(text, start, stop) if controls else -1
         if last > first and not several and bad < 0:
-            end = usual_line(text, start, marks, first, last, unlabelled, out, row, at)
+            end = parse_line_fast(text, start, marks, first, last, unlabelled, out, row, at)
         reason = 0
         if end < 0:
             reason, end, came, until = CONTROL, at, bad, bad + 1
             if bad < 0:
-                reason, end, came, until = unusual_line(text, start, stop, several, unlabelled, out, row, at)
+                reason, end, came, until = parse_line_slow(text, start, stop, several, unlabelled, out, row, at)
             if reason != 0:
                 out.problems[wrong, 0] = before + line
                 out.problems[wrong, 1] = reason
@@ -314,7 +327,7 @@ def parse_lines(
                 wrong += 1
         if reason == 0 and end >= 0:
             if end > at:
-                features = max(features, signed(out.indices[end - 1]) + 1)
+                features = max(features, to_int64(out.indices[end - 1]) + 1)
             out.line_of[row] = before + line
             row += 1
             out.starts[row] = end
@@ -325,7 +338,9 @@ def parse_lines(
 
 
 @compiled
-def parse(tile: Tile, stop: int, several: bool, unlabelled: bool, out: Out) -> tuple[int, int, int, int]:
+def parse_svmlight_block(
+    tile: Tile, stop: int, several: bool, unlabelled: bool, out: SvmlightOutput
+) -> tuple[int, int, int, int]:
     """All lines of a block: (lines, rows, problems, one more than the largest index)."""
     out.starts[0] = 0
     count = find_terms(tile.text, stop, COLON, tile.marks, tile.ends, tile.lines)
@@ -335,18 +350,19 @@ def parse(tile: Tile, stop: int, several: bool, unlabelled: bool, out: Out) -> t
 
 @compiled
 def parse_span(
-    number: int, start: int, stop: int, tile: Tile, several: bool, unlabelled: bool, out: Out
+    fd: int, start: int, stop: int, tile: Tile, several: bool, unlabelled: bool, out: SvmlightOutput
 ) -> tuple[int, int, int, int]:
-    """All lines of a file from `start` to `stop`, as `parse` has it; -1 lines where they don't come in tiles."""
+    """All lines of a file from `start` to `stop`, as `parse_svmlight_block` has it; -1 lines where they don't come
+    in tiles."""
     lines = rows = wrong = features = 0
     out.starts[0] = 0
     while start < stop:
-        end = take_lines(number, start, stop, tile.text)
+        end = read_lines(fd, start, stop, tile.text)
         if end < 0:
             return -1, 0, 0, 0
         count = find_terms(tile.text, end, COLON, tile.marks, tile.ends, tile.lines)
         done = (lines, rows, wrong, features)
-        rows, wrong, features = parse_lines(tile, count, several, unlabelled, out, done, start - PADDING)
+        rows, wrong, features = parse_lines(tile, count, several, unlabelled, out, done, start - PADDING_BYTES)
         lines += count
-        start += end - PADDING
+        start += end - PADDING_BYTES
     return lines, rows, wrong, features

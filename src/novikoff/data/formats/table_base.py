@@ -23,41 +23,49 @@ from typing import Any, ClassVar
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError
-from novikoff.data.merge_terms import Slots, slots
-from novikoff.data.names.column_names import listed
-from novikoff.data.text_source import Block
-from novikoff.data.formats.csv_rows import (ABSENT, CATEGORY, CELLS, NUMERIC, REASONS, SKIPPED, TEXT, Out)
-from novikoff.data.formats.column_survey import (Column, doubts_about_features, doubts_about_label, notes_about_features, predicts_alone, suggested_label, with_values)
-from novikoff.data.formats.base import (INDICATOR, Format, Parser, Problem, number_label, shown)
+from novikoff.data.formats.base import MISSING_INDICATOR, BadLine, Format, Parser, build_number_decoder, format_excerpt
+from novikoff.data.formats.column_survey import (
+    SurveyedColumn,
+    build_feature_notes,
+    determines_label,
+    find_feature_doubts,
+    find_label_doubts,
+    format_with_values,
+    suggest_label,
+)
+from novikoff.data.formats.csv_rows import ABSENT, CATEGORY, CELL_COUNT, NUMERIC, REASONS, SKIPPED, TEXT, TableOutput
 from novikoff.data.formats.csv_sniffer import is_label_name
-from novikoff.data.formats.ngram_names import letters_name, words_name
-from novikoff.data.formats.ngrams import DEFAULT_SCALE, check, letters_seed
-from novikoff.data.names.hashing import DEFAULT_BITS, hashed
+from novikoff.data.formats.ngram_names import format_char_ngram, format_word_ngram
+from novikoff.data.formats.ngrams import DEFAULT_SCALE, derive_char_seed, resolve_ngram_options
+from novikoff.data.merge_terms import HashedTerms, allocate_terms
+from novikoff.data.names.column_names import join_names
+from novikoff.data.names.hashing import DEFAULT_HASH_BITS, hash_name
 from novikoff.data.options import MISSING_VALUES, check_roles
+from novikoff.data.text_source import TextBlock
+from novikoff.errors import InputError
 
-MOST_CATEGORIES = 500
+MAX_DICTIONARY_CATEGORIES = 500
 """Different categories in the records that are looked at (at most 1,000), up to which they get a dictionary."""
-EXTRA = -1
-KIND_NAMES = {NUMERIC: "numeric", CATEGORY: "categorical", TEXT: "text"}
+EXTRA_COLUMN = -1
+COLUMN_TYPE_NAMES = {NUMERIC: "numeric", CATEGORY: "categorical", TEXT: "text"}
 
 
 @dataclass
-class Opened:
+class OpenTable:
     """What is known of the file that is being read. It belongs to no model."""
 
     places: tuple[int, ...] = ()
     """The column of the table that each column of the file is; EXTRA for one that the table does not have."""
-    certain: bool = True
+    matched_by_name: bool = True
     """Whether the file's names say so."""
     title: str = ""
     notes: list[str] = field(default_factory=list)
-    survey: list[Column] = field(default_factory=list)
+    survey: list[SurveyedColumn] = field(default_factory=list)
     """A first look at the columns of the first file."""
 
 
 @dataclass(frozen=True)
-class Table(Format):
+class TableFormat(Format):
     counts_classes: ClassVar[bool] = True
 
     names: tuple[str, ...]
@@ -111,24 +119,24 @@ class Table(Format):
     @property
     def features(self) -> list[int]:
         """The columns that are features."""
-        return [c for c in range(len(self.names)) if self.kind_of(c) != SKIPPED]
+        return [c for c in range(len(self.names)) if self.column_type(c) != SKIPPED]
 
     @property
     def feature_columns(self) -> list[str]:
         return [self.names[c] for c in self.features]
 
-    def kind_of(self, column: int) -> int:
-        if column in (self.target, self.weight, EXTRA) or column in self.ignored:
+    def column_type(self, column: int) -> int:
+        if column in (self.target, self.weight, EXTRA_COLUMN) or column in self.ignored:
             return SKIPPED
         return TEXT if column in self.texts else NUMERIC if self.numeric[column] else CATEGORY
 
-    def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
+    def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
         """A span is the column, and from where to where its value stands (to ABSENT for a missing one); of a word it is
         from where to where, whether it is letters, and one more than the column."""
         if span[3] > 0:
             start, stop, letters, column = (int(place) for place in span)
             text = block.text[start:stop].tobytes()
-            word = letters_name(text, self.lower) if letters else words_name(text, self.lower)
+            word = format_char_ngram(text, self.lower) if letters else format_word_ngram(text, self.lower)
             return f"{self.names[column - 1]}={word}"
         column, start, stop = (int(place) for place in span[:3])
         name = self.names[column]
@@ -137,41 +145,41 @@ class Table(Format):
         return name if self.numeric[column] else f"{name}={block.spelled(start, stop)}"
 
     @cached_property
-    def opened(self) -> Opened:
-        return Opened(tuple(range(len(self.names))))
+    def opened(self) -> OpenTable:
+        return OpenTable(tuple(range(len(self.names))))
 
     @property
     def notes(self) -> list[str]:
         seen = [self.opened.survey[c] for c in self.features] if self.opened.survey else []
         gaps = [column.name for column in seen if len(column.present) < len(column.values)]
         rows = len(seen[0].values) if seen else 0
-        return [*self.opened.notes, *notes_about_features(seen, gaps, rows, self.missing)]
+        return [*self.opened.notes, *build_feature_notes(seen, gaps, rows, self.missing)]
 
     def match(self, names: Sequence[str], title: str) -> None:
         """Matches the columns of a file by their names; InputError where they are those of another table."""
         place = {name: c for c, name in enumerate(self.names)}
-        places = tuple(place.get(name, EXTRA) for name in names)
+        places = tuple(place.get(name, EXTRA_COLUMN) for name in names)
         lacking = [self.names[c] for c in self.features if c not in places]
         if len(lacking) == len(self.features):
             raise InputError(
-                f"{title}: has none of the columns of the data before ({listed(self.feature_columns)}), but"
-                f" {listed(names)}. If these are no names, --no-header matches columns by position."
+                f"{title}: has none of the columns of the data before ({join_names(self.feature_columns)}), but"
+                f" {join_names(names)}. If these are no names, --no-header matches columns by position."
             )
         if lacking and self.missing == "error":
             raise InputError(f"{title}: has no column {lacking[0]!r}, which --missing error refuses.")
-        extra = [name for name, c in zip(names, places, strict=True) if c == EXTRA]
-        self.opened.title, self.opened.places, self.opened.certain = title, places, True
+        extra = [name for name, c in zip(names, places, strict=True) if c == EXTRA_COLUMN]
+        self.opened.title, self.opened.places, self.opened.matched_by_name = title, places, True
         self.opened.notes = [
-            *([f"{title}: columns that the model does not know are ignored: {listed(extra)}"] if extra else []),
-            *([f"{title}: columns that are not there count as missing: {listed(lacking)}"] if lacking else []),
+            *([f"{title}: columns that the model does not know are ignored: {join_names(extra)}"] if extra else []),
+            *([f"{title}: columns that are not there count as missing: {join_names(lacking)}"] if lacking else []),
         ]
 
     # --- What was read ---
 
     def describe(self) -> dict[str, Any]:
         found: dict[str, Any] = super().describe()
-        for kind, title in KIND_NAMES.items():
-            some = [self.names[c] for c in self.features if self.kind_of(c) == kind]
+        for kind, title in COLUMN_TYPE_NAMES.items():
+            some = [self.names[c] for c in self.features if self.column_type(c) == kind]
             if some:
                 found[title] = some
         if self.weight is not None:
@@ -188,39 +196,39 @@ class Table(Format):
         if not self.opened.survey:
             return found
         label = self.opened.survey[self.target]
-        found += doubts_about_label(label)
-        seen = [(self.opened.survey[c], KIND_NAMES[self.kind_of(c)]) for c in self.features]
-        found += doubts_about_features(seen, in_python=in_python)
-        telling = [column.name for column, _ in seen if label.values and predicts_alone(column, label)]
+        found += find_label_doubts(label)
+        seen = [(self.opened.survey[c], COLUMN_TYPE_NAMES[self.column_type(c)]) for c in self.features]
+        found += find_feature_doubts(seen, in_python=in_python)
+        telling = [column.name for column, _ in seen if label.values and determines_label(column, label)]
         if telling:
             found.append(
-                f"{listed(telling)} alone {'tells' if len(telling) == 1 else 'tell'} the label in all"
+                f"{join_names(telling)} alone {'tells' if len(telling) == 1 else 'tell'} the label in all"
                 f" {len(label.values):,} rows that were looked at: --ignore what is known only after the label is."
             )
         return found
 
 
-def settled_columns(
+def resolve_columns(
     options: Any,
     names: Sequence[str],
     numeric: Sequence[bool],
-    survey: list[Column],
+    survey: list[SurveyedColumn],
     title: str,
     *,
     header: bool,
     truths: Sequence[bool] = (),
 ) -> dict[str, Any]:
-    """The fields of `Table`, from what a first look has found and the user has said. Features that are truth values are
-    1 and 0, as in data frames and Parquet files; a label is not."""
+    """The fields of `TableFormat`, from what a first look has found and the user has said. Features that are truth
+    values are 1 and 0, as in data frames and Parquet files; a label is not."""
     if len(names) < 2:
         raise InputError(f"{title}: has one column only, but there must be a label and at least one feature.")
 
     def places(option: str) -> list[int]:
         said = getattr(options, option)
-        return [column_place(name, names, title, f"--{option}", header=header) for name in said]
+        return [find_column(name, names, title, f"--{option}", header=header) for name in said]
 
-    target = label_column(options.label, names, survey, title, header=header)
-    weight = None if options.weight is None else column_place(options.weight, names, title, "--weight", header=header)
+    target = find_label_column(options.label, names, survey, title, header=header)
+    weight = None if options.weight is None else find_column(options.weight, names, title, "--weight", header=header)
     kinds = list(numeric)
     for c, truth in enumerate(truths):
         kinds[c] |= truth and c != target
@@ -229,7 +237,7 @@ def settled_columns(
     for c in places("numeric"):
         kinds[c] = True
     texts = [] if options.text is None else [
-        column_place(name, names, title, "--text", header=header) for name in options.text.split(",")
+        find_column(name, names, title, "--text", header=header) for name in options.text.split(",")
     ]  # fmt: skip
     for c in texts:
         kinds[c] = False
@@ -241,7 +249,7 @@ def settled_columns(
     left_out = {c for c in range(len(names)) if chosen and c not in chosen and c not in texts} | set(ignored)
     features = [c for c in range(len(names)) if c not in left_out and c not in (target, weight)]
     if not features:
-        raise InputError(f"{title}: no column is left that is a feature: {listed(names)}.")
+        raise InputError(f"{title}: no column is left that is a feature: {join_names(names)}.")
     dense = all(kinds[c] for c in features) and options.bits is None and options.missing != "indicator"
     return {
         "names": tuple(names),
@@ -249,66 +257,70 @@ def settled_columns(
         "target": target,
         "label": options.label or names[target],
         "header": header,
-        "bits": None if dense else _bits(options, [survey[c] for c in features if not kinds[c]], bool(texts)),
+        "bits": None
+        if dense
+        else _choose_hash_bits(options, [survey[c] for c in features if not kinds[c]], bool(texts)),
         "signed": bool(options.signed) and not dense,
         "largest": bool(options.largest) and not dense,
         "ignored": tuple(sorted(left_out - {target, weight})),
         "texts": tuple(sorted(texts)),
         "weight": weight,
         "missing": options.missing,
-        **(check(options) if texts else {}),
+        **(resolve_ngram_options(options) if texts else {}),
     }
 
 
-def _bits(options: Any, categories: list[Column], texts: bool) -> int:
+def _choose_hash_bits(options: Any, categories: list[SurveyedColumn], texts: bool) -> int:
     """Of hashed features; 0 where a dictionary will do."""
     if options.bits is not None:
         return int(options.bits)
     needs_slots = texts or options.hashes_names or options.signed or options.map is not None
-    few = sum(len(column.distinct) for column in categories) <= MOST_CATEGORIES
-    return DEFAULT_BITS if needs_slots or not few else 0
+    few = sum(len(column.distinct) for column in categories) <= MAX_DICTIONARY_CATEGORIES
+    return DEFAULT_HASH_BITS if needs_slots or not few else 0
 
 
-def column_place(said: str, names: Sequence[str], title: str, option: str, *, header: bool) -> int:
+def find_column(said: str, names: Sequence[str], title: str, option: str, *, header: bool) -> int:
     """The place of a column that the user has named, by name or by number from 1."""
     if header and said in names:
         return list(names).index(said)
     if said.isdecimal() and 1 <= int(said) <= len(names):
         return int(said) - 1
     raise InputError(
-        f"{title}: {option} must be a column ({listed(names)}) or a number up to {len(names)}, not {said!r}."
+        f"{title}: {option} must be a column ({join_names(names)}) or a number up to {len(names)}, not {said!r}."
     )
 
 
-def label_column(said: str | None, names: Sequence[str], survey: Sequence[Column], title: str, *, header: bool) -> int:
+def find_label_column(
+    said: str | None, names: Sequence[str], survey: Sequence[SurveyedColumn], title: str, *, header: bool
+) -> int:
     if said is not None:
-        return column_place(said, names, title, "--label", header=header)
+        return find_column(said, names, title, "--label", header=header)
     named = [k for k, name in enumerate(names) if is_label_name(name.encode())] if header else []
     if len(named) == 1:
         return named[0]
     if named:
         both = " and ".join(repr(names[k]) for k in named)
         raise InputError(f"{title}: the columns {both} may both be the label: say which by --label.")
-    shown = listed([with_values(column) for column in survey], 30)
+    shown = join_names([format_with_values(column) for column in survey], 30)
     raise InputError(
         f"{title}: which column is the label? None is named label, class, target or y: say --label COLUMN, by name or"
-        f" by number. {suggested_label(survey)}The columns are {shown}."
+        f" by number. {suggest_label(survey)}The columns are {shown}."
     )
 
 
 class TableParser(Parser):
     """What parsers of tables share: room for labels and problems, and for hashed features."""
 
-    def __init__(self, table: Table, named: bool, unlabelled: bool) -> None:
+    def __init__(self, table: TableFormat, named: bool, unlabelled: bool) -> None:
         self.table, self.named, self.unlabelled = table, named, unlabelled
         self.width = len(table.features)
-        self.kinds = buffers.array([table.kind_of(c) for c in range(len(table.names))], "uint8")
-        self.seeds = buffers.array([hashed(name.encode()) for name in table.names], "uint64")
-        self.letters_seeds = buffers.array([letters_seed(int(seed)) for seed in self.seeds], "uint64")
-        self.indicators = buffers.array([hashed(INDICATOR, int(seed)) for seed in self.seeds], "uint64")
-        self.policy = MISSING_VALUES.index(table.missing)
+        self.kinds = buffers.array([table.column_type(c) for c in range(len(table.names))], "uint8")
+        self.seeds = buffers.array([hash_name(name.encode()) for name in table.names], "uint64")
+        self.char_seeds = buffers.array([derive_char_seed(int(seed)) for seed in self.seeds], "uint64")
+        self.indicators = buffers.array([hash_name(MISSING_INDICATOR, int(seed)) for seed in self.seeds], "uint64")
+        self.missing_policy = MISSING_VALUES.index(table.missing)
 
-    def is_weighed(self) -> bool:
+    def has_weights(self) -> bool:
         """Whether rows have weights, which only learners need; InputError where a file to be learned has none."""
         table = self.table
         if table.weight is None or self.unlabelled:
@@ -324,29 +336,29 @@ class TableParser(Parser):
         """How many a record must have."""
         return len(self.table.names)
 
-    def make_slots(self, terms: int) -> Slots:
+    def allocate_terms(self, terms: int) -> HashedTerms:
         """Room for so many terms; which slots were ever used is not forgotten."""
         bits = self.table.bits or 0
-        made = slots(terms, bits=bits, signed=self.table.signed, named=self.named, largest=self.table.largest)
+        made = allocate_terms(terms, bits=bits, signed=self.table.signed, named=self.named, largest=self.table.largest)
         made.used[: len(self.used)] = self.used
         self.used = made.used
         return made
 
-    def make_out(self, rows: int) -> Out:
-        return Out(
+    def allocate_output(self, rows: int) -> TableOutput:
+        return TableOutput(
             keys=buffers.zeros(rows, "uint64"),
             labels=buffers.zeros((rows, 2), "int64"),
             line_of=buffers.zeros(rows, "int64"),
-            weights=buffers.zeros(rows if self.is_weighed() else 0),
+            weights=buffers.zeros(rows if self.has_weights() else 0),
             problems=buffers.zeros((rows, 5), "int64"),
         )
 
     def label(
-        self, block: Block, keys: NDArray[np.uint64], span: Callable[[int], tuple[int, int]]
+        self, block: TextBlock, keys: NDArray[np.uint64], span: Callable[[int], tuple[int, int]]
     ) -> Callable[[int], Any]:
         """The label of row i: a number by its key, a text by its `span`, from where to where it stands in the block."""
         if self.table.numeric[self.table.target]:
-            return number_label(keys)
+            return build_number_decoder(keys)
 
         def text(i: int) -> str | None:
             start, stop = span(i)
@@ -354,14 +366,16 @@ class TableParser(Parser):
 
         return text
 
-    def problems(self, block: Block, out: Out, wrong: int) -> list[Problem]:
+    def problems(self, block: TextBlock, out: TableOutput, wrong: int) -> list[BadLine]:
         return [
-            self.problem(line, reason, column, str(start) if reason == CELLS else shown(block, start, stop))
+            self.problem(
+                line, reason, column, str(start) if reason == CELL_COUNT else format_excerpt(block, start, stop)
+            )
             for line, reason, column, start, stop in out.problems[:wrong].tolist()
         ]
 
-    def problem(self, line: int, reason: int, column: int, came: str) -> Problem:
+    def problem(self, line: int, reason: int, column: int, came: str) -> BadLine:
         """A bad line in words."""
         kind, sentence = REASONS[reason]
         name = repr(self.table.names[column]) if self.table.header else str(column + 1)
-        return Problem(line, kind, sentence.format(expected=self.cells, column=name, came=came))
+        return BadLine(line, kind, sentence.format(expected=self.cells, column=name, came=came))

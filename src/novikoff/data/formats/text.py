@@ -15,21 +15,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from novikoff._compiled.simd.byte_scan import (PADDING, equal, lowest, upto, word)
 from novikoff._compiled.buffers import uint64
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
-from novikoff.data.merge_terms import Slots, finished_row, slots
-from novikoff.data.text_source import Block
-from novikoff.data.formats.base import (NO_LABEL_KEY, Format, Parsed, Parser, Problem, shown)
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES, load_word, lowest_bit, mask_at_most, mask_equal
+from novikoff.data.formats.base import NO_LABEL_KEY, BadLine, Format, ParsedBlock, Parser, format_excerpt
 from novikoff.data.formats.control_bytes import find_nul, has_nul
-from novikoff.data.formats.ngram_names import letters_name, spelled, words_name
-from novikoff.data.formats.ngrams import (DEFAULT_SCALE, Words, check, letters_seed, refuse, room_for, terms_in, words_of)
-from novikoff.data.names.hashing import DEFAULT_BITS, hash_of
+from novikoff.data.formats.ngram_names import decode_name, format_char_ngram, format_word_ngram
+from novikoff.data.formats.ngrams import (
+    DEFAULT_SCALE,
+    NgramWorkspace,
+    allocate_workspace,
+    append_ngrams,
+    count_max_terms,
+    derive_char_seed,
+    reject_options,
+    resolve_ngram_options,
+)
+from novikoff.data.merge_terms import HashedTerms, allocate_terms, finish_row
+from novikoff.data.names.hashing import DEFAULT_HASH_BITS, hash_bytes
 from novikoff.data.rows import Sparse
+from novikoff.data.text_source import TextBlock
 
-PREFIX = b"__label__"
-_PREFIX = uint64(int.from_bytes(PREFIX[:8], "little"))
+FASTTEXT_PREFIX = b"__label__"
+_PREFIX_WORD = uint64(int.from_bytes(FASTTEXT_PREFIX[:8], "little"))
 REASONS = {
     1: ("no label", "expected a label, {separator} and a text, but there is no label before {came}."),
     2: ("no text", "expected a label, {separator} and a text, but no text comes after {came}."),
@@ -41,10 +50,10 @@ TAB, BLANK = 0, 1
 ABSENT = -1
 SEPARATORS = ("tab", "blank")
 _NO_SEED: Any = uint64(0)
-_WHOLE = re.compile(rb"[+-]?[0-9]{1,15}")
+_INTEGER = re.compile(rb"[+-]?[0-9]{1,15}")
 
 
-class Out(NamedTuple):
+class TextOutput(NamedTuple):
     """What a parser fills, beside the terms."""
 
     starts: NDArray[np.int64]
@@ -57,43 +66,43 @@ class Out(NamedTuple):
 
 
 @compiled
-def next_of(text: NDArray[np.uint8], k: int, stop: int, byte: int) -> int:
+def find_byte(text: NDArray[np.uint8], k: int, stop: int, byte: int) -> int:
     """Where the next such byte is, or stop."""
-    found = equal(text, k, byte)
+    found = mask_equal(text, k, byte)
     while found == 0 and k + 64 < stop:
         k += 64
-        found = equal(text, k, byte)
-    return min(k + lowest(found), stop)
+        found = mask_equal(text, k, byte)
+    return min(k + lowest_bit(found), stop)
 
 
 @compiled
-def next_blank(text: NDArray[np.uint8], k: int) -> int:
+def find_blank(text: NDArray[np.uint8], k: int) -> int:
     """Where the next blank is; every line ends with one."""
-    found = upto(text, k, 32)
+    found = mask_at_most(text, k, 32)
     while found == 0:
         k += 64
-        found = upto(text, k, 32)
-    return k + lowest(found)
+        found = mask_at_most(text, k, 32)
+    return k + lowest_bit(found)
 
 
 @compiled
 def has_prefix(text: NDArray[np.uint8], k: int, stop: int) -> bool:
     """Whether `__label__` stands here."""
-    return stop - k >= len(PREFIX) and word(text, k) == _PREFIX and text[k + 8] == 95
+    return stop - k >= len(FASTTEXT_PREFIX) and load_word(text, k) == _PREFIX_WORD and text[k + 8] == 95
 
 
 @compiled
-def label_of(text: NDArray[np.uint8], start: int, stop: int, separator: int) -> tuple[int, int, int, int]:
+def split_label(text: NDArray[np.uint8], start: int, stop: int, separator: int) -> tuple[int, int, int, int]:
     """The label of a line without blanks at its ends: (reason or 0, from, to, where the text begins)."""
-    end = next_blank(text, start) if separator == BLANK else next_of(text, start, stop, 9)
+    end = find_blank(text, start) if separator == BLANK else find_byte(text, start, stop, 9)
     begin, after = start, end
     if separator == BLANK:
         if has_prefix(text, begin, end):
-            begin += len(PREFIX)
+            begin += len(FASTTEXT_PREFIX)
             while after < stop and text[after] <= 32:
                 after += 1
             if has_prefix(text, after, stop):
-                return SEVERAL, after, next_blank(text, after), after
+                return SEVERAL, after, find_blank(text, after), after
     else:
         while begin < end and text[begin] <= 32:
             begin += 1
@@ -105,23 +114,23 @@ def label_of(text: NDArray[np.uint8], start: int, stop: int, separator: int) -> 
 
 
 @compiled
-def parse(
+def parse_text_block(
     text: NDArray[np.uint8],
     block_stop: int,
     separator: int,
     unlabelled: bool,
-    room: Words,
+    workspace: NgramWorkspace,
     letters_seed: Any,
-    to: Slots,
-    out: Out,
+    to: HashedTerms,
+    out: TextOutput,
 ) -> tuple[int, int, int]:
     """All lines of a block: (rows, lines, problems)."""
     row = line = at = wrong = 0
-    start = PADDING
+    start = PADDING_BYTES
     out.starts[0] = 0
-    nuls = has_nul(text, PADDING, block_stop)
+    nuls = has_nul(text, PADDING_BYTES, block_stop)
     while start < block_stop:
-        line_end = next_of(text, start, block_stop, 10)
+        line_end = find_byte(text, start, block_stop, 10)
         stop = line_end
         bad = find_nul(text, start, stop) if nuls else -1
         while stop > start and text[stop - 1] <= 32:
@@ -137,7 +146,7 @@ def parse(
             wrong += 1
         elif start < stop:
             # A tab at the end of the line, after which nothing comes, has just been left out with the blanks there.
-            reason, begin, end, after = label_of(text, start, line_end, separator)
+            reason, begin, end, after = split_label(text, start, line_end, separator)
             absent = False
             if unlabelled and separator == TAB:
                 if after == line_end:  # no tab: all of it is text
@@ -153,9 +162,9 @@ def parse(
                 out.problems[wrong, 3] = min(end, stop)
                 wrong += 1
             else:
-                last = words_of(text, after, stop, _NO_SEED, letters_seed, room, to, at)
-                at = finished_row(to, at, last)
-                out.keys[row] = NO_LABEL_KEY if absent else hash_of(text, begin, end, _NO_SEED)
+                last = append_ngrams(text, after, stop, _NO_SEED, letters_seed, workspace, to, at)
+                at = finish_row(to, at, last)
+                out.keys[row] = NO_LABEL_KEY if absent else hash_bytes(text, begin, end, _NO_SEED)
                 out.labels[row, 0] = ABSENT if absent else begin
                 out.labels[row, 1] = end
                 out.line_of[row] = line
@@ -170,19 +179,19 @@ class TextParser(Parser):
     def __init__(self, settled: Text, named: bool, unlabelled: bool) -> None:
         self.settled, self.unlabelled = settled, unlabelled
         self.named = named or settled.bits == 0
-        self.letters_seed = np.uint64(letters_seed(0))
-        self.used = slots(0, bits=settled.bits, signed=settled.signed, named=False).used
+        self.letters_seed = np.uint64(derive_char_seed(0))
+        self.used = allocate_terms(0, bits=settled.bits, signed=settled.signed, named=False).used
         self.size = 0
 
-    def _make_room(self, size: int) -> None:
+    def _ensure_capacity(self, size: int) -> None:
         """For a block of so many bytes. Memory that is never written costs nothing."""
         self.size = size
         fmt = self.settled
-        lines, terms = size // 2 + 2, terms_in(size, fmt.words, fmt.letters)
-        made = slots(terms, bits=fmt.bits, signed=fmt.signed, named=self.named, largest=fmt.largest)
+        lines, terms = size // 2 + 2, count_max_terms(size, fmt.words, fmt.letters)
+        made = allocate_terms(terms, bits=fmt.bits, signed=fmt.signed, named=self.named, largest=fmt.largest)
         self.to = made._replace(used=self.used)
-        self.room = room_for(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
-        self.out = Out(
+        self.room = allocate_workspace(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
+        self.out = TextOutput(
             starts=np.zeros(lines + 1, np.int64),
             keys=np.zeros(lines, np.uint64),
             labels=np.zeros((lines, 2), np.int64),
@@ -190,24 +199,24 @@ class TextParser(Parser):
             problems=np.zeros((lines, 4), np.int64),
         )
 
-    def parse(self, block: Block) -> Parsed:
+    def parse(self, block: TextBlock) -> ParsedBlock:
         if block.size > self.size:
-            self._make_room(block.size)
+            self._ensure_capacity(block.size)
         out, to, fmt = self.out, self.to, self.settled
         separator = SEPARATORS.index(fmt.separator)
-        rows, lines, wrong = parse(
+        rows, lines, wrong = parse_text_block(
             block.text, block.stop, separator, self.unlabelled, self.room, self.letters_seed, to, out
         )
-        return Parsed(
+        return ParsedBlock(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
             keys=out.keys[:rows],
-            label=text_label(block, out.labels),
+            label=build_text_decoder(block, out.labels),
             weights=np.zeros(0),
             line_of=out.line_of[:rows],
             lines=lines,
             features=1 << fmt.bits if fmt.bits else 0,
             problems=[
-                Problem(line, REASONS[reason][0], self._sentence(reason, shown(block, start, stop)))
+                BadLine(line, REASONS[reason][0], self._sentence(reason, format_excerpt(block, start, stop)))
                 for line, reason, start, stop in out.problems[:wrong].tolist()
             ],
             hashes=to.hashes if self.named else to.hashes[:0],
@@ -218,14 +227,14 @@ class TextParser(Parser):
         return REASONS[reason][1].format(separator=f"a {self.settled.separator}", came=came)
 
 
-def text_label(block: Block, places: NDArray[np.int64]) -> Callable[[int], int | str | None]:
+def build_text_decoder(block: TextBlock, places: NDArray[np.int64]) -> Callable[[int], int | str | None]:
     """Labels by the places where they stand: whole numbers, or texts."""
 
     def label(i: int) -> int | str | None:
         if places[i, 0] == ABSENT:
             return None
         text = block.text[places[i, 0] : places[i, 1]].tobytes()
-        return int(text) if _WHOLE.fullmatch(text) else spelled(text)
+        return int(text) if _INTEGER.fullmatch(text) else decode_name(text)
 
     return label
 
@@ -237,7 +246,7 @@ class Text(Format):
     letters: int = 0
     lower: bool = True
     scale: str = DEFAULT_SCALE
-    bits: int = DEFAULT_BITS
+    bits: int = DEFAULT_HASH_BITS
     signed: bool = False
     largest: bool = False
 
@@ -246,20 +255,20 @@ class Text(Format):
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Text:
-        refuse(options, "text", ("label", "text", "delimiter", "header", "several_labels", "interactions"))
+        reject_options(options, "text", ("label", "text", "delimiter", "header", "several_labels", "interactions"))
         first = next((line for line in head.split(b"\n") if line.strip()), b"")
-        separator = "tab" if b"\t" in first.rstrip() and not first.startswith(PREFIX) else "blank"
-        bits = DEFAULT_BITS if options.bits is None else options.bits
+        separator = "tab" if b"\t" in first.rstrip() and not first.startswith(FASTTEXT_PREFIX) else "blank"
+        bits = DEFAULT_HASH_BITS if options.bits is None else options.bits
         how: dict[str, Any] = {"bits": bits, "signed": bool(options.signed), "largest": bool(options.largest)}
-        return cls(separator, **how, **check(options))
+        return cls(separator, **how, **resolve_ngram_options(options))
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> TextParser:
         return TextParser(self, named, unlabelled)
 
-    def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
+    def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
         start, stop, letters, _ = (int(n) for n in span)
         text = block.text[start:stop].tobytes()
-        return letters_name(text, self.lower) if letters else words_name(text, self.lower)
+        return format_char_ngram(text, self.lower) if letters else format_word_ngram(text, self.lower)
 
     @property
     def bits_used(self) -> int:

@@ -17,23 +17,32 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from novikoff._compiled.simd.byte_scan import PADDING, signed
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64, uninitialised
+from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_apart
-from novikoff._compiled.simd.dot import element
-from novikoff.errors import InputError
-from novikoff.data.names import hashing
-from novikoff.data.merge_terms import (Slots, finished_row, put, slots)
-from novikoff.data.parse_float import decimal
-from novikoff.data.text_source import Block, last_line_end
-from novikoff.data.formats.base import (LARGEST_LABEL, LARGEST_VALUE, Format, Parsed, Parser, Problem, number_label, shown)
-from novikoff.data.formats.control_bytes import SENTENCE, find_control, has_controls
-from novikoff.data.formats.svmlight_parser import (not_finite, number, skip_blanks, token_end)
-from novikoff.data.names.hashing import both, hash_of
-from novikoff.data.rows import Sparse
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES, to_int64
+from novikoff._compiled.simd.dot import get_unchecked
 from novikoff.data.delimiters import find_terms
+from novikoff.data.formats.base import (
+    LARGEST_LABEL,
+    LARGEST_VALUE,
+    BadLine,
+    Format,
+    ParsedBlock,
+    Parser,
+    build_number_decoder,
+    format_excerpt,
+)
+from novikoff.data.formats.control_bytes import CONTROL_BYTE_MESSAGE, find_control, has_controls
+from novikoff.data.formats.svmlight_parser import find_token_end, is_non_finite, parse_number, skip_blanks
+from novikoff.data.merge_terms import HashedTerms, allocate_terms, append_term, finish_row
+from novikoff.data.names import hashing
+from novikoff.data.names.hashing import combine_hashes, hash_bytes
+from novikoff.data.parse_float import parse_decimal
+from novikoff.data.rows import Sparse
+from novikoff.data.text_source import TextBlock, find_last_line_end
+from novikoff.errors import InputError
 
 REASONS = {
     1: ("label", "the label must be a number, but {} came."),
@@ -44,17 +53,17 @@ REASONS = {
     6: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
     7: ("namespace", "expected |namespace:scale with a number as scale, but {} came."),
     8: ("interactions", "the interactions make more than {} features of this line: leave some out."),
-    9: ("control byte", SENTENCE),
+    9: ("control byte", CONTROL_BYTE_MESSAGE),
     10: ("label", "labels must be numbers of size up to 2^53 - 1 = 9007199254740991, but {} came."),
 }
-LABEL, IMPORTANCE, BEFORE, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY, CONTROL, LARGE_LABEL = REASONS
+LABEL, IMPORTANCE, BAD_HEADING, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY_INTERACTIONS, CONTROL, LARGE_LABEL = REASONS
 BAR, COLON, QUOTE = 124, 58, 39
 NO_SEED: Any = uint64(0)
-MOST_INTERACTIONS = 1 << 18  # features of one line
-SMALL_BLOCK = 1 << 14  # of text, where interactions make many features of it
+MAX_INTERACTIONS = 1 << 18  # features of one line
+INTERACTION_BLOCK_BYTES = 1 << 14  # of text, where interactions make many features of it
 
 
-class Out(NamedTuple):
+class VwOutput(NamedTuple):
     starts: NDArray[np.int64]
     labels: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -62,7 +71,7 @@ class Out(NamedTuple):
     problems: NDArray[np.int64]
 
 
-class Row(NamedTuple):
+class LineFeatures(NamedTuple):
     """The features of the current line, for interactions; empty where there are none."""
 
     hashes: NDArray[np.uint64]
@@ -72,18 +81,18 @@ class Row(NamedTuple):
     """First letters of the namespaces."""
 
 
-@compiled_apart
-def heading(text: NDArray[np.uint8], start: int, bar: int, out: Out, row: int) -> tuple[int, int, int]:
+@compiled_not_inlined
+def parse_heading(text: NDArray[np.uint8], start: int, bar: int, out: VwOutput, row: int) -> tuple[int, int, int]:
     """What stands before the first bar: (reason or 0, and what came: from, to)."""
     out.labels[row] = np.nan
     out.weights[row] = 1.0
     position = 0
     k = skip_blanks(text, start, bar)
     while k < bar:
-        end = token_end(text, k, bar)
+        end = find_token_end(text, k, bar)
         if end == bar or text[k] == QUOTE:
-            return (0, 0, 0) if skip_blanks(text, end, bar) == bar else (BEFORE, k, bar)
-        value, good = number(text, k, end)
+            return (0, 0, 0) if skip_blanks(text, end, bar) == bar else (BAD_HEADING, k, bar)
+        value, good = parse_number(text, k, end)
         if position == 0:
             if not good:
                 return LABEL, k, end
@@ -95,30 +104,32 @@ def heading(text: NDArray[np.uint8], start: int, bar: int, out: Out, row: int) -
                 return IMPORTANCE, k, end
             out.weights[row] = value
         elif position > 2 or not good:
-            return BEFORE, k, end
+            return BAD_HEADING, k, end
         position += 1
         k = skip_blanks(text, end, bar)
     return 0, 0, 0
 
 
-@compiled_apart
-def valued(text: NDArray[np.uint8], start: int, stop: int, h: Any) -> tuple[int, float, Any]:
+@compiled_not_inlined
+def parse_value(text: NDArray[np.uint8], start: int, stop: int, h: Any) -> tuple[int, float, Any]:
     """What stands behind a feature's colon: (reason or 0, its value, its hash)."""
-    value, good = decimal(text, start, stop)
+    value, good = parse_decimal(text, start, stop)
     if good:
         return (0 if abs(value) <= LARGEST_VALUE else RANGE), value, h
-    if start < stop and not_finite(text, start, stop) and stop - start <= 9 and text[stop - 1] != 48:
+    if start < stop and is_non_finite(text, start, stop) and stop - start <= 9 and text[stop - 1] != 48:
         spelled = text[stop - 1] | 32
         if spelled == 110 or spelled == 102 or spelled == 121:  # nan, inf, infinity
             return RANGE, 0.0, h
     first = text[start]
     if start == stop or 48 <= first <= 57 or first == 43 or first == 45 or first == 46:
         return VALUE, 0.0, h
-    return 0, 1.0, hash_of(text, start, stop, h)
+    return 0, 1.0, hash_bytes(text, start, stop, h)
 
 
-@compiled_apart
-def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], at: int, limit: int) -> int:
+@compiled_not_inlined
+def append_interactions(
+    to: HashedTerms, features: LineFeatures, count: int, letters: NDArray[np.uint8], at: int, limit: int
+) -> int:
     """All combinations for each interaction; returns how far the row has got, -1 where that is too far, or -2 where a
     value is too large.
 
@@ -150,39 +161,46 @@ def combine(to: Slots, features: Row, count: int, letters: NDArray[np.uint8], at
             h = features.hashes[chosen[0]]
             value = features.values[chosen[0]]
             for d in range(1, parts):
-                h = both(h, features.hashes[chosen[d]])
+                h = combine_hashes(h, features.hashes[chosen[d]])
                 value *= features.values[chosen[d]]
             if at >= at_most:
                 return -1
             if not abs(value) <= LARGEST_VALUE:
                 return -2
             third = features.starts[chosen[2]] if parts > 2 else -1
-            at = put(to, at, h, value, features.starts[chosen[0]], features.starts[chosen[1]], third)
+            at = append_term(to, at, h, value, features.starts[chosen[0]], features.starts[chosen[1]], third)
         begin = end + 1
     return at
 
 
 @compiled
-def plain_features(
-    text: NDArray[np.uint8], marks: NDArray[np.uint32], k: int, last: int, to: Slots, seed: Any, value: float, at: int
+def parse_plain_features(
+    text: NDArray[np.uint8],
+    marks: NDArray[np.uint32],
+    k: int,
+    last: int,
+    to: HashedTerms,
+    seed: Any,
+    value: float,
+    at: int,
 ) -> tuple[int, int, Any, float]:
     """Features without values, each between two blanks, from the blank at marks[k] on, also in further namespaces that
     have a name and no scale: (the mark behind the last of them, how far the row has got, and the seed and the scale
     from there on). For lines of which neither names nor interactions are wanted."""
-    here = signed(element(marks, k))
+    here = to_int64(get_unchecked(marks, k))
     while k + 1 < last:
-        stop = signed(element(marks, k + 1))
-        if element(text, stop) <= 32 and element(text, here + 1) > 32:
-            to.hashes[np.uint64(at)] = hash_of(text, here + 1, stop, seed)
+        stop = to_int64(get_unchecked(marks, k + 1))
+        if get_unchecked(text, stop) <= 32 and get_unchecked(text, here + 1) > 32:
+            to.hashes[np.uint64(at)] = hash_bytes(text, here + 1, stop, seed)
             to.values[np.uint64(at)] = value
             at += 1
             k += 1
             here = stop
-        elif element(text, stop) == BAR and stop == here + 1 and k + 2 < last:
-            here = signed(element(marks, k + 2))
-            if element(text, stop + 1) <= 32 or element(text, here) > 32:
+        elif get_unchecked(text, stop) == BAR and stop == here + 1 and k + 2 < last:
+            here = to_int64(get_unchecked(marks, k + 2))
+            if get_unchecked(text, stop + 1) <= 32 or get_unchecked(text, here) > 32:
                 break
-            seed = hash_of(text, stop + 1, here, NO_SEED)
+            seed = hash_bytes(text, stop + 1, here, NO_SEED)
             value = 1.0
             k += 2
         else:
@@ -191,13 +209,13 @@ def plain_features(
 
 
 @compiled
-def features_of(
+def parse_features(
     text: NDArray[np.uint8],
     marks: NDArray[np.uint32],
     k: int,
     last: int,
-    to: Slots,
-    row: Row,
+    to: HashedTerms,
+    row: LineFeatures,
     letters: NDArray[np.uint8],
     first: int,
 ) -> tuple[int, int, int, int]:
@@ -208,48 +226,48 @@ def features_of(
     scale = 1.0
     letter = np.uint8(32)
     usual = len(letters) == 0 and len(to.spans) == 0
-    here = bar = signed(element(marks, k))
+    here = bar = to_int64(get_unchecked(marks, k))
     while k < last:
-        if element(text, here) == BAR:
+        if get_unchecked(text, here) == BAR:
             k += 1
             seed = NO_SEED
             scale = 1.0
             letter = np.uint8(32)
             start = here + 1
-            here = signed(element(marks, k)) if k < last else start
-            if element(text, start) == COLON:
-                return NAMESPACE, at, here - 1, token_end(text, here, here + 40)
-            if element(text, start) > 32 and start < here:
-                letter = element(text, start)
-                seed = hash_of(text, start, here, seed)
-                if element(text, here) == COLON:
+            here = to_int64(get_unchecked(marks, k)) if k < last else start
+            if get_unchecked(text, start) == COLON:
+                return NAMESPACE, at, here - 1, find_token_end(text, here, here + 40)
+            if get_unchecked(text, start) > 32 and start < here:
+                letter = get_unchecked(text, start)
+                seed = hash_bytes(text, start, here, seed)
+                if get_unchecked(text, here) == COLON:
                     k += 1
-                    stop = signed(element(marks, k)) if k < last else here
-                    reason, scale, _ = valued(text, here + 1, stop, seed)
-                    if reason != 0 or element(text, stop) == COLON or not looks_like_number(text, here + 1, stop):
+                    stop = to_int64(get_unchecked(marks, k)) if k < last else here
+                    reason, scale, _ = parse_value(text, here + 1, stop, seed)
+                    if reason != 0 or get_unchecked(text, stop) == COLON or not looks_like_number(text, here + 1, stop):
                         return NAMESPACE, at, start, stop
                     here = stop
             continue
-        if usual and scale != 0.0 and element(text, here) <= 32:
-            k, at, seed, scale = plain_features(text, marks, k, last, to, seed, scale, at)
-            here = signed(element(marks, k))
+        if usual and scale != 0.0 and get_unchecked(text, here) <= 32:
+            k, at, seed, scale = parse_plain_features(text, marks, k, last, to, seed, scale, at)
+            here = to_int64(get_unchecked(marks, k))
         start = here + 1
         k += 1
         if k >= last:
             break
-        here = signed(element(marks, k))
-        while element(text, start) <= 32 and start < here:
+        here = to_int64(get_unchecked(marks, k))
+        while get_unchecked(text, start) <= 32 and start < here:
             start += 1
-        if start == here and element(text, here) != COLON:
+        if start == here and get_unchecked(text, here) != COLON:
             continue
-        h = hash_of(text, start, here, seed)
+        h = hash_bytes(text, start, here, seed)
         value = scale
-        if element(text, here) == COLON:
+        if get_unchecked(text, here) == COLON:
             k += 1
-            stop = signed(element(marks, k)) if k < last else here
-            reason, value, h = valued(text, here + 1, stop, h)
-            if reason != 0 or element(text, stop) == COLON:
-                return (reason if reason != 0 else VALUE), at, start, token_end(text, start, stop + 1)
+            stop = to_int64(get_unchecked(marks, k)) if k < last else here
+            reason, value, h = parse_value(text, here + 1, stop, h)
+            if reason != 0 or get_unchecked(text, stop) == COLON:
+                return (reason if reason != 0 else VALUE), at, start, find_token_end(text, start, stop + 1)
             value *= scale
             if not abs(value) <= LARGEST_VALUE:
                 return RANGE, at, start, stop
@@ -262,26 +280,26 @@ def features_of(
             row.starts[count] = start
             row.spaces[count] = letter
             count += 1
-        at = put(to, at, h, value, start, -1, -1)
+        at = append_term(to, at, h, value, start, -1, -1)
     if len(letters) > 0:
-        at = combine(to, row, count, letters, at, MOST_INTERACTIONS)
+        at = append_interactions(to, row, count, letters, at, MAX_INTERACTIONS)
         if at < 0:
-            return (TOO_MANY if at == -1 else RANGE), first, bar, signed(element(marks, last - 1))
+            return (TOO_MANY_INTERACTIONS if at == -1 else RANGE), first, bar, to_int64(get_unchecked(marks, last - 1))
     return 0, at, 0, 0
 
 
 @compiled
-def usual_heading(
-    text: NDArray[np.uint8], start: int, marks: NDArray[np.uint32], first: int, bar: int, out: Out, row: int
+def parse_simple_heading(
+    text: NDArray[np.uint8], start: int, marks: NDArray[np.uint32], first: int, bar: int, out: VwOutput, row: int
 ) -> bool:
     """Whether nothing but a label of one digit, with or without a sign, stands before the bar: it is then noted. As
     labels come in no order, a jump that depends on them could not be foreseen."""
-    end = signed(element(marks, first))
-    sign = element(text, start)
-    digit = signed(element(text, end - 1)) - 48
+    end = to_int64(get_unchecked(marks, first))
+    sign = get_unchecked(text, start)
+    digit = to_int64(get_unchecked(text, end - 1)) - 48
     minus = sign == 45
     shaped = (end - start == 1) | ((end - start == 2) & (minus | (sign == 43)))
-    if not (shaped & (digit >= 0) & (digit <= 9) & (bar == first + 1) & (element(text, end) <= 32)):
+    if not (shaped & (digit >= 0) & (digit <= 9) & (bar == first + 1) & (get_unchecked(text, end) <= 32)):
         return False
     out.labels[row] = (1.0 - 2.0 * np.float64(minus)) * np.float64(digit)
     out.weights[row] = 1.0
@@ -295,24 +313,24 @@ def looks_like_number(text: NDArray[np.uint8], start: int, stop: int) -> bool:
 
 
 @compiled
-def parse(
+def parse_vw_block(
     text: NDArray[np.uint8],
     marks: NDArray[np.uint32],
     ends: NDArray[np.int64],
     lines: NDArray[np.int64],
     count: int,
-    to: Slots,
-    each: Row,
+    to: HashedTerms,
+    each: LineFeatures,
     letters: NDArray[np.uint8],
-    out: Out,
+    out: VwOutput,
 ) -> tuple[int, int, int, int]:
     """All lines of a block: (rows, problems, whether any weight is not 1, lines done: fewer where room is short)."""
     row = at = wrong = weighted = 0
-    most = MOST_INTERACTIONS if len(letters) > 0 else 0
+    most = MAX_INTERACTIONS if len(letters) > 0 else 0
     first = 1
-    start = PADDING
+    start = PADDING_BYTES
     out.starts[0] = 0
-    controls = count > 0 and has_controls(text, PADDING, lines[count - 1] + 1)
+    controls = count > 0 and has_controls(text, PADDING_BYTES, lines[count - 1] + 1)
     for line in range(count):
         last = ends[line]
         stop = lines[line]
@@ -327,12 +345,12 @@ def parse(
             end = at
             if bad >= 0:
                 reason, came, until = CONTROL, bad, bad + 1
-            elif bar < last and usual_heading(text, start, marks, first, bar, out, row):
+            elif bar < last and parse_simple_heading(text, start, marks, first, bar, out, row):
                 reason = 0
             elif bar < last:
-                reason, came, until = heading(text, start, signed(marks[bar]), out, row)
+                reason, came, until = parse_heading(text, start, to_int64(marks[bar]), out, row)
             if reason == 0:
-                reason, end, came, until = features_of(text, marks, bar, last, to, each, letters, at)
+                reason, end, came, until = parse_features(text, marks, bar, last, to, each, letters, at)
             if reason != 0:
                 out.problems[wrong, 0] = line
                 out.problems[wrong, 1] = reason
@@ -340,10 +358,10 @@ def parse(
                 out.problems[wrong, 3] = until
                 wrong += 1
             else:
-                weighted |= signed(out.weights[row] != 1.0)
+                weighted |= to_int64(out.weights[row] != 1.0)
                 out.line_of[row] = line
                 row += 1
-                at = finished_row(to, at, end)
+                at = finish_row(to, at, end)
                 out.starts[row] = at
         first = last
         start = stop + 1
@@ -356,20 +374,20 @@ class VWParser(Parser):
         self.letters = buffers.frombuffer("".join(f"{i}\0" for i in interactions).encode(), "uint8").copy()
         self.bits, self.size = bits, 0
 
-    def _make_room(self, size: int) -> None:
+    def _ensure_capacity(self, size: int) -> None:
         """For a block of so many bytes: a line and a feature have at least two each."""
         self.size = size
         many = size // 2 + 2
         self.marks = uninitialised(size + 64, "uint32")
         self.ends, self.lines = uninitialised(size + 1, "int64"), uninitialised(size + 1, "int64")
-        self._make_slots(many + (2 * MOST_INTERACTIONS if len(self.letters) else 0))
-        self.row = Row(
+        self._allocate_terms(many + (2 * MAX_INTERACTIONS if len(self.letters) else 0))
+        self.row = LineFeatures(
             uninitialised(many, "uint64"),
             uninitialised(many),
             uninitialised(many + 8, "int64"),
             uninitialised(many, "uint8"),
         )
-        self.out = Out(
+        self.out = VwOutput(
             starts=uninitialised(many + 1, "int64"),
             labels=uninitialised(many),
             weights=uninitialised(many),
@@ -377,38 +395,40 @@ class VWParser(Parser):
             problems=uninitialised((many, 4), "int64"),
         )
 
-    def _make_slots(self, terms: int) -> None:
+    def _allocate_terms(self, terms: int) -> None:
         old = self.used
-        self.to = slots(terms, **self.how)
+        self.to = allocate_terms(terms, **self.how)
         self.used = self.to.used
         if len(old):
             self.used[: len(old)] |= old
 
-    def parse(self, block: Block) -> Parsed:
+    def parse(self, block: TextBlock) -> ParsedBlock:
         if block.size > self.size:
-            self._make_room(block.size)
+            self._ensure_capacity(block.size)
         out, text = self.out, block.text
         count = find_terms(text, block.stop, BAR, self.marks, self.ends, self.lines)
         done = -1
         while done < count:
             if done >= 0:
-                self._make_slots(2 * len(self.to.values))
+                self._allocate_terms(2 * len(self.to.values))
             to = self.to
-            rows, wrong, weighted, done = parse(
+            rows, wrong, weighted, done = parse_vw_block(
                 text, self.marks, self.ends, self.lines, count, to, self.row, self.letters, out
             )
         keys = out.labels[:rows].view("uint64")
-        return Parsed(
+        return ParsedBlock(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
             keys=keys,
-            label=number_label(keys),
+            label=build_number_decoder(keys),
             numbers=out.labels[:rows],
             weights=out.weights[:rows] if weighted else buffers.zeros(0),
             line_of=out.line_of[:rows],
             lines=count,
             features=1 << self.bits if self.bits else 0,
             problems=[
-                Problem(line, REASONS[reason][0], REASONS[reason][1].format(_came(block, reason, start, stop)))
+                BadLine(
+                    line, REASONS[reason][0], REASONS[reason][1].format(_format_excerpt(block, reason, start, stop))
+                )
                 for line, reason, start, stop in out.problems[:wrong].tolist()
             ],
             hashes=to.hashes[: len(to.spans)],
@@ -416,13 +436,13 @@ class VWParser(Parser):
         )
 
 
-def _came(block: Block, reason: int, start: int, stop: int) -> str:
-    return f"{MOST_INTERACTIONS:,}" if reason == TOO_MANY else shown(block, start, stop)
+def _format_excerpt(block: TextBlock, reason: int, start: int, stop: int) -> str:
+    return f"{MAX_INTERACTIONS:,}" if reason == TOO_MANY_INTERACTIONS else format_excerpt(block, start, stop)
 
 
 @dataclass(frozen=True)
 class VowpalWabbit(Format):
-    bits: int = hashing.DEFAULT_BITS
+    bits: int = hashing.DEFAULT_HASH_BITS
     signed: bool = False
     interactions: tuple[str, ...] = ()
     largest: bool = False
@@ -437,7 +457,7 @@ class VowpalWabbit(Format):
                 raise InputError(
                     f"--interactions wants two or three letters, those that namespaces begin with, not {interaction!r}."
                 )
-        bits = hashing.DEFAULT_BITS if options.bits is None else options.bits
+        bits = hashing.DEFAULT_HASH_BITS if options.bits is None else options.bits
         # The same letters side by side, so that each combination from one namespace comes once.
         interactions = tuple("".join(sorted(i)) for i in options.interactions)
         return cls(bits, options.signed, interactions, options.largest)
@@ -447,20 +467,20 @@ class VowpalWabbit(Format):
         return self.bits
 
     @property
-    def largest_block(self) -> int | None:
-        return SMALL_BLOCK if self.interactions else None
+    def max_block_bytes(self) -> int | None:
+        return INTERACTION_BLOCK_BYTES if self.interactions else None
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> VWParser:
         return VWParser(self.bits, self.interactions, signed=self.signed, named=named, largest=self.largest)
 
-    def feature_name(self, block: Block, span: NDArray[np.int64]) -> str:
+    def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
         """`namespace^feature`, the parts of an interaction joined by `*`; a span is where the parts begin."""
-        return "*".join(_spelled(block, int(start)) for start in span[:3] if start >= 0)
+        return "*".join(_decode_feature(block, int(start)) for start in span[:3] if start >= 0)
 
 
-def _spelled(block: Block, start: int) -> str:
+def _decode_feature(block: TextBlock, start: int) -> str:
     text, stop = block.text, start
-    line = text[last_line_end(text, PADDING, start) : start].tobytes()
+    line = text[find_last_line_end(text, PADDING_BYTES, start) : start].tobytes()
     space = line[line.rfind(b"|") + 1 :]
     while text[stop] > 32 and text[stop] != BAR:
         stop += 1

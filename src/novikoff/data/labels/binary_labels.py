@@ -11,16 +11,16 @@ import math
 from typing import Any
 
 from novikoff._compiled import buffers
+from novikoff._compiled.jit import compiled_read_only
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled_reader
-from novikoff.errors import InputError, LabelError, TooManyLabels
+from novikoff.errors import InputError, LabelError, TooManyLabelsError
 
-NEAR = 1 << 16  # labels
+MAX_LABEL_RANGE = 1 << 16  # labels
 ALL_EQUAL, THIRD_LABEL = -1, -2
 UNSEEN, ONE, SEVERAL = "unseen", "one", "several"
 
 
-class Labels:
+class BinaryLabels:
     """The two labels of a binary learner, as they become known: `negative` or `positive` may still be missing."""
 
     def __init__(self, negative: Any = None, positive: Any = None, *, rest: str = "") -> None:
@@ -36,19 +36,19 @@ class Labels:
                 self.sides[label] = sign
 
     @classmethod
-    def sorted(cls, known: Any) -> Labels:
-        values = distinct(np.asarray(known))
+    def sorted(cls, known: Any) -> BinaryLabels:
+        values = find_distinct(np.asarray(known))
         if len(values) < 2:
             raise LabelError(
                 f"There must be two classes, but all labels are {', '.join(map(repr, values)) or 'missing'}: with one"
                 " class there is nothing to tell apart. In a stream, name both with partial_fit(..., classes=[...])."
             )
         if len(values) > 2:
-            raise too_many(values)
+            raise build_too_many_labels_error(values)
         return cls(*values)
 
     @classmethod
-    def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int8], Labels]:
+    def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int8], BinaryLabels]:
         """−1 or +1 for each label of y, and the labels: there are no others."""
         split = split_in_two(y)
         if split is None:
@@ -56,25 +56,25 @@ class Labels:
         negative, positive, signs = split
         return signs, cls(negative, positive)
 
-    def named(self, classes: Any) -> Labels:
+    def named(self, classes: Any) -> BinaryLabels:
         """These labels after being told that there are just these two classes."""
-        told = Labels.sorted(classes)
-        if set(self.sides) - set(told.sides):
-            raise LabelError(f"classes must hold the labels of before, {self.known()}, but {told.known()} came.")
-        return self if len(self) == 2 else told if not self.sides else self
+        declared = BinaryLabels.sorted(classes)
+        if set(self.sides) - set(declared.sides):
+            raise LabelError(f"classes must hold the labels of before, {self.known()}, but {declared.known()} came.")
+        return self if len(self) == 2 else declared if not self.sides else self
 
-    def signs(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], Labels]:
+    def signs(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], BinaryLabels]:
         """−1 or +1 for each label, and the labels that are known then: self is left as it is."""
         if len(self) == 2 and y.dtype.kind in "biuf" and isinstance(self.positive, int):  # the usual case, quickly
             positive = y == self.positive
             if np.count_nonzero(positive) + np.count_nonzero(y == self.negative) == len(y):
-                return _signs(positive), Labels(self.negative, self.positive)
-        values = distinct(y)
+                return _to_signs(positive), BinaryLabels(self.negative, self.positive)
+        values = find_distinct(y)
         if len(values) > 2:
-            raise too_many(values)
-        known = Labels(self.negative, self.positive, rest=self.rest)
+            raise build_too_many_labels_error(values)
+        known = BinaryLabels(self.negative, self.positive, rest=self.rest)
         low, high = values[0], values[-1]
-        for label in (plain(y[0]), low, high):  # in the order of arrival
+        for label in (to_plain_label(y[0]), low, high):  # in the order of arrival
             known.sign(label)
         upper, lower = int(known.sign(high)), int(known.sign(low))
         return np.asarray(y == high).view("int8") * np.int8(upper - lower) + np.int8(lower), known
@@ -85,13 +85,13 @@ class Labels:
             sign = self.sides.get(label)
         except TypeError:
             raise LabelError(f"A label must be a whole number, a text or a truth value, not {label!r}.") from None
-        return self._learn(plain(label)) if sign is None else sign
+        return self._learn(to_plain_label(label)) if sign is None else sign
 
     def _learn(self, label: Any) -> float:
         if label in self.sides:
             return self.sides[label]
         if len(self.sides) == 2:
-            raise too_many([self.negative, self.positive, label])
+            raise build_too_many_labels_error([self.negative, self.positive, label])
         if self.sides:
             sign = 1.0 if self.positive is None else -1.0
         else:
@@ -153,9 +153,9 @@ class Labels:
         return self.known()[0] if chosen is None else chosen
 
 
-def one_against_the_rest(positive: str) -> Labels:
+def build_one_vs_rest_labels(positive: str) -> BinaryLabels:
     """Return the labels of a run that learns one label against all others."""
-    return Labels(f"not {positive}", positive, rest=UNSEEN)
+    return BinaryLabels(f"not {positive}", positive, rest=UNSEEN)
 
 
 def merge_others(y: NDArray[Any], positive: str) -> NDArray[Any]:
@@ -163,26 +163,26 @@ def merge_others(y: NDArray[Any], positive: str) -> NDArray[Any]:
     is_positive = buffers.array([str(label) == positive for label in y.tolist()], "bool")
     if not is_positive.any():
         raise InputError(f"--positive {positive}: no example has that label; there are others only.")
-    labels = one_against_the_rest(positive)
-    for label in distinct(y[~is_positive]):
+    labels = build_one_vs_rest_labels(positive)
+    for label in find_distinct(y[~is_positive]):
         labels.note_other(label)
     return np.where(is_positive, positive, labels.negative)
 
 
-def merged_label(label: Any, labels: Labels) -> Any:
-    """A label in the words of `one_against_the_rest`, where `labels` are of that kind; as it is otherwise."""
+def merge_label(label: Any, labels: BinaryLabels) -> Any:
+    """A label in the words of `build_one_vs_rest_labels`, where `labels` are of that kind; as it is otherwise."""
     if not labels.rest:
         return label
     return labels.positive if str(label) == labels.positive else labels.negative
 
 
-def distinct(y: NDArray[Any]) -> list[Any]:
+def find_distinct(y: NDArray[Any]) -> list[Any]:
     """The different labels, sorted."""
     split = split_in_two(y)
-    return [plain(v) for v in arranged(y)[0]] if split is None else list(split[:2])
+    return [to_plain_label(v) for v in find_unique(y)[0]] if split is None else list(split[:2])
 
 
-@compiled_reader
+@compiled_read_only
 def write_signs(y: NDArray[Any], signs: NDArray[np.int8]) -> int:
     """Write −1 for the smaller and +1 for the larger label; return the index of the first label that differs from y[0].
 
@@ -211,19 +211,19 @@ def split_in_two(y: NDArray[Any]) -> tuple[Any, Any, NDArray[np.int8]] | None:
     codes = np.ascontiguousarray(y, dtype=np.float64 if y.dtype.kind == "f" else np.int64)
     signs = np.empty(y.size, np.int8)
     k = write_signs(codes, signs)
-    return None if k < 0 else (*sorted((plain(y[0]), plain(y[k]))), signs)
+    return None if k < 0 else (*sorted((to_plain_label(y[0]), to_plain_label(y[k]))), signs)
 
 
-def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
+def _to_signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
     return positive.view("int8") * np.int8(2) - np.int8(1)
 
 
-def arranged(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+def find_unique(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
     """The different labels in their order, where each came first, and the place among them of each label of y: as
     `np.unique` finds them, but whole numbers that lie near each other without sorting."""
     if y.dtype.kind in "iu" and y.size:
         low, high = int(y.min()), int(y.max())
-        if high - low < NEAR and low >= -(2**62) and high < 2**62:
+        if high - low < MAX_LABEL_RANGE and low >= -(2**62) and high < 2**62:
             places = np.subtract(y, low, dtype=np.int64, casting="unsafe")
             first = buffers.full(high - low + 1, y.size, "int64")
             first[places[::-1]] = np.arange(y.size - 1, -1, -1)  # of several, the last one that is written stays
@@ -240,7 +240,7 @@ def arranged(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[
     return values, first, inverse
 
 
-def plain(label: Any) -> Any:
+def to_plain_label(label: Any) -> Any:
     """NumPy's scalars as Python's; whole floats as integers, so that 1 and 1.0 are one label."""
     value = label.item() if buffers.is_numpy_number(label) else label
     if isinstance(value, float):
@@ -256,13 +256,13 @@ def plain(label: Any) -> Any:
     return value
 
 
-def missing_label(where: str) -> LabelError:
+def build_missing_label_error(where: str) -> LabelError:
     return LabelError(f"{where}: there is no label: every example to learn from needs one.")
 
 
-def too_many(values: list[Any]) -> TooManyLabels:
+def build_too_many_labels_error(values: list[Any]) -> TooManyLabelsError:
     shown = ", ".join(repr(v) for v in values[:5]) + (", …" if len(values) > 5 else "")
-    return TooManyLabels(
+    return TooManyLabelsError(
         f"Only binary classification is supported: two labels can be told apart, but {len(values)} came ({shown})."
         " For more use Kesler or OneVsAll (--scheme kesler), or choose one label against the rest."
     )

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.data.labels.binary_labels import find_unique, to_plain_label
 from novikoff.errors import LabelError
-from novikoff.data.labels.binary_labels import arranged, plain
 
 K = TypeVar("K", bound=Any)
 
 
-class Classes:
+class ClassLabels:
     """The classes known so far, in the order of their numbers."""
 
     def __init__(self, known: Iterable[Any] = ()) -> None:
@@ -27,22 +27,22 @@ class Classes:
         """How many were known before the first example of theirs came."""
 
     @classmethod
-    def sorted(cls, y: Iterable[Any]) -> Classes:
-        labels = {plain(label) for label in y}
+    def sorted(cls, y: Iterable[Any]) -> ClassLabels:
+        labels = {to_plain_label(label) for label in y}
         if not labels:
             raise LabelError("There are no labels: every row needs one.")
-        return cls(ordered(labels))
+        return cls(sort_labels(labels))
 
     @classmethod
-    def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int64], Classes]:
+    def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int64], ClassLabels]:
         """The classes of y, sorted, and the number of each label."""
-        values, _, inverse = arranged(y)
+        values, _, inverse = find_unique(y)
         return inverse, cls(values)
 
-    def named(self, classes: Any) -> Classes:
+    def named(self, classes: Any) -> ClassLabels:
         """These classes after being told of others; what is known keeps its number."""
-        told = Classes.sorted(np.asarray(classes).tolist() if isinstance(classes, np.ndarray) else classes)
-        return Classes([*self.numbers, *told.numbers])
+        declared = ClassLabels.sorted(np.asarray(classes).tolist() if isinstance(classes, np.ndarray) else classes)
+        return ClassLabels([*self.numbers, *declared.numbers])
 
     def number(self, label: Any) -> int:
         """The number of a class, which becomes known if it was not."""
@@ -52,15 +52,15 @@ class Classes:
             raise LabelError(f"A label must be a whole number, a text or a truth value, not {label!r}.") from None
         if found is not None:
             return found
-        label = plain(label)
-        same_kind(self.numbers, label)
+        label = to_plain_label(label)
+        check_same_type(self.numbers, label)
         return self.numbers.setdefault(label, len(self.numbers))
 
-    def coded(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], Classes]:
+    def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], ClassLabels]:
         """The number of each label, and the classes that are known then: self is left as it is."""
-        return coded(y, self.copy())
+        return encode_in_order(y, self.copy())
 
-    def coded_sets(self, sets: Sequence[Iterable[Any]]) -> tuple[LabelSets, Classes]:
+    def encode_sets(self, sets: Sequence[Iterable[Any]]) -> tuple[LabelSets, ClassLabels]:
         """The numbers of the labels of each example, likewise."""
         known, starts, members = self.copy(), [0], list[int]()
         for labels in sets:
@@ -70,8 +70,8 @@ class Classes:
             starts.append(len(members))
         return LabelSets(np.array(starts, np.int64), np.array(members, np.int64)), known
 
-    def copy(self) -> Classes:
-        twin = Classes()
+    def copy(self) -> ClassLabels:
+        twin = ClassLabels()
         twin.numbers, twin.told = dict(self.numbers), self.told
         return twin
 
@@ -117,22 +117,22 @@ class LabelSets:
         return LabelSets(starts, self.members[places], None if self.absent is None else self.absent[chosen])
 
 
-def coded(y: NDArray[Any], known: K) -> tuple[NDArray[np.int64], K]:
+def encode_in_order(y: NDArray[Any], known: K) -> tuple[NDArray[np.int64], K]:
     """The number of each label, new ones being added to those that are known, in the order of arrival."""
-    values, first, inverse = arranged(y)
+    values, first, inverse = find_unique(y)
     numbers: NDArray[np.int64] = np.zeros(len(values), np.int64)
     for k in np.argsort(first):
         numbers[k] = known.number(values[k])
     return numbers[inverse], known
 
 
-def same_kind(known: Iterable[Any], label: Any) -> None:
+def check_same_type(known: Iterable[Any], label: Any) -> None:
     first = next(iter(known), label)
     if isinstance(first, str) != isinstance(label, str):
         raise LabelError(f"Labels must be of one type, all texts or all numbers, but {first!r} and {label!r} came.")
 
 
-def ordered(labels: Iterable[Any]) -> list[Any]:
+def sort_labels(labels: Iterable[Any]) -> list[Any]:
     try:
         return sorted(labels)
     except TypeError:

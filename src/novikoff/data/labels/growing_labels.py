@@ -9,25 +9,25 @@ from __future__ import annotations
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.data.labels.binary_labels import BinaryLabels, merge_label, to_plain_label
+from novikoff.data.labels.class_labels import ClassLabels, check_same_type, encode_in_order, sort_labels
 from novikoff.errors import LabelError
-from novikoff.data.labels.class_labels import (Classes, coded, ordered, same_kind)
-from novikoff.data.labels.binary_labels import Labels, merged_label, plain
 
 
-class Growing:
-    def __init__(self, two: Labels | None = None, more: Classes | None = None) -> None:
-        self.two = Labels() if two is None else two
+class GrowingLabels:
+    def __init__(self, two: BinaryLabels | None = None, more: ClassLabels | None = None) -> None:
+        self.two = BinaryLabels() if two is None else two
         self.more = more
         """All of them, from the third on."""
         self.told = 0 if more is None else len(more)
         """How many were known before the first example of theirs came, where they are more than two."""
 
     @classmethod
-    def of(cls, known: list[Any]) -> Growing:
+    def of(cls, known: list[Any]) -> GrowingLabels:
         """All labels that there are, beforehand."""
         if len(known) < 3:
-            return cls(Labels.sorted(np.array(known, object) if isinstance(known[0], str) else known))
-        return cls(Labels(*known[:2]), Classes(known))
+            return cls(BinaryLabels.sorted(np.array(known, object) if isinstance(known[0], str) else known))
+        return cls(BinaryLabels(*known[:2]), ClassLabels(known))
 
     @property
     def rest(self) -> str:
@@ -42,38 +42,40 @@ class Growing:
     def positive(self) -> Any:
         return self.two.positive
 
-    def named(self, classes: Any) -> Growing:
+    def named(self, classes: Any) -> GrowingLabels:
         """These after being told of others; what is known keeps its number."""
-        told = ordered({plain(label) for label in (classes.tolist() if isinstance(classes, np.ndarray) else classes)})
-        if self.more is None and len({*told, *self.two.sides}) <= 2:
-            return Growing(self.two.named(told))
+        declared = sort_labels(
+            {to_plain_label(label) for label in (classes.tolist() if isinstance(classes, np.ndarray) else classes)}
+        )
+        if self.more is None and len({*declared, *self.two.sides}) <= 2:
+            return GrowingLabels(self.two.named(declared))
         if len(self) == 0:
-            return Growing.of(told)
+            return GrowingLabels.of(declared)
         if self.more is None and len(self) < 2:
             raise LabelError(
                 f"classes must be named at the first call, not after {self.known()}: begin anew, or leave them out."
             )
-        return Growing(self.two, (self.more or Classes(self.known())).named(told))
+        return GrowingLabels(self.two, (self.more or ClassLabels(self.known())).named(declared))
 
     def number(self, label: Any) -> int:
         """The number of a label, which becomes known if it was not."""
         if self.two.rest:
             self.two.note_other(label)
-            label = merged_label(label, self.two)
+            label = merge_label(label, self.two)
         if self.more is None:
-            label = plain(label)
+            label = to_plain_label(label)
             if label in self.two.sides or len(self.two) < 2:
-                same_kind(self.two.sides, label)
+                check_same_type(self.two.sides, label)
                 return int(self.two.sign(label) > 0.0)
-            self.more = Classes([self.two.negative, self.two.positive])
+            self.more = ClassLabels([self.two.negative, self.two.positive])
         return self.more.number(label)
 
-    def coded(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], Growing]:
+    def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], GrowingLabels]:
         """The number of each label, and the labels that are known then: self is left as it is."""
-        return coded(y, self.copy())
+        return encode_in_order(y, self.copy())
 
-    def copy(self) -> Growing:
-        twin = Growing(Labels(self.two.negative, self.two.positive, rest=self.two.rest))
+    def copy(self) -> GrowingLabels:
+        twin = GrowingLabels(BinaryLabels(self.two.negative, self.two.positive, rest=self.two.rest))
         twin.two.sides = dict(self.two.sides)
         twin.more, twin.told = None if self.more is None else self.more.copy(), self.told
         return twin

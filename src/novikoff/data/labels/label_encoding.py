@@ -8,20 +8,20 @@ from collections import Counter
 from typing import Any, Generic, TypeVar
 
 from novikoff._compiled import buffers
+from novikoff._compiled.jit import compiled_with_gil
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled_brief
-from novikoff.errors import LabelError
-from novikoff.data.labels.class_labels import Classes, LabelSets
+from novikoff.data.labels.binary_labels import BinaryLabels, build_missing_label_error, merge_label, to_plain_label
+from novikoff.data.labels.class_labels import ClassLabels, LabelSets
 from novikoff.data.names.dictionary import NameTable
-from novikoff.data.labels.binary_labels import (Labels, merged_label, missing_label, plain)
 from novikoff.data.reader import Batch
+from novikoff.errors import LabelError
 
-SEVERAL = "there must be one label: sets of labels are for MultiLabel (--scheme multi-label)."
+ONE_LABEL_EXPECTED = "there must be one label: sets of labels are for MultiLabel (--scheme multi-label)."
 
-L = TypeVar("L", Labels, Classes)
+L = TypeVar("L", BinaryLabels, ClassLabels)
 
 
-@compiled_brief
+@compiled_with_gil
 def look_up_codes(numbers: NDArray[np.uint32], codes: NDArray[Any], nothing: int, out: NDArray[Any]) -> int:
     """The code of each number; returns how many of them are `nothing`."""
     count = 0
@@ -31,7 +31,7 @@ def look_up_codes(numbers: NDArray[np.uint32], codes: NDArray[Any], nothing: int
     return count
 
 
-class _Told(ABC, Generic[L]):
+class _LabelEncoder(ABC, Generic[L]):
     """Labels become known in the order in which they come; several keys may spell one label.
 
     `leave_out` counts examples whose label can't be a class, which are left out then; without it, an error.
@@ -53,7 +53,7 @@ class _Told(ABC, Generic[L]):
         if batch.parsed.sets is not None:
             several = np.flatnonzero(np.diff(batch.parsed.sets[0]) != 1)
             if len(several):
-                raise LabelError(f"{batch.where(int(several[0]))}: {SEVERAL}")
+                raise LabelError(f"{batch.where(int(several[0]))}: {ONE_LABEL_EXPECTED}")
         new: list[int] = []
 
         def number(at: int) -> int:
@@ -78,7 +78,7 @@ class _Told(ABC, Generic[L]):
         try:
             label = batch.parsed.label(i)
             if label is None:
-                raise missing_label(batch.where(i))
+                raise build_missing_label_error(batch.where(i))
         except LabelError as problem:
             if self.leave_out is not None:
                 return self.nothing
@@ -93,22 +93,22 @@ class _Told(ABC, Generic[L]):
         """The code of a label."""
 
 
-class Sides(_Told[Labels]):
+class BinaryLabelEncoder(_LabelEncoder[BinaryLabels]):
     """−1 or +1 for each example, 0 for one to be left out."""
 
     nothing = 0
 
-    def __init__(self, labels: Labels, *, leave_out: Counter[str] | None = None) -> None:
+    def __init__(self, labels: BinaryLabels, *, leave_out: Counter[str] | None = None) -> None:
         super().__init__(labels, leave_out=leave_out)
         self.codes = buffers.zeros(0, "int8")
 
     def _number(self, label: Any) -> int:
         if self.labels.rest:
             self.labels.note_other(label)
-        return int(self.labels.sign(merged_label(label, self.labels)))
+        return int(self.labels.sign(merge_label(label, self.labels)))
 
 
-class Numbers(_Told[Classes]):
+class ClassLabelEncoder(_LabelEncoder[ClassLabels]):
     """The number of its class for each example, −1 for one to be left out."""
 
     nothing = -1
@@ -117,24 +117,24 @@ class Numbers(_Told[Classes]):
         return self.labels.number(label)
 
 
-class SetsOfNumbers(_Told[Classes]):
+class MultilabelEncoder(_LabelEncoder[ClassLabels]):
     """The numbers of its labels for each example. Where a format has one label for each example, that is a set of one;
     a list of labels is a set, too."""
 
     nothing = -1
 
-    def __init__(self, labels: Classes, *, leave_out: Counter[str] | None = None) -> None:
+    def __init__(self, labels: ClassLabels, *, leave_out: Counter[str] | None = None) -> None:
         super().__init__(labels, leave_out=leave_out)
         self.sets: list[list[int]] = []
 
     def of(self, batch: Batch) -> LabelSets:
-        told = batch.parsed.sets
-        if told is not None:
-            starts, values = told[0], told[1][: told[0][-1]]
+        label_sets = batch.parsed.sets
+        if label_sets is not None:
+            starts, values = label_sets[0], label_sets[1][: label_sets[0][-1]]
             distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
             numbers = buffers.zeros(len(distinct), "int64")
             for k in np.argsort(first):  # in the order of arrival
-                numbers[k] = self.labels.number(plain(distinct[k]))
+                numbers[k] = self.labels.number(to_plain_label(distinct[k]))
             return LabelSets(starts.copy(), numbers[inverse])
         codes = super().of(batch)
         members = [self.sets[code] if code >= 0 else [] for code in codes.tolist()]

@@ -12,22 +12,22 @@ import warnings
 from typing import Any
 
 from novikoff._compiled import buffers
+from novikoff._compiled.jit import compiled_with_gil
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled_brief
-from novikoff.errors import SortedLabelsWarning, levels_to_user
+from novikoff.errors import SortedLabelsWarning, find_user_stacklevel
 
 MIN_EXPECTED_CHANGES = 20
 MAX_CHANGE_RATIO = 0.1
-WHY = "A model that learns one example at a time forgets early classes on sorted data."
+SORTED_LABELS_REASON = "A model that learns one example at a time forgets early classes on sorted data."
 
 EXAMPLES, CHANGES, LAST, COUNTS = 0, 1, 2, 4
 """Places in the tally. The count of code c is at COUNTS + c; codes are −1 and +1 for two labels, 0, 1, … for more."""
 NO_LABEL = -2
-FIRST_ROOM = 64  # classes
+INITIAL_CLASS_CAPACITY = 64  # classes
 MAX_PENDING_EXAMPLES = 8192
 
 
-@compiled_brief
+@compiled_with_gil
 def tally_labels(codes: NDArray[Any], absent: int, tally: NDArray[np.int64]) -> int:
     """Add codes to the tally, in their order; codes equal to `absent` are skipped. Returns the number of changes."""
     skipped, differ, positive = 0, 0, 0
@@ -73,7 +73,7 @@ class LabelOrder:
     def __init__(self, *, warns: bool = True) -> None:
         self.warns = warns
         """Whether `warn` still has something to say: a run warns once."""
-        self._tally = _empty_tally(FIRST_ROOM)
+        self._tally = _empty_tally(INITIAL_CLASS_CAPACITY)
         self._pending: list[Any] = []
         """Codes of small batches, which are added up together: a call of compiled code costs microseconds."""
         self._waiting, self._wait_for = 0, 1
@@ -81,7 +81,7 @@ class LabelOrder:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LabelOrder):
             return NotImplemented
-        mine, theirs = self._counted().tolist(), other._counted().tolist()
+        mine, theirs = self._flush_and_get_tally().tolist(), other._flush_and_get_tally().tolist()
         return mine[:COUNTS] == theirs[:COUNTS] and self.class_counts == other.class_counts
 
     __hash__ = None  # type: ignore[assignment]
@@ -93,7 +93,7 @@ class LabelOrder:
         that is left out). Sets of labels are not counted.
         """
         if hasattr(codes, "dtype"):
-            self._make_room(classes)
+            self._ensure_capacity(classes)
             self._waiting += len(codes)
             if self._waiting >= self._wait_for:
                 self._pending.append(codes)
@@ -105,7 +105,7 @@ class LabelOrder:
         """Add the code of one example."""
         if self._pending:
             self._add_pending()
-        self._make_room(code + 1)
+        self._ensure_capacity(code + 1)
         tally = self._tally
         tally[EXAMPLES] += 1
         tally[CHANGES] += int(tally[LAST] not in (NO_LABEL, code))
@@ -114,7 +114,7 @@ class LabelOrder:
 
     def with_class_numbers(self) -> LabelOrder:
         """Return the same counts for codes 0 and 1 in place of −1 and +1: after a third label has arrived."""
-        old, made = self._counted(), LabelOrder(warns=self.warns)
+        old, made = self._flush_and_get_tally(), LabelOrder(warns=self.warns)
         made._tally[: len(old)] = old[: len(made._tally)]
         made._tally[COUNTS - 1], made._tally[COUNTS] = 0, old[COUNTS - 1]
         made._tally[LAST] = NO_LABEL if old[LAST] == NO_LABEL else (old[LAST] + 1) // 2
@@ -123,9 +123,9 @@ class LabelOrder:
     def merge(self, following: LabelOrder) -> None:
         """Add the counts of the examples that follow these. Which label the first of them has is not known: the label
         is taken to change there."""
-        theirs = following._counted()
+        theirs = following._flush_and_get_tally()
         self._tally[CHANGES] += int(self.examples > 0 and following.examples > 0)
-        self._make_room(len(theirs) - COUNTS)
+        self._ensure_capacity(len(theirs) - COUNTS)
         for place in (EXAMPLES, CHANGES):
             self._tally[place] += theirs[place]
         self._tally[COUNTS - 1 : len(theirs)] += theirs[COUNTS - 1 :]
@@ -137,30 +137,30 @@ class LabelOrder:
         tally_labels(codes, 0 if codes.itemsize == 1 else -1, self._tally)
         self._wait_for = min(MAX_PENDING_EXAMPLES, max(1, int(self._tally[EXAMPLES]) // 4))
 
-    def _make_room(self, classes: int) -> None:
-        room = len(self._tally) - COUNTS
-        if classes > room:
-            old, self._tally = self._tally, _empty_tally(max(classes, 2 * room))
+    def _ensure_capacity(self, classes: int) -> None:
+        capacity = len(self._tally) - COUNTS
+        if classes > capacity:
+            old, self._tally = self._tally, _empty_tally(max(classes, 2 * capacity))
             self._tally[: len(old)] = old
 
-    def _counted(self) -> NDArray[np.int64]:
+    def _flush_and_get_tally(self) -> NDArray[np.int64]:
         if self._pending:
             self._add_pending()
         return self._tally
 
     @property
     def examples(self) -> int:
-        return int(self._counted()[EXAMPLES])
+        return int(self._flush_and_get_tally()[EXAMPLES])
 
     @property
     def changes(self) -> int:
         """How many examples have another label than the example before."""
-        return int(self._counted()[CHANGES])
+        return int(self._flush_and_get_tally()[CHANGES])
 
     @property
     def class_counts(self) -> list[int]:
         """How many examples there are of each code, −1 first, up to the last one that came."""
-        counts: list[int] = self._counted()[COUNTS - 1 :].tolist()
+        counts: list[int] = self._flush_and_get_tally()[COUNTS - 1 :].tolist()
         while counts and counts[-1] == 0:
             counts.pop()
         return counts
@@ -184,14 +184,16 @@ class LabelOrder:
         seen = f"the label changed {changed} in {self.examples:,} examples"
         return (
             f"{subject} looks sorted by label: {seen}, about {self.expected_changes:,.0f} changes are expected in"
-            f" random order. {WHY}"
+            f" random order. {SORTED_LABELS_REASON}"
         )
 
     def warn(self, advice: str) -> None:
         """Issue SortedLabelsWarning if the labels are sorted, once. Small batches are looked at now and then."""
         if self.warns and not self._pending and self.is_sorted:
             self.warns = False
-            warnings.warn(f"{self.describe('The data')} {advice}", SortedLabelsWarning, stacklevel=levels_to_user())
+            warnings.warn(
+                f"{self.describe('The data')} {advice}", SortedLabelsWarning, stacklevel=find_user_stacklevel()
+            )
 
 
 def _empty_tally(classes: int) -> NDArray[np.int64]:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from novikoff.errors import InputError
 
-LISTED = 12  # columns that are named in a message
+MAX_LISTED_NAMES = 12  # columns that are named in a message
 
 
-def listed(names: Sequence[str], most: int = LISTED) -> str:
+def join_names(names: Sequence[str], most: int = MAX_LISTED_NAMES) -> str:
     """Join names, and the number of those beyond the first `most`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
-def unique_names(names: Sequence[str], title: str) -> tuple[str, ...]:
+def make_names_unique(names: Sequence[str], title: str) -> tuple[str, ...]:
     """Columns without a name are named by their number; InputError where two have the same name."""
     filled = [name or str(k + 1) for k, name in enumerate(names)]
     first: dict[str, int] = {}

@@ -9,31 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from novikoff._compiled.simd.byte_scan import signed
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
+from novikoff._compiled.jit import JIT_DISABLED, compiled, compiled_with_gil
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import DISABLED, compiled, compiled_brief
+from novikoff._compiled.simd.byte_scan import to_int64
 from novikoff.data.names.hashing import K2
 
-EMPTY = -1
+EMPTY_ENTRY = -1
 _MIXER: Any = uint64(K2)
 
 
 # Numbers as keys differ in their highest bits only, which a product alone would leave where they are.
-def _place(h: Any, size: int) -> int:
-    return signed(((h ^ (h >> np.uint64(32))) * _MIXER) >> np.uint64(24)) & (size - 1)
+def _probe_start(h: Any, size: int) -> int:
+    return to_int64(((h ^ (h >> np.uint64(32))) * _MIXER) >> np.uint64(24)) & (size - 1)
 
 
-def _plain_place(h: Any, size: int) -> int:
+def _plain_probe_start(h: Any, size: int) -> int:
     return (((int(h) ^ int(h) >> 32) * K2 % 2**64) >> 24) & (size - 1)
 
 
-place = compiled(_plain_place if DISABLED else _place)
+probe_start = compiled(_plain_probe_start if JIT_DISABLED else _probe_start)
 
 
 @compiled
-def look_up(
+def look_up_hashes(
     hashes: NDArray[np.uint64],
     start: int,
     keys: NDArray[np.uint64],
@@ -43,19 +43,19 @@ def look_up(
     """Writes the number of each name from `start` on; returns where it met one that is new, or the end."""
     size = len(keys)
     for k in range(start, len(hashes)):
-        at = place(hashes[k], size)
-        while numbers[at] != EMPTY and keys[at] != hashes[k]:
+        at = probe_start(hashes[k], size)
+        while numbers[at] != EMPTY_ENTRY and keys[at] != hashes[k]:
             at = (at + 1) & (size - 1)
-        if numbers[at] == EMPTY:
+        if numbers[at] == EMPTY_ENTRY:
             return k
         out[k] = numbers[at]
     return len(hashes)
 
 
-@compiled_brief
-def put_in(h: Any, number: int, keys: NDArray[np.uint64], numbers: NDArray[np.int64]) -> None:
-    at = place(h, len(keys))
-    while numbers[at] != EMPTY:
+@compiled_with_gil
+def insert_hash(h: Any, number: int, keys: NDArray[np.uint64], numbers: NDArray[np.int64]) -> None:
+    at = probe_start(h, len(keys))
+    while numbers[at] != EMPTY_ENTRY:
         at = (at + 1) & (len(keys) - 1)
     keys[at] = h
     numbers[at] = number
@@ -66,26 +66,29 @@ class NameTable:
 
     def __init__(self) -> None:
         self.keys = buffers.zeros(1024, "uint64")
-        self.numbers = buffers.full(1024, EMPTY, "int64")
+        self.numbers = buffers.full(1024, EMPTY_ENTRY, "int64")
         self.count = 0
 
     def add(self, h: Any, number: int) -> None:
         if 2 * (self.count + 1) > len(self.keys):
             self._grow()
-        put_in(h, number, self.keys, self.numbers)
+        insert_hash(h, number, self.keys, self.numbers)
         self.count += 1
 
     def _grow(self) -> None:
         keys, numbers = self.keys, self.numbers
-        self.keys, self.numbers = buffers.zeros(4 * len(keys), "uint64"), buffers.full(4 * len(keys), EMPTY, "int64")
-        for h, number in zip(keys[numbers != EMPTY], numbers[numbers != EMPTY].tolist(), strict=True):
-            put_in(h, number, self.keys, self.numbers)
+        self.keys, self.numbers = (
+            buffers.zeros(4 * len(keys), "uint64"),
+            buffers.full(4 * len(keys), EMPTY_ENTRY, "int64"),
+        )
+        for h, number in zip(keys[numbers != EMPTY_ENTRY], numbers[numbers != EMPTY_ENTRY].tolist(), strict=True):
+            insert_hash(h, number, self.keys, self.numbers)
 
     def numbers_of(self, hashes: NDArray[np.uint64], new: Callable[[int], int]) -> NDArray[np.uint32]:
         """The number of each name; `new` is asked for that of the name at a position that was never seen."""
         out = buffers.empty(len(hashes), "uint32")
-        at = look_up(hashes, 0, self.keys, self.numbers, out)
+        at = look_up_hashes(hashes, 0, self.keys, self.numbers, out)
         while at < len(hashes):
             self.add(hashes[at], new(at))
-            at = look_up(hashes, at, self.keys, self.numbers, out)
+            at = look_up_hashes(hashes, at, self.keys, self.numbers, out)
         return out

@@ -7,14 +7,14 @@ from itertools import islice
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.data.validation import MAX_INDEX
 from novikoff.errors import InputError
 from novikoff.memory_limit import NAME_BYTES
-from novikoff.data.validation import LARGEST_INDEX
 
-UNKNOWN = 2**32 - 2
+UNKNOWN_COLUMN = 2**32 - 2
 
 
-class Names:
+class FeatureNames:
     """Columns in the order in which their names came."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -34,8 +34,8 @@ class Names:
         """The column of one name; a new one gets a new column."""
         return self.columns.setdefault(name, len(self.columns))
 
-    def copy(self) -> Names:
-        return Names(self.columns)
+    def copy(self) -> FeatureNames:
+        return FeatureNames(self.columns)
 
     def add(self, keys: Sequence[str]) -> NDArray[np.uint32]:
         """The columns of these names; new names get new columns."""
@@ -45,53 +45,51 @@ class Names:
         except KeyError:
             for key in keys:
                 if not isinstance(key, str):
-                    raise mixed(key) from None
+                    raise build_mixed_keys_error(key) from None
             return np.fromiter((columns.setdefault(key, len(columns)) for key in keys), np.uint32, len(keys))
         except TypeError:
             raise InputError("Feature names must be texts or column numbers; a key of x is neither.") from None
 
     def find(self, keys: Sequence[str]) -> NDArray[np.uint32]:
         """The columns of these names; UNKNOWN for a name that was never learned."""
-        return np.fromiter((self.columns.get(key, UNKNOWN) for key in keys), np.uint32, len(keys))
+        return np.fromiter((self.columns.get(key, UNKNOWN_COLUMN) for key in keys), np.uint32, len(keys))
 
     def forget(self, count: int) -> None:
         """Back to the first `count` names."""
         while len(self.columns) > count:
             name, column = self.columns.popitem()
             if column < self._measured:
-                self._measured, self._bytes = column, self._bytes - name_bytes(name)
+                self._measured, self._bytes = column, self._bytes - count_name_bytes(name)
 
     def bytes_used(self) -> int:
         """Return the memory of all names. Those that are new since the last call are added up."""
         missing = len(self.columns) - self._measured
         if missing:
-            self._bytes += sum(map(name_bytes, islice(reversed(self.columns), missing)))
+            self._bytes += sum(map(count_name_bytes, islice(reversed(self.columns), missing)))
             self._measured = len(self.columns)
         return self._bytes
 
 
-def name_bytes(name: str) -> int:
+def count_name_bytes(name: str) -> int:
     """Return the memory of one name, in the dictionary and in the table of readers."""
     return NAME_BYTES + 2 * len(name)
 
 
-def numbers(keys: Sequence[Any]) -> NDArray[np.uint32]:
+def check_column_numbers(keys: Sequence[Any]) -> NDArray[np.uint32]:
     """Column numbers as they came."""
     for key in keys:
         if not isinstance(key, int | np.integer):
-            raise mixed(key)
+            raise build_mixed_keys_error(key)
     try:
         columns = np.fromiter(keys, np.int64, len(keys))
     except OverflowError:
-        raise InputError(f"Column numbers must be from 0 to {LARGEST_INDEX - 1}, but a larger one came.") from None
-    if len(columns) and (columns.min() < 0 or columns.max() >= LARGEST_INDEX):
-        raise InputError(
-            f"Column numbers must be from 0 to {LARGEST_INDEX - 1}, but {columns.min()}…{columns.max()} came."
-        )
+        raise InputError(f"Column numbers must be from 0 to {MAX_INDEX - 1}, but a larger one came.") from None
+    if len(columns) and (columns.min() < 0 or columns.max() >= MAX_INDEX):
+        raise InputError(f"Column numbers must be from 0 to {MAX_INDEX - 1}, but {columns.min()}…{columns.max()} came.")
     return columns.astype(np.uint32)
 
 
-def mixed(key: Any) -> InputError:
+def build_mixed_keys_error(key: Any) -> InputError:
     return InputError(
         f"All features must be named by texts, or all by column numbers; the key {key!r} is not as those before it."
     )

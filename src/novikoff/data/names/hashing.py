@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._compiled.simd.byte_scan import fold, word
-from novikoff._compiled.simd.byte_scan import signed as signed_number
 from novikoff._compiled.buffers import uint64
+from novikoff._compiled.jit import JIT_DISABLED, compiled
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import DISABLED, compiled
+from novikoff._compiled.simd.byte_scan import fold_multiply, load_word
+from novikoff._compiled.simd.byte_scan import to_int64 as signed_number
 
 K0, K1, K2 = 0xA0761D6478BD642F, 0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3
 _K0: Any = uint64(K0)
@@ -28,71 +28,71 @@ _K1: Any = uint64(K1)
 _K2: Any = uint64(K2)
 _ALL: Any = uint64(2**64 - 1)
 _U64 = 2**64 - 1
-DEFAULT_BITS = 18
-MOST_BITS = 31
+DEFAULT_HASH_BITS = 18
+MAX_HASH_BITS = 31
 
 
-def hashed(name: bytes, seed: int = 0) -> int:
+def hash_name(name: bytes, seed: int = 0) -> int:
     """The hash of a name, as the head of this file defines it.
 
-    >>> f"{hashed(b'colour'):016x} {hashed(b'red', hashed(b'colour')):016x}"
+    >>> f"{hash_name(b'colour'):016x} {hash_name(b'red', hash_name(b'colour')):016x}"
     '6553dfd4c8713615 72a30ff63b0b9eb9'
     """
     h = seed ^ (len(name) * K2 & _U64)
     for k in range(0, max(len(name), 1), 16):
         piece = name[k : k + 16].ljust(16, b"\0")
         a, b = int.from_bytes(piece[:8], "little"), int.from_bytes(piece[8:], "little")
-        h = fold(a ^ K0, b ^ h)
-    return fold(h ^ K1, K2)
+        h = fold_multiply(a ^ K0, b ^ h)
+    return fold_multiply(h ^ K1, K2)
 
 
-def _plain_hash(text: Any, start: int, stop: int, seed: int) -> int:
-    return hashed(bytes(text[start:stop]), int(seed))
+def _plain_hash_bytes(text: Any, start: int, stop: int, seed: int) -> int:
+    return hash_name(bytes(text[start:stop]), int(seed))
 
 
-def _hash(text: NDArray[np.uint8], start: int, stop: int, seed: Any) -> Any:
+def _hash_bytes(text: NDArray[np.uint8], start: int, stop: int, seed: Any) -> Any:
     length = stop - start
     h = seed ^ (np.uint64(length) * _K2)
     while length > 16:
-        h = fold(word(text, start) ^ _K0, word(text, start + 8) ^ h)
+        h = fold_multiply(load_word(text, start) ^ _K0, load_word(text, start + 8) ^ h)
         start += 16
         length -= 16
     if length > 8:
-        h = fold(word(text, start) ^ _K0, _first(word(text, start + 8), length - 8) ^ h)
+        h = fold_multiply(load_word(text, start) ^ _K0, _keep_first_bytes(load_word(text, start + 8), length - 8) ^ h)
     else:
-        h = fold(_first(word(text, start), length) ^ _K0, h)
-    return fold(h ^ _K1, _K2)
+        h = fold_multiply(_keep_first_bytes(load_word(text, start), length) ^ _K0, h)
+    return fold_multiply(h ^ _K1, _K2)
 
 
 @compiled
-def _first(letters: Any, count: int) -> Any:
+def _keep_first_bytes(letters: Any, count: int) -> Any:
     """The first `count` bytes of a word, 0 to 8, the others zero."""
     if count == 0:
         return np.uint64(0)
     return letters & (_ALL >> np.uint64(64 - 8 * count))
 
 
-hash_of = compiled(_plain_hash if DISABLED else _hash)
+hash_bytes = compiled(_plain_hash_bytes if JIT_DISABLED else _hash_bytes)
 """The hash of text[start:stop] under a seed."""
 
 
-def _plain_pair(a: int, b: int) -> int:
-    return fold(int(a) ^ K0, int(b) ^ K1)
+def _plain_combine_hashes(a: int, b: int) -> int:
+    return fold_multiply(int(a) ^ K0, int(b) ^ K1)
 
 
-def _pair(a: Any, b: Any) -> Any:
-    return fold(a ^ _K0, b ^ _K1)
+def _combine_hashes(a: Any, b: Any) -> Any:
+    return fold_multiply(a ^ _K0, b ^ _K1)
 
 
-both = compiled(_plain_pair if DISABLED else _pair)
+combine_hashes = compiled(_plain_combine_hashes if JIT_DISABLED else _combine_hashes)
 """The hash of two features together."""
 
 
-def _plain_slot(h: int, mask: int) -> int:
+def _plain_hash_to_slot(h: int, mask: int) -> int:
     return int(h) & mask
 
 
-def _slot(h: Any, mask: int) -> int:
+def _hash_to_slot(h: Any, mask: int) -> int:
     return signed_number(h & np.uint64(mask))
 
 
@@ -104,5 +104,5 @@ def _is_negative(h: Any) -> bool:
     return signed_number(h) < 0
 
 
-slot_of = compiled(_plain_slot if DISABLED else _slot)
-is_negative = compiled(_plain_is_negative if DISABLED else _is_negative)
+hash_to_slot = compiled(_plain_hash_to_slot if JIT_DISABLED else _hash_to_slot)
+is_negative = compiled(_plain_is_negative if JIT_DISABLED else _is_negative)

@@ -10,19 +10,19 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from novikoff._compiled.simd.byte_scan import PADDING, word
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
-from novikoff._compiled.simd.dot import element
-from novikoff.data.names.dictionary import EMPTY, place
-from novikoff.data.names.hashing import hash_of
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES, load_word
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff.data.names.dictionary import EMPTY_ENTRY, probe_start
+from novikoff.data.names.hashing import hash_bytes
 
-SPAN = 16  # bits for the length of a text: a span is its beginning, shifted by so many, and its length
-LONGEST = (1 << SPAN) - 1
-SEED = np.array([secrets.randbits(64)], np.uint64)
+SPAN_LENGTH_BITS = 16  # bits for the length of a text: a span is its beginning, shifted by so many, and its length
+MAX_TEXT_BYTES = (1 << SPAN_LENGTH_BITS) - 1
+HASH_SEED = np.array([secrets.randbits(64)], np.uint64)
 
 
-class Book(NamedTuple):
+class StringTableArrays(NamedTuple):
     """The table as compiled code sees it."""
 
     keys: NDArray[np.uint64]
@@ -33,49 +33,51 @@ class Book(NamedTuple):
 
 
 @compiled
-def same_text(text: NDArray[np.uint8], s: int, letters: NDArray[np.uint8], a: int, length: int) -> bool:
+def equal_text(text: NDArray[np.uint8], s: int, letters: NDArray[np.uint8], a: int, length: int) -> bool:
     j = 0
     while j + 8 <= length:
-        if word(text, s + j) != word(letters, a + j):
+        if load_word(text, s + j) != load_word(letters, a + j):
             return False
         j += 8
     while j < length:
-        if element(text, s + j) != element(letters, a + j):
+        if get_unchecked(text, s + j) != get_unchecked(letters, a + j):
             return False
         j += 1
     return True
 
 
 @compiled
-def number_of(h: Any, text: NDArray[np.uint8], span: int, book: Book) -> int:
+def look_up_text(h: Any, text: NDArray[np.uint8], span: int, table: StringTableArrays) -> int:
     """The number of a text; EMPTY for one that is new."""
-    size = len(book.keys)
-    at = place(h, size)
-    while book.numbers[at] != EMPTY:
-        number = book.numbers[at]
-        if book.keys[at] == h:
-            mine = book.spans[number]
-            length = span & LONGEST
-            if mine & LONGEST == length and same_text(text, span >> SPAN, book.letters, mine >> SPAN, length):
+    size = len(table.keys)
+    at = probe_start(h, size)
+    while table.numbers[at] != EMPTY_ENTRY:
+        number = table.numbers[at]
+        if table.keys[at] == h:
+            mine = table.spans[number]
+            length = span & MAX_TEXT_BYTES
+            if mine & MAX_TEXT_BYTES == length and equal_text(
+                text, span >> SPAN_LENGTH_BITS, table.letters, mine >> SPAN_LENGTH_BITS, length
+            ):
                 return int(number)
         at = (at + 1) & (size - 1)
-    return EMPTY
+    return EMPTY_ENTRY
 
 
 @compiled
-def numbers_of(
+def look_up_texts(
     hashes: NDArray[np.uint64],
     text: NDArray[np.uint8],
     spans: NDArray[np.int64],
-    book: Book,
+    table: StringTableArrays,
     unknown: int,
     out: NDArray[np.uint32],
 ) -> int:
     """The number of each text, or `unknown`; returns how many are not known."""
     missing = 0
     for k in range(len(hashes)):
-        number = number_of(hashes[k], text, spans[k], book)
-        if number == EMPTY:
+        number = look_up_text(hashes[k], text, spans[k], table)
+        if number == EMPTY_ENTRY:
             missing += 1
             number = unknown
         out[k] = number
@@ -83,20 +85,20 @@ def numbers_of(
 
 
 @compiled
-def put_all(first: int, last: int, seed: NDArray[np.uint64], book: Book) -> None:
+def insert_texts(first: int, last: int, seed: NDArray[np.uint64], table: StringTableArrays) -> None:
     """Enters the texts with these numbers, whose letters are there."""
-    size = len(book.keys)
+    size = len(table.keys)
     for number in range(first, last):
-        begin, length = book.spans[number] >> SPAN, book.spans[number] & LONGEST
-        h = hash_of(book.letters, begin, begin + length, seed[0])
-        at = place(h, size)
-        while book.numbers[at] != EMPTY:
+        begin, length = table.spans[number] >> SPAN_LENGTH_BITS, table.spans[number] & MAX_TEXT_BYTES
+        h = hash_bytes(table.letters, begin, begin + length, seed[0])
+        at = probe_start(h, size)
+        while table.numbers[at] != EMPTY_ENTRY:
             at = (at + 1) & (size - 1)
-        book.keys[at] = h
-        book.numbers[at] = number
+        table.keys[at] = h
+        table.numbers[at] = number
 
 
-class Spellings:
+class StringTable:
     def __init__(self) -> None:
         self.count = self.used = 0
         self.spans = np.zeros(512, np.int64)
@@ -104,37 +106,37 @@ class Spellings:
         self._lay_out(1024)
 
     def _lay_out(self, size: int) -> None:
-        self.keys, self.numbers = np.zeros(size, np.uint64), np.full(size, EMPTY, np.int64)
+        self.keys, self.numbers = np.zeros(size, np.uint64), np.full(size, EMPTY_ENTRY, np.int64)
 
     @property
-    def book(self) -> Book:
-        return Book(self.keys, self.numbers, self.spans, self.letters)
+    def book(self) -> StringTableArrays:
+        return StringTableArrays(self.keys, self.numbers, self.spans, self.letters)
 
     def add(self, texts: Sequence[bytes]) -> None:
         """Texts that are new, each with the next number. One that is too long to be asked for takes its number, too."""
-        kept = [text if len(text) <= LONGEST else b"" for text in texts]
-        total, more = sum(map(len, kept)), self.count + len(kept)
-        if PADDING + self.used + total + PADDING > len(self.letters):
-            self.letters = _grown(self.letters, 2 * (self.used + total + 2 * PADDING))
+        stored = [text if len(text) <= MAX_TEXT_BYTES else b"" for text in texts]
+        total, more = sum(map(len, stored)), self.count + len(stored)
+        if PADDING_BYTES + self.used + total + PADDING_BYTES > len(self.letters):
+            self.letters = _grow_array(self.letters, 2 * (self.used + total + 2 * PADDING_BYTES))
         if more > len(self.spans):
-            self.spans = _grown(self.spans, 2 * more)
-        lengths = np.fromiter(map(len, kept), np.int64, len(kept))
-        begins = PADDING + self.used + np.cumsum(lengths) - lengths
-        self.letters[PADDING + self.used :][:total] = np.frombuffer(b"".join(kept), np.uint8)
-        self.spans[self.count : more] = begins << SPAN | lengths
+            self.spans = _grow_array(self.spans, 2 * more)
+        lengths = np.fromiter(map(len, stored), np.int64, len(stored))
+        begins = PADDING_BYTES + self.used + np.cumsum(lengths) - lengths
+        self.letters[PADDING_BYTES + self.used :][:total] = np.frombuffer(b"".join(stored), np.uint8)
+        self.spans[self.count : more] = begins << SPAN_LENGTH_BITS | lengths
         first, self.count, self.used = self.count, more, self.used + total
         if 2 * more > len(self.keys):
             first = 0
             self._lay_out(1 << (4 * more - 1).bit_length())
-        put_all(first, more, SEED, self.book)
+        insert_texts(first, more, HASH_SEED, self.book)
 
     def find(self, hashes: Any, text: Any, spans: Any, unknown: int) -> tuple[NDArray[np.uint32], int]:
         """The number of each of these texts, `unknown` for those that are not known; and how many these are."""
         out = np.empty(len(hashes), np.uint32)
-        return out, numbers_of(hashes, text, spans, self.book, unknown, out)
+        return out, look_up_texts(hashes, text, spans, self.book, unknown, out)
 
 
-def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
+def _grow_array(array: NDArray[Any], size: int) -> NDArray[Any]:
     larger = np.zeros(size, array.dtype)
     larger[: len(array)] = array
     return larger

@@ -19,26 +19,26 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from novikoff._compiled.simd.byte_scan import PADDING
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError, UnknownColumnsWarning, levels_to_user
-from novikoff.data.text_source import Block
-from novikoff.data.formats.base import Format, Parsed, Parser
-from novikoff.data.feature_maps import Map, Mapper, Unsuitable
-from novikoff.data.names.feature_names import Names
-from novikoff.data.raw.records import writer_for
-from novikoff.data.rows import (Dense, Rows, Sparse, how_many)
-from novikoff.data.canonical_rows import tidied
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
+from novikoff.data.canonical_rows import canonicalize
+from novikoff.data.feature_maps import Mapper, MapSpec, UnmappableRowError
+from novikoff.data.formats.base import Format, ParsedBlock, Parser
+from novikoff.data.names.feature_names import FeatureNames
+from novikoff.data.raw.records import build_writer
+from novikoff.data.rows import Dense, Rows, Sparse, count_rows
+from novikoff.data.text_source import TextBlock
+from novikoff.errors import InputError, UnknownColumnsWarning, find_user_stacklevel
 
-SMALL_BLOCK = 1 << 12
+SINGLE_ROW_BYTES = 1 << 12
 """Bytes of text for a single row: longer ones get a larger block."""
-CHUNK = 1 << 18
+CHUNK_BYTES = 1 << 18
 """Bytes of text that are parsed at once, of many rows."""
 MAX_KNOWN_HASHES = 1 << 20
 MAX_UNKNOWN_SHOWN = 8
 
 
-class Encoded(NamedTuple):
+class EncodedRows(NamedTuple):
     """Some rows, and the number of columns that there are with them."""
 
     rows: Rows
@@ -50,22 +50,22 @@ class Encoding:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.report_unknown: Callable[[str], None] = warn_of_unknown
+        self.report_unknown: Callable[[str], None] = warn_unknown_column
         """Called with the first column that the model does not know."""
         self.unknown: dict[str, None] = {}
         """The first columns that the model does not know."""
-        self.writer = writer_for(settings, self._note_unknown)
-        self.map = _map_of(settings, self.writer.format)
-        self._single, self._many = _Pool(self, SMALL_BLOCK), _Pool(self, CHUNK)
+        self.writer = build_writer(settings, self._note_unknown)
+        self.map = _build_map(settings, self.writer.format)
+        self._single, self._many = _EncoderPool(self, SINGLE_ROW_BYTES), _EncoderPool(self, CHUNK_BYTES)
         self._names: dict[int, str] = {}
 
     def __reduce__(self) -> tuple[type[Encoding], tuple[dict[str, Any]]]:
         return type(self), (self.settings,)
 
     @property
-    def takes_dicts(self) -> bool:
+    def accepts_dicts(self) -> bool:
         """Whether a dict with names as keys is a raw row."""
-        return self.writer.takes_dicts
+        return self.writer.accepts_dicts
 
     @property
     def grows(self) -> bool:
@@ -115,12 +115,12 @@ class Encoding:
         """Whether X is many raw rows, and not an array or a matrix of features."""
         return self.writer.takes(X)
 
-    def batches(self, X: Any, names: Names | None, *, learns: bool = False) -> Iterator[Encoded]:
+    def batches(self, X: Any, names: FeatureNames | None, *, learns: bool = False) -> Iterator[EncodedRows]:
         """Encode many raw rows, chunk by chunk; each chunk is valid until the next one is asked for.
 
         `names` are those of the model, where each name has its own column; new ones are added if the model `learns`.
         """
-        columns_of = _adding(names) if learns else _finding(names)
+        columns_of = _build_column_adder(names) if learns else _build_column_finder(names)
         for place, parsed in self._parsed(X):
             rows, features = parsed.rows, parsed.features
             if self.writer.format.bits_used == 0 and isinstance(rows, Sparse):
@@ -128,16 +128,16 @@ class Encoding:
                 features = 0 if names is None else len(names)
             elif self.map is not None:
                 rows, features = self._mapped(place, rows, features), self.map.columns(features)
-            yield Encoded(rows, features)
+            yield EncodedRows(rows, features)
 
-    def _parsed(self, X: Any) -> Iterator[tuple[_Place, Parsed]]:
+    def _parsed(self, X: Any) -> Iterator[tuple[_EncoderSlot, ParsedBlock]]:
         batches = self.writer.record_batches(X)
         if batches is not None:
             with self._many.place() as place:
                 done = 0
                 for batch in batches:
                     place.arrow.piece = batch
-                    yield place, _checked(place.arrow.parse(place.block), len(batch), done)
+                    yield place, _check_parsed(place.arrow.parse(place.block), len(batch), done)
                     done += len(batch)
             return
         with self._many.place() as place:
@@ -146,7 +146,7 @@ class Encoding:
             for record in self.writer.records(X):
                 lines.append(self._line(record, done + len(lines)))
                 size += len(lines[-1])
-                if size >= CHUNK:
+                if size >= CHUNK_BYTES:
                     yield place, self._parse(place, b"".join(lines), len(lines), done)
                     done, size = done + len(lines), 0
                     lines.clear()
@@ -159,22 +159,22 @@ class Encoding:
         except InputError as problem:
             raise InputError(f"Row {row}: {problem}") from None
 
-    def _parse(self, place: _Place, text: bytes, count: int, done: int | None) -> Parsed:
+    def _parse(self, place: _EncoderSlot, text: bytes, count: int, done: int | None) -> ParsedBlock:
         """Parse `count` lines; `done` is the number of the first row, None for a single one."""
         place.write(text)
-        return _checked(place.parser.parse(place.block), count, done)
+        return _check_parsed(place.parser.parse(place.block), count, done)
 
-    def _mapped(self, place: _Place, rows: Rows, features: int) -> Rows:
+    def _mapped(self, place: _EncoderSlot, rows: Rows, features: int) -> Rows:
         if self.map is None:
             return rows
         try:
             pieces = [piece for piece, _, _ in place.mapper.pieces(rows, features)]
-        except Unsuitable as problem:
+        except UnmappableRowError as problem:
             raise InputError(f"Row {problem.row}: {problem}") from None
-        return pieces[0] if len(pieces) == 1 else joined(pieces)
+        return pieces[0] if len(pieces) == 1 else concatenate_rows(pieces)
 
     def _with_columns(
-        self, block: Block, parsed: Parsed, rows: Sparse, columns_of: Callable[[list[str]], NDArray[np.uint32]]
+        self, block: TextBlock, parsed: ParsedBlock, rows: Sparse, columns_of: Callable[[list[str]], NDArray[np.uint32]]
     ) -> Sparse:
         """The rows with the model's columns in place of hashes. New names are added in the order in which they come."""
         hashes = parsed.hashes[: int(rows.starts[-1])]
@@ -186,9 +186,9 @@ class Encoding:
         found = rows._replace(indices=columns[inverse.reshape(-1)], values=rows.values[: len(hashes)])
         if len(set(names)) == len(names):
             return found
-        return tidied(found, 0, how_many(found), int(columns.max()) + 1)  # two features are spelled alike
+        return canonicalize(found, 0, count_rows(found), int(columns.max()) + 1)  # two features are spelled alike
 
-    def _spelled(self, block: Block, parsed: Parsed, hashes: list[int], places: Iterable[int]) -> list[str]:
+    def _spelled(self, block: TextBlock, parsed: ParsedBlock, hashes: list[int], places: Iterable[int]) -> list[str]:
         """The names of terms, by their hashes and their numbers in the block."""
         known = self._names
         if len(known) > MAX_KNOWN_HASHES:
@@ -219,16 +219,16 @@ class Encoding:
         return f"Columns that the model has not learned are ignored: {', '.join(self.unknown)}{more}."
 
 
-def warn_of_unknown(name: str) -> None:
+def warn_unknown_column(name: str) -> None:
     """Issue a warning about a column that the model does not know."""
     warnings.warn(
         f"The model has no column {name!r}: it is ignored, and so are others that it has not learned.",
         UnknownColumnsWarning,
-        stacklevel=levels_to_user(),
+        stacklevel=find_user_stacklevel(),
     )
 
 
-def encoding_of(state: Any) -> Encoding | None:
+def get_encoding(state: Any) -> Encoding | None:
     """Return the encoding of a model by its state; None where it was not trained from files."""
     settings = getattr(state, "reading", None)
     if settings is None or "format" not in settings:
@@ -241,7 +241,7 @@ def encoding_of(state: Any) -> Encoding | None:
     return found
 
 
-def joined(parts: Sequence[Any]) -> Rows:
+def concatenate_rows(parts: Sequence[Any]) -> Rows:
     """Return the rows of all parts as one; they are all dense, or all sparse."""
     if not parts:
         return Sparse(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32))
@@ -259,11 +259,11 @@ def joined(parts: Sequence[Any]) -> Rows:
 # --- Parsing ---
 
 
-class _Place:
+class _EncoderSlot:
     """A block with a parser for it. Threads use different ones."""
 
     def __init__(self, encoding: Encoding, size: int) -> None:
-        self.block = Block(size)
+        self.block = TextBlock(size)
         self.encoding = encoding
         self._parser: Parser | None = None
         self._arrow: Parser | None = None
@@ -294,38 +294,38 @@ class _Place:
         while size < len(text):
             size *= 2
         if size > self.block.size:
-            self.block = Block(size)
-        end = PADDING + len(text)
-        self.block.text[PADDING:end] = np.frombuffer(text, np.uint8)
-        self.block.end_at(end, "")
+            self.block = TextBlock(size)
+        end = PADDING_BYTES + len(text)
+        self.block.text[PADDING_BYTES:end] = np.frombuffer(text, np.uint8)
+        self.block.set_end(end, "")
 
 
-class _Pool:
+class _EncoderPool:
     """Places that are not in use at the moment."""
 
     def __init__(self, encoding: Encoding, size: int) -> None:
         self.encoding, self.size = encoding, size
-        self.free: list[_Place] = []
+        self.free: list[_EncoderSlot] = []
 
     @contextmanager
-    def place(self) -> Iterator[_Place]:
+    def place(self) -> Iterator[_EncoderSlot]:
         """A place for this thread alone. One that was left by an error is not used again."""
         try:
             taken = self.free.pop()
         except IndexError:
-            taken = _Place(self.encoding, self.size)
+            taken = _EncoderSlot(self.encoding, self.size)
         yield taken
         self.free.append(taken)
 
 
-def _checked(parsed: Parsed, count: int, done: int | None) -> Parsed:
+def _check_parsed(parsed: ParsedBlock, count: int, done: int | None) -> ParsedBlock:
     """What was parsed, with a row for each of `count` records; InputError for the first that could not be parsed."""
     if parsed.problems:
         first = parsed.problems[0]
         where = "" if done is None else f"Row {done + first.line}: "
         raise InputError(where + (first.sentence if where else first.sentence[:1].upper() + first.sentence[1:]))
     rows = parsed.rows
-    if isinstance(rows, Sparse) and how_many(rows) < count:  # empty texts are no records, but rows without features
+    if isinstance(rows, Sparse) and count_rows(rows) < count:  # empty texts are no records, but rows without features
         lengths = np.zeros(count, np.int64)
         lengths[parsed.line_of] = np.diff(rows.starts)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
@@ -333,7 +333,7 @@ def _checked(parsed: Parsed, count: int, done: int | None) -> Parsed:
     return parsed
 
 
-def _finding(names: Names | None) -> Callable[[list[str]], NDArray[np.uint32]]:
+def _build_column_finder(names: FeatureNames | None) -> Callable[[list[str]], NDArray[np.uint32]]:
     """Columns of names; those that were never learned get columns behind the others."""
 
     def find(wanted: list[str]) -> NDArray[np.uint32]:
@@ -350,10 +350,10 @@ def _finding(names: Names | None) -> Callable[[list[str]], NDArray[np.uint32]]:
     return find
 
 
-def _adding(names: Names | None) -> Callable[[list[str]], NDArray[np.uint32]]:
-    return (Names() if names is None else names).add
+def _build_column_adder(names: FeatureNames | None) -> Callable[[list[str]], NDArray[np.uint32]]:
+    return (FeatureNames() if names is None else names).add
 
 
-def _map_of(settings: dict[str, Any], settled: Format) -> Map | None:
+def _build_map(settings: dict[str, Any], settled: Format) -> MapSpec | None:
     chosen = settings.get("map")
-    return None if chosen is None else Map.spelled(chosen, settings.get("map_bits") or settled.bits_used)
+    return None if chosen is None else MapSpec.spelled(chosen, settings.get("map_bits") or settled.bits_used)

@@ -9,33 +9,33 @@ from collections.abc import Iterator
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import np
-from novikoff.data.names.column_names import unique_names
+from novikoff.data.names.column_names import make_names_unique
 from novikoff.data.raw.values import is_missing
 
-CELLS_AT_ONCE = 1 << 17
+CELLS_PER_CHUNK = 1 << 17
 """Cells of a table that are taken at once."""
-NUMBER_KINDS = "biuf"
+NUMERIC_DTYPE_KINDS = "biuf"
 
 
 def is_list(X: Any) -> bool:
     """Whether X is a list, or a Series or an array of Python's objects or texts, but not of numbers."""
     if isinstance(X, np.ndarray):
         return X.ndim == 1 and X.dtype.kind in "OU"
-    return isinstance(X, list | tuple) or (_lister(X) is not None and not hasattr(X, "columns"))
+    return isinstance(X, list | tuple) or (_get_lister(X) is not None and not hasattr(X, "columns"))
 
 
-def _lister(X: Any) -> Any:
+def _get_lister(X: Any) -> Any:
     """What makes a list of a Series or an array of Arrow."""
     return getattr(X, "to_list", None) or getattr(X, "to_pylist", None)
 
 
-def values_of(X: Any) -> Any:
+def list_values(X: Any) -> Any:
     if isinstance(X, list | tuple):
         return X
-    return X.tolist() if isinstance(X, np.ndarray) else _lister(X)()
+    return X.tolist() if isinstance(X, np.ndarray) else _get_lister(X)()
 
 
-def first_value(X: Any) -> Any:
+def find_first_value(X: Any) -> Any:
     """Return the first value of a list, a Series or an array that is not missing; None where there is none."""
     values = (value.as_py() if hasattr(value, "as_py") else value for value in X)
     return next((value for value in values if not is_missing(value)), None)
@@ -46,10 +46,10 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and (hasattr(X, "to_dict") or hasattr(X, "to_pylist"))
 
 
-def columns_of(X: Any) -> list[Any]:
+def get_frame_columns(X: Any) -> list[Any]:
     """Return the names of a frame's columns; InputError where two have the same name."""
     names = list(X.schema.names if is_arrow(X) else X.columns)
-    unique_names([str(name) for name in names], "X")
+    make_names_unique([str(name) for name in names], "X")
     return names
 
 
@@ -57,11 +57,11 @@ def is_arrow(X: Any) -> bool:
     return hasattr(X, "to_pylist")
 
 
-def length_of(X: Any) -> int:
+def get_length(X: Any) -> int:
     return X.num_rows if is_arrow(X) else len(X)
 
 
-def column_of(X: Any, k: int) -> Any:
+def get_column(X: Any, k: int) -> Any:
     """Column k, as pyarrow takes it."""
     if is_arrow(X):
         return X.column(k)
@@ -70,10 +70,10 @@ def column_of(X: Any, k: int) -> Any:
     return X.to_series(k).to_arrow()
 
 
-def rows_of(X: Any) -> Iterator[dict[Any, Any]]:
+def iter_rows(X: Any) -> Iterator[dict[Any, Any]]:
     """Dicts, for some rows at a time."""
-    rows = max(1, CELLS_AT_ONCE // max(1, len(columns_of(X))))
-    for start in range(0, length_of(X), rows):
+    rows = max(1, CELLS_PER_CHUNK // max(1, len(get_frame_columns(X))))
+    for start in range(0, get_length(X), rows):
         if hasattr(X, "iloc"):
             yield from X.iloc[start : start + rows].to_dict("records")
         elif is_arrow(X):
@@ -84,13 +84,13 @@ def rows_of(X: Any) -> Iterator[dict[Any, Any]]:
 
 def is_text_column(X: Any, k: int) -> bool:
     """Whether column k of a frame is texts or categories."""
-    return kind_of_column(X, k) == "text"
+    return classify_column(X, k) == "text"
 
 
-def kind_of_column(X: Any, k: int) -> str:
+def classify_column(X: Any, k: int) -> str:
     """What the values of column k of a frame are: number, text or other, such as dates and lists."""
     if hasattr(X, "iloc"):
-        return _kind_in_pandas(X.iloc[:, k])
+        return _classify_pandas_column(X.iloc[:, k])
     name = str(X.schema.field(k).type if hasattr(X, "to_pylist") else X.dtypes[k]).lower()
     if name.startswith(("string", "large_string", "utf8", "large_utf8", "cat", "enum", "dictionary<values=string")):
         return "text"
@@ -98,9 +98,9 @@ def kind_of_column(X: Any, k: int) -> str:
     return "number" if name.startswith(numbers) else "other"
 
 
-def _kind_in_pandas(column: Any) -> str:
+def _classify_pandas_column(column: Any) -> str:
     kind = getattr(column.dtype, "kind", "O")
-    if kind in NUMBER_KINDS:
+    if kind in NUMERIC_DTYPE_KINDS:
         return "number"
     if kind != "O" or str(column.dtype) != "object":
         return "text" if kind in "OU" else "other"
@@ -110,7 +110,7 @@ def _kind_in_pandas(column: Any) -> str:
     return "number" if all(hasattr(value, "__float__") for value in values) else "other"
 
 
-def some_values(X: Any, k: int, most: int) -> list[Any]:
+def sample_values(X: Any, k: int, most: int) -> list[Any]:
     """Return up to `most` values of column k, evenly spread."""
     if hasattr(X, "iloc"):
         column = X.iloc[:: max(1, len(X) // most), k]

@@ -15,25 +15,43 @@ from importlib.util import find_spec
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import np
-from novikoff.errors import InputError
 from novikoff.data import formats
-from novikoff.data.raw import frames
-from novikoff.data.names.column_names import listed
+from novikoff.data.feature_maps import MapSpec
 from novikoff.data.formats.base import Format
-from novikoff.data.formats.ngrams import MOST_LETTERS, MOST_WORDS, SCALES
-from novikoff.data.raw.frames import (column_of, columns_of, first_value, is_frame, is_list, length_of, rows_of, values_of)
-from novikoff.data.names.hashing import MOST_BITS
-from novikoff.data.feature_maps import Map
+from novikoff.data.formats.ngrams import MAX_CHAR_NGRAM, MAX_WORD_NGRAM, SCALES
+from novikoff.data.names.column_names import join_names
+from novikoff.data.names.hashing import MAX_HASH_BITS
 from novikoff.data.options import MISSING_VALUES
-from novikoff.data.raw.values import (category, code, is_missing, json_text, number_cell, quoted, unquoted, utf8)
+from novikoff.data.raw import frames
+from novikoff.data.raw.frames import (
+    find_first_value,
+    get_column,
+    get_frame_columns,
+    get_length,
+    is_frame,
+    is_list,
+    iter_rows,
+    list_values,
+)
+from novikoff.data.raw.values import (
+    dump_json,
+    encode_utf8,
+    format_category,
+    format_number_cell,
+    is_missing,
+    quote_cell,
+    to_category_code,
+    unquote_cell,
+)
+from novikoff.errors import InputError
 
-NOT_OF_THE_FORMAT = ("map", "map_bits", "encoding")
+NON_FORMAT_SETTINGS = ("map", "map_bits", "encoding")
 
 
 class RecordWriter(ABC):
     """Writes raw rows as records of a format."""
 
-    takes_dicts = False
+    accepts_dicts = False
     format: Format
     """What parses the records."""
 
@@ -46,20 +64,24 @@ class RecordWriter(ABC):
         """The record as text."""
 
     def takes(self, X: Any) -> bool:
-        return is_list(X) and len(X) > 0 and self.record(first_value(X)) is not None
+        return is_list(X) and len(X) > 0 and self.record(find_first_value(X)) is not None
 
     def records(self, X: Any) -> Iterator[Any]:
-        for k, x in enumerate(values_of(X)):
+        for k, x in enumerate(list_values(X)):
             record = self.record(x)
             if record is None:
                 raise InputError(f"Row {k}: rows must all be of one kind, but this one is a {type(x).__name__}.")
             yield record
 
-    def check(self, features: int, chosen: Map | None) -> None:
+    def check(self, features: int, chosen: MapSpec | None) -> None:
         """Raise InputError where settings don't fit together, or not to a model with so many features."""
         settled: Any = self.format
         bits = settled.bits_used
-        for name, least, most in (("bits", 0, MOST_BITS), ("words", 1, MOST_WORDS), ("letters", 0, MOST_LETTERS)):
+        for name, least, most in (
+            ("bits", 0, MAX_HASH_BITS),
+            ("words", 1, MAX_WORD_NGRAM),
+            ("letters", 0, MAX_CHAR_NGRAM),
+        ):
             value = getattr(settled, name, None)
             if value is not None and not (type(value) is int and least <= value <= most):
                 raise InputError(f"The {name} of the encoding must be from {least} to {most}, but are {value!r}.")
@@ -95,7 +117,7 @@ class LineWriter(RecordWriter):
         return x if isinstance(x, str) else None
 
     def line(self, record: str) -> bytes:
-        return utf8(record.replace("\n", " ")) + b"\n"
+        return encode_utf8(record.replace("\n", " ")) + b"\n"
 
 
 class TextWriter(RecordWriter):
@@ -110,21 +132,21 @@ class TextWriter(RecordWriter):
 
     def line(self, record: str) -> bytes:
         # An empty line is no record: see `_checked`.
-        return utf8(self.label + record.replace("\n", " ")) + b"\n" if record.strip(_BLANKS) else b"\n"
+        return encode_utf8(self.label + record.replace("\n", " ")) + b"\n" if record.strip(_BLANKS) else b"\n"
 
-    def check(self, features: int, chosen: Map | None) -> None:
+    def check(self, features: int, chosen: MapSpec | None) -> None:
         super().check(features, chosen)
         if self.format.separator not in ("tab", "blank"):
             raise InputError(f"The separator of the encoding must be tab or blank, but is {self.format.separator!r}.")
 
     def takes(self, X: Any) -> bool:
-        return super().takes(X) or (is_frame(X) and len(columns_of(X)) == 1)
+        return super().takes(X) or (is_frame(X) and len(get_frame_columns(X)) == 1)
 
     def records(self, X: Any) -> Iterator[Any]:
         if not is_frame(X):
-            yield from super().records(["" if is_missing(text) else text for text in values_of(X)])
+            yield from super().records(["" if is_missing(text) else text for text in list_values(X)])
             return
-        for row in rows_of(X):
+        for row in iter_rows(X):
             (text,) = row.values()
             yield "" if is_missing(text) else str(text)
 
@@ -135,40 +157,40 @@ _BLANKS = "".join(map(chr, range(33)))
 class ObjectWriter(RecordWriter):
     """Of JSON lines."""
 
-    takes_dicts = True
+    accepts_dicts = True
 
     def __init__(self, settled: Format) -> None:
         self.format = settled
 
     def record(self, x: Any) -> Any:
-        return x if isinstance(x, str) else mapping_of(x)
+        return x if isinstance(x, str) else as_mapping(x)
 
     def line(self, record: Any) -> bytes:
         if isinstance(record, str):
-            return utf8(record.replace("\n", " ")) + b"\n"
+            return encode_utf8(record.replace("\n", " ")) + b"\n"
         codes: Any = getattr(self.format, "categorical", ())
         if codes:
-            record = {name: code(value) if name in codes else value for name, value in record.items()}
+            record = {name: to_category_code(value) if name in codes else value for name, value in record.items()}
         try:
             text = json.dumps(record, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError):
-            text = json_text(record)
-        return utf8(text) + b"\n"
+            text = dump_json(record)
+        return encode_utf8(text) + b"\n"
 
     def takes(self, X: Any) -> bool:
         return super().takes(X) or is_frame(X)
 
     def records(self, X: Any) -> Iterator[Any]:
-        return rows_of(X) if is_frame(X) else super().records(X)
+        return iter_rows(X) if is_frame(X) else super().records(X)
 
 
 class TableWriter(RecordWriter):
     """Of CSV, TSV and Parquet: cells in the order of the columns, with commas between them."""
 
-    takes_dicts = True
+    accepts_dicts = True
 
     def __init__(self, settled: Any, unknown: Callable[[Any], None]) -> None:
-        csv: Any = formats.format_class("csv")
+        csv: Any = formats.get_format_class("csv")
         fields = asdict(settled) | {"delimiter": ","}
         # Cells are written here as most files have them, whatever the files of the model were like.
         fields |= {name: usual for name, usual in (("quote", '"'), ("encoding", None)) if name in fields}
@@ -182,7 +204,7 @@ class TableWriter(RecordWriter):
         self.empty = ["1" if column == self.weight else "" for column in range(len(settled.names))]
 
     def record(self, x: Any) -> Any:
-        return mapping_of(x)
+        return as_mapping(x)
 
     def line(self, record: Mapping[str, Any]) -> bytes:
         cells, places, features = self.empty.copy(), self.places, self.features
@@ -195,17 +217,17 @@ class TableWriter(RecordWriter):
                 cells[column] = self.cell(column, value)
         for name, value in others:
             self._put_feature(cells, name, value)
-        return utf8(",".join(cells)) + b"\n"
+        return encode_utf8(",".join(cells)) + b"\n"
 
     def cell(self, column: int, value: Any) -> str:
         kind = type(value)
         if kind is str:
-            return quoted(value)
+            return quote_cell(value)
         if self.numeric[column]:
             if kind is float or kind is int:
                 return repr(value) if value == value else ""  # noqa: PLR0124 - NaN
-            return number_cell(value)
-        return quoted(category(value))
+            return format_number_cell(value)
+        return quote_cell(format_category(value))
 
     def _put_feature(self, cells: list[str], name: Any, value: Any) -> None:
         """A key that is no column: the name of a feature, such as job=nurse, or unknown."""
@@ -213,11 +235,11 @@ class TableWriter(RecordWriter):
         if column < 0:
             self.unknown(name)
         elif not is_missing(value) and value != 0:
-            spelled = quoted(text)
+            spelled = quote_cell(text)
             if isinstance(value, str) or value != 1:
                 raise InputError(f"{name!r} is a category, which is there (1) or not (0), but its value is {value!r}.")
             if column in self.texts:
-                spelled = quoted(f"{unquoted(cells[column])} {text}")
+                spelled = quote_cell(f"{unquote_cell(cells[column])} {text}")
             elif cells[column] not in ("", spelled):
                 raise InputError(
                     f"Column {self.format.names[column]!r} has one category in each row, but {name!r} is a second one."
@@ -234,7 +256,7 @@ class TableWriter(RecordWriter):
             at = name.find("=", at + 1)
         return -1, ""
 
-    def check(self, features: int, chosen: Map | None) -> None:
+    def check(self, features: int, chosen: MapSpec | None) -> None:
         super().check(features, chosen)
         names, numeric, target = self.format.names, self.numeric, self.target
         fits = len(names) == len(numeric) == len(self.places) >= 2 and type(target) is int and 0 <= target < len(names)
@@ -252,7 +274,7 @@ class TableWriter(RecordWriter):
     # --- Data frames and Arrow tables ---
 
     def takes(self, X: Any) -> bool:
-        return super().takes(X) or (is_frame(X) and self._named(columns_of(X)) is not None)
+        return super().takes(X) or (is_frame(X) and self._named(get_frame_columns(X)) is not None)
 
     def _named(self, columns: list[Any]) -> list[Any] | None:
         """The names of a frame's columns. Where none of them is known and all are numbers, they stand for the columns
@@ -264,14 +286,14 @@ class TableWriter(RecordWriter):
         places = [self.format.names, self.format.feature_columns]
         return next((list(some) for some in places if len(some) == len(columns)), None)
 
-    def _must_be_named(self, columns: list[Any]) -> list[Any]:
+    def _require_known_columns(self, columns: list[Any]) -> list[Any]:
         """Return the names of a frame's columns; InputError where the model knows none of them."""
         named = self._named(columns)
         if named is None or not any(self._is_known(name) for name in named):
-            wanted = listed(self.format.feature_columns)
+            wanted = join_names(self.format.feature_columns)
             raise InputError(
                 f"The model has the columns {wanted}, but the table has none of them:"
-                f" {listed([str(name) for name in columns])}."
+                f" {join_names([str(name) for name in columns])}."
             )
         return named
 
@@ -282,19 +304,19 @@ class TableWriter(RecordWriter):
     def records(self, X: Any) -> Iterator[Any]:
         if not is_frame(X):
             return super().records(X)
-        columns = self._must_be_named(columns_of(X))
-        return (dict(zip(columns, row.values(), strict=True)) for row in rows_of(X))
+        columns = self._require_known_columns(get_frame_columns(X))
+        return (dict(zip(columns, row.values(), strict=True)) for row in iter_rows(X))
 
     def arrow_format(self) -> Any:
-        kind: Any = formats.format_class("parquet")
-        return kind(**{name: value for name, value in asdict(self.format).items() if name in _fields(kind)})
+        kind: Any = formats.get_format_class("parquet")
+        return kind(**{name: value for name, value in asdict(self.format).items() if name in _list_fields(kind)})
 
     def record_batches(self, X: Any) -> Iterator[Any] | None:
         if not is_frame(X) or find_spec("pyarrow") is None:
             return None
-        columns = self._must_be_named(columns_of(X))
+        columns = self._require_known_columns(get_frame_columns(X))
         arrow = import_module("pyarrow")
-        rows = max(1, frames.CELLS_AT_ONCE // len(self.places))
+        rows = max(1, frames.CELLS_PER_CHUNK // len(self.places))
         arrays = {}
         for k, name in enumerate(columns):
             column = self.places.get(name)
@@ -303,11 +325,11 @@ class TableWriter(RecordWriter):
                     return None
                 self.unknown(name)
             elif column in self.features:
-                found = self._array(arrow, column, column_of(X, k))
+                found = self._array(arrow, column, get_column(X, k))
                 if found is None:
                     return None
                 arrays[column] = found
-        return self._batches(arrow, arrays, length_of(X), rows)
+        return self._batches(arrow, arrays, get_length(X), rows)
 
     def _batches(self, arrow: Any, arrays: dict[int, Any], count: int, rows: int) -> Iterator[Any]:
         for start in range(0, count, rows):
@@ -337,46 +359,46 @@ class TableWriter(RecordWriter):
         is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)
         if self.numeric[column]:
             return array if is_number else None
-        return array if is_text else _as_categories(arrow, array)
+        return array if is_text else _to_categories(arrow, array)
 
 
-def _as_categories(arrow: Any, array: Any) -> Any:
+def _to_categories(arrow: Any, array: Any) -> Any:
     """Numbers and other values as texts, each spelled once."""
     if isinstance(array, arrow.ChunkedArray):
         array = array.combine_chunks()
         array = array.chunk(0) if isinstance(array, arrow.ChunkedArray) else array
     coded = array if arrow.types.is_dictionary(array.type) else array.dictionary_encode()
-    texts = arrow.array([category(value) for value in coded.dictionary.to_pylist()], arrow.string())
+    texts = arrow.array([format_category(value) for value in coded.dictionary.to_pylist()], arrow.string())
     return arrow.DictionaryArray.from_arrays(coded.indices, texts)
 
 
-def writer_for(settings: dict[str, Any], unknown: Callable[[Any], None]) -> Any:
+def build_writer(settings: dict[str, Any], unknown: Callable[[Any], None]) -> Any:
     """What writes raw rows for the format with these settings."""
-    before = {name: value for name, value in settings.items() if name not in NOT_OF_THE_FORMAT}
+    before = {name: value for name, value in settings.items() if name not in NON_FORMAT_SETTINGS}
     name = before.pop("format")
-    settled = formats.format_class(name).restored(before)
+    settled = formats.get_format_class(name).from_settings(before)
     if name in ("csv", "tsv", "parquet"):
         return TableWriter(settled, unknown)
     return {"jsonl": ObjectWriter, "text": TextWriter}.get(name, LineWriter)(settled)
 
 
-def _fields(kind: Any) -> set[str]:
+def _list_fields(kind: Any) -> set[str]:
     """The names of a record's fields."""
     return {name for base in kind.__mro__ for name in vars(base).get("__annotations__", {})}
 
 
-def mapping_of(x: Any) -> Mapping[str, Any] | None:
+def as_mapping(x: Any) -> Mapping[str, Any] | None:
     """A raw row as a mapping: a dict with names, a list of names, a row of a pandas frame. None for anything else."""
     if isinstance(x, Mapping):
         return x if not x or isinstance(next(iter(x)), str) else None
     if isinstance(x, list | tuple):
-        return counted(x) if x and isinstance(x[0], str) else None
+        return count_names(x) if x and isinstance(x[0], str) else None
     if hasattr(x, "to_dict") and hasattr(x, "index") and not hasattr(x, "columns"):
-        return mapping_of(x.to_dict())
+        return as_mapping(x.to_dict())
     return None
 
 
-def counted(names: Sequence[Any]) -> dict[str, int]:
+def count_names(names: Sequence[Any]) -> dict[str, int]:
     """A list of names: each is worth 1 as often as it is there."""
     found: dict[str, int] = {}
     for name in names:

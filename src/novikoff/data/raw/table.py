@@ -11,20 +11,28 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from novikoff.errors import DoubtfulColumnsWarning, InputError, levels_to_user
-from novikoff.data.raw.frames import (NUMBER_KINDS, columns_of, first_value, is_frame, is_text_column, kind_of_column, some_values)
+from novikoff.data.raw.frames import (
+    NUMERIC_DTYPE_KINDS,
+    classify_column,
+    find_first_value,
+    get_frame_columns,
+    is_frame,
+    is_text_column,
+    sample_values,
+)
+from novikoff.errors import DoubtfulColumnsWarning, InputError, find_user_stacklevel
 
 if TYPE_CHECKING:
-    from novikoff.data.options import Options
+    from novikoff.data.options import ReadOptions
 
-LOOKED_AT = 1000  # rows
+MAX_SURVEYED_ROWS = 1000  # rows
 
 
 class RawRows(NamedTuple):
     """Rows, and what was said of their columns."""
 
     X: Any
-    options: Options
+    options: ReadOptions
 
 
 def with_columns(
@@ -48,24 +56,24 @@ def with_columns(
     >>> model.predict_one({"size": 3, "zip": 50667, "about": "some wine"})
     'drink'
     """
-    from novikoff.data.options import Options, checked
+    from novikoff.data.options import ReadOptions, check_options
 
-    texts = _names(text)
-    options = Options(
+    texts = _as_tuple(text)
+    options = ReadOptions(
         text=",".join(texts) or None,
-        categorical=_names(categorical),
-        numeric=_names(numeric),
-        ignore=_names(ignore),
+        categorical=_as_tuple(categorical),
+        numeric=_as_tuple(numeric),
+        ignore=_as_tuple(ignore),
         missing=missing,
         bits=bits,
         words=words,
         letters=letters,
         scale=scale,
     )
-    return RawRows(X, checked(options))
+    return RawRows(X, check_options(options))
 
 
-def _names(said: str | Sequence[str]) -> tuple[str, ...]:
+def _as_tuple(said: str | Sequence[str]) -> tuple[str, ...]:
     return (said,) if isinstance(said, str) else tuple(said)
 
 
@@ -77,41 +85,46 @@ def is_raw(X: Any) -> bool:
         first = X[0] if X[0] is not None else next((x for x in X if x is not None), None)
         return isinstance(first, str) or (isinstance(first, Mapping) and all(isinstance(name, str) for name in first))
     dtype = getattr(X, "dtype", None)
-    if dtype is not None and getattr(X, "ndim", 1) == 1 and len(X) and getattr(dtype, "kind", "O") not in NUMBER_KINDS:
-        return isinstance(first_value(X), str | Mapping)
+    if (
+        dtype is not None
+        and getattr(X, "ndim", 1) == 1
+        and len(X)
+        and getattr(dtype, "kind", "O") not in NUMERIC_DTYPE_KINDS
+    ):
+        return isinstance(find_first_value(X), str | Mapping)
     if not hasattr(X, "columns"):
         return False
-    return is_frame(X) and any(is_text_column(X, k) for k in range(len(columns_of(X))))
+    return is_frame(X) and any(is_text_column(X, k) for k in range(len(get_frame_columns(X))))
 
 
-def settle(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
+def infer_encoding(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
     """Return the rows themselves, and the settings of their encoding; `warns` of doubtful columns."""
     from novikoff.data.formats.text import Text
-    from novikoff.data.options import Options
+    from novikoff.data.options import ReadOptions
 
-    rows, options = (X.X, X.options) if isinstance(X, RawRows) else (X, Options())
+    rows, options = (X.X, X.options) if isinstance(X, RawRows) else (X, ReadOptions())
     if not is_frame(rows):
-        first = first_value(rows)
+        first = find_first_value(rows)
         if isinstance(first, str):
             return rows, Text.settled(options, b"x\ty\n", "X").settings()
         if not isinstance(first, Mapping):
             raise InputError("Raw rows are a data frame, a list of dicts with names as keys, or a list of texts.")
-    return rows, _table(rows, options, warns).settings()
+    return rows, _infer_table(rows, options, warns).settings()
 
 
-def _table(rows: Any, options: Options, warns: bool) -> Any:
+def _infer_table(rows: Any, options: ReadOptions, warns: bool) -> Any:
     from dataclasses import replace
 
-    from novikoff.data.names.column_names import unique_names
-    from novikoff.data.formats.column_survey import Column
+    from novikoff.data.formats.column_survey import SurveyedColumn
     from novikoff.data.formats.csv import Csv
-    from novikoff.data.formats.table_base import settled_columns
-    from novikoff.data.raw.values import category
+    from novikoff.data.formats.table_base import resolve_columns
+    from novikoff.data.names.column_names import make_names_unique
+    from novikoff.data.raw.values import format_category
 
     if is_frame(rows):
-        names = [str(name) for name in columns_of(rows)]
+        names = [str(name) for name in get_frame_columns(rows)]
         numeric = [not is_text_column(rows, k) for k in range(len(names))]
-        values: list[list[Any]] = [some_values(rows, k, LOOKED_AT) for k in range(len(names))]
+        values: list[list[Any]] = [sample_values(rows, k, MAX_SURVEYED_ROWS) for k in range(len(names))]
     else:
         odd = next((k for k, row in enumerate(rows) if not isinstance(row, Mapping)), None)
         if odd is not None:
@@ -119,25 +132,25 @@ def _table(rows: Any, options: Options, warns: bool) -> Any:
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: [row.get(name) for row in rows] for name in names}
         numeric = [not any(isinstance(value, str) for value in columns[name]) for name in names]
-        values = [columns[name][:: max(1, len(rows) // LOOKED_AT)][:LOOKED_AT] for name in names]
-    names = list(unique_names(names, "X"))
-    survey = [Column(name, tuple(category(value).encode("utf-8", "replace") for value in column))
+        values = [columns[name][:: max(1, len(rows) // MAX_SURVEYED_ROWS)][:MAX_SURVEYED_ROWS] for name in names]
+    names = list(make_names_unique(names, "X"))
+    survey = [SurveyedColumn(name, tuple(format_category(value).encode("utf-8", "replace") for value in column))
               for name, column in zip(names, values, strict=True)]  # fmt: skip
     label = "label"
     while label in names:
         label += "_"
-    survey.append(Column(label, ()))
-    fields = settled_columns(
+    survey.append(SurveyedColumn(label, ()))
+    fields = resolve_columns(
         replace(options, label=label), [*names, label], [*numeric, False], survey, "X", header=True
     )
     table = Csv(**fields)
     for c in table.features if is_frame(rows) else ():
-        if kind_of_column(rows, c) == "other":
+        if classify_column(rows, c) == "other":
             raise InputError(
                 f"Column {names[c]!r} has neither numbers nor texts: make numbers or texts of it, or leave it out by"
                 f" with_columns(X, ignore={names[c]!r})."
             )
     table.opened.survey = survey
     for doubt in table.doubts(in_python=True) if warns else ():
-        warnings.warn(doubt[0].upper() + doubt[1:], DoubtfulColumnsWarning, stacklevel=levels_to_user())
+        warnings.warn(doubt[0].upper() + doubt[1:], DoubtfulColumnsWarning, stacklevel=find_user_stacklevel())
     return table

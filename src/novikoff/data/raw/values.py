@@ -10,49 +10,49 @@ from typing import Any
 
 import numpy as np
 
-NO_VALUES = ("NAType", "NaTType")
+MISSING_TYPE_NAMES = ("NAType", "NaTType")
 """Types of pandas for missing values, which can't be compared."""
-_QUOTED = re.compile(r'[",\r\n]')
+_NEEDS_QUOTES = re.compile(r'[",\r\n]')
 
 
-def category(value: Any) -> str:
+def format_category(value: Any) -> str:
     """How a category is spelled; empty where it is missing.
 
-    >>> category("nurse"), category(3), category(3.0), category(None)
+    >>> format_category("nurse"), format_category(3), format_category(3.0), format_category(None)
     ('nurse', '3', '3', '')
     """
     if isinstance(value, str):
         return value
     if is_missing(value):
         return ""
-    value = plain(value)
+    value = to_python(value)
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
 
 
-def number_cell(value: Any) -> str:
+def format_number_cell(value: Any) -> str:
     """A value of a column of numbers, as it is spelled in a cell."""
     if is_missing(value):
         return ""
-    value = plain(value)
+    value = to_python(value)
     if isinstance(value, str):
-        return quoted(value)
+        return quote_cell(value)
     if isinstance(value, bool):
         return "1" if value else "0"
     try:
         return repr(value if isinstance(value, int) else float(value))
     except (TypeError, ValueError, OverflowError):
-        return quoted(str(value))  # which the parser refuses
+        return quote_cell(str(value))  # which the parser refuses
 
 
-def code(value: Any) -> Any:
+def to_category_code(value: Any) -> Any:
     """A number in a field of categories: whole floats are spelled as integers."""
-    value = plain(value)
+    value = to_python(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def plain(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """NumPy's numbers and texts as Python's."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -62,22 +62,22 @@ def is_missing(value: Any) -> bool:
         return True
     if isinstance(value, float | np.floating):
         return math.isnan(value)
-    return type(value).__name__ in NO_VALUES
+    return type(value).__name__ in MISSING_TYPE_NAMES
 
 
-def quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+def quote_cell(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if _NEEDS_QUOTES.search(text) else text
 
 
-def unquoted(cell: str) -> str:
+def unquote_cell(cell: str) -> str:
     return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
 
 
-def utf8(text: str) -> bytes:
+def encode_utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def json_text(value: Any) -> str:
+def dump_json(value: Any) -> str:
     """JSON of values that are not Python's own; missing ones are null."""
 
     def clean(value: Any) -> Any:

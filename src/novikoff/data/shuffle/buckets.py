@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.data.shuffle.row_records import RecordArrays, Words, count_records, encode, list_records, scatter
 from novikoff.errors import InputError
-from novikoff.data.shuffle.row_records import (Fields, Words, count_records, encode, list_records, scatter)
 
 KEY_BITS = 64
 WORD_BYTES = 8
@@ -35,7 +35,7 @@ class Sizes(NamedTuple):
     """2^bits is the largest number of buckets of a level."""
 
 
-class Sorted(NamedTuple):
+class SortedRecords(NamedTuple):
     """Some records, and their offsets in the order of their keys."""
 
     records: Words
@@ -82,7 +82,7 @@ class Buckets:
         """The most bytes that were in temporary files at once."""
         return self.end + self.largest_inner
 
-    def add(self, fields: Fields) -> None:
+    def add(self, fields: RecordArrays) -> None:
         """Add the records of some examples."""
         row = 0
         while True:
@@ -104,10 +104,10 @@ class Buckets:
         self.records[self.filled : self.filled + len(records)] = records
         self.filled += len(records)
 
-    def sorted(self) -> Iterator[Sorted]:
+    def sorted(self) -> Iterator[SortedRecords]:
         """Yield all records in ascending order of their keys, some at a time. Nothing can be added afterwards."""
         if self.file is None:
-            yield _sort(self.records[: self.filled], None)
+            yield _sort_records(self.records[: self.filled], None)
             return
         if self.filled:
             self._write_run()
@@ -118,9 +118,9 @@ class Buckets:
             if words > self.sizes.bucket_words and rows > 1 and left > 0:
                 yield from self._partition(bucket, words, left)
             elif words:
-                yield _sort(self._read_bucket(bucket, words), rows)
+                yield _sort_records(self._read_bucket(bucket, words), rows)
 
-    def _partition(self, bucket: int, words: int, left: int) -> Iterator[Sorted]:
+    def _partition(self, bucket: int, words: int, left: int) -> Iterator[SortedRecords]:
         """Yield the records of a large bucket, partitioned once more."""
         wanted = (2 * words // self.sizes.bucket_words).bit_length()
         bits = min(self.sizes.bits, left, max(1, wanted))
@@ -144,7 +144,7 @@ class Buckets:
                 self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed in __exit__
             transfer(os.pwritev, self.file.fileno(), self.end, [bounds, out])
         except OSError as problem:
-            raise cannot_write(problem) from None
+            raise build_write_error(problem) from None
         self.run_starts.append(self.end)
         self.end += size
         self.filled = 0
@@ -178,15 +178,15 @@ class Buckets:
             raise InputError(f"{tempfile.gettempdir()}: a temporary file can't be read ({problem.strerror}).") from None
 
 
-def _sort(records: Words, rows: int | None) -> Sorted:
+def _sort_records(records: Words, rows: int | None) -> SortedRecords:
     """Return the records with their offsets in ascending order of their keys."""
     room = count_records(records) if rows is None else rows
     at, keys = np.empty(room, np.int64), np.empty(room, np.int64)
     list_records(records, at, keys)
-    return Sorted(records, at[np.argsort(keys.view(np.uint64))])
+    return SortedRecords(records, at[np.argsort(keys.view(np.uint64))])
 
 
-def cannot_write(problem: OSError) -> InputError:
+def build_write_error(problem: OSError) -> InputError:
     """Return the error for a temporary file that can't be written."""
     folder = tempfile.gettempdir()
     if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

@@ -15,43 +15,43 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.errors import InputError, LabelError
-from novikoff.data.shuffle.buckets import Buckets, Sizes, Sorted
+from novikoff.data.formats.base import ParsedBlock, build_number_decoder
 from novikoff.data.names.dictionary import NameTable
-from novikoff.data.text_source import PACKED
-from novikoff.data.formats.base import Parsed, number_label
-from novikoff.data.shuffle.permutation import (ALGORITHM, LARGEST_SEED, describe_shuffle, sort_keys)
 from novikoff.data.reader import Batch, is_builtin
-from novikoff.data.shuffle.row_records import (SIZE_MASK, Fields, Layout, Words, count_contents, decode)
 from novikoff.data.rows import Dense, Rows, Sparse
+from novikoff.data.shuffle.buckets import Buckets, Sizes, SortedRecords
+from novikoff.data.shuffle.permutation import ALGORITHM, MAX_SEED, describe_shuffle, sort_keys
+from novikoff.data.shuffle.row_records import SIZE_MASK, Layout, RecordArrays, Words, count_contents, decode
+from novikoff.data.text_source import COMPRESSION_MAGIC
+from novikoff.errors import InputError, LabelError
 
 if TYPE_CHECKING:
-    from novikoff.data.reader import Reading
+    from novikoff.data.reader import DataReader
 
 BATCH_WORDS = 1 << 17  # of records that become one batch, 1 MB
 LINE_BITS = 40  # of a place; the bits above are the number of the file
-MOST_NUMERIC_LABELS = 4096  # that are noted: labels that are numbers can be read from their keys
-ONE_BITS = int(np.ones(1).view(np.int64)[0])
-NO_WORDS = np.zeros(0, np.int64)
+MAX_NUMERIC_LABELS = 4096  # that are noted: labels that are numbers can be read from their keys
+FLOAT_ONE_BITS = int(np.ones(1).view(np.int64)[0])
+EMPTY_WORDS = np.zeros(0, np.int64)
 
 
-class Watcher(Protocol):
+class ShuffleProgress(Protocol):
     """Receives the progress of the phase before the first example is learned."""
 
     def announce(self, titles: list[str], expected: int | None, folder: str) -> None:
         """Temporary files are about to be written: about `expected` bytes, None where that can't be estimated."""
 
-    def partitioned(self, rows: int, share: float | None) -> None:
+    def on_partitioned(self, rows: int, fraction: float | None) -> None:
         """Called after each batch: the number of rows read, and their share of the data where that is known."""
 
 
-class Silent:
+class NullShuffleProgress:
     """A watcher that ignores everything."""
 
     def announce(self, titles: list[str], expected: int | None, folder: str) -> None:
         return
 
-    def partitioned(self, rows: int, share: float | None) -> None:
+    def on_partitioned(self, rows: int, fraction: float | None) -> None:
         return
 
 
@@ -79,10 +79,10 @@ class Shuffler:
     """
 
     def __init__(
-        self, seed: int, *, queries: bool = False, sizes: Sizes | None = None, watcher: Watcher | None = None
+        self, seed: int, *, queries: bool = False, sizes: Sizes | None = None, watcher: ShuffleProgress | None = None
     ) -> None:
-        self.seed, self.queries = checked_seed(seed), queries
-        self.sizes, self.watcher = sizes or Sizes(), watcher or Silent()
+        self.seed, self.queries = check_shuffle_seed(seed), queries
+        self.sizes, self.watcher = sizes or Sizes(), watcher or NullShuffleProgress()
         self.next_pass = 0
         self.rows = 0
         """Of the last pass that was begun."""
@@ -95,13 +95,13 @@ class Shuffler:
         """Return what models and certificates store."""
         return describe_shuffle(self.seed, self.rows)
 
-    def reorder(self, reading: Reading, batches: Iterator[Batch]) -> Iterator[Batch]:
+    def reorder(self, reading: DataReader, batches: Iterator[Batch]) -> Iterator[Batch]:
         """Yield the examples of all batches of a reading in the order of the next pass."""
         number, self.next_pass = self.next_pass, self.next_pass + 1
         size = DataSize.of(reading.titles)
-        space = _Space(reading.titles, size, self.watcher)
+        space = _TemporarySpace(reading.titles, size, self.watcher)
         with Buckets(self.sizes, on_write=space.check) as buckets:
-            collector = _Collector(reading, queries=self.queries)
+            collector = _RecordConverter(reading, queries=self.queries)
             rows = 0
             for batch in batches:
                 count = len(batch)
@@ -109,7 +109,7 @@ class Shuffler:
                 buckets.add(collector.fields(batch.settled(), sort_keys(self.seed, number, rows, rows + count)))
                 rows += count
                 space.text_bytes, space.batch_bytes = space.text_bytes + batch.size, 0
-                self.watcher.partitioned(rows, space.share())
+                self.watcher.on_partitioned(rows, space.share())
             self.rows = rows
             self.labels = [label for label in collector.labels.values() if not isinstance(label, LabelError)]
             for some in buckets.sorted():
@@ -126,13 +126,13 @@ class DataSize:
     @classmethod
     def of(cls, titles: list[str]) -> DataSize:
         files = [title for title in titles if not is_builtin(title)]
-        return cls(sum(map(os.path.getsize, files)), any(map(_is_packed, files)))
+        return cls(sum(map(os.path.getsize, files)), any(map(_is_compressed, files)))
 
 
-class _Space:
+class _TemporarySpace:
     """Space for temporary files: it is estimated, announced and checked before the first run is written."""
 
-    def __init__(self, titles: list[str], size: DataSize, watcher: Watcher) -> None:
+    def __init__(self, titles: list[str], size: DataSize, watcher: ShuffleProgress) -> None:
         self.titles, self.size, self.watcher = titles, size, watcher
         self.text_bytes = 0
         """Of the batches that were added."""
@@ -152,8 +152,8 @@ class _Space:
         if self.announced:
             return
         self.announced = True
-        share, folder = self.share(added), tempfile.gettempdir()
-        expected = None if share is None else int(record_bytes / share)
+        fraction, folder = self.share(added), tempfile.gettempdir()
+        expected = None if fraction is None else int(record_bytes / fraction)
         self.watcher.announce(self.titles, expected, folder)
         free = shutil.disk_usage(folder).free
         if (expected or self.size.total) > free:
@@ -164,10 +164,10 @@ class _Space:
             )
 
 
-class _Collector:
+class _RecordConverter:
     """Takes batches apart and puts rows together to batches again; knows what records leave out."""
 
-    def __init__(self, reading: Reading, *, queries: bool) -> None:
+    def __init__(self, reading: DataReader, *, queries: bool) -> None:
         self.reading, self.queries = reading, queries
         self.titles: list[str] = []
         self.columns: list[str] | None = None
@@ -176,10 +176,10 @@ class _Collector:
         self.features = 0
         self.table = self.weighted = self.has_sets = False
         self.numeric = True
-        self.table_of_labels = NameTable()
+        self.label_table = NameTable()
         self.labels: dict[int, Any] = {}
 
-    def fields(self, batch: Batch, keys: NDArray[np.uint64]) -> Fields:
+    def fields(self, batch: Batch, keys: NDArray[np.uint64]) -> RecordArrays:
         """Return the examples of a batch as arrays for records."""
         parsed, rows = batch.parsed, batch.rows
         file = self._file_number(batch)
@@ -190,21 +190,21 @@ class _Collector:
         starts = np.arange(len(batch) + 1) * rows.width if isinstance(rows, Dense) else rows.starts
         indices = np.zeros(0, np.uint32) if isinstance(rows, Dense) else rows.indices
         values = np.ascontiguousarray(rows.values, self.kind)
-        set_starts, set_values = parsed.sets if parsed.sets is not None else (NO_WORDS, NO_WORDS)
-        return Fields(
+        set_starts, set_values = parsed.sets if parsed.sets is not None else (EMPTY_WORDS, EMPTY_WORDS)
+        return RecordArrays(
             keys=keys.view(np.int64),
-            labels=_words(parsed.keys),
+            labels=_view_as_words(parsed.keys),
             places=(batch.lines_before + parsed.line_of) | file << LINE_BITS,
-            weights=_words(parsed.weights),
-            set_starts=_words(set_starts),
-            set_values=_words(set_values),
-            starts=_words(starts),
+            weights=_view_as_words(parsed.weights),
+            set_starts=_view_as_words(set_starts),
+            set_values=_view_as_words(set_values),
+            starts=_view_as_words(starts),
             indices=np.ascontiguousarray(indices),
             values=values.view(np.uint32),
             value_words=values.itemsize // 4,
         )
 
-    def batches(self, some: Sorted) -> Iterator[Batch]:
+    def batches(self, some: SortedRecords) -> Iterator[Batch]:
         """Yield sorted records as batches."""
         sizes = np.cumsum(some.records[some.at] & SIZE_MASK)
         start = 0
@@ -242,16 +242,17 @@ class _Collector:
         layout = Layout(width, self.kind.itemsize // 4)
         if self.layout is not None and layout != self.layout:
             raise InputError(
-                f"{batch.title}: has {_describe(layout)}, but {self.titles[0]} has {_describe(self.layout)}: they can't"
+                f"{batch.title}: has {_describe_layout(layout)}, but {self.titles[0]} has"
+                f" {_describe_layout(self.layout)}: they can't"
                 " be shuffled together."
             )
         self.layout = layout
 
-    def _note_labels(self, parsed: Parsed) -> None:
+    def _note_labels(self, parsed: ParsedBlock) -> None:
         """Remember the label of each key that is new; those of numbers can be found again from the key."""
         numeric = parsed.numbers is not None
         self.numeric &= numeric
-        if numeric and len(self.labels) >= MOST_NUMERIC_LABELS:
+        if numeric and len(self.labels) >= MAX_NUMERIC_LABELS:
             return
 
         def note(i: int) -> int:
@@ -261,14 +262,14 @@ class _Collector:
                 self.labels[int(parsed.keys[i])] = problem
             return len(self.labels)
 
-        self.table_of_labels.numbers_of(parsed.keys, note)
+        self.label_table.numbers_of(parsed.keys, note)
 
     def _batch(self, records: Words, at: Words) -> Batch:
-        layout, kind, count = self.layout, self.kind, len(at)
+        layout, dtype, count = self.layout, self.kind, len(at)
         assert layout is not None  # noqa: S101 - set by the first batch
         terms, members = count_contents(records, at, layout)
-        out = Fields(
-            keys=NO_WORDS,
+        out = RecordArrays(
+            keys=EMPTY_WORDS,
             labels=np.empty(count, np.int64),
             places=np.empty(count, np.int64),
             weights=np.empty(count if self.weighted else 0, np.int64),
@@ -279,10 +280,10 @@ class _Collector:
             values=np.empty(terms * layout.value_words, np.uint32),
             value_words=layout.value_words,
         )
-        decode(records, records.view(np.uint32), at, layout, ONE_BITS, out)
-        values, keys = out.values.view(kind), out.labels.view(np.uint64)
+        decode(records, records.view(np.uint32), at, layout, FLOAT_ONE_BITS, out)
+        values, keys = out.values.view(dtype), out.labels.view(np.uint64)
         rows: Rows = Dense(values, layout.width) if layout.width else Sparse(out.starts, out.indices, values)
-        parsed = Parsed(
+        parsed = ParsedBlock(
             rows=rows,
             keys=keys,
             label=self._label(keys),
@@ -302,7 +303,7 @@ class _Collector:
         )
 
     def _label(self, keys: NDArray[np.uint64]) -> Callable[[int], Any]:
-        from_number = number_label(keys)
+        from_number = build_number_decoder(keys)
 
         def label(i: int) -> Any:
             key = int(keys[i])
@@ -315,30 +316,30 @@ class _Collector:
         return label
 
 
-def checked_seed(seed: int) -> int:
+def check_shuffle_seed(seed: int) -> int:
     """Return the seed of a permutation; InputError where it is not a whole number from 0 to 2^63 - 1."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
         raise InputError(f"the random state must be a whole number from 0 to 2^63 - 1, but is {seed!r}.")
     return seed
 
 
-def seed_of(record: Any) -> int:
+def get_recorded_seed(record: Any) -> int:
     """Return the seed in the record of a shuffled run; InputError where the record has another form."""
     if not isinstance(record, dict) or record.get("algorithm") != ALGORITHM:
         raise InputError(f"the order of the rows is not known here: it must be by {ALGORITHM}, but is {record!r}.")
     seed: Any = record.get("seed")
-    return checked_seed(seed)
+    return check_shuffle_seed(seed)
 
 
-def _describe(layout: Layout) -> str:
+def _describe_layout(layout: Layout) -> str:
     return f"{layout.width} columns of features" if layout.width else "sparse rows"
 
 
-def _is_packed(title: str) -> bool:
+def _is_compressed(title: str) -> bool:
     with open(title, "rb") as file:
-        return file.read(6).startswith(tuple(PACKED))
+        return file.read(6).startswith(tuple(COMPRESSION_MAGIC))
 
 
-def _words(numbers: NDArray[Any]) -> Words:
+def _view_as_words(numbers: NDArray[Any]) -> Words:
     """Return an array of 64-bit numbers as int64."""
     return np.ascontiguousarray(numbers).view(np.int64)

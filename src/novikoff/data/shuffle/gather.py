@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
-from novikoff._compiled.simd.dot import ask
+from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff._compiled.simd.dot import prefetch_slot
 from novikoff.data.labels.class_labels import LabelSets
 from novikoff.data.rows import Dense, Rows, Sparse
 
@@ -28,8 +28,8 @@ def copy_rows(rows: Sparse, chosen: NDArray[np.int64], out: Sparse) -> None:
         if i + PREFETCH_ROWS < len(chosen):
             later = chosen[i + PREFETCH_ROWS]
             for k in range(rows.starts[later], rows.starts[later + 1], LINE_TERMS):
-                ask(rows.indices, k)
-                ask(rows.values, k)
+                prefetch_slot(rows.indices, k)
+                prefetch_slot(rows.values, k)
         start = np.uint64(rows.starts[chosen[i]])
         count = np.uint64(rows.starts[chosen[i] + 1]) - start
         for k in range(count):
@@ -40,18 +40,22 @@ def copy_rows(rows: Sparse, chosen: NDArray[np.int64], out: Sparse) -> None:
         out.starts[i + 1] = end
 
 
-def gather_rows(rows: Rows, chosen: NDArray[np.int64], room: Sparse | None = None) -> Rows:
+def gather_rows(rows: Rows, chosen: NDArray[np.int64], buffer: Sparse | None = None) -> Rows:
     """Return a copy of the chosen rows, in this order; in the arrays of `room` where these are large enough."""
     if isinstance(rows, Dense):
         terms = len(chosen) * rows.width
-        values = np.empty(terms, rows.values.dtype) if room is None or len(room.values) < terms else room.values[:terms]
+        values = (
+            np.empty(terms, rows.values.dtype)
+            if buffer is None or len(buffer.values) < terms
+            else buffer.values[:terms]
+        )
         # mode="clip": to raise an error after the fact NumPy would copy everything once more
         np.take(rows.values.reshape(-1, rows.width), chosen, 0, values.reshape(-1, rows.width), mode="clip")
         return Dense(values, rows.width)
     terms = int((rows.starts[chosen + 1] - rows.starts[chosen]).sum())
-    if room is None or len(room.values) < terms or len(room.starts) <= len(chosen):
-        room = empty_rows(len(chosen), terms, rows.values.dtype)
-    out = room._replace(starts=room.starts[: len(chosen) + 1])
+    if buffer is None or len(buffer.values) < terms or len(buffer.starts) <= len(chosen):
+        buffer = empty_rows(len(chosen), terms, rows.values.dtype)
+    out = buffer._replace(starts=buffer.starts[: len(chosen) + 1])
     copy_rows(rows, chosen, out)
     return out
 
@@ -71,12 +75,12 @@ def gather_blocks(rows: Rows, order: NDArray[np.int64]) -> Iterator[tuple[slice,
 
     The rows of a block are valid until the next one is asked for: blocks share their memory.
     """
-    count, room = len(order), None
+    count, buffer = len(order), None
     terms = len(rows.values) if isinstance(rows, Dense) else int(rows.starts[-1] - rows.starts[0])
     step = max(1, BLOCK_TERMS * count // max(terms, 1))
     for start in range(0, count, step):
         part = slice(start, min(start + step, count))
-        block = gather_rows(rows, order[part], room)
-        if room is None:
-            room = empty_rows(step, 2 * BLOCK_TERMS, block.values.dtype)
+        block = gather_rows(rows, order[part], buffer)
+        if buffer is None:
+            buffer = empty_rows(step, 2 * BLOCK_TERMS, block.values.dtype)
         yield part, block

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
+from novikoff._compiled.lazy_numpy import NDArray, np
 
 ALGORITHM = "splitmix64-keys"
 """The name that models and certificates store; another way to make keys must get another name."""
 
-LARGEST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 SHUFFLE_STREAM = 0x73687566666C65  # "shuffle": keeps these draws apart from all others with the same seed
 

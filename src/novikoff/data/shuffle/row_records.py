@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import compiled
+from novikoff._compiled.lazy_numpy import NDArray, np
 
 HEADER_WORDS = 4
 SIZE_MASK = (1 << 31) - 1
@@ -25,7 +25,7 @@ WEIGHT_BIT = 62
 Words: TypeAlias = "NDArray[np.int64]"
 
 
-class Fields(NamedTuple):
+class RecordArrays(NamedTuple):
     """The arrays of some examples. 64-bit numbers are viewed as int64, values as 32-bit words."""
 
     keys: Words
@@ -54,7 +54,7 @@ class Layout(NamedTuple):
 
 
 @compiled
-def encode(fields: Fields, start: int, out: Words, out_halves: NDArray[np.uint32], at: int) -> tuple[int, int]:
+def encode(fields: RecordArrays, start: int, out: Words, out_halves: NDArray[np.uint32], at: int) -> tuple[int, int]:
     """Write the records of the rows from `start` on to out[at:], as far as there is room. Return the number of the
     first row that was not written and the end of the records. `out_halves` is a view of `out`."""
     weighted, has_sets = len(fields.weights) > 0, len(fields.set_starts) > 0
@@ -161,7 +161,7 @@ def count_contents(records: Words, at: Words, layout: Layout) -> tuple[int, int]
 
 
 @compiled
-def decode(records: Words, halves: NDArray[np.uint32], at: Words, layout: Layout, one: int, out: Fields) -> None:
+def decode(records: Words, halves: NDArray[np.uint32], at: Words, layout: Layout, one: int, out: RecordArrays) -> None:
     """Write the records at these offsets, in this order, to the arrays of `out`, except for their sort keys. `halves`
     is a view of `records`; `one` are the bits of a weight of 1, for records without a weight."""
     value_words = layout.value_words

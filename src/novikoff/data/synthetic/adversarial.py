@@ -11,13 +11,13 @@ import copy
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
+from novikoff.data.synthetic.checks import check_integer
+from novikoff.data.synthetic.worst_case import WORST_CASE_STREAMS, drifting_disjunction, irrelevant, orthonormal
 from novikoff.errors import InputError
-from novikoff.data.synthetic.checks import whole
-from novikoff.data.synthetic.worst_case import (WORST, drifting_disjunction, irrelevant, orthonormal)
 
 __all__ = [
-    "SHATTERED",
-    "WORST",
+    "SHATTERED_SETS",
+    "WORST_CASE_STREAMS",
     "FiniteClass",
     "conjunctions",
     "disjunctions",
@@ -52,24 +52,24 @@ def vc_adversary(learner: Any, points: ArrayLike, hypotheses: ArrayLike | None =
         raise InputError("points must be a table, and hypotheses one with a column for each point and at least a row.")
     labels = np.empty(len(points), np.int8)
     for t in range(len(points)):
-        labels[t] = _unexpected(learner, points[t : t + 1])
+        labels[t] = _find_unexpected_label(learner, points[t : t + 1])
         if left is not None:
             if not (left[:, t] == labels[t]).any():
                 labels[t] = -labels[t]
             left = left[left[:, t] == labels[t]]
-        _teach(learner, points[t : t + 1], labels[t : t + 1])
+        _teach_example(learner, points[t : t + 1], labels[t : t + 1])
     return labels
 
 
-def _teach(learner: Any, point: NDArray[np.float64], label: NDArray[np.int8]) -> None:
+def _teach_example(learner: Any, point: NDArray[np.float64], label: NDArray[np.int8]) -> None:
     learner.partial_fit(point, label, classes=[-1, 1])
 
 
-def _unexpected(learner: Any, point: NDArray[np.float64]) -> int:
+def _find_unexpected_label(learner: Any, point: NDArray[np.float64]) -> int:
     known = hasattr(learner, "ledger_")
     if known or hasattr(type(learner), "ledger_"):
         trial = copy.deepcopy(learner)
-        _teach(trial, point, np.array([-1], np.int8))
+        _teach_example(trial, point, np.array([-1], np.int8))
         return -1 if trial.ledger_.mistakes > (learner.ledger_.mistakes if known else 0) else 1
     try:
         return -int(learner.predict(point)[0])
@@ -82,19 +82,19 @@ def _unexpected(learner: Any, point: NDArray[np.float64]) -> int:
 
 def half_spaces(d: int) -> NDArray[np.float64]:
     """The origin and e_1 … e_d: d + 1 points, for half-spaces in R^d with a bias."""
-    whole("d, the dimension,", d, 1)
+    check_integer("d, the dimension,", d, 1)
     return np.vstack([np.zeros(d), np.eye(d)])
 
 
 def disjunctions(n: int) -> NDArray[np.float64]:
     """e_1 … e_n, for monotone disjunctions: take the attributes of the positive points."""
-    whole("n, the number of attributes,", n, 1)
+    check_integer("n, the number of attributes,", n, 1)
     return np.eye(n)
 
 
 def conjunctions(n: int) -> NDArray[np.float64]:
     """All ones but for one 0, for monotone conjunctions: take the attributes that are 0 in the negative points."""
-    whole("n, the number of attributes,", n, 1)
+    check_integer("n, the number of attributes,", n, 1)
     return 1.0 - np.eye(n)
 
 
@@ -105,11 +105,11 @@ def intervals() -> NDArray[np.float64]:
 
 def rectangles(d: int) -> NDArray[np.float64]:
     """±e_1 … ±e_d: 2d points, for axis-parallel rectangles: the least one around the positive points and the origin."""
-    whole("d, the dimension,", d, 1)
+    check_integer("d, the dimension,", d, 1)
     return np.vstack([np.eye(d), -np.eye(d)])
 
 
-SHATTERED: dict[str, Any] = {
+SHATTERED_SETS: dict[str, Any] = {
     "half-spaces": half_spaces,
     "disjunctions": disjunctions,
     "conjunctions": conjunctions,
@@ -136,7 +136,7 @@ def halving_worst_case(size: int) -> FiniteClass:
     >>> halving_worst_case(3).hypotheses.tolist()
     [[-1, -1], [1, -1], [-1, 1]]
     """
-    whole("size, the number of hypotheses,", size, 1, 2**24)
+    check_integer("size, the number of hypotheses,", size, 1, 2**24)
     count = (size - 1).bit_length()
     bits = np.arange(size)[:, None] >> np.arange(count) & 1
     return FiniteClass(np.eye(count), np.where(bits == 1, 1, -1).astype(np.int8))

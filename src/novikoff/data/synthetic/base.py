@@ -17,21 +17,21 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
-from novikoff.errors import SPARSE, InputError, needed
-from novikoff.data.synthetic.ground_truth import Truth
-from novikoff.data.rows import (Dense, Rows, Sparse, cut, how_many)
+from novikoff.data.rows import Dense, Rows, Sparse, count_rows, slice_rows
+from novikoff.data.synthetic.ground_truth import GroundTruth
+from novikoff.errors import SPARSE_MATRIX_PURPOSE, InputError, import_optional
 
-Block = tuple[Rows, NDArray[np.int8]]
-CONCEPT, EXAMPLES, NOISE = range(3)
+RowsAndLabels = tuple[Rows, NDArray[np.int8]]
+CONCEPT_RNG, EXAMPLES_RNG, NOISE_RNG = range(3)
 """What random numbers are for: each has its own, so that noise leaves the examples as they are."""
 
 
-def random_numbers(seed: int, purpose: int, number: int = 0) -> Generator:
+def build_rng(seed: int, purpose: int, number: int = 0) -> Generator:
     return default_rng(SeedSequence(seed, spawn_key=(purpose, number)))
 
 
-class Generated(ABC):
-    """A stream that knows its truth. Abstract: `Drawn` and `Listed`."""
+class SyntheticStream(ABC):
+    """A stream that knows its truth. Abstract: `RandomStream` and `FixedStream`."""
 
     n: int
     """Attributes."""
@@ -39,11 +39,11 @@ class Generated(ABC):
 
     @property
     @abstractmethod
-    def truth(self) -> Truth:
+    def truth(self) -> GroundTruth:
         """What is known of it."""
 
     @abstractmethod
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RowsAndLabels]:
         """The rows and their labels, −1 and +1, from the beginning, as they are made."""
 
     def batches(self, size: int | None = None) -> Iterator[tuple[Any, NDArray[np.int8]]]:
@@ -53,67 +53,67 @@ class Generated(ABC):
         """
         if size is not None and size < 1:
             raise InputError(f"size must be at least 1, but is {size}.")
-        blocks = self.blocks() if size is None else _regrouped(self.blocks(), size)
+        blocks = self.blocks() if size is None else _rebatch(self.blocks(), size)
         return ((self._matrix(rows), y) for rows, y in blocks)
 
     def whole(self) -> tuple[Any, NDArray[np.int8]]:
         """All of the stream as one matrix, and its labels."""
-        rows, y = _joined(list(self.blocks()))
+        rows, y = _concatenate_blocks(list(self.blocks()))
         return self._matrix(rows), y
 
     def radius(self, bias: bool = True) -> float:
         """The longest ‖x‖, or ‖(1, x)‖, that comes: found by going through the stream."""
-        return math.sqrt(max(_longest(rows) for rows, _ in self.blocks()) + bias)
+        return math.sqrt(max(_find_max_sq_norm(rows) for rows, _ in self.blocks()) + bias)
 
     def _matrix(self, rows: Rows) -> Any:
         if isinstance(rows, Dense):
             return rows.values.reshape(-1, rows.width)
-        csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
-        shape = (how_many(rows), self.n)
+        csr_matrix = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE).csr_matrix
+        shape = (count_rows(rows), self.n)
         return csr_matrix((rows.values, rows.indices.view(np.int32), rows.starts), shape=shape)
 
 
-class Listed(Generated):
+class FixedStream(SyntheticStream):
     """A stream that was worked out in full."""
 
-    def __init__(self, rows: Sparse, y: NDArray[np.int8], truth: Truth) -> None:
+    def __init__(self, rows: Sparse, y: NDArray[np.int8], truth: GroundTruth) -> None:
         self._rows, self._y, self._truth = rows, y, truth
         self.n, self.examples = truth.n, truth.examples
 
     @property
-    def truth(self) -> Truth:
+    def truth(self) -> GroundTruth:
         return self._truth
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RowsAndLabels]:
         starts, indices, values = self._rows
         yield Sparse(starts.copy(), indices.copy(), values.copy()), self._y.copy()  # whoever has them may change them
 
 
-class Source(Protocol):
-    """Where the examples of a `Drawn` stream come from."""
+class ExampleSource(Protocol):
+    """Where the examples of a `RandomStream` stream come from."""
 
-    rows_at_a_time: int
+    block_rows: int
 
-    def draw(self, rng: Generator, count: int, phase: int) -> Block:
+    def draw(self, rng: Generator, count: int, phase: int) -> RowsAndLabels:
         """So many rows and their true labels."""
 
 
-class Drawn(Generated):
+class RandomStream(SyntheticStream):
     """A stream of random examples; each label is flipped with probability `noise`."""
 
-    def __init__(self, source: Source, truth: Truth, *, noise: float, seed: int) -> None:
+    def __init__(self, source: ExampleSource, truth: GroundTruth, *, noise: float, seed: int) -> None:
         self._source, self._noise, self._seed = source, noise, seed
         self._without_noise = truth
         self.n, self.examples = truth.n, truth.examples
 
     @cached_property
-    def truth(self) -> Truth:
+    def truth(self) -> GroundTruth:
         """Made when it is asked for: the wrong labels of a long stream have to be counted."""
         return replace(self._without_noise, flipped=self.flipped())
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RowsAndLabels]:
         for number, (phase, count) in enumerate(self._plan()):
-            rows, y = self._source.draw(random_numbers(self._seed, EXAMPLES, number), count, phase)
+            rows, y = self._source.draw(build_rng(self._seed, EXAMPLES_RNG, number), count, phase)
             y[self._flips(number, count)] *= -1
             yield rows, y
 
@@ -129,34 +129,34 @@ class Drawn(Generated):
         return found
 
     def _flips(self, number: int, count: int) -> NDArray[np.bool_]:
-        return random_numbers(self._seed, NOISE, number).random(count) < self._noise
+        return build_rng(self._seed, NOISE_RNG, number).random(count) < self._noise
 
     def _plan(self) -> Iterator[tuple[int, int]]:
         """The phase and the number of rows of each block."""
         starts = [*(phase.start for phase in self._without_noise.phases), self.examples]
         for phase, (start, stop) in enumerate(pairwise(starts)):
-            for first in range(start, stop, self._source.rows_at_a_time):
-                yield phase, min(self._source.rows_at_a_time, stop - first)
+            for first in range(start, stop, self._source.block_rows):
+                yield phase, min(self._source.block_rows, stop - first)
 
 
-def _regrouped(blocks: Iterator[Block], size: int) -> Iterator[Block]:
-    held: list[Block] = []
-    room = size
+def _rebatch(blocks: Iterator[RowsAndLabels], size: int) -> Iterator[RowsAndLabels]:
+    held: list[RowsAndLabels] = []
+    remaining = size
     for rows, y in blocks:
         start = 0
         while start < len(y):
-            stop = min(start + room, len(y))
-            held.append((cut(rows, start, stop), y[start:stop]))
-            room -= stop - start
+            stop = min(start + remaining, len(y))
+            held.append((slice_rows(rows, start, stop), y[start:stop]))
+            remaining -= stop - start
             start = stop
-            if room == 0:
-                yield _joined(held)
-                held, room = [], size
+            if remaining == 0:
+                yield _concatenate_blocks(held)
+                held, remaining = [], size
     if held:
-        yield _joined(held)
+        yield _concatenate_blocks(held)
 
 
-def _joined(blocks: list[Block]) -> Block:
+def _concatenate_blocks(blocks: list[RowsAndLabels]) -> RowsAndLabels:
     y = np.concatenate([y for _, y in blocks])
     first = blocks[0][0]
     if isinstance(first, Dense):
@@ -171,7 +171,7 @@ def _joined(blocks: list[Block]) -> Block:
     ), y
 
 
-def _longest(rows: Rows) -> float:
+def _find_max_sq_norm(rows: Rows) -> float:
     """The largest ‖x‖² among these rows."""
     if isinstance(rows, Dense):
         table = rows.values.reshape(-1, rows.width)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.errors import needed
+from novikoff.errors import import_optional
 
 
 class Formula(NamedTuple):
@@ -46,7 +46,7 @@ class Formula(NamedTuple):
         """How often each literal must be true, independently, for this share of positive examples."""
         if self.parity:
             return 0.5
-        return _rate(self.width, self.inner, _rate(self.groups, self.outer, balance))
+        return _solve_rate(self.width, self.inner, _solve_rate(self.groups, self.outer, balance))
 
     @property
     def needed(self) -> int | None:
@@ -96,13 +96,13 @@ def xor(k: int) -> Formula:
     return Formula("an odd number of literals is true", k, 1, 1, 1, parity=True)
 
 
-def _rate(count: int, least: int, share: float) -> float:
+def _solve_rate(count: int, least: int, share: float) -> float:
     """q such that at least so many of `count` independent truths, each of probability q, come with this probability."""
     if least == 1:
         return -float(np.expm1(np.log1p(-share) / count))
     if least == count:
         return float(share ** (1.0 / count))
-    found: Any = needed("scipy.special", "scipy", "This share of true formulas").betaincinv(
+    found: Any = import_optional("scipy.special", "scipy", "This share of true formulas").betaincinv(
         least, count - least + 1, share
     )
     return float(found)

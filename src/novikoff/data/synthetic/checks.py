@@ -8,7 +8,7 @@ from typing import Any
 from novikoff.errors import InputError
 
 
-def whole(what: str, value: Any, least: int, most: int | None = None) -> None:
+def check_integer(what: str, value: Any, least: int, most: int | None = None) -> None:
     good = isinstance(value, Integral) and not isinstance(value, bool)
     if good and most is not None and value > most:
         raise InputError(f"{what} must be a whole number of at most {most}, but is {value!r}.")
@@ -16,7 +16,7 @@ def whole(what: str, value: Any, least: int, most: int | None = None) -> None:
         raise InputError(f"{what} must be a whole number of at least {least}, but is {value!r}.")
 
 
-def share(what: str, value: Any, *, inside: bool = False) -> None:
+def check_fraction(what: str, value: Any, *, inside: bool = False) -> None:
     """A number from 0 to 1, without these two if it must lie inside."""
     good = isinstance(value, Real) and not isinstance(value, bool)
     if not good or not (0.0 < value < 1.0 if inside else 0.0 <= value <= 1.0):

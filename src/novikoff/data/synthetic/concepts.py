@@ -18,19 +18,19 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from novikoff._compiled.lazy_numpy import np
-from novikoff.errors import InputError
 from novikoff.data.synthetic import boolean, real_valued
-from novikoff.data.synthetic.checks import share, whole
-from novikoff.data.synthetic.sampling import boolean_rows, rows_at_a_time
+from novikoff.data.synthetic.base import CONCEPT_RNG, RandomStream, RowsAndLabels, build_rng
 from novikoff.data.synthetic.boolean import Formula
-from novikoff.data.synthetic.base import (CONCEPT, Block, Drawn, random_numbers)
-from novikoff.data.synthetic.ground_truth import Literals, Phase, Truth
+from novikoff.data.synthetic.checks import check_fraction, check_integer
+from novikoff.data.synthetic.ground_truth import ConceptPhase, GroundTruth, Literals
+from novikoff.data.synthetic.sampling import choose_block_rows, draw_boolean_rows
+from novikoff.errors import InputError
 
-ACTIVE = 50
+MAX_EXPECTED_ACTIVE = 50
 """About so many attributes are active in a row of many, unless `density` says otherwise."""
 
 
-class Common(TypedDict, total=False):
+class BooleanStreamOptions(TypedDict, total=False):
     """What all Boolean streams can be told."""
 
     negated: bool
@@ -49,7 +49,7 @@ class Common(TypedDict, total=False):
     """Default: 0."""
 
 
-def conjunction(n: int = 100, k: int = 5, **more: Unpack[Common]) -> Drawn:
+def conjunction(n: int = 100, k: int = 5, **more: Unpack[BooleanStreamOptions]) -> RandomStream:
     """Positive if all k literals are true.
 
     >>> stream = conjunction(n=20, k=3, examples=500, seed=1)
@@ -59,11 +59,11 @@ def conjunction(n: int = 100, k: int = 5, **more: Unpack[Common]) -> Drawn:
     >>> X.shape, int((y * (X @ stream.truth.separator[1:] + stream.truth.separator[0])).min())
     ((500, 20), 1)
     """
-    whole("k, the number of relevant literals,", k, 1)
-    return _boolean("conjunction", boolean.conjunction(k), n, **more)
+    check_integer("k, the number of relevant literals,", k, 1)
+    return _build_boolean_stream("conjunction", boolean.conjunction(k), n, **more)
 
 
-def disjunction(n: int = 100, k: int = 5, **more: Unpack[Common]) -> Drawn:
+def disjunction(n: int = 100, k: int = 5, **more: Unpack[BooleanStreamOptions]) -> RandomStream:
     """Positive if at least one of k literals is true.
 
     >>> from novikoff import Perceptron
@@ -75,35 +75,35 @@ def disjunction(n: int = 100, k: int = 5, **more: Unpack[Common]) -> Drawn:
     >>> learner.ledger_.mistakes <= novikoff(radius=stream.radius(), margin=stream.truth.gamma)
     True
     """
-    whole("k, the number of relevant literals,", k, 1)
-    return _boolean("disjunction", boolean.disjunction(k), n, **more)
+    check_integer("k, the number of relevant literals,", k, 1)
+    return _build_boolean_stream("disjunction", boolean.disjunction(k), n, **more)
 
 
-def m_of_n(n: int = 100, k: int = 5, m: int = 3, **more: Unpack[Common]) -> Drawn:
+def m_of_n(n: int = 100, k: int = 5, m: int = 3, **more: Unpack[BooleanStreamOptions]) -> RandomStream:
     """Positive if at least m of k literals are true."""
-    whole("k, the number of relevant literals,", k, 1)
-    whole("m, how many literals must be true,", m, 1, k)
-    return _boolean("m-of-n", boolean.at_least(m, k), n, **more)
+    check_integer("k, the number of relevant literals,", k, 1)
+    check_integer("m, how many literals must be true,", m, 1, k)
+    return _build_boolean_stream("m-of-n", boolean.at_least(m, k), n, **more)
 
 
-def k_cnf(n: int = 100, clauses: int = 3, width: int = 2, **more: Unpack[Common]) -> Drawn:
+def k_cnf(n: int = 100, clauses: int = 3, width: int = 2, **more: Unpack[BooleanStreamOptions]) -> RandomStream:
     """Positive if every clause, of `width` literals, has a true one. No attribute comes twice."""
-    whole("clauses, their number,", clauses, 1)
-    whole("width, the number of literals in a clause,", width, 1)
-    return _boolean("k-cnf", boolean.cnf(clauses, width), n, **more)
+    check_integer("clauses, their number,", clauses, 1)
+    check_integer("width, the number of literals in a clause,", width, 1)
+    return _build_boolean_stream("k-cnf", boolean.cnf(clauses, width), n, **more)
 
 
-def dnf(n: int = 100, terms: int = 3, width: int = 2, **more: Unpack[Common]) -> Drawn:
+def dnf(n: int = 100, terms: int = 3, width: int = 2, **more: Unpack[BooleanStreamOptions]) -> RandomStream:
     """Positive if all literals of some term, each of `width` literals, are true. No attribute comes twice."""
-    whole("terms, their number,", terms, 1)
-    whole("width, the number of literals in a term,", width, 1)
-    return _boolean("dnf", boolean.dnf(terms, width), n, **more)
+    check_integer("terms, their number,", terms, 1)
+    check_integer("width, the number of literals in a term,", width, 1)
+    return _build_boolean_stream("dnf", boolean.dnf(terms, width), n, **more)
 
 
-def xor(n: int = 100, k: int = 2, **more: Unpack[Common]) -> Drawn:
+def xor(n: int = 100, k: int = 2, **more: Unpack[BooleanStreamOptions]) -> RandomStream:
     """Positive if an odd number of k literals is true: for half of the examples, whatever number `balance` is."""
-    whole("k, the number of relevant literals,", k, 1)
-    return _boolean("xor", boolean.xor(k), n, **more)
+    check_integer("k, the number of relevant literals,", k, 1)
+    return _build_boolean_stream("xor", boolean.xor(k), n, **more)
 
 
 linear_threshold = real_valued.linear_threshold
@@ -124,21 +124,21 @@ CONCEPTS: dict[str, Any] = {
 class _BooleanSource:
     """Truths of the literals first, then the attributes around them."""
 
-    def __init__(self, formula: Formula, truth: Truth, density: float, rate: float | None) -> None:
+    def __init__(self, formula: Formula, truth: GroundTruth, density: float, rate: float | None) -> None:
         self.formula, self.n, self.density, self.rate = formula, truth.n, density, rate
         self.phases = [np.array(phase.literals, np.int64).ravel() for phase in truth.phases]
-        self.rows_at_a_time = rows_at_a_time(truth.n, density, truth.k)
+        self.block_rows = choose_block_rows(truth.n, density, truth.k)
 
-    def draw(self, rng: Generator, count: int, phase: int) -> Block:
+    def draw(self, rng: Generator, count: int, phase: int) -> RowsAndLabels:
         literals = self.phases[phase]
         negated = literals < 0
         drawn = rng.random((count, len(literals)))
         truths = (drawn < self.density) ^ negated if self.rate is None else drawn < self.rate
-        rows = boolean_rows(rng, count, self.n, self.density, np.abs(literals) - 1, truths ^ negated)
+        rows = draw_boolean_rows(rng, count, self.n, self.density, np.abs(literals) - 1, truths ^ negated)
         return rows, np.where(self.formula.decide(truths), 1, -1).astype(np.int8)
 
 
-def _boolean(
+def _build_boolean_stream(
     concept: str,
     formula: Formula,
     n: int,
@@ -150,32 +150,34 @@ def _boolean(
     drift: int = 0,
     examples: int = 1000,
     seed: int = 0,
-) -> Drawn:
-    density = min(0.5, ACTIVE / max(n, 1)) if density is None else density
-    whole("n, the number of attributes,", n, formula.size, 2**31 - 2)
-    whole("examples, their number,", examples, 1)
-    whole("drift, the number of changes,", drift, 0, examples - 1)
-    whole("seed", seed, 0)
-    share("density, how likely an attribute is active,", density)
-    share("noise, how likely a label is flipped,", noise)
+) -> RandomStream:
+    density = min(0.5, MAX_EXPECTED_ACTIVE / max(n, 1)) if density is None else density
+    check_integer("n, the number of attributes,", n, formula.size, 2**31 - 2)
+    check_integer("examples, their number,", examples, 1)
+    check_integer("drift, the number of changes,", drift, 0, examples - 1)
+    check_integer("seed", seed, 0)
+    check_fraction("density, how likely an attribute is active,", density)
+    check_fraction("noise, how likely a label is flipped,", noise)
     if balance is not None:
-        share("balance, the share of positive examples,", balance, inside=True)
+        check_fraction("balance, the share of positive examples,", balance, inside=True)
     if drift > 0 and n == formula.size:
         raise InputError(f"A concept of all {n} attributes can't drift: there is no other one to gain.")
-    rng = random_numbers(seed, CONCEPT)
-    phases = _drifting(rng, n, formula, drift, examples, negated)
+    rng = build_rng(seed, CONCEPT_RNG)
+    phases = _draw_phases(rng, n, formula, drift, examples, negated)
     literals = np.array(phases[0].literals, np.int64).ravel()
     separator, margin = formula.separator(n, literals) if drift == 0 else (None, None)
-    truth = Truth(concept, formula.rule, n, formula.size, examples, phases, float(n), separator, margin)
+    truth = GroundTruth(concept, formula.rule, n, formula.size, examples, phases, float(n), separator, margin)
     rate = None if balance is None else formula.rate(balance)
-    return Drawn(_BooleanSource(formula, truth, density, rate), truth, noise=noise, seed=seed)
+    return RandomStream(_BooleanSource(formula, truth, density, rate), truth, noise=noise, seed=seed)
 
 
-def _drifting(rng: Generator, n: int, formula: Formula, drift: int, examples: int, negated: bool) -> tuple[Phase, ...]:
+def _draw_phases(
+    rng: Generator, n: int, formula: Formula, drift: int, examples: int, negated: bool
+) -> tuple[ConceptPhase, ...]:
     """The literals of the beginning, and what becomes of them."""
     attributes = rng.choice(n, formula.size, replace=False) + 1
-    literals = attributes * _signs(rng, formula.size, negated)
-    phases = [Phase(0, _grouped(literals, formula))]
+    literals = attributes * _draw_signs(rng, formula.size, negated)
+    phases = [ConceptPhase(0, _group_literals(literals, formula))]
     held = set(attributes.tolist())
     for change in range(1, drift + 1):
         place = int(rng.integers(formula.size))
@@ -183,14 +185,14 @@ def _drifting(rng: Generator, n: int, formula: Formula, drift: int, examples: in
         while gained in held:
             gained = int(rng.integers(1, n + 1))
         held = held - {abs(int(literals[place]))} | {gained}
-        literals[place] = gained * _signs(rng, 1, negated)[0]
-        phases.append(Phase(change * examples // (drift + 1), _grouped(literals, formula)))
+        literals[place] = gained * _draw_signs(rng, 1, negated)[0]
+        phases.append(ConceptPhase(change * examples // (drift + 1), _group_literals(literals, formula)))
     return tuple(phases)
 
 
-def _signs(rng: Generator, count: int, negated: bool) -> NDArray[np.int64]:
+def _draw_signs(rng: Generator, count: int, negated: bool) -> NDArray[np.int64]:
     return 1 - 2 * rng.integers(0, 2, count) if negated else np.ones(count, np.int64)
 
 
-def _grouped(literals: NDArray[np.int64], formula: Formula) -> Literals:
+def _group_literals(literals: NDArray[np.int64], formula: Formula) -> Literals:
     return tuple(map(tuple, literals.reshape(formula.groups, formula.width).tolist()))

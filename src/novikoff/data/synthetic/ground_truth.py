@@ -18,14 +18,14 @@ Literals = tuple[tuple[int, ...], ...]
 """The literals, clause by clause or term by term; a group of its own for each where a concept has no groups."""
 
 
-class Phase(NamedTuple):
+class ConceptPhase(NamedTuple):
     """What holds from example `start` on, counted from 0, until the next phase."""
 
     start: int
     literals: Literals
 
 
-class Side(NamedTuple):
+class RectangleSide(NamedTuple):
     """low ≤ attribute ≤ high."""
 
     attribute: int
@@ -34,7 +34,7 @@ class Side(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class GroundTruth:
     """Everything that the bounds ask for, guaranteed by how the stream is made and not measured on it."""
 
     concept: str
@@ -45,7 +45,7 @@ class Truth:
     k: int
     """Relevant literals at any time."""
     examples: int
-    phases: tuple[Phase, ...]
+    phases: tuple[ConceptPhase, ...]
     """The literals; more than one phase where the concept drifts."""
     largest: float
     """‖x‖² is at most this, without bias."""
@@ -54,7 +54,7 @@ class Truth:
     and where it drifts."""
     margin: float | None = None
     """y·separator·(1, x) is at least this for every example whose label is not flipped."""
-    sides: tuple[Side, ...] = ()
+    sides: tuple[RectangleSide, ...] = ()
     """Of a rectangle."""
     flipped: int = 0
     """How many labels of the whole stream are wrong."""

@@ -14,24 +14,24 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from novikoff.errors import NovikoffError
-from novikoff.reports.model_summary import described
-from novikoff.server.http import middleware, schemas
+from novikoff.model_file import snapshot
+from novikoff.reports.model_summary import describe_model
 from novikoff.server import dashboard
-from novikoff.server.models.line_chunks import blocks
+from novikoff.server.http import middleware, schemas
 from novikoff.server.http.docs_page import DOCS_POLICY, render_docs
 from novikoff.server.http.errors import API_HEADERS, page_headers
 from novikoff.server.http.event_stream import Events
-from novikoff.server.models.registry import House
-from novikoff.server.storage.journal import entries, reader
-from novikoff.server.models.learn_stream import LearnStream
-from novikoff.server.models.validation import Refused, decoded
-from novikoff.server.ops.metrics import Metrics
 from novikoff.server.http.middleware import ApiRequest, RequestMiddleware, Security
 from novikoff.server.http.openapi import document
+from novikoff.server.http.routes import EVENTS, FILE, JSON, NDJSON, PUBLIC, ROUTES, TEXT
+from novikoff.server.models.learn_stream import LearnStream
+from novikoff.server.models.line_chunks import blocks
 from novikoff.server.models.predict import Predicting
-from novikoff.server.http.routes import (EVENTS, FILE, JSON, NDJSON, PUBLIC, ROUTES, TEXT)
-from novikoff.server.models.served_model import (Served, compiled_for, made, uploaded, warmed)
-from novikoff.model_file import frozen
+from novikoff.server.models.registry import House
+from novikoff.server.models.served_model import Served, compiled_for, made, uploaded, warmed
+from novikoff.server.models.validation import Refused, decoded
+from novikoff.server.ops.metrics import Metrics
+from novikoff.server.storage.journal import entries, reader
 
 CREATION = msgspec.json.Decoder(schemas.Creation)
 KEY = b"idempotency-key"
@@ -196,7 +196,7 @@ class App:
         served, query = self._find(request), _read_query(request, schemas.InspectQuery)
         served.check_learned()
         try:
-            return msgspec.convert(described(served.learner, query.top), schemas.Inspection)
+            return msgspec.convert(describe_model(served.learner, query.top), schemas.Inspection)
         except NovikoffError as problem:
             raise Refused(str(problem), "not-shown", 409) from None
 
@@ -206,7 +206,7 @@ class App:
     async def download(self, request: ApiRequest) -> Response:
         served = self._find(request)
         served.check_learned()
-        content = await asyncio.to_thread(frozen(served.learner))
+        content = await asyncio.to_thread(snapshot(served.learner))
         headers = {"Content-Disposition": f'attachment; filename="{served.name}.model"'}
         return Response(content, media_type=FILE, headers=headers)
 

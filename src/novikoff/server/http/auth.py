@@ -25,9 +25,9 @@ from typing import NamedTuple
 import msgspec
 
 from novikoff.errors import InputError
-from novikoff.server.ops import clock
-from novikoff.server.http.routes import ADMIN, SCOPES
 from novikoff.model_file import write_atomically
+from novikoff.server.http.routes import ADMIN, SCOPES
+from novikoff.server.ops import clock
 
 FILE = "tokens.json"
 LOCK = ".tokens.lock"

@@ -21,14 +21,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from novikoff.server.http.client_limits import BodyRate, ConnectionLimit
 from novikoff.server.http.errors import API_HEADERS, PROBLEM_JSON, problem_details
-from novikoff.server.models.validation import Headers, Refused
-from novikoff.server.ops.limits import Limits
 from novikoff.server.http.rate_limit import neighbourhood
 from novikoff.server.http.routes import NDJSON
+from novikoff.server.models.validation import Headers, Refused
+from novikoff.server.ops.limits import Limits
 
 if TYPE_CHECKING:
-    from novikoff.server.http.middleware import ApiRequest
     from novikoff.server.http.auth import Granted
+    from novikoff.server.http.middleware import ApiRequest
 
 CHECK_INTERVAL_SECONDS = 0.5
 MALFORMED = Refused("This is no HTTP request: the connection is closed.", "malformed-request", 400)

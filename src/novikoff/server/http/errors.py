@@ -8,9 +8,9 @@ import msgspec
 from starlette.requests import ClientDisconnect
 
 from novikoff.server import dashboard
-from novikoff.server.storage.journal import DiskFull, Gone
-from novikoff.server.models.validation import Headers, Refused
 from novikoff.server.http.schemas import Problem
+from novikoff.server.models.validation import Headers, Refused
+from novikoff.server.storage.journal import DiskFull, Gone
 
 PROBLEM_JSON = "application/problem+json"
 EXPECTED = {

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from novikoff.learner_registry import name_of
-from novikoff.server.models.registry import House
-from novikoff.server.ops.metrics import Metrics
+from novikoff.server.http.schemas import CertificateState, History, LiveModel, Point, RecentExamples, Snapshot
 from novikoff.server.models.certificates import UPLOADED, Certifier
-from novikoff.server.http.schemas import (CertificateState, History, LiveModel, Point, RecentExamples, Snapshot)
+from novikoff.server.models.registry import House
 from novikoff.server.models.served_model import Served
+from novikoff.server.ops.metrics import Metrics
 from novikoff.theory.online_to_batch import progressive
 
 EVERY = 1.0  # seconds

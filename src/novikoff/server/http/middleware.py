@@ -23,18 +23,18 @@ from functools import lru_cache
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from novikoff.server.storage.attribution import CURRENT_CLIENT
-from novikoff.server.ops.audit import Audit
+from novikoff.server.http.auth import Granted, Tokens
 from novikoff.server.http.client_limits import ConnectionLimit
-from novikoff.server.http.errors import (API_HEADERS, PROBLEM_JSON, problem_details, refusal_for)
 from novikoff.server.http.connections import Connection, response_head, write_response
+from novikoff.server.http.errors import API_HEADERS, PROBLEM_JSON, problem_details, refusal_for
+from novikoff.server.http.rate_limit import Rates, neighbourhood
+from novikoff.server.http.routes import ADMIN, FILE, JSON, NDJSON, Operation
+from novikoff.server.http.same_origin import is_loopback, same_site
 from novikoff.server.models.validation import Headers, Refused
+from novikoff.server.ops.audit import Audit
 from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.logs import log_request
-from novikoff.server.http.same_origin import is_loopback, same_site
-from novikoff.server.http.rate_limit import Rates, neighbourhood
-from novikoff.server.http.routes import (ADMIN, FILE, JSON, NDJSON, Operation)
-from novikoff.server.http.auth import Granted, Tokens
+from novikoff.server.storage.attribution import CURRENT_CLIENT
 
 CLIENT_CLOSED_REQUEST = 499
 """The status that is counted where a client left before it was answered."""

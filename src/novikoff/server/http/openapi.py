@@ -12,7 +12,7 @@ import msgspec
 from novikoff import __version__
 from novikoff.server.http import schemas
 from novikoff.server.http.errors import PROBLEM_JSON
-from novikoff.server.http.routes import (ADMIN, EVENTS, FILE, JSON, LEARN, NDJSON, PREDICT, ROUTES, TEXT, Operation)
+from novikoff.server.http.routes import ADMIN, EVENTS, FILE, JSON, LEARN, NDJSON, PREDICT, ROUTES, TEXT, Operation
 
 Document = dict[str, Any]
 

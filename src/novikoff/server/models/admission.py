@@ -15,15 +15,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from novikoff.data.names.feature_names import count_name_bytes
+from novikoff.data.names.string_table import MAX_TEXT_BYTES
 from novikoff.errors import InputError
 from novikoff.memory_limit import NAME_BYTES, Growth, format_size
 from novikoff.server.models.features import encoder
-from novikoff.server.models.validation import Refused
-from novikoff.server.ops.limits import Limits
 from novikoff.server.models.ndjson_batch import Run
 from novikoff.server.models.served_model import Served
-from novikoff.data.names.feature_names import name_bytes
-from novikoff.data.names.string_table import LONGEST
+from novikoff.server.models.validation import Refused
+from novikoff.server.ops.limits import Limits
 
 LEAST_TERM_BYTES = 4
 """Of a feature in JSON."""
@@ -119,7 +119,7 @@ class Admission:
         labels = run.different_labels()
         if not _takes_names(served) or self._has_new(served, labels, share):
             return False
-        characters = int((run.terms.spans & LONGEST).sum())
+        characters = int((run.terms.spans & MAX_TEXT_BYTES).sum())
         return self._spend(served, len(run.terms.values), len(run), characters, share, rest)
 
     def admit(self, served: Served, features: Any, label: Any, share: Share, rest: Rest) -> None:
@@ -224,5 +224,5 @@ def _share_of(served: Served, features: Any, labels: list[Any], share: Share) ->
     elif isinstance(x, dict | list):
         columns = {} if state is None or state.names is None else state.names.columns
         one.names = {name for name in x if isinstance(name, str) and name not in columns and name not in share.names}
-        one.features, one.name_bytes = len(one.names), sum(map(name_bytes, one.names))
+        one.features, one.name_bytes = len(one.names), sum(map(count_name_bytes, one.names))
     return one

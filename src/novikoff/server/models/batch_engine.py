@@ -12,25 +12,32 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.simd.byte_scan import PADDING
-from novikoff.errors import InputError, ModelTooLarge, NovikoffError
-from novikoff.base.online import OneByOne
-from novikoff.base.online_classifier import TIES
-from novikoff.base.linear_weights import Linear
-from novikoff.core.scoring import Asked, score_rows
-from novikoff.server.models.features import (answer, as_named, encoder, served_encoding)
-from novikoff.server.models.validation import note_label
-from novikoff.server.models.ndjson_batch import Odd, Refused, Run
-from novikoff.data.labels.class_labels import Classes
-from novikoff.data.validation import LARGEST_INDEX
-from novikoff.data.formats.json.ndjson_events import (ABSENT, ODD, Found, Limits, Terms, read_events)
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
+from novikoff.base.linear_weights import LinearModel
+from novikoff.base.online import LinearClassifier
+from novikoff.base.online_classifier import TIE_SIGNS
+from novikoff.core.scoring import ScoringContext, score_each_row
+from novikoff.data.formats.json.ndjson_events import (
+    ABSENT,
+    IRREGULAR_LINE,
+    EventLimits,
+    EventRows,
+    EventTerms,
+    parse_events,
+)
+from novikoff.data.labels.binary_labels import BinaryLabels
+from novikoff.data.labels.class_labels import ClassLabels
 from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.labels.binary_labels import Labels
+from novikoff.data.names.string_table import HASH_SEED, MAX_TEXT_BYTES, StringTable
 from novikoff.data.rows import Sparse
-from novikoff.data.names.string_table import LONGEST, SEED, Spellings
-from novikoff.multiclass.base import Many
+from novikoff.data.validation import MAX_INDEX
+from novikoff.errors import InputError, ModelTooLarge, NovikoffError
+from novikoff.multiclass.base import MulticlassClassifier
+from novikoff.server.models.features import answer, as_named, encoder, served_encoding
+from novikoff.server.models.ndjson_batch import Odd, Refused, Run
+from novikoff.server.models.validation import note_label
 
-UNKNOWN = LARGEST_INDEX - 1  # a column that no feature with a name has
+UNKNOWN = MAX_INDEX - 1  # a column that no feature with a name has
 ROWS, TERMS = 4096, 1 << 17  # of one run at most
 FEW = 8  # examples that are learned one by one: to make a batch of them would take longer
 LABELS_KEPT = 100_000
@@ -51,12 +58,14 @@ class Bulk:
     """
 
     def __init__(self, *, most_features: int = 10_000, longest_name: int = 1_000) -> None:
-        if not (1 <= most_features <= 1 << 20 and 1 <= longest_name <= LONGEST):
-            raise InputError(f"most_features must be from 1 to {1 << 20:,}, and longest_name from 1 to {LONGEST:,}.")
-        self.limits = Limits(most_features, longest_name)
+        if not (1 <= most_features <= 1 << 20 and 1 <= longest_name <= MAX_TEXT_BYTES):
+            raise InputError(
+                f"most_features must be from 1 to {1 << 20:,}, and longest_name from 1 to {MAX_TEXT_BYTES:,}."
+            )
+        self.limits = EventLimits(most_features, longest_name)
         room = max(TERMS, 2 * most_features)
-        self._terms = Terms(np.empty(room, np.uint64), np.empty(room, np.int64), np.empty(room))
-        self._found = Found(
+        self._terms = EventTerms(np.empty(room, np.uint64), np.empty(room, np.int64), np.empty(room))
+        self._found = EventRows(
             starts=np.empty(ROWS + 1, np.int64),
             labels=np.empty(ROWS, np.int64),
             label_hashes=np.empty(ROWS, np.uint64),
@@ -65,32 +74,32 @@ class Bulk:
         )
         self._marks = np.empty(max(64, 1 << (4 * most_features - 1).bit_length()), np.int64)
         self._names: Any = None
-        self._table = Spellings()
-        self._spelled, self._labels = Spellings(), list[Any]()
+        self._table = StringTable()
+        self._spelled, self._labels = StringTable(), list[Any]()
 
     # --- Reading ---
 
     def runs(self, data: bytes) -> Iterator[Run | Odd]:
         """The lines of NDJSON, in order: stretches of usual ones, and each of the others by itself."""
-        text = np.zeros(len(data) + 2 * PADDING + 1, np.uint8)
-        text[PADDING : PADDING + len(data)] = np.frombuffer(data, np.uint8)
-        start, stop, line = PADDING, PADDING + len(data), 0
+        text = np.zeros(len(data) + 2 * PADDING_BYTES + 1, np.uint8)
+        text[PADDING_BYTES : PADDING_BYTES + len(data)] = np.frombuffer(data, np.uint8)
+        start, stop, line = PADDING_BYTES, PADDING_BYTES + len(data), 0
         text[stop] = 10
         while start < stop:
-            rows, start, line, what = read_events(
-                text, start, stop, line, SEED, self.limits, self._terms, self._marks, self._found
+            rows, start, line, what = parse_events(
+                text, start, stop, line, HASH_SEED, self.limits, self._terms, self._marks, self._found
             )
             if rows:
                 terms = int(self._found.starts[rows])
-                found = Found._make(array[:rows].copy() for array in self._found)
+                found = EventRows._make(array[:rows].copy() for array in self._found)
                 found = found._replace(starts=self._found.starts[: rows + 1].copy())
-                yield Run(text, found, Terms._make(array[:terms].copy() for array in self._terms))
-            if what == ODD:
+                yield Run(text, found, EventTerms._make(array[:terms].copy() for array in self._terms))
+            if what == IRREGULAR_LINE:
                 line += 1
-                end = data.find(b"\n", start - PADDING)
+                end = data.find(b"\n", start - PADDING_BYTES)
                 end = len(data) if end < 0 else end
-                yield Odd(line, data[start - PADDING : end])
-                start = PADDING + end + 1
+                yield Odd(line, data[start - PADDING_BYTES : end])
+                start = PADDING_BYTES + end + 1
 
     # --- Learning ---
 
@@ -120,15 +129,15 @@ class Bulk:
         """Learns from example `start` on, up to one that may be refused, and that one by itself; returns how many are
         done then."""
         state = model._state
-        before = _Before(state.features, len(state.labels), state.geometry, state.feature_sample.moments)
+        before = _Before(state.features, len(state.labels), state.updater, state.feature_sample.moments)
         examples, taken, codes = state.ledger.examples, 0, NO_CODES
         new, too_large = _New([], []), None
         try:
-            model._goes_on(state)
+            model._check_settings_unchanged(state)
             codes = self._codes(state.labels, run, start, new.labels)
             rows = self._rows(model, state, run, start, start + len(codes), new.names)
-            model._make_room(state, len(state.names))
-            taken = model._pass(state, rows, codes[: len(rows.starts) - 1], ONCE, known=True)
+            model._ensure_capacity(state, len(state.names))
+            taken = model._run_pass(state, rows, codes[: len(rows.starts) - 1], ONCE, known=True)
             state.feature_sample.record(rows, ONCE, examples, state.ledger.examples, state.features, known=True)
         except ModelTooLarge as problem:
             taken, too_large = 0, problem
@@ -138,9 +147,9 @@ class Bulk:
             names = before.names + sum(row < taken for row in new.names)
             labels = before.labels + sum(row < taken for row in new.labels)
             state.forget(names, labels, True)
-            moved = state.geometry is not before.geometry or state.feature_sample.moments is not before.moments
+            moved = state.updater is not before.updater or state.feature_sample.moments is not before.moments
             if names > before.names or labels > before.labels or moved:
-                model._adopt(state)
+                model._set_state(state)
         if too_large is not None:  # one of these examples: which one does not matter to a model that is stopped
             raise Refused(start, too_large) from too_large
         order.add(codes[:taken], len(state.labels))
@@ -157,13 +166,13 @@ class Bulk:
         stop = start + int(absent[0]) if len(absent) else len(run)
         numbers = self._spelled_labels(run, start, stop)
         distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-        codes = np.zeros(len(distinct), np.int8 if isinstance(labels, Labels) else np.int64)
+        codes = np.zeros(len(distinct), np.int8 if isinstance(labels, BinaryLabels) else np.int64)
         count = stop - start
         for k in np.argsort(first).tolist():  # in the order of arrival
             known = len(labels)
             label = self._labels[int(distinct[k])]
             try:
-                codes[k] = labels.sign(label) if isinstance(labels, Labels) else labels.number(label)
+                codes[k] = labels.sign(label) if isinstance(labels, BinaryLabels) else labels.number(label)
             except InputError:
                 count = int(first[k])
                 break
@@ -173,7 +182,7 @@ class Bulk:
     def _spelled_labels(self, run: Run, start: int, stop: int) -> NDArray[np.uint32]:
         """The places of labels in `self._labels`."""
         if self._spelled.count > LABELS_KEPT:
-            self._spelled, self._labels = Spellings(), []
+            self._spelled, self._labels = StringTable(), []
         hashes, spans = run.found.label_hashes[start:stop], run.found.labels[start:stop]
         while True:
             numbers, missing = self._spelled.find(hashes, run.text, spans, UNKNOWN)
@@ -194,7 +203,7 @@ class Bulk:
         if missing:
             where = np.flatnonzero(columns == UNKNOWN)
             owners = np.searchsorted(starts, where, side="right") - 1
-            if model._needs_all_features() is not None:
+            if model._fixed_width_reason() is not None:
                 starts = starts[: owners[0] + 1]
             else:
                 spans = run.terms.spans[terms][where].tolist()
@@ -209,7 +218,7 @@ class Bulk:
     def _know(self, names: Any) -> None:
         """Brings the table of names up to date with the model's."""
         if names is not self._names or len(names) < self._table.count:
-            self._names, self._table = names, Spellings()
+            self._names, self._table = names, StringTable()
         missing = len(names) - self._table.count
         if missing:
             latest = [name for name, _ in zip(reversed(names.columns), range(missing), strict=False)]
@@ -226,9 +235,13 @@ class Bulk:
         if found is not None:
             return found
         if len(run) > FEW and _has_names(model):
-            if isinstance(model, OneByOne) and _weighs(model):
+            if isinstance(model, LinearClassifier) and _weighs(model):
                 return self._predict_two(model, run)
-            if isinstance(model, Many) and type(model).predict_one is Many.predict_one and _is_worthwhile(model, run):
+            if (
+                isinstance(model, MulticlassClassifier)
+                and type(model).predict_one is MulticlassClassifier.predict_one
+                and _is_worthwhile(model, run)
+            ):
                 return self._predict_many(model, run)
         labels, scores = [], []
         for i in range(len(run)):
@@ -241,16 +254,16 @@ class Bulk:
         """Raw rows, for a model that was trained from files; None where they must be predicted one by one."""
         state = model._state
         encoding = served_encoding(state)
-        if encoding is None or not encoding.takes_dicts:
+        if encoding is None or not encoding.accepts_dicts:
             return None
-        score, raw = model.scorer(known=True), [run.features(i) for i in range(len(run))]
+        score, raw = model._build_scorer(known=True), [run.features(i) for i in range(len(run))]
         try:
             columns = np.concatenate([score(batch.rows) for batch in encoding.batches(raw, state.names)])
         except NovikoffError:  # said again by the example that it is about
             return None
-        if isinstance(model, OneByOne) and type(model).predict_one is OneByOne.predict_one:
+        if isinstance(model, LinearClassifier) and type(model).predict_one is LinearClassifier.predict_one:
             return _by_sign(model, columns), columns.tolist()
-        if isinstance(model, Many) and type(model).predict_one is Many.predict_one:
+        if isinstance(model, MulticlassClassifier) and type(model).predict_one is MulticlassClassifier.predict_one:
             return _by_class(model, columns)
         return None
 
@@ -270,13 +283,13 @@ class Bulk:
 
     def _predict_two(self, model: Any, run: Run) -> tuple[list[Any], list[float]]:
         state, rows = model._state, self._known_rows(model._state, run)
-        least, most = model._range()
-        asked = Asked(
-            state.geometry, state.ledger.book, state.features, float(model._unseen_weight(state)), least, most
+        least, most = model._feature_range()
+        asked = ScoringContext(
+            state.updater, state.ledger.book, state.features, float(model._unseen_weight(state)), least, most
         )
         longest, out = int(np.diff(rows.starts).max()), np.empty(len(run))
-        score_rows(asked, rows, np.empty(longest + 1, state.kind), np.empty(longest + 1), out)
-        scores = out * model._scale()
+        score_each_row(asked, rows, np.empty(longest + 1, state.kind), np.empty(longest + 1), out)
+        scores = out * model._weight_scale()
         for i in np.flatnonzero(np.isnan(out)).tolist():  # not usual: the way around says why
             scores[i] = self._predict_one(model, run, i)[1]
         return _by_sign(model, scores), scores.tolist()
@@ -284,7 +297,7 @@ class Bulk:
     def _predict_many(self, model: Any, run: Run) -> tuple[list[Any], list[float]]:
         rows = self._known_rows(model._state, run)
         try:
-            columns = model.scorer(known=True)(rows)
+            columns = model._build_scorer(known=True)(rows)
         except NovikoffError:
             for i in range(len(run)):
                 self._predict_one(model, run, i)
@@ -294,14 +307,14 @@ class Bulk:
 
 def _by_sign(model: Any, scores: NDArray[np.float64]) -> list[Any]:
     """The labels of two for these scores."""
-    positive = scores >= 0.0 if TIES[model.tie] > 0.0 else scores > 0.0
+    positive = scores >= 0.0 if TIE_SIGNS[model.tie] > 0.0 else scores > 0.0
     no, yes = model._state.labels.name(False), model._state.labels.name(True)
     return [yes if side else no for side in positive.tolist()]
 
 
 def _by_class(model: Any, columns: NDArray[np.float64]) -> tuple[list[Any], list[float]]:
     """The labels for the scores of columns of weights, and what speaks for each."""
-    shown, winners = model.weighed(columns)
+    shown, winners = model._class_scores(columns)
     known = np.array(model._state.labels.known()).tolist()
     return [known[c] for c in winners.tolist()], shown[np.arange(len(columns)), winners].tolist()
 
@@ -309,7 +322,7 @@ def _by_class(model: Any, columns: NDArray[np.float64]) -> tuple[list[Any], list
 class _Before(NamedTuple):
     names: int
     labels: int
-    geometry: Any
+    updater: Any
     moments: Any
 
 
@@ -327,19 +340,19 @@ def _has_names(model: Any) -> bool:
 
 def _learns_batches(model: Any) -> bool:
     """Whether a batch is learned as its examples are one by one, up to the first that is refused."""
-    if isinstance(model, OneByOne):
-        plain = type(model).learn_one is OneByOne.learn_one and type(model)._take is Linear._take
-        return plain and _has_names(model) and type(model._state.labels) is Labels  # type: ignore[union-attr]
-    plain = isinstance(model, Many) and model._plainly_told
-    return plain and _has_names(model) and type(model._state.labels) is Classes
+    if isinstance(model, LinearClassifier):
+        plain = type(model).learn_one is LinearClassifier.learn_one and type(model)._run_loop is LinearModel._run_loop
+        return plain and _has_names(model) and type(model._state.labels) is BinaryLabels  # type: ignore[union-attr]
+    plain = isinstance(model, MulticlassClassifier) and model._has_single_labels
+    return plain and _has_names(model) and type(model._state.labels) is ClassLabels
 
 
-def _weighs(model: OneByOne) -> bool:
+def _weighs(model: LinearClassifier) -> bool:
     """Whether its weights are the hypothesis, and asked for as by all."""
     mine = type(model)
-    return mine._score_terms is OneByOne._score_terms and mine.score_one is OneByOne.score_one
+    return mine._score_terms is LinearClassifier._score_terms and mine.score_one is LinearClassifier.score_one
 
 
 def _is_worthwhile(model: Any, run: Run) -> bool:
     """Whether to read all weights is quicker than to read those of each example."""
-    return int(model._state.features) * int(model._state.across) < 5_000 * len(run)
+    return int(model._state.features) * int(model._state.stride) < 5_000 * len(run)

@@ -13,16 +13,16 @@ import msgspec
 import numpy as np
 
 from novikoff.auto import TWO_CLASS_EXAMPLES
-from novikoff.certificates.certificate import Certificate, make
-from novikoff.certificates.data_source import Arrays
-from novikoff.errors import SPARSE, NovikoffError, needed
+from novikoff.certificates.certificate import Certificate, build_certificate
+from novikoff.certificates.data_source import ArraySource
+from novikoff.errors import SPARSE_MATRIX_PURPOSE, NovikoffError, import_optional
 from novikoff.learner_registry import name_of
-from novikoff.server.storage.attribution import was_erased_after
-from novikoff.server.storage.journal import entries, reader
-from novikoff.server.models.validation import RAW, Refused
-from novikoff.server.ops.limits import Limits
 from novikoff.server.http.schemas import BoundSummary, CertificateDocument, CertificateState
 from novikoff.server.models.served_model import Served, made
+from novikoff.server.models.validation import RAW, Refused
+from novikoff.server.ops.limits import Limits
+from novikoff.server.storage.attribution import was_erased_after
+from novikoff.server.storage.journal import entries, reader
 
 MOST_TERMS = 20_000_000
 UPLOADED = (
@@ -56,7 +56,7 @@ def claim_of(served: Served, learner: str) -> Claim:
             " can't replay such a run. Create the model with the learner kesler to certify it.",
             "not-shown",
         )
-    settings = served.learner.plain_settings()
+    settings = served.learner._plain_settings()
     return Claim(served.name, learner, settings, served.stream, served.joined, served.position, served.ledger.mistakes)
 
 
@@ -65,7 +65,7 @@ def certified(folder: Path, claim: Claim, limits: Limits) -> dict[str, Any]:
     X, y = arrays(folder, claim, limits)
     try:
         fresh = made(claim.learner, claim.settings)
-        certificate, replayed = make(fresh, Arrays(X, y, arriving=True), passes=1)
+        certificate, replayed = build_certificate(fresh, ArraySource(X, y, arriving=True), passes=1)
     except NovikoffError as problem:
         raise Refused(f"No certificate can be made: {problem}", "not-shown") from None
     if replayed.ledger_.mistakes != claim.mistakes:
@@ -136,7 +136,7 @@ def arrays(folder: Path, claim: Claim, limits: Limits) -> tuple[Any, list[Any]]:
 
 def gathered(lessons: Iterable[tuple[Any, Any]]) -> tuple[Any, list[Any]]:
     """Features and labels of examples as a matrix, its columns in the order in which their names came, and labels."""
-    csr_matrix = needed("scipy.sparse", "scipy", SPARSE).csr_matrix
+    csr_matrix = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE).csr_matrix
     columns: dict[str, int] = {}
     starts, indices, values, y = array("q", [0]), array("i"), array("d"), list[Any]()
     for features, label in lessons:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from novikoff.base.online import LinearClassifier
+from novikoff.data.raw.encoding import Encoding, get_encoding, warn_unknown_column
 from novikoff.errors import InputError
-from novikoff.base.online import OneByOne
 from novikoff.server.ops.logs import log
-from novikoff.data.raw.encoding import Encoding, encoding_of, warn_of_unknown
 
 
 def as_named(x: Any) -> Any:
@@ -19,8 +19,8 @@ def as_named(x: Any) -> Any:
 def served_encoding(state: Any, name: str = "") -> Encoding | None:
     """Return the encoding of a model that was trained from files. The first column that the model does not know is
     logged with the model's `name`; all of them are shown with the model."""
-    found = encoding_of(state)
-    if found is not None and found.report_unknown is warn_of_unknown:
+    found = get_encoding(state)
+    if found is not None and found.report_unknown is warn_unknown_column:
         found.report_unknown = partial(_log_unknown, name)
     return found
 
@@ -53,7 +53,7 @@ def encoder(model: Any) -> Callable[[Any], Any]:
 def _raw(encoding: Encoding, x: Any, state: Any) -> Any:
     """Features for a model that was trained from files: encoded here once, where the model knows an encoded row from a
     raw one, as those by column number are."""
-    if encoding.takes_dicts or isinstance(x, str):
+    if encoding.accepts_dicts or isinstance(x, str):
         return encoding.example(x) if state.names is None else x
     if state.names is not None:
         return x
@@ -85,8 +85,8 @@ def answer(model: Any, x: Any) -> tuple[Any, float]:
     if model._state is None:
         return None, 0.0
     score = model.score_one(x)
-    if type(model).predict_one is OneByOne.predict_one:  # the label is the score's sign: no need to ask twice
-        return model.label_of(score), score
+    if type(model).predict_one is LinearClassifier.predict_one:  # the label is the score's sign: no need to ask twice
+        return model._label_for_score(score), score
     label = model.predict_one(x)
     if not isinstance(score, dict):
         return label, float(score)

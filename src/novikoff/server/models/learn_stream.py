@@ -11,15 +11,15 @@ from hashlib import blake2b
 
 import msgspec
 
-from novikoff.server.ops import clock
-from novikoff.server.models.admission import Share
 from novikoff.server.http.errors import problem_details, refusal_for
-from novikoff.server.storage.journal import DiskFull, JobChain, Key
-from novikoff.server.models.validation import Refused, check_label, decoded
 from novikoff.server.http.schemas import Learned, Progress
+from novikoff.server.models.admission import Share
+from novikoff.server.models.model_group import ALREADY, LEARNED, LateLabels, Stream, key_reused
 from novikoff.server.models.ndjson_batch import Run
 from novikoff.server.models.served_model import Outcome
-from novikoff.server.models.model_group import (ALREADY, LEARNED, LateLabels, Stream, key_reused)
+from novikoff.server.models.validation import Refused, check_label, decoded
+from novikoff.server.ops import clock
+from novikoff.server.storage.journal import DiskFull, JobChain, Key
 
 MAX_BLOCKS_IN_FLIGHT = 8
 encode = msgspec.json.encode

@@ -18,16 +18,16 @@ import msgspec
 
 from novikoff.errors import ModelTooLarge
 from novikoff.memory_limit import limit_memory
-from novikoff.server.ops import clock
+from novikoff.server.http.schemas import Learned, Lesson, Member, Together
 from novikoff.server.models.admission import Admission, Share, rest_of
-from novikoff.server.storage.attribution import CURRENT_CLIENT, LabelledLine
-from novikoff.server.storage.journal import (DiskFull, JobChain, Key, LearnEntry, Prediction)
-from novikoff.server.models.validation import (RAW_FEATURES, Refused, as_line, check_features, check_label, decoded)
-from novikoff.server.ops.limits import SLACK, Limits
-from novikoff.server.models.pending_predictions import Kept, Unlabelled, Waiting
-from novikoff.server.http.schemas import (Learned, Lesson, Member, Together)
 from novikoff.server.models.ndjson_batch import Run
-from novikoff.server.models.served_model import (CHALLENGER, CHAMPION, Outcome, Served)
+from novikoff.server.models.pending_predictions import Kept, Unlabelled, Waiting
+from novikoff.server.models.served_model import CHALLENGER, CHAMPION, Outcome, Served
+from novikoff.server.models.validation import RAW_FEATURES, Refused, as_line, check_features, check_label, decoded
+from novikoff.server.ops import clock
+from novikoff.server.ops.limits import SLACK, Limits
+from novikoff.server.storage.attribution import CURRENT_CLIENT, LabelledLine
+from novikoff.server.storage.journal import DiskFull, JobChain, Key, LearnEntry, Prediction
 
 if TYPE_CHECKING:
     from novikoff.server.models.registry import House

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
+from novikoff.data.formats.json.ndjson_events import ABSENT, EventRows, EventTerms
+from novikoff.data.names.string_table import MAX_TEXT_BYTES, SPAN_LENGTH_BITS
 from novikoff.errors import NovikoffError
-from novikoff.data.formats.json.ndjson_events import ABSENT, Found, Terms
-from novikoff.data.names.string_table import LONGEST, SPAN
 
 
 class Odd(NamedTuple):
@@ -30,7 +30,7 @@ class Odd(NamedTuple):
 class Run:
     """A stretch of lines that are usual; empty lines between them don't count."""
 
-    def __init__(self, text: NDArray[np.uint8], found: Found, terms: Terms) -> None:
+    def __init__(self, text: NDArray[np.uint8], found: EventRows, terms: EventTerms) -> None:
         self.text, self.found, self.terms = text, found, terms
 
     def __len__(self) -> int:
@@ -63,7 +63,7 @@ class Run:
         return json.loads(self.spelled(int(self.found.labels[i])))
 
     def spelled(self, span: int) -> bytes:
-        return self.text[span >> SPAN :][: span & LONGEST].tobytes()
+        return self.text[span >> SPAN_LENGTH_BITS :][: span & MAX_TEXT_BYTES].tobytes()
 
     def all_lines(self) -> Iterator[tuple[int, bytes]]:
         """Each with its number."""
@@ -71,7 +71,7 @@ class Run:
 
     def text_of(self, block: bytes) -> bytes:
         """All of it, of the block that it was read from, with an end of the last line."""
-        first, last = (int(self.found.begins[k]) - PADDING for k in (0, -1))
+        first, last = (int(self.found.begins[k]) - PADDING_BYTES for k in (0, -1))
         end = block.find(b"\n", last) + 1
         return block[first:end] if end else block[first:] + b"\n"
 
@@ -88,7 +88,7 @@ class Run:
 
     def after(self, count: int) -> Run:
         """The run without its first examples."""
-        return Run(self.text, Found._make(array[count:] for array in self.found), self.terms)
+        return Run(self.text, EventRows._make(array[count:] for array in self.found), self.terms)
 
 
 class Refused(NovikoffError):

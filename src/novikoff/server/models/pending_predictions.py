@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from novikoff.server.ops import clock
-from novikoff.server.storage.attribution import CURRENT_CLIENT
-from novikoff.server.ops.limits import Limits
 from novikoff.server.http.schemas import Pending
+from novikoff.server.ops import clock
+from novikoff.server.ops.limits import Limits
+from novikoff.server.storage.attribution import CURRENT_CLIENT
 
 LAYOUT = struct.Struct(">IQ")
 SIGNATURE = 8
@@ -119,7 +119,7 @@ class Waiting:
         else:
             self.empty.append(row)
 
-    def _take(self, name: str) -> Kept | None:
+    def _run_loop(self, name: str) -> Kept | None:
         kept = self.kept.pop(name, None)
         self.bytes -= 0 if kept is None else len(kept.features)
         return kept
@@ -148,7 +148,7 @@ class Waiting:
             raise Unlabelled(
                 409, "label-changed", f"This prediction was labelled {before!r} before: a label can't be taken back."
             )
-        kept = self._take(name)
+        kept = self._run_loop(name)
         if kept is None or self._is_old(kept.time):
             self._leave_row(name)
             self.counts.too_late += 1
@@ -186,7 +186,7 @@ class Waiting:
             name, kept = next(iter(self.kept.items()))
             if len(self.kept) <= most and self.bytes <= self.limits.pending_bytes and kept.time >= too_old:
                 break
-            self._take(name)
+            self._run_loop(name)
             self._leave_row(name)
             self.counts.expired += 1
         while self.answered:

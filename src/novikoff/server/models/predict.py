@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from novikoff.server.ops import clock
 from novikoff.server.http.errors import problem_details, refusal_for
-from novikoff.server.models.registry import House
-from novikoff.server.models.validation import Refused, check_features, decoded
-from novikoff.server.ops.metrics import Metrics
 from novikoff.server.http.schemas import AllPredicted, Predicted, Prediction
 from novikoff.server.models.ndjson_batch import Run
+from novikoff.server.models.registry import House
 from novikoff.server.models.served_model import Served
+from novikoff.server.models.validation import Refused, check_features, decoded
+from novikoff.server.ops import clock
+from novikoff.server.ops.metrics import Metrics
 
 AT_ONCE = 100  # examples of a body
 encode = msgspec.json.encode
@@ -70,7 +70,7 @@ class Predicting:
                 if isinstance(found, Run) and not found.labelled:
                     for i, said in enumerate(self.served.predict_run(found)):
                         kept = found.features(i) if keep else None
-                        answers += encode(self._told(kept, *said)) + b"\n"
+                        answers += encode(self._encode_labels(kept, *said)) + b"\n"
                     continue
                 for number, line in found.all_lines():
                     try:
@@ -85,8 +85,8 @@ class Predicting:
 
     def _one(self, features: Any, *, keep: bool) -> Predicted:
         check_features(features, self.house.limits)
-        return self._told(features if keep else None, *self.served.predict(features))
+        return self._encode_labels(features if keep else None, *self.served.predict(features))
 
-    def _told(self, kept: Any, label: Any, score: float) -> Predicted:
+    def _encode_labels(self, kept: Any, label: Any, score: float) -> Predicted:
         self.numbers.predicted += 1
         return Predicted(None if kept is None else self.house.keep(self.served, kept, clock.now()), label, score)

@@ -16,16 +16,16 @@ from typing import Any
 from novikoff import __version__
 from novikoff.learner_registry import name_of
 from novikoff.memory_limit import Growth, format_size
-from novikoff.server.storage import checkpoint
-from novikoff.server.ops import clock
-from novikoff.server.storage.attribution import record_model
-from novikoff.server.storage.journal import (DiskFull, Gone, Journal, JournalWriter, NewModel, Prediction, answer_of)
-from novikoff.server.storage.journal import reader as on_disk
-from novikoff.server.models.validation import Refused
-from novikoff.server.ops.limits import Limits
-from novikoff.server.models.pending_predictions import Answer, Ids, Waiting
-from novikoff.server.models.served_model import (CHALLENGER, CHAMPION, Past, Served, reader)
 from novikoff.server.models.model_group import Stream
+from novikoff.server.models.pending_predictions import Answer, Ids, Waiting
+from novikoff.server.models.served_model import CHALLENGER, CHAMPION, Past, Served, reader
+from novikoff.server.models.validation import Refused
+from novikoff.server.ops import clock
+from novikoff.server.ops.limits import Limits
+from novikoff.server.storage import checkpoint
+from novikoff.server.storage.attribution import record_model
+from novikoff.server.storage.journal import DiskFull, Gone, Journal, JournalWriter, NewModel, Prediction, answer_of
+from novikoff.server.storage.journal import reader as on_disk
 
 FLUSH = 0.25  # seconds until kept predictions are written
 
@@ -157,7 +157,7 @@ class House:
     async def _created(self, name: str, learner: Any, champion: Served | None, content: bytes | None) -> Served:
         served = Served(name, learner, self.limits, created=clock.now(), role=CHALLENGER if champion else CHAMPION)
         served.own = content is None
-        settings = json.dumps(learner.plain_settings())
+        settings = json.dumps(learner._plain_settings())
         stream = champion.stream if champion else None
         row = NewModel(name, stream, served.role, name_of(type(learner)), settings, served.created, served.own)
         uploaded = None if content is None else await asyncio.to_thread(checkpoint.laid_by, self.folder, content)

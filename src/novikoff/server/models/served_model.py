@@ -12,23 +12,23 @@ from typing import Any, NamedTuple
 
 from novikoff import learner_registry, scheme_registry
 from novikoff.auto import to_multiclass
-from novikoff.errors import InputError, LabelError, ModelTooLarge, NovikoffError, TooManyLabels
+from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.data.labels.label_order import LabelOrder
+from novikoff.data.raw.encoding import Encoding, get_encoding
+from novikoff.errors import InputError, LabelError, ModelTooLarge, NovikoffError, TooManyLabelsError
 from novikoff.learner_registry import name_of
-from novikoff.linear.auto import BinaryAuto
-from novikoff.base.online_classifier import Learner
 from novikoff.ledger import Ledger
+from novikoff.linear.auto import BinaryAuto
 from novikoff.memory_limit import format_size
-from novikoff.server.models.batch_engine import Bulk
-from novikoff.server.models.features import (answer, as_named, encoder, served_encoding)
-from novikoff.server.models.validation import (NAMED, RAW, Decoders, Refused, note_label)
-from novikoff.server.ops.limits import Limits
+from novikoff.meta.default_learner import DEFAULT_LEARNER, find_default_learner
+from novikoff.model_file import from_bytes
 from novikoff.server.http.schemas import Counts, Model
+from novikoff.server.models.batch_engine import Bulk
+from novikoff.server.models.features import answer, as_named, encoder, served_encoding
 from novikoff.server.models.ndjson_batch import Odd, Run
 from novikoff.server.models.ndjson_batch import Refused as NotTaken
-from novikoff.model_file import from_bytes
-from novikoff.data.raw.encoding import Encoding, encoding_of
-from novikoff.data.labels.label_order import LabelOrder
-from novikoff.meta.default_learner import DEFAULT, default_inside
+from novikoff.server.models.validation import NAMED, RAW, Decoders, Refused, note_label
+from novikoff.server.ops.limits import Limits
 
 RECENT = 1_000
 MOST_FEATURES = 4_096  # of an example of a run: longer ones are learned by themselves
@@ -124,8 +124,8 @@ class Served:
     def measure(self) -> None:
         """Update `bytes` where the model has grown."""
         state = self.learner._state
-        if state is not None and state.geometry is not self._measured:
-            self._measured, self.bytes = state.geometry, state.bytes_used()
+        if state is not None and state.updater is not self._measured:
+            self._measured, self.bytes = state.updater, state.bytes_used()
 
     def check(self) -> None:
         if self.broken is not None:
@@ -203,7 +203,7 @@ class Served:
         try:
             try:
                 self.learner.learn_one(self._encode(lesson.features), lesson.label)
-            except TooManyLabels as problem:
+            except TooManyLabelsError as problem:
                 if not self._takes_third_class(problem):
                     raise
                 self.learner.learn_one(self._encode(lesson.features), lesson.label)
@@ -226,7 +226,7 @@ class Served:
 
     def _takes_third_class(self, problem: BaseException | None) -> bool:
         """Convert Auto to many classes where a third label has arrived; return whether that was done."""
-        if not (isinstance(problem, TooManyLabels) and isinstance(self.learner, BinaryAuto)):
+        if not (isinstance(problem, TooManyLabelsError) and isinstance(self.learner, BinaryAuto)):
             return False
         self.learner, self.label_order = to_multiclass(self.learner), self.label_order.with_class_numbers()
         return True
@@ -283,7 +283,7 @@ class Served:
         return Model(
             name=self.name,
             learner=name_of(type(self.learner)),
-            settings=self.learner.plain_settings(),
+            settings=self.learner._plain_settings(),
             role=self.role,
             challenges=champion if self.role == CHALLENGER else None,
             created=_moment(self.created),
@@ -325,7 +325,13 @@ def made(name: str, settings: dict[str, Any]) -> Any:
     """A fresh learner by its command-line name; Refused where there is none, or its settings are not right."""
     kind = scheme_registry.model_class(name)
     if kind is None:
-        known = ", ".join(sorted(n for n in [*learner_registry.names(), *scheme_registry.names()] if _is_online(scheme_registry.model_class(n))))
+        known = ", ".join(
+            sorted(
+                n
+                for n in [*learner_registry.names(), *scheme_registry.names()]
+                if _is_online(scheme_registry.model_class(n))
+            )
+        )
         raise Refused(f"There is no learner {name!r}; there are {known}.", "unknown-learner")
     if not _is_online(kind):
         raise Refused(f"{name} is not learned one example at a time: it can't be served.", "not-online")
@@ -351,13 +357,13 @@ def _made_inside(scheme: Any, asked: Any, settings: dict[str, Any]) -> Any:
     if asked is not None and not isinstance(asked, dict):
         return asked  # which the scheme refuses
     asked = asked or {}
-    return made(asked.get("name", default_inside(scheme, settings)), asked.get("settings", {}))
+    return made(asked.get("name", find_default_learner(scheme, settings)), asked.get("settings", {}))
 
 
 def warmed(learner: Any) -> None:
     """Compiles what this kind of learner needs, with one that is thrown away: not while others wait. Raises Refused for
     one that can't learn from a stream whose features are not known beforehand."""
-    trial = type(learner).from_settings(learner.plain_settings())
+    trial = type(learner)._from_settings(learner._plain_settings())
     try:
         with contextlib.suppress(LabelError):
             trial.learn_one({"a": 1.0}, "x")
@@ -369,7 +375,7 @@ def warmed(learner: Any) -> None:
 
 def compile_lines() -> None:
     """What streams of lines need, likewise; in a thread, when the server starts."""
-    trial = Served("", made(DEFAULT, {}), Limits(), created=0.0)
+    trial = Served("", made(DEFAULT_LEARNER, {}), Limits(), created=0.0)
     trial.learn(b'{"features":{"a":1},"label":"x"}\n{"features":{"b":1},"label":"y"}\n' * 10)
     for run in trial.bulk.runs(b'{"features":{"a":1}}\n' * 10):
         if isinstance(run, Run):
@@ -394,7 +400,7 @@ def uploaded(content: bytes) -> Any:
             raise Refused(
                 f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online"
             )
-        state = learner._fitted()
+        state = learner._require_fitted()
         encoded = encoder(trial)(_trial_features(state))
         with contextlib.suppress(InputError):
             trial.predict_one(encoded)
@@ -409,12 +415,12 @@ def uploaded(content: bytes) -> Any:
 
 def _trial_features(state: Any) -> Any:
     """An example that every model with such a state takes."""
-    encoding = encoding_of(state)
+    encoding = get_encoding(state)
     if encoding is not None:
         encoding.check(state.features)
-        return {} if encoding.takes_dicts else ""
+        return {} if encoding.accepts_dicts else ""
     return dict.fromkeys(["1"] if state.names is None else [*state.names.columns][:1], 1.0)
 
 
 def _is_online(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Learner) and hasattr(kind, "learn_one")
+    return isinstance(kind, type) and issubclass(kind, OnlineClassifier) and hasattr(kind, "learn_one")

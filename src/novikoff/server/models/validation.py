@@ -6,10 +6,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from novikoff.server.ops.limits import Limits
-from novikoff.server.http.schemas import (Example, Lesson, NamedExample, NamedLesson, NamedPrediction, Prediction, RawFeatures)
+from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.labels.binary_labels import Labels
+from novikoff.server.http.schemas import (
+    Example,
+    Lesson,
+    NamedExample,
+    NamedLesson,
+    NamedPrediction,
+    Prediction,
+    RawFeatures,
+)
+from novikoff.server.ops.limits import Limits
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -106,4 +114,4 @@ def note_label(order: LabelOrder, model: Any, label: Any) -> None:
     """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
     if not isinstance(label, list | dict):
         labels = model._state.labels
-        order.add_one(int(labels.sign(label)) if isinstance(labels, Labels) else labels.number(label))
+        order.add_one(int(labels.sign(label)) if isinstance(labels, BinaryLabels) else labels.number(label))

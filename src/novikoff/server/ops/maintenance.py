@@ -9,14 +9,14 @@ import sqlite3
 from collections.abc import Callable
 
 from novikoff.errors import ModelFileError
-from novikoff.server.storage import checkpoint
-from novikoff.server.ops import clock
-from novikoff.server.models.registry import House
-from novikoff.server.storage.journal import DiskFull, Gone, Journal
-from novikoff.server.ops.limits import DAY_SECONDS
-from novikoff.server.models.served_model import Served
+from novikoff.model_file import load_learner, snapshot
 from novikoff.server.models.model_group import Stream
-from novikoff.model_file import frozen, load_learner
+from novikoff.server.models.registry import House
+from novikoff.server.models.served_model import Served
+from novikoff.server.ops import clock
+from novikoff.server.ops.limits import DAY_SECONDS
+from novikoff.server.storage import checkpoint
+from novikoff.server.storage.journal import DiskFull, Gone, Journal
 
 DROPPED = 256  # entries that leave the journal at once
 KEPT_FILES = 2
@@ -77,7 +77,7 @@ class Keeping:
         if served.since_file == 0 or not served.has_learned or served.broken is not None:
             return
         position, examples, refused = served.position, served.since_file, served.refused
-        content = frozen(served.learner)
+        content = snapshot(served.learner)
         self._since.pop(served.id, None)
         folder, number = self.house.folder, served.id
         await asyncio.to_thread(lambda: checkpoint.write(folder, number, position, content()))

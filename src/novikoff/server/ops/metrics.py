@@ -6,10 +6,10 @@ import time
 from collections import deque
 
 from novikoff.server.http.client_limits import ConnectionLimit
-from novikoff.server.models.registry import House
-from novikoff.server.ops.log_limits import LogRateLimit
 from novikoff.server.http.middleware import BUCKETS, ConcurrencyLimit, RequestMetrics
 from novikoff.server.http.schemas import Latency, ServerStatus
+from novikoff.server.models.registry import House
+from novikoff.server.ops.log_limits import LogRateLimit
 
 WATCHED = ("predict", "learn")
 HELP = {

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from novikoff.errors import InputError
 from novikoff.part_files import is_old, lock_file, name_part
-from novikoff.server.storage import checkpoint, journal
 from novikoff.server.http import auth
+from novikoff.server.storage import checkpoint, journal
 
 TRIES = 10
 UNFINISHED = re.compile(r"\..+\.([0-9a-f]{8}|[0-9a-f]{12})\.part")

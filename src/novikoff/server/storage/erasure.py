@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from novikoff.errors import InputError
-from novikoff.server.storage import attribution, checkpoint
-from novikoff.server.ops import clock
-from novikoff.server.storage.backup import remove_unfinished
-from novikoff.server.models.registry import House
-from novikoff.server.storage.journal import (FILE, Prediction, answer_of, chained, pack, pack_kept, unpack)
-from novikoff.server.ops.limits import Limits
-from novikoff.server.storage.recovery import locked, opened
-from novikoff.server.models.served_model import Served
 from novikoff.model_file import to_bytes
+from novikoff.server.models.registry import House
+from novikoff.server.models.served_model import Served
+from novikoff.server.ops import clock
+from novikoff.server.ops.limits import Limits
+from novikoff.server.storage import attribution, checkpoint
+from novikoff.server.storage.backup import remove_unfinished
+from novikoff.server.storage.journal import FILE, Prediction, answer_of, chained, pack, pack_kept, unpack
+from novikoff.server.storage.recovery import locked, opened
 
 TOKEN_ID = re.compile("[0-9a-f]{8}")
 CHUNK = 1_000

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from novikoff.errors import InputError
 from novikoff.server.storage import attribution, wal_check
-from novikoff.server.storage.journal import (FILE, Journal, chained, damaged)
+from novikoff.server.storage.journal import FILE, Journal, chained, damaged
 
 FORMAT = 1
 LOOKED_THROUGH = 1 << 30  # bytes of a journal that are all looked through when it is opened; of a longer one the rest

@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 from novikoff.errors import InputError
 from novikoff.memory_limit import Growth
-from novikoff.server.storage import checkpoint
-from novikoff.server.ops import clock
-from novikoff.server.models.registry import House
-from novikoff.server.storage.journal import FILE, Key, entries
-from novikoff.server.models.validation import Refused
-from novikoff.server.ops.limits import SLACK, Limits
+from novikoff.meta.default_learner import DEFAULT_LEARNER
 from novikoff.server.models.pending_predictions import Answer
+from novikoff.server.models.registry import House
+from novikoff.server.models.served_model import CHALLENGER, CHAMPION, Past, Served, made
+from novikoff.server.models.validation import Refused
+from novikoff.server.ops import clock
+from novikoff.server.ops.limits import SLACK, Limits
+from novikoff.server.storage import checkpoint
+from novikoff.server.storage.journal import FILE, Key, entries
 from novikoff.server.storage.journal_check import open_journal
-from novikoff.server.models.served_model import (CHALLENGER, CHAMPION, Past, Served, made)
-from novikoff.meta.default_learner import DEFAULT
 
 LOCK = "lock"
 MEASURED_ENTRIES = 256
@@ -118,7 +118,7 @@ def _too_large(house: House, row: Row) -> Served | None:
     try:
         learner = made(row.learner, json.loads(row.settings))
     except Refused:  # settings of a kind that only files have
-        learner = made(DEFAULT, {})
+        learner = made(DEFAULT_LEARNER, {})
     served = Served(row.name, learner, house.limits, created=row.created, role=row.role)
     served.id, served.stream, served.joined, served.position = row.id, row.stream, row.joined, positions[0]
     served.own, served.checkpoint = bool(row.own), row.checkpoint

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Decided(NamedTuple):
+class LpResult(NamedTuple):
     """One of the two."""
 
     weights: list[Fraction] | None
@@ -25,23 +25,23 @@ class Decided(NamedTuple):
     """u."""
 
 
-def decide(columns: NDArray[Any], until: float) -> Decided | None:
+def decide(columns: NDArray[Any], until: float) -> LpResult | None:
     """`columns` are the signed rows in whole numbers, one a column; None where time ran out."""
     equations, count = columns.shape
-    table = _table(columns)
+    table = _build_tableau(columns)
     basis = [count + k for k in range(equations + 1)]
     common = 1
     while time.perf_counter() < until:
         entering = next((j for j, cost in enumerate(table[-1, :-1].tolist()) if cost < 0), None)
         if entering is None:
-            return _read(table, basis, common, count)
-        leaving = _leaving(table, basis, entering)
+            return _read_result(table, basis, common, count)
+        leaving = _choose_leaving_row(table, basis, entering)
         common = _pivot(table, leaving, entering, common)
         basis[leaving] = entering
     return None
 
 
-def _table(columns: NDArray[Any]) -> NDArray[Any]:
+def _build_tableau(columns: NDArray[Any]) -> NDArray[Any]:
     """Equations, the last one Σλ = 1: λ, what is missing, what is too much, right sides; below, the costs."""
     equations, count = columns.shape
     table = np.zeros((equations + 2, count + 2 * equations + 2), object)
@@ -60,7 +60,7 @@ def _table(columns: NDArray[Any]) -> NDArray[Any]:
     return table
 
 
-def _leaving(table: NDArray[Any], basis: list[int], entering: int) -> int:
+def _choose_leaving_row(table: NDArray[Any], basis: list[int], entering: int) -> int:
     """The row with the smallest ratio, of several the one whose variable comes first. One is always there: the sum of
     the artificial variables has a least value."""
     rows = [i for i in range(len(basis)) if table[i, entering] > 0]
@@ -79,13 +79,13 @@ def _pivot(table: NDArray[Any], row: int, column: int, common: int) -> int:
     return pivot
 
 
-def _read(table: NDArray[Any], basis: list[int], common: int, count: int) -> Decided:
+def _read_result(table: NDArray[Any], basis: list[int], common: int, count: int) -> LpResult:
     if table[-1, -1] == 0:
         weights = [Fraction(0)] * count
         for i, j in enumerate(basis):
             if j < count:
                 weights[j] = Fraction(int(table[i, -1]), common)
-        return Decided(weights, None)
+        return LpResult(weights, None)
     # What is missing in equation k costs 1 − π_k by now; π·column ≤ 0 for every λ, and the last π is above 0.
     equations = len(basis) - 1
-    return Decided(None, [Fraction(int(table[-1, count + k]), common) - 1 for k in range(equations)])
+    return LpResult(None, [Fraction(int(table[-1, count + k]), common) - 1 for k in range(equations)])

@@ -7,20 +7,20 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from novikoff.errors import InputError
-from novikoff.theory.directed_rounding import exact
+from novikoff.theory.directed_rounding import to_fraction
 
 Point = tuple[Fraction, ...]
 Labels = tuple[bool, ...]
 
 
-def points_of(given: Sequence[Any], dimension: int | None = None) -> tuple[Point, ...]:
+def parse_points(given: Sequence[Any], dimension: int | None = None) -> tuple[Point, ...]:
     """Numbers or sequences of them; 0.1 is a tenth.
 
-    >>> points_of([[0, 0.5]])
+    >>> parse_points([[0, 0.5]])
     ((Fraction(0, 1), Fraction(1, 2)),)
     """
     try:
-        points = tuple(tuple(exact(v) for v in _coordinates(point)) for point in given)
+        points = tuple(tuple(to_fraction(v) for v in _coordinates(point)) for point in given)
     except (TypeError, ValueError, OverflowError):
         raise InputError("Each point must be a finite number, or a sequence of them.") from None
     if not points:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from novikoff.theory.geometry.points import Labels, Point, points_of
+from novikoff.theory.geometry.points import Labels, Point, parse_points
 
 
-class Radon(NamedTuple):
+class RadonPartition(NamedTuple):
     """Two sets of points, by their places, and a point in both hulls."""
 
     first: tuple[int, ...]
@@ -25,10 +25,10 @@ class Radon(NamedTuple):
 
     def holds(self, points: Sequence[Any]) -> bool:
         """Checked from the beginning, in fractions."""
-        exact = points_of(points)
+        exact = parse_points(points)
         if set(self.first) & set(self.second) or any(w < 0 for w in self.weights):
             return False
-        return all(_mean(exact, self.weights, side) == self.common for side in (self.first, self.second))
+        return all(_convex_combination(exact, self.weights, side) == self.common for side in (self.first, self.second))
 
     @property
     def labels(self) -> Labels:
@@ -36,7 +36,7 @@ class Radon(NamedTuple):
         return tuple(i in self.first for i in range(len(self.weights)))
 
 
-def partition(points: Sequence[Any]) -> Radon | None:
+def partition(points: Sequence[Any]) -> RadonPartition | None:
     """None where the points are affinely independent: then every labelling is that of a half-space.
 
     >>> square = partition([(0, 0), (1, 1), (1, 0), (0, 1)])
@@ -45,18 +45,18 @@ def partition(points: Sequence[Any]) -> Radon | None:
     >>> partition([(0, 0), (1, 0), (0, 1)]) is None
     True
     """
-    exact = points_of(points)
-    found = _dependence([(*point, Fraction(1)) for point in exact])
+    exact = parse_points(points)
+    found = _find_dependence([(*point, Fraction(1)) for point in exact])
     if found is None:
         return None
     first = tuple(i for i, w in enumerate(found) if w > 0)
     second = tuple(i for i, w in enumerate(found) if w < 0)
     total = sum((found[i] for i in first), Fraction(0))
     weights = tuple(abs(w) / total for w in found)
-    return Radon(first, second, weights, _sum(exact, weights, first))
+    return RadonPartition(first, second, weights, _combine(exact, weights, first))
 
 
-def _dependence(vectors: Sequence[Point]) -> list[Fraction] | None:
+def _find_dependence(vectors: Sequence[Point]) -> list[Fraction] | None:
     """Numbers, not all 0, whose combination of the vectors vanishes: for the first vector that depends on others."""
     basis: list[tuple[int, list[Fraction], list[Fraction]]] = []  # where it begins, the vector, how it is combined
     for k, vector in enumerate(vectors):
@@ -73,10 +73,10 @@ def _dependence(vectors: Sequence[Point]) -> list[Fraction] | None:
     return None
 
 
-def _sum(points: Sequence[Point], weights: Sequence[Fraction], side: Sequence[int]) -> Point:
+def _combine(points: Sequence[Point], weights: Sequence[Fraction], side: Sequence[int]) -> Point:
     return tuple(sum((weights[i] * points[i][j] for i in side), Fraction(0)) for j in range(len(points[0])))
 
 
-def _mean(points: Sequence[Point], weights: Sequence[Fraction], side: Sequence[int]) -> Point | None:
+def _convex_combination(points: Sequence[Point], weights: Sequence[Fraction], side: Sequence[int]) -> Point | None:
     """The combination, where the weights sum to 1."""
-    return _sum(points, weights, side) if sum((weights[i] for i in side), Fraction(0)) == 1 else None
+    return _combine(points, weights, side) if sum((weights[i] for i in side), Fraction(0)) == 1 else None

@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from novikoff.theory.geometry import radon
-from novikoff.theory.geometry.points import (Box, HalfLine, HalfSpace, Labels, Point)
+from novikoff.theory.geometry.points import Box, HalfLine, HalfSpace, Labels, Point
 
-Refuted = tuple[Labels, str]
+Refutation = tuple[Labels, str]
 """A labelling that no set of the class has, and why."""
 
 
@@ -21,28 +21,28 @@ class ConceptClass(NamedTuple):
     name: str
     consistent: Callable[[Sequence[Point], Labels], object | None]
     """A set that contains the points labelled True and no others, or None."""
-    refute: Callable[[Sequence[Point]], Refuted | None] | None = None
+    refute: Callable[[Sequence[Point]], Refutation | None] | None = None
     """A labelling that no set has, where a theorem tells it without trying them all."""
     dimension: int | None = None
     """How many coordinates points have, where it may not be any number."""
 
 
-def half_line(points: Sequence[Point], labels: Labels) -> HalfLine | None:
+def find_half_line(points: Sequence[Point], labels: Labels) -> HalfLine | None:
     inside = [point[0] for point, label in zip(points, labels, strict=True) if label]
     found = HalfLine(min(inside) if inside else max(point[0] for point in points) + 1)
-    return found if _fits(found, points, labels) else None
+    return found if _agrees(found, points, labels) else None
 
 
-def box(points: Sequence[Point], labels: Labels) -> Box | None:
+def find_box(points: Sequence[Point], labels: Labels) -> Box | None:
     """The smallest one around what it must contain: if this one contains too much, all do."""
     inside = [point for point, label in zip(points, labels, strict=True) if label]
     if not inside:
         return Box(tuple(Fraction(1) for _ in points[0]), tuple(Fraction(0) for _ in points[0]))
     found = Box(tuple(map(min, zip(*inside, strict=True))), tuple(map(max, zip(*inside, strict=True))))
-    return found if _fits(found, points, labels) else None
+    return found if _agrees(found, points, labels) else None
 
 
-def half_space(points: Sequence[Point], labels: Labels) -> HalfSpace | None:
+def find_half_space(points: Sequence[Point], labels: Labels) -> HalfSpace | None:
     """w·x > θ where the label is True, w·x < θ where it is False."""
     import numpy as np
 
@@ -61,11 +61,11 @@ def half_space(points: Sequence[Point], labels: Labels) -> HalfSpace | None:
     return HalfSpace(tuple(weights), -bias)
 
 
-def _fits(found: HalfLine | Box, points: Sequence[Point], labels: Labels) -> bool:
+def _agrees(found: HalfLine | Box, points: Sequence[Point], labels: Labels) -> bool:
     return all(found.contains(point) == label for point, label in zip(points, labels, strict=True))
 
 
-def _more_than_one(points: Sequence[Point]) -> Refuted | None:
+def _refute_half_lines(points: Sequence[Point]) -> Refutation | None:
     """Of two points the lower one can't be inside alone."""
     if len(points) < 2:
         return None
@@ -74,7 +74,7 @@ def _more_than_one(points: Sequence[Point]) -> Refuted | None:
     return labels, "a half-line that contains a point contains all points above it"
 
 
-def _inside_the_box(points: Sequence[Point]) -> Refuted | None:
+def _refute_boxes(points: Sequence[Point]) -> Refutation | None:
     """A point in the box of others can't be left out alone. Of more than 2d points, those that are the lowest or
     highest in a coordinate, one for each, have all others in their box."""
     outermost = set()
@@ -88,7 +88,7 @@ def _inside_the_box(points: Sequence[Point]) -> Refuted | None:
     )
 
 
-def _by_radon(points: Sequence[Point]) -> Refuted | None:
+def _refute_half_spaces(points: Sequence[Point]) -> Refutation | None:
     found = radon.partition(points)
     if found is None:
         return None
@@ -100,8 +100,8 @@ def _by_radon(points: Sequence[Point]) -> Refuted | None:
     )
 
 
-HALF_LINES = ConceptClass("half-lines", half_line, _more_than_one, 1)
-INTERVALS = ConceptClass("intervals", box, _inside_the_box, 1)
-RECTANGLES = ConceptClass("rectangles", box, _inside_the_box)
-HALF_SPACES = ConceptClass("half-spaces", half_space, _by_radon)
+HALF_LINES = ConceptClass("half-lines", find_half_line, _refute_half_lines, 1)
+INTERVALS = ConceptClass("intervals", find_box, _refute_boxes, 1)
+RECTANGLES = ConceptClass("rectangles", find_box, _refute_boxes)
+HALF_SPACES = ConceptClass("half-spaces", find_half_space, _refute_half_spaces)
 GEOMETRIC = {one.name: one for one in (HALF_LINES, INTERVALS, HALF_SPACES, RECTANGLES)}

@@ -10,8 +10,17 @@ from __future__ import annotations
 from fractions import Fraction
 
 from novikoff.theory import validation
-from novikoff.theory.directed_rounding import (UP, Number, below, exp_above, float_above, ln_above, root_above, whole_above)
-from novikoff.theory.class_size import Hypotheses, of
+from novikoff.theory.class_size import Hypotheses, to_class_size
+from novikoff.theory.directed_rounding import (
+    UP,
+    Number,
+    decimal_below,
+    exp_above,
+    float_above,
+    integer_above,
+    ln_above,
+    sqrt_above,
+)
 
 
 def examples(*, hypotheses: Hypotheses, epsilon: Number, delta: Number) -> int:
@@ -20,8 +29,10 @@ def examples(*, hypotheses: Hypotheses, epsilon: Number, delta: Number) -> int:
     >>> examples(hypotheses=3**10, epsilon=0.1, delta=0.05)
     700
     """
-    gap, failed = validation.epsilon(epsilon), validation.delta(delta)
-    return whole_above(UP.divide(UP.add(of(hypotheses).ln, ln_above(1 / failed)), below(2 * gap**2)))
+    gap, failed = validation.check_epsilon(epsilon), validation.check_delta(delta)
+    return integer_above(
+        UP.divide(UP.add(to_class_size(hypotheses).ln, ln_above(1 / failed)), decimal_below(2 * gap**2))
+    )
 
 
 def error(*, hypotheses: Hypotheses, examples: int, delta: Number) -> float:
@@ -30,9 +41,11 @@ def error(*, hypotheses: Hypotheses, examples: int, delta: Number) -> float:
     >>> round(error(hypotheses=3**10, examples=700, delta=0.05), 5)
     0.09994
     """
-    many, failed = validation.examples(examples), validation.delta(delta)
-    square = UP.divide(UP.add(of(hypotheses).ln, ln_above(1 / failed)), below(Fraction(2 * many)))
-    return min(1.0, float_above(root_above(square)))
+    n_examples, failed = validation.check_examples(examples), validation.check_delta(delta)
+    square = UP.divide(
+        UP.add(to_class_size(hypotheses).ln, ln_above(1 / failed)), decimal_below(Fraction(2 * n_examples))
+    )
+    return min(1.0, float_above(sqrt_above(square)))
 
 
 def failure(*, hypotheses: Hypotheses, examples: int, epsilon: Number) -> float:
@@ -41,5 +54,7 @@ def failure(*, hypotheses: Hypotheses, examples: int, epsilon: Number) -> float:
     >>> round(failure(hypotheses=3**10, examples=700, epsilon=0.1), 4)
     0.0491
     """
-    many, gap = validation.examples(examples), validation.epsilon(epsilon)
-    return min(1.0, float_above(exp_above(UP.subtract(of(hypotheses).ln, below(2 * many * gap**2)))))
+    n_examples, gap = validation.check_examples(examples), validation.check_epsilon(epsilon)
+    return min(
+        1.0, float_above(exp_above(UP.subtract(to_class_size(hypotheses).ln, decimal_below(2 * n_examples * gap**2))))
+    )

@@ -10,7 +10,18 @@ from decimal import Decimal
 from fractions import Fraction
 
 from novikoff.theory import validation
-from novikoff.theory.directed_rounding import (UP, Number, above, below, exp_above, float_above, least_float, ln_below, log2_above, whole_above)
+from novikoff.theory.directed_rounding import (
+    UP,
+    Number,
+    decimal_above,
+    decimal_below,
+    exp_above,
+    find_least_float,
+    float_above,
+    integer_above,
+    ln_below,
+    log2_above,
+)
 
 
 def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
@@ -19,8 +30,12 @@ def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
     >>> examples(dimension=3, epsilon=0.1, delta=0.05)  # half-planes
     1899
     """
-    d, wrong, failed = validation.dimension(dimension), validation.epsilon(epsilon), validation.delta(delta)
-    return whole_above(_needed(d, wrong, failed))
+    d, wrong, failed = (
+        validation.check_dimension(dimension),
+        validation.check_epsilon(epsilon),
+        validation.check_delta(delta),
+    )
+    return integer_above(_required_examples(d, wrong, failed))
 
 
 def error(*, dimension: int, examples: int, delta: Number) -> float:
@@ -29,8 +44,12 @@ def error(*, dimension: int, examples: int, delta: Number) -> float:
     >>> round(error(dimension=3, examples=1899, delta=0.05), 5)
     0.09997
     """
-    d, many, failed = validation.dimension(dimension), validation.examples(examples), validation.delta(delta)
-    return least_float(lambda wrong: _needed(d, wrong, failed) <= many)
+    d, n_examples, failed = (
+        validation.check_dimension(dimension),
+        validation.check_examples(examples),
+        validation.check_delta(delta),
+    )
+    return find_least_float(lambda wrong: _required_examples(d, wrong, failed) <= n_examples)
 
 
 def failure(*, dimension: int, examples: int, epsilon: Number) -> float:
@@ -39,13 +58,17 @@ def failure(*, dimension: int, examples: int, epsilon: Number) -> float:
     >>> round(failure(dimension=3, examples=1899, epsilon=0.1), 4)
     0.0494
     """
-    d, many, wrong = validation.dimension(dimension), validation.examples(examples), validation.epsilon(epsilon)
-    power = UP.subtract(UP.multiply(2 * d, log2_above(13 / wrong)), below(wrong * many / 4))
+    d, n_examples, wrong = (
+        validation.check_dimension(dimension),
+        validation.check_examples(examples),
+        validation.check_epsilon(epsilon),
+    )
+    power = UP.subtract(UP.multiply(2 * d, log2_above(13 / wrong)), decimal_below(wrong * n_examples / 4))
     # The exponent's sign decides which side of ln 2 is the larger product.
     ln2 = ln_below(Fraction(2)) if power < 0 else UP.next_plus(UP.ln(Decimal(2)))
     return min(1.0, float_above(UP.multiply(2, exp_above(UP.multiply(power, ln2)))))
 
 
-def _needed(d: int, wrong: Fraction, failed: Fraction) -> Decimal:
+def _required_examples(d: int, wrong: Fraction, failed: Fraction) -> Decimal:
     terms = UP.add(UP.multiply(8 * d, log2_above(13 / wrong)), UP.multiply(4, log2_above(2 / failed)))
-    return UP.multiply(above(1 / wrong), terms)
+    return UP.multiply(decimal_above(1 / wrong), terms)

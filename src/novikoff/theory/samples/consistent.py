@@ -10,8 +10,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from novikoff.theory import validation
-from novikoff.theory.directed_rounding import (UP, Number, below, exp_above, float_above, ln_above, whole_above)
-from novikoff.theory.class_size import Hypotheses, of
+from novikoff.theory.class_size import Hypotheses, to_class_size
+from novikoff.theory.directed_rounding import UP, Number, decimal_below, exp_above, float_above, integer_above, ln_above
 
 
 def examples(*, hypotheses: Hypotheses, epsilon: Number, delta: Number) -> int:
@@ -20,8 +20,8 @@ def examples(*, hypotheses: Hypotheses, epsilon: Number, delta: Number) -> int:
     >>> examples(hypotheses=3**10, epsilon=0.1, delta=0.05)  # Mitchell's example: conjunctions of ten variables
     140
     """
-    error, failed = validation.epsilon(epsilon), validation.delta(delta)
-    return whole_above(UP.divide(UP.add(of(hypotheses).ln, ln_above(1 / failed)), below(error)))
+    error, failed = validation.check_epsilon(epsilon), validation.check_delta(delta)
+    return integer_above(UP.divide(UP.add(to_class_size(hypotheses).ln, ln_above(1 / failed)), decimal_below(error)))
 
 
 def error(*, hypotheses: Hypotheses, examples: int, delta: Number) -> float:
@@ -30,8 +30,13 @@ def error(*, hypotheses: Hypotheses, examples: int, delta: Number) -> float:
     >>> round(error(hypotheses=3**10, examples=140, delta=0.05), 5)
     0.09987
     """
-    many, failed = validation.examples(examples), validation.delta(delta)
-    return min(1.0, float_above(UP.divide(UP.add(of(hypotheses).ln, ln_above(1 / failed)), below(Fraction(many)))))
+    n_examples, failed = validation.check_examples(examples), validation.check_delta(delta)
+    return min(
+        1.0,
+        float_above(
+            UP.divide(UP.add(to_class_size(hypotheses).ln, ln_above(1 / failed)), decimal_below(Fraction(n_examples)))
+        ),
+    )
 
 
 def failure(*, hypotheses: Hypotheses, examples: int, epsilon: Number) -> float:
@@ -40,5 +45,7 @@ def failure(*, hypotheses: Hypotheses, examples: int, epsilon: Number) -> float:
     >>> round(failure(hypotheses=3**10, examples=140, epsilon=0.1), 4)
     0.0491
     """
-    many, wrong = validation.examples(examples), validation.epsilon(epsilon)
-    return min(1.0, float_above(exp_above(UP.subtract(of(hypotheses).ln, below(wrong * many)))))
+    n_examples, wrong = validation.check_examples(examples), validation.check_epsilon(epsilon)
+    return min(
+        1.0, float_above(exp_above(UP.subtract(to_class_size(hypotheses).ln, decimal_below(wrong * n_examples))))
+    )

@@ -10,7 +10,17 @@ from decimal import Decimal
 from fractions import Fraction
 
 from novikoff.theory import validation
-from novikoff.theory.directed_rounding import (UP, Number, above, below, exp_above, float_above, ln_above, root_above, whole_above)
+from novikoff.theory.directed_rounding import (
+    UP,
+    Number,
+    decimal_above,
+    decimal_below,
+    exp_above,
+    float_above,
+    integer_above,
+    ln_above,
+    sqrt_above,
+)
 
 
 def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
@@ -22,12 +32,12 @@ def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
     >>> examples(dimension=3, epsilon=0.1, delta=0.1)  # "N ≈ 30,000": the book's Example 2.6
     29300
     """
-    d, gap, failed = _dimension(dimension), validation.epsilon(epsilon), validation.delta(delta)
-    factor, failing = above(8 / gap**2), ln_above(1 / failed)
+    d, gap, failed = _check_dimension(dimension), validation.check_epsilon(epsilon), validation.check_delta(delta)
+    factor, failing = decimal_above(8 / gap**2), ln_above(1 / failed)
     found, needed = 0, 1
     while needed > found:
         found = needed
-        needed = whole_above(UP.multiply(factor, UP.add(_ln_four_growth(d, found), failing)))
+        needed = integer_above(UP.multiply(factor, UP.add(_ln_four_growth(d, found), failing)))
     return found
 
 
@@ -37,9 +47,13 @@ def error(*, dimension: int, examples: int, delta: Number) -> float:
     >>> round(error(dimension=1, examples=10_000, delta=0.1), 4)
     0.1043
     """
-    d, many, failed = _dimension(dimension), validation.examples(examples), validation.delta(delta)
-    terms = UP.add(_ln_four_growth(d, many), ln_above(1 / failed))
-    return min(1.0, float_above(root_above(UP.multiply(above(Fraction(8, many)), terms))))
+    d, n_examples, failed = (
+        _check_dimension(dimension),
+        validation.check_examples(examples),
+        validation.check_delta(delta),
+    )
+    terms = UP.add(_ln_four_growth(d, n_examples), ln_above(1 / failed))
+    return min(1.0, float_above(sqrt_above(UP.multiply(decimal_above(Fraction(8, n_examples)), terms))))
 
 
 def failure(*, dimension: int, examples: int, epsilon: Number) -> float:
@@ -48,17 +62,23 @@ def failure(*, dimension: int, examples: int, epsilon: Number) -> float:
     >>> round(failure(dimension=1, examples=20_000, epsilon=0.1), 9)
     2.222e-06
     """
-    d, many, gap = _dimension(dimension), validation.examples(examples), validation.epsilon(epsilon)
-    return min(1.0, float_above(exp_above(UP.subtract(_ln_four_growth(d, many), below(many * gap**2 / 8)))))
+    d, n_examples, gap = (
+        _check_dimension(dimension),
+        validation.check_examples(examples),
+        validation.check_epsilon(epsilon),
+    )
+    return min(
+        1.0, float_above(exp_above(UP.subtract(_ln_four_growth(d, n_examples), decimal_below(n_examples * gap**2 / 8))))
+    )
 
 
-def _dimension(value: int) -> int:
-    return validation.count("The VC dimension, for this bound,", value, 1)
+def _check_dimension(value: int) -> int:
+    return validation.check_count("The VC dimension, for this bound,", value, 1)
 
 
-def _ln_four_growth(d: int, many: int) -> Decimal:
+def _ln_four_growth(d: int, n_examples: int) -> Decimal:
     """ln(4((2m)^d + 1)), rounded up; where the power is too long to be written, by ln(a + 1) ≤ ln a + 1/a."""
-    if d * (2 * many).bit_length() <= 4000:
-        return ln_above(Fraction(4 * ((2 * many) ** d + 1)))
-    ln = UP.multiply(d, ln_above(Fraction(2 * many)))
+    if d * (2 * n_examples).bit_length() <= 4000:
+        return ln_above(Fraction(4 * ((2 * n_examples) ** d + 1)))
+    ln = UP.multiply(d, ln_above(Fraction(2 * n_examples)))
     return UP.add(UP.add(ln, exp_above(ln.copy_negate())), ln_above(Fraction(4)))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from novikoff.theory.formula_text import at_most
-from novikoff.theory.samples.sample_size import shown_rest
+from novikoff.theory.formula_text import format_upper_bound
+from novikoff.theory.samples.sample_size import format_confidence
 
-IID = "the examples are drawn independently from one distribution, and so is new data"
+IID_ASSUMPTION = "the examples are drawn independently from one distribution, and so is new data"
 
 
-def nothing(about: str, why: str) -> Promise:
+def no_guarantee(about: str, why: str) -> ErrorGuarantee:
     """Where there is nothing to promise."""
-    return Promise(about, None, None, why, {}, IID)
+    return ErrorGuarantee(about, None, None, why, {}, IID_ASSUMPTION)
 
 
-class Promise(NamedTuple):
+class ErrorGuarantee(NamedTuple):
     about: str
     """Which hypothesis."""
     bound: float | None
@@ -37,11 +37,11 @@ class Promise(NamedTuple):
         if self.delta is None:
             return (
                 f"In the mean over all streams and draws the error of {self.about} on new data is at most the mean of"
-                f" {self.statement}, which is {at_most(self.bound)} here."
+                f" {self.statement}, which is {format_upper_bound(self.bound)} here."
             )
         return (
-            f"The error of {self.about} on new data is at most {at_most(self.bound)}, with confidence"
-            f" {shown_rest(self.delta)} ({self.statement})."
+            f"The error of {self.about} on new data is at most {format_upper_bound(self.bound)}, with confidence"
+            f" {format_confidence(self.delta)} ({self.statement})."
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -7,8 +7,8 @@ binomial (`novikoff.theory.binomial`).
 
 from __future__ import annotations
 
-from novikoff.theory.samples import agnostic
 from novikoff.theory.directed_rounding import Number
+from novikoff.theory.samples import agnostic
 
 
 def examples(*, epsilon: Number, delta: Number) -> int:

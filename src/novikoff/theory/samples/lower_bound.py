@@ -16,9 +16,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from novikoff.theory import validation
-from novikoff.theory.directed_rounding import (DOWN, Number, ln_above, ln_below, whole_above)
+from novikoff.theory.directed_rounding import DOWN, Number, integer_above, ln_above, ln_below
 
-LARGEST_EPSILON, LARGEST_DELTA = Fraction(1, 8), Fraction(1, 100)
+MAX_EPSILON, MAX_DELTA = Fraction(1, 8), Fraction(1, 100)
 """Up to which the second term is proved."""
 
 
@@ -28,13 +28,17 @@ def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
     >>> examples(dimension=3, epsilon=0.1, delta=0.01), examples(dimension=1000, epsilon=0.1, delta=0.01)
     (44, 313)
     """
-    d, wrong, failed = validation.dimension(dimension), validation.epsilon(epsilon), validation.delta(delta)
+    d, wrong, failed = (
+        validation.check_dimension(dimension),
+        validation.check_epsilon(epsilon),
+        validation.check_delta(delta),
+    )
     rare = DOWN.divide(ln_below(1 / failed), ln_above(1 / (1 - wrong)))
-    return whole_above(max(rare, _of_a_shattered_set(d, wrong, failed)))
+    return integer_above(max(rare, _shattered_set_bound(d, wrong, failed)))
 
 
-def _of_a_shattered_set(d: int, wrong: Fraction, failed: Fraction) -> Decimal:
-    if d < 2 or wrong > LARGEST_EPSILON or failed > LARGEST_DELTA:
+def _shattered_set_bound(d: int, wrong: Fraction, failed: Fraction) -> Decimal:
+    if d < 2 or wrong > MAX_EPSILON or failed > MAX_DELTA:
         return Decimal(0)
     ratio = (d - 1) / (32 * wrong)
     return DOWN.divide(ratio.numerator, ratio.denominator)

@@ -10,11 +10,18 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from novikoff.errors import InputError
-from novikoff.theory.samples import (agnostic, capacity, consistent, deviation, hoeffding, lower_bound)
 from novikoff.theory import validation
-from novikoff.theory.formula_text import (at_least, at_most, filled, power_of_ten, shown, whole)
-from novikoff.theory.directed_rounding import DOWN, exact, float_above
-from novikoff.theory.class_size import Hypotheses, Size, of
+from novikoff.theory.class_size import ClassSize, Hypotheses, to_class_size
+from novikoff.theory.directed_rounding import DOWN, float_above, to_fraction
+from novikoff.theory.formula_text import (
+    format_integer,
+    format_lower_bound,
+    format_number,
+    format_power_of_ten,
+    format_upper_bound,
+    substitute_numbers,
+)
+from novikoff.theory.samples import agnostic, capacity, consistent, deviation, hoeffding, lower_bound
 
 
 class Direction(NamedTuple):
@@ -24,7 +31,7 @@ class Direction(NamedTuple):
     formula: str
 
 
-class Law(NamedTuple):
+class SampleSizeBound(NamedTuple):
     name: str
     about: str
     of: str
@@ -38,7 +45,7 @@ class Law(NamedTuple):
     """Whether so many examples are needed, where other laws say that they are enough."""
 
 
-class Answer(NamedTuple):
+class SampleSizeAnswer(NamedTuple):
     """One question, answered."""
 
     law: str
@@ -64,13 +71,13 @@ class Answer(NamedTuple):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        given = {key: value.formula if isinstance(value, Size) else value for key, value in self.given.items()}
+        given = {key: value.formula if isinstance(value, ClassSize) else value for key, value in self.given.items()}
         return {**self._asdict(), "given": given}
 
 
 INDEPENDENT = "the examples are drawn independently from one distribution, which is also that of new ones"
-LAWS = {
-    "consistent": Law(
+SAMPLE_SIZE_BOUNDS = {
+    "consistent": SampleSizeBound(
         "consistent",
         "a hypothesis of a finite class that makes no mistake on the examples",
         "hypotheses",
@@ -83,7 +90,7 @@ LAWS = {
         f"{INDEPENDENT}; the labels are those of a hypothesis of the class, or one agrees with all of them",
         "Blumer, Ehrenfeucht, Haussler and Warmuth 1987; Mitchell 1997, eq. 7.2",
     ),
-    "agnostic": Law(
+    "agnostic": SampleSizeBound(
         "agnostic",
         "every hypothesis of a finite class, whatever mistakes it makes",
         "hypotheses",
@@ -97,7 +104,7 @@ LAWS = {
         INDEPENDENT,
         "Hoeffding 1963; Haussler 1992; Mitchell 1997, eq. 7.3",
     ),
-    "vc": Law(
+    "vc": SampleSizeBound(
         "vc",
         "a hypothesis of a class of VC dimension d that makes no mistake on the examples",
         "dimension",
@@ -110,7 +117,7 @@ LAWS = {
         f"{INDEPENDENT}; the labels are those of a hypothesis of the class",
         "Blumer, Ehrenfeucht, Haussler and Warmuth 1989; Mitchell 1997, eq. 7.7",
     ),
-    "vc-agnostic": Law(
+    "vc-agnostic": SampleSizeBound(
         "vc-agnostic",
         "every hypothesis of a class of VC dimension d, whatever mistakes it makes",
         "dimension",
@@ -124,7 +131,7 @@ LAWS = {
         INDEPENDENT,
         "Vapnik and Chervonenkis 1971; Abu-Mostafa, Magdon-Ismail and Lin 2012, eq. 2.12",
     ),
-    "lower": Law(
+    "lower": SampleSizeBound(
         "lower",
         "what every learner needs, for a class of VC dimension d",
         "dimension",
@@ -138,7 +145,7 @@ LAWS = {
         "Ehrenfeucht, Haussler, Kearns and Valiant 1989; Blumer, Ehrenfeucht, Haussler and Warmuth 1989",
         necessary=True,
     ),
-    "hoeffding": Law(
+    "hoeffding": SampleSizeBound(
         "hoeffding",
         "one hypothesis that was chosen before the examples were drawn",
         "",
@@ -153,7 +160,7 @@ LAWS = {
     ),
 }
 SYMBOLS = {"examples": "m", "epsilon": "ε", "delta": "δ", "dimension": "d"}
-THIRD = {"examples": ("epsilon", "delta"), "error": ("examples", "delta"), "failure": ("examples", "epsilon")}
+GIVEN_PAIRS = {"examples": ("epsilon", "delta"), "error": ("examples", "delta"), "failure": ("examples", "epsilon")}
 
 
 def ask(
@@ -164,75 +171,81 @@ def ask(
     delta: float | None = None,
     hypotheses: Hypotheses | None = None,
     dimension: int | None = None,
-) -> Answer:
+) -> SampleSizeAnswer:
     """The third of m, ε and δ.
 
     >>> print(ask("consistent", hypotheses=3**10, epsilon=0.1, delta=0.05).sentence)
     140 examples are enough: with probability at least 0.95, a hypothesis of the class that makes no mistake on them \
 has an error of at most 0.1 on new ones.
     """
-    told = LAWS[law]
+    bound = SAMPLE_SIZE_BOUNDS[law]
     given = {"examples": examples, "epsilon": epsilon, "delta": delta}
     known = {key: value for key, value in given.items() if value is not None}
-    asked = next((third for third, two in THIRD.items() if set(two) == set(known)), None)
-    if asked is None or asked not in told.directions:
-        needed = "ε and δ" if told.necessary else "two of m (examples), ε (epsilon) and δ (delta)"
+    asked = next((third for third, two in GIVEN_PAIRS.items() if set(two) == set(known)), None)
+    if asked is None or asked not in bound.directions:
+        needed = "ε and δ" if bound.necessary else "two of m (examples), ε (epsilon) and δ (delta)"
         raise InputError(f"{law} must be told {needed}, but was told {', '.join(known) or 'none'}.")
     more = {"hypotheses": hypotheses, "dimension": dimension}
-    described = {told.of: more[told.of]} if told.of else {}
+    described = {bound.of: more[bound.of]} if bound.of else {}
     if None in described.values():
-        raise InputError(f"{law} must be told {'|H|, the' if told.of == 'hypotheses' else 'd, the VC'} {told.of}.")
-    return _answer(told, asked, {**described, **known})
+        raise InputError(f"{law} must be told {'|H|, the' if bound.of == 'hypotheses' else 'd, the VC'} {bound.of}.")
+    return _build_answer(bound, asked, {**described, **known})
 
 
-def _answer(law: Law, asked: str, given: dict[str, Any]) -> Answer:
+def _build_answer(law: SampleSizeBound, asked: str, given: dict[str, Any]) -> SampleSizeAnswer:
     value = law.directions[asked].compute(**given)
     formula = law.directions[asked].formula
-    numbers = {SYMBOLS[key]: shown(number) for key, number in given.items() if key in SYMBOLS}
+    numbers = {SYMBOLS[key]: format_number(number) for key, number in given.items() if key in SYMBOLS}
     if law.of == "hypotheses":
-        numbers["ln|H|"] = _logarithm(of(given["hypotheses"]))
-    here = f"{filled(formula, numbers)}, so {_result(asked, value)}"
-    sentence = _sentence(law, asked, value, given)
-    return Answer(law.name, asked, value, given, formula, here, sentence, law.assumes, law.source)
+        numbers["ln|H|"] = _format_logarithm(to_class_size(given["hypotheses"]))
+    here = f"{substitute_numbers(formula, numbers)}, so {_format_result(asked, value)}"
+    sentence = _build_sentence(law, asked, value, given)
+    return SampleSizeAnswer(law.name, asked, value, given, formula, here, sentence, law.assumes, law.source)
 
 
-def _logarithm(size: Size) -> str:
-    return at_most(float_above(size.ln)) if size.ln.adjusted() < 300 else power_of_ten(size.ln)
+def _format_logarithm(size: ClassSize) -> str:
+    return format_upper_bound(float_above(size.ln)) if size.ln.adjusted() < 300 else format_power_of_ten(size.ln)
 
 
-def _result(asked: str, value: Any) -> str:
-    return f"m = {whole(value)}" if asked == "examples" else f"{'ε' if asked == 'error' else 'δ'} = {at_most(value)}"
+def _format_result(asked: str, value: Any) -> str:
+    return (
+        f"m = {format_integer(value)}"
+        if asked == "examples"
+        else f"{'ε' if asked == 'error' else 'δ'} = {format_upper_bound(value)}"
+    )
 
 
-def _sentence(law: Law, asked: str, value: Any, given: dict[str, Any]) -> str:
-    many = whole(value if asked == "examples" else given["examples"])
+def _build_sentence(law: SampleSizeBound, asked: str, value: Any, given: dict[str, Any]) -> str:
+    many = format_integer(value if asked == "examples" else given["examples"])
     if law.necessary:
         return (
             f"No learner can do with fewer than {many} examples: with fewer, some distribution makes its error exceed"
-            f" {shown(given['epsilon'])} with probability above {shown(given['delta'])}."
+            f" {format_number(given['epsilon'])} with probability above {format_number(given['delta'])}."
         )
-    claim = law.claim.format(epsilon=at_most(value) if asked == "error" else shown(given["epsilon"]))
+    claim = law.claim.format(epsilon=format_upper_bound(value) if asked == "error" else format_number(given["epsilon"]))
     if asked == "failure":
         nothing = " That says nothing: there are too few examples." if value >= 1.0 else ""
-        return f"With {many} examples, {claim}, but for a probability of at most {at_most(value)}.{nothing}"
-    sure = shown_rest(given["delta"])
+        return f"With {many} examples, {claim}, but for a probability of at most {format_upper_bound(value)}.{nothing}"
+    sure = format_confidence(given["delta"])
     if asked == "examples":
         return f"{many} examples are enough: with probability at least {sure}, {claim}."
     nothing = " That says nothing: there are too few examples." if value >= 1.0 else ""
     return f"With {many} examples, with probability at least {sure}, {claim}.{nothing}"
 
 
-def shown_rest(delta: float) -> str:
+def format_confidence(delta: float) -> str:
     """1 − δ, as it is."""
-    rest = 1 - exact(delta)
+    rest = 1 - to_fraction(delta)
     if rest.denominator <= 10**12:
         return f"{float(rest):.12g}"
     return (
-        at_least(float(DOWN.divide(rest.numerator, rest.denominator))) if rest < Decimal("0.9999") else f"1 − {delta:g}"
+        format_lower_bound(float(DOWN.divide(rest.numerator, rest.denominator)))
+        if rest < Decimal("0.9999")
+        else f"1 − {delta:g}"
     )
 
 
-class Check(NamedTuple):
+class SampleSizeCheck(NamedTuple):
     """Whether a hypothesis without a mistake has seen enough."""
 
     enough: bool
@@ -244,23 +257,34 @@ class Check(NamedTuple):
         return self._asdict()
 
 
-def check(law: str, *, examples: int, epsilon: float, delta: float, **more: Any) -> Check:
+def check(law: str, *, examples: int, epsilon: float, delta: float, **more: Any) -> SampleSizeCheck:
     """Whether so many examples are enough for ε and δ, by this law.
 
     >>> print(check("consistent", examples=100, epsilon=0.1, delta=0.05, hypotheses=3**10).sentence)
     100 examples are not enough for ε = 0.1 and δ = 0.05: 140 are needed.
     """
     needed = int(ask(law, epsilon=epsilon, delta=delta, **more).value)
-    enough = validation.examples(examples) >= needed
-    verdict = f"are {'' if enough else 'not '}enough" if not LAWS[law].necessary else "may do" if enough else "can't do"
-    ends = f"{whole(needed)} {'were' if enough else 'are'} needed"
-    sentence = f"{whole(examples)} examples {verdict} for ε = {shown(epsilon)} and δ = {shown(delta)}: {ends}."
-    return Check(enough, examples, needed, sentence)
+    enough = validation.check_examples(examples) >= needed
+    verdict = (
+        f"are {'' if enough else 'not '}enough"
+        if not SAMPLE_SIZE_BOUNDS[law].necessary
+        else "may do"
+        if enough
+        else "can't do"
+    )
+    ends = f"{format_integer(needed)} {'were' if enough else 'are'} needed"
+    sentence = (
+        f"{format_integer(examples)} examples {verdict} for ε = {format_number(epsilon)} and δ ="
+        f" {format_number(delta)}: {ends}."
+    )
+    return SampleSizeCheck(enough, examples, needed, sentence)
 
 
-EPSILONS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+TABLE_EPSILONS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 
 
-def table(law: str, *, delta: float, epsilons: tuple[float, ...] = EPSILONS, **more: Any) -> list[tuple[float, int]]:
+def table(
+    law: str, *, delta: float, epsilons: tuple[float, ...] = TABLE_EPSILONS, **more: Any
+) -> list[tuple[float, int]]:
     """How many examples, as ε shrinks."""
     return [(epsilon, int(ask(law, epsilon=epsilon, delta=delta, **more).value)) for epsilon in epsilons]

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from novikoff.errors import InputError
 from novikoff.theory import validation
-from novikoff.theory.geometry.shattering import (GEOMETRIC, HALF_LINES, HALF_SPACES, INTERVALS, RECTANGLES, ConceptClass)
-from novikoff.theory.geometry.points import Labels, points_of
+from novikoff.theory.geometry.points import Labels, parse_points
+from novikoff.theory.geometry.shattering import GEOMETRIC, HALF_LINES, HALF_SPACES, INTERVALS, RECTANGLES, ConceptClass
 
-MOST_POINTS = 16
+MAX_POINTS = 16
 """Of which all labellings are tried."""
-MOST_LABELLINGS = 10**6
+MAX_LABELLINGS = 10**6
 
 Oracle = Callable[[Sequence[Any], Labels], object | None]
 
@@ -50,12 +50,12 @@ def shattering(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> Shatte
     >>> shattering(even, "ab").missing
     (True, False)
     """
-    known, places = _class(concepts, points)
+    known, places = _resolve_class(concepts, points)
     refuted = known.refute(places) if known.refute else None
     if refuted is not None:
         return Shattering(places, False, {}, *refuted)
-    if len(places) > MOST_POINTS:
-        raise InputError(f"All labellings of at most {MOST_POINTS} points are tried, but there are {len(places)}.")
+    if len(places) > MAX_POINTS:
+        raise InputError(f"All labellings of at most {MAX_POINTS} points are tried, but there are {len(places)}.")
     found: dict[Labels, object] = {}
     for labels in _all_labellings(len(places)):
         hypothesis = known.consistent(places, labels)
@@ -72,13 +72,13 @@ def labellings(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> list[L
     >>> len(labellings(INTERVALS, [1, 2, 3, 4]))
     11
     """
-    known, places = _class(concepts, points)
+    known, places = _resolve_class(concepts, points)
     found: list[Labels] = [()]
     for count in range(1, len(places) + 1):
         longer = ((*labels, label) for labels in found for label in (False, True))
         found = [labels for labels in longer if known.consistent(places[:count], labels) is not None]
-        if len(found) > MOST_LABELLINGS:
-            raise InputError(f"These points have more than {MOST_LABELLINGS:,} labellings: name fewer.")
+        if len(found) > MAX_LABELLINGS:
+            raise InputError(f"These points have more than {MAX_LABELLINGS:,} labellings: name fewer.")
     return found
 
 
@@ -102,13 +102,13 @@ def dimension(table: Iterable[Sequence[Any]]) -> Dimension:
     width = {len(row) for row in rows}
     if len(width) > 1:
         raise InputError(f"All hypotheses must speak of equally many elements, but they do of {sorted(width)}.")
-    columns = [_bits(row[j] for row in rows) for j in range(width.pop())]
+    columns = [_pack_bits(row[j] for row in rows) for j in range(width.pop())]
     everything = (1 << len(rows)) - 1
     best: tuple[int, ...] = ()
     level: list[tuple[tuple[int, ...], list[int]]] = [((), [everything])]
     while level:
         best = level[0][0]
-        level = [grown for set_, parts in level for grown in _grown(set_, parts, columns)]
+        level = [grown for set_, parts in level for grown in _extend_shattered(set_, parts, columns)]
     return Dimension(len(best), best)
 
 
@@ -147,7 +147,7 @@ def sauer(*, dimension: int, points: int) -> int:
     >>> sauer(dimension=2, points=4)
     11
     """
-    d, m = validation.dimension(dimension), validation.count("The number of points", points, 0)
+    d, m = validation.check_dimension(dimension), validation.check_count("The number of points", points, 0)
     return sum(math.comb(m, i) for i in range(min(d, m) + 1)) if d < m else 2**m
 
 
@@ -157,13 +157,13 @@ def cuts(*, dimension: int, points: int) -> int:
     >>> cuts(dimension=2, points=4)
     14
     """
-    d, m = validation.dimension(dimension), validation.count("The number of points", points, 1)
+    d, m = validation.check_dimension(dimension), validation.check_count("The number of points", points, 1)
     return 2 * sauer(dimension=d, points=m - 1)
 
 
-def _class(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> tuple[ConceptClass, tuple[Any, ...]]:
+def _resolve_class(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> tuple[ConceptClass, tuple[Any, ...]]:
     if isinstance(concepts, ConceptClass) and concepts.dimension != ANY_ELEMENTS:
-        return concepts, points_of(points, concepts.dimension)
+        return concepts, parse_points(points, concepts.dimension)
     if not len(points):
         raise InputError("There must be a point.")
     known = concepts if isinstance(concepts, ConceptClass) else ConceptClass("own", concepts)
@@ -174,7 +174,9 @@ def _all_labellings(count: int) -> Iterable[Labels]:
     return (tuple(reversed(labels)) for labels in itertools.product((False, True), repeat=count))
 
 
-def _grown(set_: tuple[int, ...], parts: list[int], columns: list[int]) -> Iterable[tuple[tuple[int, ...], list[int]]]:
+def _extend_shattered(
+    set_: tuple[int, ...], parts: list[int], columns: list[int]
+) -> Iterable[tuple[tuple[int, ...], list[int]]]:
     """The shattered sets with one more element behind the last; `parts` are the hypotheses of each labelling so far."""
     for j in range(set_[-1] + 1 if set_ else 0, len(columns)):
         divided = [half for part in parts for half in (part & columns[j], part & ~columns[j])]
@@ -182,7 +184,7 @@ def _grown(set_: tuple[int, ...], parts: list[int], columns: list[int]) -> Itera
             yield (*set_, j), divided
 
 
-def _bits(values: Iterable[bool]) -> int:
+def _pack_bits(values: Iterable[bool]) -> int:
     return sum(1 << i for i, value in enumerate(values) if value)
 
 

@@ -8,20 +8,31 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from novikoff._compiled.simd.byte_scan import PADDING
+from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_apart
-from novikoff.data.formats.csv_rows import (ABSENT, INDICATE, LEAVE_OUT, REFUSE, is_missing, one_number)
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES
+from novikoff.data.formats.base import MISSING_INDICATOR
+from novikoff.data.formats.csv_rows import ABSENT, INDICATE, LEAVE_OUT, REFUSE, is_missing, parse_number_cell
 from novikoff.data.formats.csv_rows import RANGE as CELL_RANGE
-from novikoff.data.formats.base import INDICATOR
-from novikoff.data.formats.json.fields import (IS_WEIGHT, NO_TERM, ORDINARY, TERM, is_category, is_left_out, is_weight, missing_value, needs_weight, string_value)
-from novikoff.data.formats.json.tokens import (MISSING, NUMERIC, RANGE, WEIGHT)
 from novikoff.data.formats.csv_tokenizer import NO_QUOTE
-from novikoff.data.names.hashing import hash_of, hashed
+from novikoff.data.formats.json.fields import (
+    IS_WEIGHT,
+    NO_TERM,
+    ORDINARY,
+    TERM,
+    interpret_missing,
+    interpret_string,
+    is_category,
+    is_left_out,
+    is_weight,
+    needs_weight,
+)
+from novikoff.data.formats.json.tokens import MISSING, NUMERIC, RANGE, WEIGHT
+from novikoff.data.names.hashing import hash_bytes, hash_name
 from novikoff.data.options import MISSING_VALUES
 
 
-class Fields(NamedTuple):
+class JsonFieldRoles(NamedTuple):
     """Which fields have a meaning of their own, by the hashes of their paths."""
 
     ignored: NDArray[np.uint64]
@@ -41,87 +52,89 @@ class Fields(NamedTuple):
     indicator_size: int
 
 
-def make_fields(settled: Any, *, weighs: bool) -> Fields:
+def build_field_roles(settled: Any, *, weighs: bool) -> JsonFieldRoles:
     """Return the fields that a format has options for."""
 
     def hashes(paths: tuple[str, ...]) -> NDArray[np.uint64]:
-        return np.array([hashed(path.encode()) for path in paths], np.uint64)
+        return np.array([hash_name(path.encode()) for path in paths], np.uint64)
 
-    indicator = np.zeros(len(INDICATOR) + PADDING, np.uint8)
-    indicator[: len(INDICATOR)] = np.frombuffer(INDICATOR, np.uint8)
-    return Fields(
+    indicator = np.zeros(len(MISSING_INDICATOR) + PADDING_BYTES, np.uint8)
+    indicator[: len(MISSING_INDICATOR)] = np.frombuffer(MISSING_INDICATOR, np.uint8)
+    return JsonFieldRoles(
         ignored=hashes(settled.ignore),
         only=hashes(settled.fields_read),
         categorical=hashes(settled.categorical),
         has_weight=settled.weight is not None,
-        weight=np.uint64(hashed((settled.weight or "").encode())),
+        weight=np.uint64(hash_name((settled.weight or "").encode())),
         weighs=weighs,
         numeric=hashes(settled.numeric),
         missing=MISSING_VALUES.index(settled.missing),
         indicator=indicator,
-        indicator_size=len(INDICATOR),
+        indicator_size=len(MISSING_INDICATOR),
     )
 
 
-@is_left_out.of(Fields)
-def _(fields: Fields, path: Any) -> bool:
-    return is_among(fields.ignored, path) or (len(fields.only) > 0 and not is_among(fields.only, path))
+@is_left_out.of(JsonFieldRoles)
+def _(fields: JsonFieldRoles, path: Any) -> bool:
+    return contains_hash(fields.ignored, path) or (len(fields.only) > 0 and not contains_hash(fields.only, path))
 
 
-@is_category.of(Fields)
-def _(fields: Fields, path: Any) -> bool:
-    return is_among(fields.categorical, path)
+@is_category.of(JsonFieldRoles)
+def _(fields: JsonFieldRoles, path: Any) -> bool:
+    return contains_hash(fields.categorical, path)
 
 
-@is_weight.of(Fields)
-def _(fields: Fields, path: Any) -> bool:
+@is_weight.of(JsonFieldRoles)
+def _(fields: JsonFieldRoles, path: Any) -> bool:
     return bool(fields.has_weight and path == fields.weight)
 
 
-@needs_weight.of(Fields)
-def _(fields: Fields) -> bool:
+@needs_weight.of(JsonFieldRoles)
+def _(fields: JsonFieldRoles) -> bool:
     return fields.weighs
 
 
-@missing_value.of(Fields)
-def _(fields: Fields, path: Any) -> tuple[int, Any, float]:
-    return missing_in(fields, path)
+@interpret_missing.of(JsonFieldRoles)
+def _(fields: JsonFieldRoles, path: Any) -> tuple[int, Any, float]:
+    return classify_missing(fields, path)
 
 
-@string_value.of(Fields)
-def _(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
-    return string_in(fields, text, start, stop, path)
+@interpret_string.of(JsonFieldRoles)
+def _(fields: JsonFieldRoles, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
+    return classify_string(fields, text, start, stop, path)
 
 
 @compiled
-def is_among(hashes: NDArray[np.uint64], path: Any) -> bool:
+def contains_hash(hashes: NDArray[np.uint64], path: Any) -> bool:
     for j in range(len(hashes)):
         if hashes[j] == path:
             return True
     return False
 
 
-@compiled_apart
-def missing_in(fields: Fields, path: Any) -> tuple[int, Any, float]:
+@compiled_not_inlined
+def classify_missing(fields: JsonFieldRoles, path: Any) -> tuple[int, Any, float]:
     if fields.has_weight and path == fields.weight:
         return (WEIGHT if fields.weighs else NO_TERM), path, 0.0
     if fields.missing == INDICATE:
-        return TERM, hash_of(fields.indicator, 0, fields.indicator_size, path), 1.0
+        return TERM, hash_bytes(fields.indicator, 0, fields.indicator_size, path), 1.0
     return (MISSING if fields.missing == REFUSE else NO_TERM), path, 0.0
 
 
-@compiled_apart
-def string_in(fields: Fields, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
-    weight, numeric = fields.has_weight and path == fields.weight, is_among(fields.numeric, path)
+@compiled_not_inlined
+def classify_string(
+    fields: JsonFieldRoles, text: NDArray[np.uint8], start: int, stop: int, path: Any
+) -> tuple[int, Any, float]:
+    weight, numeric = fields.has_weight and path == fields.weight, contains_hash(fields.numeric, path)
     if not weight and not numeric:
         if fields.missing != LEAVE_OUT and is_missing(text, start, stop):
-            return missing_in(fields, path)
+            return classify_missing(fields, path)
         return ORDINARY, path, 0.0
     if weight and not fields.weighs:
         return NO_TERM, path, 0.0
-    reason, value = one_number(text, start, stop, NO_QUOTE)
+    reason, value = parse_number_cell(text, start, stop, NO_QUOTE)
     if reason == ABSENT:
-        return missing_in(fields, path)
+        return classify_missing(fields, path)
     if weight:
         return (IS_WEIGHT if reason == 0 and value >= 0.0 else WEIGHT), path, value
     if reason != 0:

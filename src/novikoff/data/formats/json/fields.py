@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.jit import generic
+from novikoff._compiled.lazy_numpy import NDArray, np
 
 ORDINARY, NO_TERM, TERM, IS_WEIGHT = 0, -1, -2, -3
 """What a value is, beside the reasons why it is refused, which are above 0."""
 
 
-class NoFields(NamedTuple):
+class NoFieldRoles(NamedTuple):
     """In place of `json_field_values.Fields` where no field has a meaning of its own."""
 
     unused: int
@@ -45,12 +45,12 @@ def needs_weight(fields: Any) -> bool:
 
 
 @generic
-def missing_value(fields: Any, path: Any) -> tuple[int, Any, float]:
+def interpret_missing(fields: Any, path: Any) -> tuple[int, Any, float]:
     """A missing value: (what it is, the hash of its feature, the feature's value)."""
     return NO_TERM, path, 0.0
 
 
 @generic
-def string_value(fields: Any, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
+def interpret_string(fields: Any, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
     """A string: (what it is, the hash of its feature, the feature's value or the weight)."""
     return ORDINARY, path, 0.0

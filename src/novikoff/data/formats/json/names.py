@@ -7,19 +7,19 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from novikoff.data.formats.csv_sniffer import MISSING
-from novikoff.data.formats.ngram_names import collapsed, lowered, spelled
-from novikoff.data.formats.ngrams import MOST_WORDS, WORD
+from novikoff.data.formats.csv_sniffer import MISSING_PATTERN
+from novikoff.data.formats.ngram_names import collapse_blanks, decode_name, to_lower
+from novikoff.data.formats.ngrams import MAX_WORD_NGRAM, WORD_PATTERN
 
 
-class Pairs(list[tuple[str, Any]]):
+class ObjectPairs(list[tuple[str, Any]]):
     """An object: names may come twice."""
 
 
-class Number(bytes):
+class NumberText(bytes):
     """A number as it is spelled."""
 
-    def __new__(cls, text: str) -> Number:
+    def __new__(cls, text: str) -> NumberText:
         return super().__new__(cls, text.encode())
 
     def __str__(self) -> str:
@@ -27,7 +27,7 @@ class Number(bytes):
 
 
 @functools.lru_cache(maxsize=4)
-def names_of(
+def list_feature_names(
     line: bytes,
     label: str,
     texts: tuple[str, ...],
@@ -46,21 +46,21 @@ def names_of(
     def is_missing(value: Any, own: str) -> bool:
         """Strings are missing values where something is made of these, or where numbers are to come."""
         if isinstance(value, str) and (missing != "absent" or own in numeric):
-            return MISSING.fullmatch(value.encode()) is not None
+            return MISSING_PATTERN.fullmatch(value.encode()) is not None
         return value is None
 
     def walk(value: Any, path: str, own: str) -> Iterator[str]:
         """`own` is the path of the list in which the value is, or its own."""
-        if isinstance(value, Pairs):
+        if isinstance(value, ObjectPairs):
             for name, inner in value:
-                if value is whole and (name in ignored or (only and name not in only)):
+                if value is root and (name in ignored or (only and name not in only)):
                     continue
-                below = f"{path}.{name}" if value is not whole else name
+                below = f"{path}.{name}" if value is not root else name
                 yield from walk(inner, below, below)
         elif isinstance(value, list) and path != label:
             for k, inner in enumerate(value):
                 yield from walk(inner, f"{path}.{k}", path)
-        elif (path if value is True or isinstance(value, Number) else own) == weight:
+        elif (path if value is True or isinstance(value, NumberText) else own) == weight:
             return
         elif is_missing(value, own) and own != label:
             yield from [f"{own} is missing"] if missing == "indicator" else []
@@ -68,30 +68,30 @@ def names_of(
             if own in numeric:
                 yield own
             elif own in texts and own != label:
-                yield from (f"{own}={name}" for name in text_names(value.encode(), words, letters, lower))
+                yield from (f"{own}={name}" for name in list_text_names(value.encode(), words, letters, lower))
             elif own != label:
                 yield f"{own}={value}"
-        elif isinstance(value, Number) and path in categorical:
+        elif isinstance(value, NumberText) and path in categorical:
             yield f"{path}={value}"
-        elif isinstance(value, Number):
+        elif isinstance(value, NumberText):
             if path != label:
                 yield path
         elif value is True and path != label:
             yield path
 
-    whole = json.loads(line, object_pairs_hook=Pairs, parse_int=Number, parse_float=Number)
-    return list(walk(whole, "", ""))
+    root = json.loads(line, object_pairs_hook=ObjectPairs, parse_int=NumberText, parse_float=NumberText)
+    return list(walk(root, "", ""))
 
 
-def text_names(text: bytes, words: int, letters: int, lower: bool) -> list[str]:
+def list_text_names(text: bytes, words: int, letters: int, lower: bool) -> list[str]:
     """The names in a text, each once, in the order of `words.words_of`."""
-    text = lowered(text) if lower else text
-    found: list[bytes] = WORD.findall(text)
+    text = to_lower(text) if lower else text
+    found: list[bytes] = WORD_PATTERN.findall(text)
     runs: list[bytes] = []
     for k in range(len(found)):
-        runs += [b" ".join(found[k - n : k + 1]) for n in range(min(words, k + 1, MOST_WORDS))]
-    names = [spelled(run) for run in dict.fromkeys(runs)]
+        runs += [b" ".join(found[k - n : k + 1]) for n in range(min(words, k + 1, MAX_WORD_NGRAM))]
+    names = [decode_name(run) for run in dict.fromkeys(runs)]
     if letters:
-        flat = collapsed(text).strip(b" ").decode()
+        flat = collapse_blanks(text).strip(b" ").decode()
         names += [f'"{run}"' for run in dict.fromkeys(flat[k : k + letters] for k in range(len(flat) - letters + 1))]
     return names

@@ -19,29 +19,62 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from novikoff._compiled.simd.byte_scan import (PADDING, equal, lowest, signed, word)
 from novikoff._compiled.buffers import uint64
+from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_apart
-from novikoff._compiled.simd.dot import element
-from novikoff.data.merge_terms import Slots, finished_row, put
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES, load_word, lowest_bit, mask_equal, to_int64
+from novikoff._compiled.simd.dot import get_unchecked
 from novikoff.data.formats.base import LARGEST_LABEL, LARGEST_VALUE, NO_LABEL_KEY
-from novikoff.data.formats.json.fields import (IS_WEIGHT, ORDINARY, TERM, is_category, is_left_out, is_weight, missing_value, needs_weight, string_value)
-from novikoff.data.formats.json.strings import (QUOTE, plain_end, unescaped, utf8_ends)
-from novikoff.data.formats.json.tokens import (COLON, DEEP, DEEPEST, ENCODING, LABEL_KIND, LABEL_TWICE, LONG, LONGEST_PATH, MORE, NAME, NO_LABEL, NO_WEIGHT, OBJECT, RANGE, SEPARATOR, VALUE, WEIGHT, is_digit, number_at, put_index, put_name, skip)
-from novikoff.data.formats.ngrams import NoWords, Words, put_text
-from novikoff.data.names.hashing import hash_of
+from novikoff.data.formats.json.fields import (
+    IS_WEIGHT,
+    ORDINARY,
+    TERM,
+    interpret_missing,
+    interpret_string,
+    is_category,
+    is_left_out,
+    is_weight,
+    needs_weight,
+)
+from novikoff.data.formats.json.strings import QUOTE, find_invalid_utf8, find_string_end, unescape_string
+from novikoff.data.formats.json.tokens import (
+    COLON,
+    ENCODING,
+    LABEL_KIND,
+    LABEL_TWICE,
+    MAX_DEPTH,
+    MAX_PATH_BYTES,
+    NAME,
+    NO_LABEL,
+    NO_WEIGHT,
+    OBJECT,
+    PATH_TOO_LONG,
+    RANGE,
+    SEPARATOR,
+    TOO_DEEP,
+    TRAILING_TEXT,
+    VALUE,
+    WEIGHT,
+    append_index,
+    append_name,
+    is_digit,
+    parse_json_number,
+    skip_whitespace,
+)
+from novikoff.data.formats.ngrams import NgramWorkspace, NoNgrams, append_text
+from novikoff.data.merge_terms import HashedTerms, append_term, finish_row
+from novikoff.data.names.hashing import hash_bytes
 
-AT_FIRST_NAME, AT_NAME, AT_FIRST_VALUE, AT_VALUE, BEHIND = range(5)
+AT_FIRST_NAME, AT_NAME, AT_FIRST_VALUE, AT_VALUE, AFTER_VALUE = range(5)
 IN_OBJECT, IN_LIST = range(2)
 IS_NUMBER, IS_STRING, IS_TRUE, IS_FALSE, IS_ABSENT, IS_LIST = range(6)
 _NO_SEED: Any = uint64(0)
 _TRUE, _FALSE, _NULL = (uint64(int.from_bytes(name, "little")) for name in (b"true", b"false", b"null"))
-_FOUR, _FIVE = uint64(2**32 - 1), uint64(2**40 - 1)
+_FOUR_BYTES, _FIVE_BYTES = uint64(2**32 - 1), uint64(2**40 - 1)
 TRUE_KEY, FALSE_KEY = (uint64(0x7FF8 << 48 | n) for n in (1, 2))  # no number has these bits
 
 
-class Machine(NamedTuple):
+class JsonParserState(NamedTuple):
     """What it takes to read a line: which fields are label and text, and room to work."""
 
     label: Any
@@ -61,7 +94,7 @@ class Machine(NamedTuple):
     its path."""
 
 
-class Out(NamedTuple):
+class JsonOutput(NamedTuple):
     """What a parser fills, beside the terms."""
 
     starts: NDArray[np.int64]
@@ -78,7 +111,7 @@ class Out(NamedTuple):
 
 
 @compiled
-def text_number(texts: NDArray[np.uint64], h: Any) -> int:
+def find_text_field(texts: NDArray[np.uint64], h: Any) -> int:
     """Which of the declared texts has this path; -1 for none."""
     for j in range(len(texts)):
         if texts[j] == h:
@@ -87,53 +120,53 @@ def text_number(texts: NDArray[np.uint64], h: Any) -> int:
 
 
 @compiled
-def label_list(text: NDArray[np.uint8], start: int, stop: int, plain: NDArray[np.uint8]) -> tuple[int, int]:
+def scan_label_list(text: NDArray[np.uint8], start: int, stop: int, plain: NDArray[np.uint8]) -> tuple[int, int]:
     """A list of labels, which begins at start: (0, where it ends), or (reason, where that came)."""
-    k = skip(text, start + 1)
-    if element(text, k) == 93:
+    k = skip_whitespace(text, start + 1)
+    if get_unchecked(text, k) == 93:
         return 0, k + 1
     while True:
-        byte = signed(element(text, k))
+        byte = to_int64(get_unchecked(text, k))
         if byte == QUOTE:
             source, s = text, k + 1
-            e, wide = plain_end(text, s)
+            e, wide = find_string_end(text, s)
             after = e + 1
-            if element(text, e) != QUOTE:
-                wrong, where, e, wide = unescaped(text, s, stop, plain)
+            if get_unchecked(text, e) != QUOTE:
+                wrong, where, e, wide = unescape_string(text, s, stop, plain)
                 if wrong != 0:
                     return wrong, where
-                after, source, s = where + 1, plain, PADDING
-            if wide and utf8_ends(source, s, e) < e:
+                after, source, s = where + 1, plain, PADDING_BYTES
+            if wide and find_invalid_utf8(source, s, e) < e:
                 return ENCODING, k
         elif byte == 45 or is_digit(byte):
-            reason, after, value = number_at(text, k)
+            reason, after, value = parse_json_number(text, k)
             if reason != 0 or not abs(value) <= LARGEST_LABEL:
                 return (reason if reason != 0 else RANGE), k
-        elif np.uint64(word(text, k)) & _FOUR == _TRUE:
+        elif np.uint64(load_word(text, k)) & _FOUR_BYTES == _TRUE:
             after = k + 4
-        elif np.uint64(word(text, k)) & _FIVE == _FALSE:
+        elif np.uint64(load_word(text, k)) & _FIVE_BYTES == _FALSE:
             after = k + 5
         else:
             return LABEL_KIND, k
-        k = skip(text, after)
-        byte = signed(element(text, k))
+        k = skip_whitespace(text, after)
+        byte = to_int64(get_unchecked(text, k))
         if byte == 93:
             return 0, k + 1
         if byte != 44:
             return SEPARATOR, k
-        k = skip(text, k + 1)
+        k = skip_whitespace(text, k + 1)
 
 
-@compiled_apart
-def read_line(
+@compiled_not_inlined
+def parse_object(
     text: NDArray[np.uint8],
     start: int,
     stop: int,
-    m: Machine,
-    room: NoWords | Words,
-    to: Slots,
+    m: JsonParserState,
+    workspace: NoNgrams | NgramWorkspace,
+    to: HashedTerms,
     first: int,
-    out: Out,
+    out: JsonOutput,
     row: int,
 ) -> tuple[int, int, int]:
     """The object in text[start:stop], which begins at start: (reason or 0, where that came, where its terms end)."""
@@ -151,9 +184,9 @@ def read_line(
     mark = at  # where the terms of the current field at the top begin
     dropped = False  # whether they are left out
     while depth > 0:
-        k = skip(text, k)
-        byte = signed(element(text, k))
-        if state == BEHIND:
+        k = skip_whitespace(text, k)
+        byte = to_int64(get_unchecked(text, k))
+        if state == AFTER_VALUE:
             if byte == 44:
                 m.counts[depth] += 1
                 state = AT_VALUE if m.kinds[depth] == IN_LIST else AT_NAME
@@ -167,33 +200,33 @@ def read_line(
             quote = k
             source = text
             s = k + 1
-            e, wide = plain_end(text, s)
+            e, wide = find_string_end(text, s)
             after = e + 1
-            if element(text, e) != QUOTE:
-                wrong, where, e, wide = unescaped(text, s, stop, m.plain)
+            if get_unchecked(text, e) != QUOTE:
+                wrong, where, e, wide = unescape_string(text, s, stop, m.plain)
                 if wrong != 0:
                     return wrong, where, at
                 after = where + 1
                 source = m.plain
-                s = PADDING
-            if wide and utf8_ends(source, s, e) < e:
+                s = PADDING_BYTES
+            if wide and find_invalid_utf8(source, s, e) < e:
                 return ENCODING, quote, at
             if state <= AT_NAME:
-                k = skip(text, after)
-                if element(text, k) != 58:
+                k = skip_whitespace(text, after)
+                if get_unchecked(text, k) != 58:
                     return COLON, k, at
                 k += 1
                 state = AT_VALUE
                 end, size = m.lengths[depth], e - s
-                if end + 1 + size > LONGEST_PATH:
-                    return LONG, quote, at
+                if end + 1 + size > MAX_PATH_BYTES:
+                    return PATH_TOO_LONG, quote, at
                 # A name at the top is its own path: it is copied only if there is more to come below it.
                 pending = depth == 1 and s > quote
                 begin = s
                 if not pending:
-                    end = put_name(m.path, end, source, s, size, depth > 1)
+                    end = append_name(m.path, end, source, s, size, depth > 1)
                     source, s, e = m.path, 0, end
-                h = hash_of(source, s, e, _NO_SEED)
+                h = hash_bytes(source, s, e, _NO_SEED)
                 if depth == 1:
                     at = mark if dropped else at
                     mark = at
@@ -201,19 +234,19 @@ def read_line(
                 continue
             path: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
             if not dropped and path != m.label:
-                what, term, value = string_value(m.fields, source, s, e, path)
+                what, term, value = interpret_string(m.fields, source, s, e, path)
                 if what > 0 or (what == IS_WEIGHT and weighed):
                     return (what if what > 0 else WEIGHT), quote, at
                 if what == IS_WEIGHT:
                     weighed = True
                     out.weights[row] = value
                 elif what == TERM:
-                    at = put(to, at, term, value, start, stop, at - first)
+                    at = append_term(to, at, term, value, start, stop, at - first)
                 if what != ORDINARY:
                     k = after
-                    state = BEHIND
+                    state = AFTER_VALUE
                     continue
-            words = text_number(m.texts, path)
+            words = find_text_field(m.texts, path)
             if path == m.label:
                 if labelled:
                     return LABEL_TWICE, quote, at
@@ -221,60 +254,60 @@ def read_line(
                 out.labels[row, 0] = IS_STRING
                 out.labels[row, 1] = quote
                 out.labels[row, 2] = after
-                out.keys[row] = hash_of(source, s, e, _NO_SEED)
+                out.keys[row] = hash_bytes(source, s, e, _NO_SEED)
             elif words >= 0:
-                last = put_text(room, source, s, e, path, m.letters[words], to, at)
+                last = append_text(workspace, source, s, e, path, m.letters[words], to, at)
                 for j in range(at, last if len(to.spans) > 0 else at):
                     to.spans[j, 0] = start
                     to.spans[j, 1] = stop
                     to.spans[j, 2] = j - first
                 at = last
             else:
-                at = put(to, at, hash_of(source, s, e, path), 1.0, start, stop, at - first)
+                at = append_term(to, at, hash_bytes(source, s, e, path), 1.0, start, stop, at - first)
             k = after
-            state = BEHIND
+            state = AFTER_VALUE
             continue
         if state <= AT_NAME:
             if byte != 125 or state == AT_NAME:
                 return NAME, k, at
             depth -= 1
             k += 1
-            state = BEHIND
+            state = AFTER_VALUE
             continue
         if byte == 93 and state == AT_FIRST_VALUE:
             depth -= 1
             k += 1
-            state = BEHIND
+            state = AFTER_VALUE
             continue
         if m.kinds[depth] == IN_LIST:
-            if m.lengths[depth] + 20 > LONGEST_PATH:  # a point and a number of any size
-                return LONG, k, at
-            end = put_index(m.path, m.lengths[depth], m.counts[depth])
-            h = hash_of(m.path, 0, end, _NO_SEED)
+            if m.lengths[depth] + 20 > MAX_PATH_BYTES:  # a point and a number of any size
+                return PATH_TOO_LONG, k, at
+            end = append_index(m.path, m.lengths[depth], m.counts[depth])
+            h = hash_bytes(m.path, 0, end, _NO_SEED)
             pending = False
         is_label = h == m.label
         if is_label and labelled:
             return LABEL_TWICE, k, at
         if byte == 91 and is_label:
-            reason, after = label_list(text, k, stop, m.plain)
+            reason, after = scan_label_list(text, k, stop, m.plain)
             if reason != 0:
                 return reason, after, at
             labelled = True
             out.labels[row, 0] = IS_LIST
             out.labels[row, 1] = k
             out.labels[row, 2] = after
-            out.keys[row] = hash_of(text, k, after, _NO_SEED)
+            out.keys[row] = hash_bytes(text, k, after, _NO_SEED)
             k = after
-            state = BEHIND
+            state = AFTER_VALUE
             continue
         weighs = is_weight(m.fields, h)
         if byte == 123 or byte == 91:
             if is_label or weighs:
                 return (LABEL_KIND if is_label else WEIGHT), k, at
-            if depth == DEEPEST:
-                return DEEP, k, at
+            if depth == MAX_DEPTH:
+                return TOO_DEEP, k, at
             if pending:
-                end = put_name(m.path, 0, text, begin, size, False)
+                end = append_name(m.path, 0, text, begin, size, False)
             depth += 1
             m.kinds[depth] = IN_OBJECT if byte == 123 else IN_LIST
             m.lengths[depth] = end
@@ -283,9 +316,9 @@ def read_line(
             state = AT_FIRST_NAME if byte == 123 else AT_FIRST_VALUE
             k += 1
             continue
-        state = BEHIND
+        state = AFTER_VALUE
         if byte == 45 or is_digit(byte):
-            reason, after, value = number_at(text, k)
+            reason, after, value = parse_json_number(text, k)
             if reason != 0:
                 return reason, k, at
             if not abs(value) <= (LARGEST_LABEL if is_label else LARGEST_VALUE):
@@ -301,43 +334,43 @@ def read_line(
                     weighed = True
                     out.weights[row] = value
             elif is_category(m.fields, h):
-                at = put(to, at, hash_of(text, k, after, h), 1.0, start, stop, at - first)
+                at = append_term(to, at, hash_bytes(text, k, after, h), 1.0, start, stop, at - first)
             else:
-                at = put(to, at, h, value, start, stop, at - first)
+                at = append_term(to, at, h, value, start, stop, at - first)
             k = after
             continue
-        letters = np.uint64(word(text, k))
-        if weighs and needs_weight(m.fields) and letters & _FOUR != _NULL:
+        letters = np.uint64(load_word(text, k))
+        if weighs and needs_weight(m.fields) and letters & _FOUR_BYTES != _NULL:
             return WEIGHT, k, at
-        if letters & _FOUR == _TRUE:
+        if letters & _FOUR_BYTES == _TRUE:
             if is_label:
                 labelled = True
                 out.labels[row, 0] = IS_TRUE
                 out.keys[row] = TRUE_KEY
             elif not weighs:
-                at = put(to, at, h, 1.0, start, stop, at - first)
+                at = append_term(to, at, h, 1.0, start, stop, at - first)
             k += 4
-        elif letters & _FIVE == _FALSE:
+        elif letters & _FIVE_BYTES == _FALSE:
             if is_label:
                 labelled = True
                 out.labels[row, 0] = IS_FALSE
                 out.keys[row] = FALSE_KEY
             k += 5
-        elif letters & _FOUR == _NULL:
+        elif letters & _FOUR_BYTES == _NULL:
             if not (dropped or is_label or weighs):
                 own: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
-                what, term, value = missing_value(m.fields, own)
+                what, term, value = interpret_missing(m.fields, own)
                 if what > 0:
                     return what, k, at
                 if what == TERM:
-                    at = put(to, at, term, value, start, stop, at - first)
+                    at = append_term(to, at, term, value, start, stop, at - first)
             k += 4
         else:
             return (RANGE if byte == 73 or byte == 78 else VALUE), k, at
     at = mark if dropped else at
-    k = skip(text, k)
+    k = skip_whitespace(text, k)
     if k < stop:
-        return MORE, k, at
+        return TRAILING_TEXT, k, at
     if not labelled:
         return NO_LABEL, start, at
     if needs_weight(m.fields) and not weighed:
@@ -346,31 +379,31 @@ def read_line(
 
 
 @compiled
-def parse(
+def parse_json_block(
     text: NDArray[np.uint8],
     block_stop: int,
-    m: Machine,
-    room: NoWords | Words,
+    m: JsonParserState,
+    workspace: NoNgrams | NgramWorkspace,
     unlabelled: bool,
-    to: Slots,
-    out: Out,
+    to: HashedTerms,
+    out: JsonOutput,
 ) -> tuple[int, int, int]:
     """All lines of a block: (rows, lines, problems). A line is complete but for its label where that is missing."""
     row = line = first = wrong = 0
-    start = PADDING
+    start = PADDING_BYTES
     out.starts[0] = 0
     while start < block_stop:
         stop = start
-        found = equal(text, stop, 10)
+        found = mask_equal(text, stop, 10)
         while found == 0:
             stop += 64
-            found = equal(text, stop, 10)
-        stop += lowest(found)
-        begin = skip(text, start)
+            found = mask_equal(text, stop, 10)
+        stop += lowest_bit(found)
+        begin = skip_whitespace(text, start)
         if begin < stop:
             reason, where, last = OBJECT, begin, first
             if text[begin] == 123:
-                reason, where, last = read_line(text, begin, stop, m, room, to, first, out, row)
+                reason, where, last = parse_object(text, begin, stop, m, workspace, to, first, out, row)
                 if unlabelled and reason == NO_LABEL:
                     reason = 0
                     out.labels[row, 0] = IS_ABSENT
@@ -383,7 +416,7 @@ def parse(
                 out.problems[wrong, 4] = start
                 wrong += 1
             else:
-                first = finished_row(to, first, last)
+                first = finish_row(to, first, last)
                 out.line_of[row] = line
                 row += 1
                 out.starts[row] = first

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._compiled.simd.byte_scan import (PADDING, equal, lowest, signed, upto)
 from novikoff._compiled.buffers import uint64
+from novikoff._compiled.jit import JIT_DISABLED, compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import DISABLED, compiled, compiled_apart
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES, lowest_bit, mask_at_most, mask_equal, to_int64
 
 QUOTE, BACKSLASH = 34, 92
-OPEN, CONTROL, ESCAPE, SURROGATE = 1, 2, 3, 4
+UNCLOSED_STRING, CONTROL_CHARACTER, BAD_ESCAPE, LONE_SURROGATE = 1, 2, 3, 4
 """What may be wrong: it does not end, it has a control character, an escape that is none, half a surrogate pair."""
 _ZERO, _ONE = uint64(0), uint64(1)
 
 
-def _end(text: NDArray[np.uint8], k: int) -> tuple[int, bool]:
+def _find_string_end(text: NDArray[np.uint8], k: int) -> tuple[int, bool]:
     wide = False
     while True:
-        high = ~upto(text, k, 127)
-        found = equal(text, k, QUOTE) | equal(text, k, BACKSLASH) | upto(text, k, 31)
+        high = ~mask_at_most(text, k, 127)
+        found = mask_equal(text, k, QUOTE) | mask_equal(text, k, BACKSLASH) | mask_at_most(text, k, 31)
         if found != _ZERO:
-            place = lowest(found)
+            place = lowest_bit(found)
             return k + place, wide or high & ((_ONE << np.uint64(place)) - _ONE) != _ZERO
         wide |= high != _ZERO
         k += 64
 
 
-def _plain_end(text: Any, k: int) -> tuple[int, bool]:
+def _plain_find_string_end(text: Any, k: int) -> tuple[int, bool]:
     wide = False
     while text[k] > 31 and text[k] != QUOTE and text[k] != BACKSLASH:
         wide |= bool(text[k] >= 128)
@@ -35,13 +35,13 @@ def _plain_end(text: Any, k: int) -> tuple[int, bool]:
     return k, wide
 
 
-plain_end = compiled(_plain_end if DISABLED else _end)
+find_string_end = compiled(_plain_find_string_end if JIT_DISABLED else _find_string_end)
 """Where the next quote, backslash or control character is (every line ends with one), and whether a byte before it is
 not ASCII."""
 
 
 @compiled
-def digit_of(byte: int) -> int:
+def parse_hex_digit(byte: int) -> int:
     """What a hexadecimal digit says; a large number for what is none, so that a sum of four tells."""
     if 48 <= byte <= 57:
         return byte - 48
@@ -49,20 +49,20 @@ def digit_of(byte: int) -> int:
     return small - 87 if 97 <= small <= 102 else 1 << 20
 
 
-@compiled_apart
-def four_digits(text: NDArray[np.uint8], k: int) -> int:
+@compiled_not_inlined
+def parse_four_hex_digits(text: NDArray[np.uint8], k: int) -> int:
     """What follows \\u; -1 where that is not four hexadecimal digits."""
     total = 0
     for j in range(k, k + 4):
-        digit = digit_of(signed(text[j]))
+        digit = parse_hex_digit(to_int64(text[j]))
         if digit > 15:
             return -1
         total = total * 16 + digit
     return total
 
 
-@compiled_apart
-def put_character(out: NDArray[np.uint8], end: int, character: int) -> int:
+@compiled_not_inlined
+def append_utf8(out: NDArray[np.uint8], end: int, character: int) -> int:
     """A character in UTF-8; returns where the next one goes."""
     if character < 0x80:
         out[end] = character
@@ -75,7 +75,7 @@ def put_character(out: NDArray[np.uint8], end: int, character: int) -> int:
 
 
 @compiled
-def simple_escape(byte: int) -> int:
+def decode_escape(byte: int) -> int:
     """What stands for a backslash and this letter; -1 where nothing does."""
     if byte in (QUOTE, BACKSLASH, 47):
         return byte
@@ -90,52 +90,52 @@ def simple_escape(byte: int) -> int:
     return 12 if byte == 102 else -1
 
 
-@compiled_apart
-def unescaped(text: NDArray[np.uint8], k: int, stop: int, out: NDArray[np.uint8]) -> tuple[int, int, int, bool]:
+@compiled_not_inlined
+def unescape_string(text: NDArray[np.uint8], k: int, stop: int, out: NDArray[np.uint8]) -> tuple[int, int, int, bool]:
     """The string that begins at k, in a line that ends at stop, written to `out` from PADDING on:
     (what is wrong or 0, where it ends or that stands, where it ends in `out`, whether it has bytes that are not ASCII).
     """
-    end = PADDING
+    end = PADDING_BYTES
     wide = False
     while True:
-        special, high = plain_end(text, k)
+        special, high = find_string_end(text, k)
         wide |= high
         for j in range(special - k):
             out[end + j] = text[k + j]
         end += special - k
         k = special
-        byte = signed(text[k])
+        byte = to_int64(text[k])
         if byte == QUOTE:
             return 0, k, end, wide
         if byte < 32:
-            return (OPEN if k >= stop else CONTROL), k, end, wide
-        after = signed(text[k + 1])
+            return (UNCLOSED_STRING if k >= stop else CONTROL_CHARACTER), k, end, wide
+        after = to_int64(text[k + 1])
         if after != 117:
-            meant = simple_escape(after)
+            meant = decode_escape(after)
             if meant < 0:
-                return ESCAPE, k, end, wide
+                return BAD_ESCAPE, k, end, wide
             out[end] = meant
             end += 1
             k += 2
             continue
-        character = four_digits(text, k + 2)
+        character = parse_four_hex_digits(text, k + 2)
         if character < 0:
-            return ESCAPE, k, end, wide
+            return BAD_ESCAPE, k, end, wide
         if 0xD800 <= character <= 0xDFFF:
-            low = four_digits(text, k + 8) if text[k + 6] == BACKSLASH and text[k + 7] == 117 else -1
+            low = parse_four_hex_digits(text, k + 8) if text[k + 6] == BACKSLASH and text[k + 7] == 117 else -1
             if character >= 0xDC00 or not 0xDC00 <= low <= 0xDFFF:
-                return SURROGATE, k, end, wide
+                return LONE_SURROGATE, k, end, wide
             character = 0x10000 + ((character - 0xD800) << 10) + (low - 0xDC00)
             k += 6
-        end = put_character(out, end, character)
+        end = append_utf8(out, end, character)
         k += 6
 
 
-@compiled_apart
-def utf8_ends(text: NDArray[np.uint8], k: int, stop: int) -> int:
+@compiled_not_inlined
+def find_invalid_utf8(text: NDArray[np.uint8], k: int, stop: int) -> int:
     """Where text[k:stop] is not UTF-8 any more; stop where all of it is."""
     while k < stop:
-        lead = signed(text[k])
+        lead = to_int64(text[k])
         if lead < 0x80:
             k += 1
             continue
@@ -147,7 +147,7 @@ def utf8_ends(text: NDArray[np.uint8], k: int, stop: int) -> int:
         # No longer than need be, no surrogates, nothing past U+10FFFF: all that is seen from the second byte.
         least = 0xA0 if lead == 0xE0 else 0x90 if lead == 0xF0 else 0x80
         most = 0x9F if lead == 0xED else 0x8F if lead == 0xF4 else 0xBF
-        second = signed(text[k + 1])
+        second = to_int64(text[k + 1])
         if second < least or second > most:
             return k
         for j in range(2, more + 1):

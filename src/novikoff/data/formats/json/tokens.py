@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from novikoff._compiled.simd.byte_scan import signed
+from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.jit import compiled, compiled_apart
-from novikoff._compiled.simd.dot import element
-from novikoff.data.parse_float import decimal
-from novikoff.data.formats.json.strings import (CONTROL, ESCAPE, OPEN, SURROGATE)
+from novikoff._compiled.simd.byte_scan import to_int64
+from novikoff._compiled.simd.dot import get_unchecked
+from novikoff.data.formats.json.strings import BAD_ESCAPE, CONTROL_CHARACTER, LONE_SURROGATE, UNCLOSED_STRING
+from novikoff.data.parse_float import parse_decimal
 
-DEEPEST = 64
-LONGEST_PATH = 1000
+MAX_DEPTH = 64
+MAX_PATH_BYTES = 1000
 """Bytes of a path: each value below it costs as much to hash."""
 REASONS = {
     # The first four are what may be wrong with a string.
-    OPEN: ("syntax", "a string has no end"),
-    CONTROL: ("control character", "a control character must be escaped in a string"),
-    ESCAPE: ("escape", 'a backslash must be followed by one of "\\/bfnrt or by u and four hexadecimal digits'),
-    SURROGATE: ("escape", "half of a surrogate pair stands alone"),
+    UNCLOSED_STRING: ("syntax", "a string has no end"),
+    CONTROL_CHARACTER: ("control character", "a control character must be escaped in a string"),
+    BAD_ESCAPE: ("escape", 'a backslash must be followed by one of "\\/bfnrt or by u and four hexadecimal digits'),
+    LONE_SURROGATE: ("escape", "half of a surrogate pair stands alone"),
     5: ("encoding", "strings must be UTF-8"),
     6: ("syntax", "expected one JSON object a line"),
     7: ("syntax", "expected a name in double quotes"),
@@ -29,8 +29,8 @@ REASONS = {
     11: ("syntax", "nothing may come after the object"),
     12: ("number", "expected a number as JSON writes it"),
     13: ("range", "numbers must be finite and of size up to 1e15"),
-    14: ("depth", f"objects and lists may lie up to {DEEPEST} deep in each other"),
-    15: ("path", f"names joined to a path may have up to {LONGEST_PATH} bytes"),
+    14: ("depth", f"objects and lists may lie up to {MAX_DEPTH} deep in each other"),
+    15: ("path", f"names joined to a path may have up to {MAX_PATH_BYTES} bytes"),
     16: ("label", "the label must be a number, a string, true or false"),
     17: ("label", "the label comes a second time"),
     18: ("no label", "there is no label"),
@@ -39,19 +39,32 @@ REASONS = {
     21: ("missing", "there must be a value (--missing error)"),
     22: ("number", "a field of --numeric must be a number"),
 }
-ENCODING, OBJECT, NAME, COLON, VALUE, SEPARATOR, MORE, NUMBER, RANGE, DEEP, LONG, LABEL_KIND, LABEL_TWICE, NO_LABEL = (
-    range(5, 19)
-)
+(
+    ENCODING,
+    OBJECT,
+    NAME,
+    COLON,
+    VALUE,
+    SEPARATOR,
+    TRAILING_TEXT,
+    NUMBER,
+    RANGE,
+    TOO_DEEP,
+    PATH_TOO_LONG,
+    LABEL_KIND,
+    LABEL_TWICE,
+    NO_LABEL,
+) = range(5, 19)
 WEIGHT, NO_WEIGHT, MISSING, NUMERIC = range(19, 23)
 
 
 @compiled
-def skip(text: NDArray[np.uint8], k: int) -> int:
+def skip_whitespace(text: NDArray[np.uint8], k: int) -> int:
     """Past blanks as JSON has them; the line ends with something else."""
-    byte = element(text, k)
+    byte = get_unchecked(text, k)
     while byte == 32 or byte == 9 or byte == 13:
         k += 1
-        byte = element(text, k)
+        byte = get_unchecked(text, k)
     return k
 
 
@@ -60,8 +73,8 @@ def is_digit(byte: int) -> bool:
     return 48 <= byte <= 57
 
 
-@compiled_apart
-def number_at(text: NDArray[np.uint8], k: int) -> tuple[int, int, float]:
+@compiled_not_inlined
+def parse_json_number(text: NDArray[np.uint8], k: int) -> tuple[int, int, float]:
     """The number that begins at k: (reason or 0, where it ends, what it is)."""
     start = k
     negative = text[k] == 45
@@ -76,7 +89,7 @@ def number_at(text: NDArray[np.uint8], k: int) -> tuple[int, int, float]:
         k += 1
     else:
         while is_digit(text[k]):
-            whole = (whole * 10 + signed(text[k]) - 48) & 0xFFFFFFFFFFFFFF  # right for up to 15 digits
+            whole = (whole * 10 + to_int64(text[k]) - 48) & 0xFFFFFFFFFFFFFF  # right for up to 15 digits
             k += 1
     plain = k - first <= 15
     if text[k] == 46:
@@ -98,12 +111,12 @@ def number_at(text: NDArray[np.uint8], k: int) -> tuple[int, int, float]:
     if plain:
         value = float(whole)
         return 0, k, -value if negative else value
-    value, _ = decimal(text, start, k)
+    value, _ = parse_decimal(text, start, k)
     return 0, k, value
 
 
-@compiled_apart
-def put_index(path: NDArray[np.uint8], end: int, number: int) -> int:
+@compiled_not_inlined
+def append_index(path: NDArray[np.uint8], end: int, number: int) -> int:
     """Writes a point and a number; returns where they end."""
     path[end] = 46
     size, rest = 1, number
@@ -117,11 +130,11 @@ def put_index(path: NDArray[np.uint8], end: int, number: int) -> int:
 
 
 @compiled
-def put_name(path: NDArray[np.uint8], end: int, text: NDArray[np.uint8], start: int, size: int, nested: bool) -> int:
+def append_name(path: NDArray[np.uint8], end: int, text: NDArray[np.uint8], start: int, size: int, nested: bool) -> int:
     """Writes a name, and a point before it where it is within another; returns where it ends."""
     if nested:
         path[end] = 46
         end += 1
     for j in range(size):
-        path[end + j] = element(text, start + j)
+        path[end + j] = get_unchecked(text, start + j)
     return end + size
