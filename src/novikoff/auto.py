@@ -1,6 +1,6 @@
 """Auto for any number of classes: the default learner.
 
-Two classes are learned by `BinaryAuto` (learners/auto.py), more by Kesler's construction of it. A stream need not say
+Two classes are learned by `BinaryAuto` (linear/auto.py), more by Kesler's construction of it. A stream need not say
 how many classes there will be: it is learned as one of two classes until a third label arrives. The state is then
 converted so that every prediction stays what it was (`to_multiclass`), and learning goes on with a column of weights
 for each class.

@@ -1,4 +1,4 @@
-"""Explicit feature maps for pipelines: the maps of `stream/maps`, as scikit-learn's transformers are used."""
+"""Explicit feature maps for pipelines: the maps of `data/feature_maps`, as scikit-learn's transformers are used."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class UnsupportedArgument(TypeError):
 
 
 class TypeSample:
-    """A sample that stands for a type only: None is passed in its place (see `unpacked` in `_machine.py`)."""
+    """A sample that stands for a type only: None is passed in its place (see `unpacked` in `_compiled/simd/dot.py`)."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

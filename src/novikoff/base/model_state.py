@@ -36,13 +36,14 @@ class ModelState:
     slot_names: dict[int, str] | None = None
     """Names of hashed features, as far as they were kept."""
     shuffle: dict[str, Any] | None = None
-    """The permutation of the rows that the run began with (stream/permutation.py); None: they kept their order."""
+    """The permutation of the rows that the run began with (data/shuffle/permutation.py); None: they kept their
+    order."""
     fit_row_count: int = 0
     """The rows of fit's X, where the run began with fit; not saved."""
     label_order: LabelOrder | None = None
     """How often the label has changed in this run, since it was begun or loaded; not saved."""
     encoding: Any = None
-    """Encodes raw rows as the reader would (stream/encoding.py), once it is asked for; not saved."""
+    """Encodes raw rows as the reader would (data/raw/encoding.py), once it is asked for; not saved."""
     more: dict[str, NDArray[Any]] = field(default_factory=dict)
     """What some learners count beside the ledger."""
     feature_sample: FeatureSample = field(default_factory=FeatureSample.never)

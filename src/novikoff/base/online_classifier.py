@@ -173,7 +173,8 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
 
     def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
         """The theorems that hold in a space of so many variables where all examples are positive, and each is a mean of
-        preferences that the rule was not content with (parts/blame.py); `top`: always the one with the least score."""
+        preferences that the rule was not content with (core/multiclass/pairwise_gradients.py); `top`: always the
+        one with the least score."""
         return ()
 
     def _column_bounds(self, state: ModelState, *, variables: int) -> Sequence[Bound]:
@@ -225,7 +226,7 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learns these rows once, going on from before; `classes` names both labels at the first call.
 
-        Without `classes` labels are taken as they come (see `stream/labels.py`).
+        Without `classes` labels are taken as they come (see `data/labels/binary_labels.py`).
         """
         return self._partial_fit(X, y, classes, None)
 

@@ -1,4 +1,4 @@
-"""Raw rows (dicts, texts, data frames) for models that were trained from files: see `stream/encoding.py`."""
+"""Raw rows (dicts, texts, data frames) for models that were trained from files: see `data/raw/encoding.py`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ class ConsistentLearner(StateScoredClassifier):
 
     @abstractmethod
     def _hypothesis_class(self) -> tuple[str, dict[str, Any], str]:
-        """The law (theory/laws.py) for a consistent hypothesis, what it is told of the class, and that in words."""
+        """The law (theory/samples/sample_size.py) for a consistent hypothesis, what it is told of the class, and
+        that in words."""
 
     @abstractmethod
     def _find_contradiction(self) -> str | None:

@@ -108,7 +108,7 @@ class FileSource:
     options: ReadOptions
     positive: str | None = None
     shuffle: Any = None
-    """The record of the permutation (stream/permutation.py) where the examples were shuffled."""
+    """The record of the permutation (data/shuffle/permutation.py) where the examples were shuffled."""
 
     def __post_init__(self) -> None:
         self.options = replace(self.options, keep_names=0)  # they are for people: what is learned is the same

@@ -1,7 +1,7 @@
 """The loop for rankings: an example is a query with its documents, whose grades say which is preferred to which.
 
 One vector of weights scores all documents. The preferences that are not met make one example of the binary learner, the
-mean of x_i − x_j over them (parts/blame.py), which is written out as one sparse row.
+mean of x_i − x_j over them (core/multiclass/pairwise_gradients.py), which is written out as one sparse row.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class ReadOptions:
     hashes_names: bool = False
     """Whether names are hashed also where a dictionary would do: shards must agree on columns."""
     map: str | None = None
-    """What is made of the features, such as poly:2: see `stream/maps`."""
+    """What is made of the features, such as poly:2: see `data/feature_maps`."""
     map_bits: int | None = None
     """Into how many bits their products are hashed; None for as many as the features, or for columns of their own."""
 

@@ -345,7 +345,8 @@ def _(rows: ScaledRow, i: int, k: int) -> int:
 def dot_skipping_zeros(
     values: NDArray[np.floating], start: int, count: int, slots: NDArray[np.floating]
 ) -> tuple[float, float]:
-    """(w·x, ‖x‖²) of a dense row whose zeros are no terms, in the order of `_machine.py`: as if it were sparse."""
+    """(w·x, ‖x‖²) of a dense row whose zeros are no terms, in the order of `_compiled/simd/dot.py`: as if it were
+    sparse."""
     terms = 0
     for k in range(start, start + count):
         terms += values[k] != 0.0

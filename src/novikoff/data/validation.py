@@ -2,7 +2,7 @@
 
 Accepted are NumPy arrays, nested lists, data frames and SciPy sparse matrices for X, and anything one-dimensional for y
 and for sample weights. Values keep the caller's precision (float32 or float64; everything else becomes float64). That
-numbers are finite is seen by the loop itself as it measures each row (see `parts/loop.py`): a pass of its own over the
+numbers are finite is seen by the loop itself as it measures each row (see `core/loop.py`): a pass of its own over the
 data would cost as much as learning.
 """
 

@@ -14,7 +14,7 @@ which the theorem wants them mixed:
 
 Means of all hypotheses are mixed round by round. With a_i the mean of the hypotheses of shard i in this round, the new
 mean is that of before, of T₀ steps, and Σ μ_i·a_i, of the T₁ − T₀ steps that all shards have made. Where `sums` are
-Σ (t−1)^p·δ (parts/averages.py), a_i − w₀ = (T_i^p·(w_i − w₀) − (sums_i − sums₀))/(T_i^p − T₀^p).
+Σ (t−1)^p·δ (core/averaging.py), a_i − w₀ = (T_i^p·(w_i − w₀) − (sums_i − sums₀))/(T_i^p − T₀^p).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Values of a block of examples with all that are kept are computed at once, by several threads; then the examples are
 learned one after another, and those of the block that are kept meanwhile are compared one by one. Every value is the
-same number in whichever way it is computed (`_panels.py`, `kernels/program.py`), so that it does not matter how a
-stream is cut.
+same number in whichever way it is computed (`_compiled/simd/dot_panels.py`, `kernels/bytecode.py`), so that it does
+not matter how a stream is cut.
 """
 
 from __future__ import annotations

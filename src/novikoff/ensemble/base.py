@@ -59,7 +59,7 @@ class VotingState:
     positive: str | None = None
     """The label that was told from all others, where that was asked for."""
     encoding: Any = None
-    """Encodes raw rows as the reader would (stream/encoding.py), once it is asked for; not saved."""
+    """Encodes raw rows as the reader would (data/raw/encoding.py), once it is asked for; not saved."""
 
 
 class VotingEnsemble(BatchEstimator):

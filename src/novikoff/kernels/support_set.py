@@ -1,8 +1,8 @@
 """Examples that others are compared with, and the products of others with them.
 
-They stand in panels (`_panels.py`), or one after another with their terms, where there are many features: both give
-the same sums. Those who come to be compared have their terms in growing columns, without zeros, and no columns that
-`width` does not have.
+They stand in panels (`_compiled/simd/dot_panels.py`), or one after another with their terms, where there are many
+features: both give the same sums. Those who come to be compared have their terms in growing columns, without zeros,
+and no columns that `width` does not have.
 """
 
 from __future__ import annotations

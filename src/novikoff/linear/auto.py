@@ -1,7 +1,7 @@
 """Auto: several learners of different kinds over one stream, followed by weighted majority; nothing need be set.
 
 Predict   the label with the most votes of four members: AROW, AdaGrad on the hinge loss, the two together, and the
-          Perceptron (parts/council.py)
+          Perceptron (core/updaters/weighted_majority.py)
 Update    every member learns as it would alone, from examples in a scale that the stream itself sets. The vote of a
           member that errs is multiplied by β; where the prediction errs, a share α of all votes is dealt out evenly
 Bound     M ≤ (ln N + M*·ln(1/β)) / (ln(2/(1+β)) − ln(1/(1−α))), N = 4 members, M* the mistakes of the best of them: the

@@ -6,7 +6,8 @@ Bound     M ≤ (ln 2n + ηL)/(ηγ − η²X²/2)   θ = 0, η = ln α, any u w
           with L = 0 and η = γ/X² it is 2·ln(2n)·X²/γ², X = max‖x‖_∞
 Source    Littlestone, Learning quickly when irrelevant attributes abound, 1988
 
-Both weights of a feature are powers of one exponent, so this costs no more than Winnow: see parts/multiplicative.
+Both weights of a feature are powers of one exponent, so this costs no more than Winnow: see
+core/updaters/multiplicative.py.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Bound     M ≤ 2 + 3k(1 + log₂ n)     a disjunction of k of n Boolean feature
           M ≤ 2k(1 + log₂ n) + 1     the same with elimination
           M ≤ 2 + 5c(2 + log₂ n)     Winnow-R, where the disjunction gains a literal c times in all
           M ≤ (8/δ²)(n/θ) + (5/δ + 14 ln θ/δ²)·Σμ   a linear target with separation δ, Boolean x, α = 1 + δ/2
-          For other α, θ, floors and margins: theory/winnow.py.
+          For other α, θ, floors and margins: theory/winnow_bounds.py.
 Source    Littlestone, Learning quickly when irrelevant attributes abound, 1988
 
 Irrelevant features cost only their logarithm: this is what additive learners can't do.

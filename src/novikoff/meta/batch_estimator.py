@@ -53,7 +53,7 @@ class BatchEstimator(StatefulEstimator[Any]):
         raise NotImplementedError
 
     def _fit_dataset(self, dataset: Any) -> Any:
-        """`fit` for all examples of some files (`stream/whole.py`)."""
+        """`fit` for all examples of some files (`data/load_all.py`)."""
         raise InputError(f"{type(self).__name__} learns from arrays, not from files: use fit in Python.")
 
     def shown(self, confidence: float) -> BatchGuarantee:

@@ -1,6 +1,7 @@
 """What learners with many outcomes have in common: a table of weights, a column for each class, pair or bit.
 
-A scheme's own file says how outcomes are made of columns (parts/schemes.py), which learners fit into it and which
+A scheme's own file says how outcomes are made of columns (core/multiclass/schemes.py), which learners
+fit into it and which
 theorems hold; everything else is here. The learner inside gives rule, geometry and settings, and stays as it is.
 """
 

@@ -1,7 +1,8 @@
 """The fast lane for single examples where there are many columns of weights: what each example needs, made ready once.
 
-As `learners/lane.py`, with the compiled functions of the batches: only what is around them is left out. Whatever is not
-usual (a new class, a new feature, anything wrong, a setting that has changed) goes the way around, which says so.
+As `base/fast_learn.py`, with the compiled functions of the batches: only what is around them is left out. Whatever
+is not usual (a new class, a new feature, anything wrong, a setting that has changed) goes the way around, which says
+so.
 """
 
 from __future__ import annotations

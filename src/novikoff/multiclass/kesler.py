@@ -5,7 +5,7 @@ Update    of the preferences y ≻ j of an example, those that the learner's rul
           in block y and −x in block j, is a positive example of the binary learner. `top`: the one with the highest
           w_j·x; `uniform`: their mean; `proportional`: their mean weighed by how far each is violated
           (for the Perceptron: w_y += x, and w_j −= τ_j·x with Σ τ_j = 1, the ultraconservative family)
-Bound     the binary learner's own, in R^{kn}, where ‖x_yj‖² = 2‖x‖²: see parts/blame.py
+Bound     the binary learner's own, in R^{kn}, where ‖x_yj‖² = 2‖x‖²: see core/multiclass/pairwise_gradients.py
 Source    Nilsson, Learning Machines, 1965; Crammer and Singer, Ultraconservative online algorithms, 2003;
           Har-Peled, Roth and Zimak, Constraint classification, 2002
 """

@@ -1,4 +1,5 @@
-"""The multiclass support vector machine as a scikit-learn estimator; the solver is `parts/crammer_singer.py`."""
+"""The multiclass support vector machine as a scikit-learn estimator; the solver is
+`core/multiclass/crammer_singer.py`."""
 
 from __future__ import annotations
 

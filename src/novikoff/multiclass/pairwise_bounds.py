@@ -1,7 +1,8 @@
 """Theorems for schemes that learn from preferences.
 
 A preference a ≻ b of an example is a positive example x_ab of the binary learner, in a space that has its features once
-for each column of weights. What an update moves along is a mean of such x_ab (parts/blame.py), so that the learner's
+for each column of weights. What an update moves along is a mean of such x_ab
+(core/multiclass/pairwise_gradients.py), so that the learner's
 own theorems bound the updates there, with R² = stretch·max‖x‖². A mistake is an update, or an example with a class that
 had never come before: it can't have been predicted, and need not be an update. There are no more such examples than
 classes that were not named beforehand, in any order.

@@ -5,7 +5,7 @@ Update    w −= rate·∂E/∂w after each example, or for the mean over each m
 Bound     none: E is not convex in the weights, and no mistake bound is known
 Source    Rumelhart, Hinton, Williams: Learning representations by back-propagating errors, 1986
 
-The formulas are in `parts/network.py`.
+The formulas are in `core/mlp/network.py`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Predict   with the hypothesis that the method chooses among H_0, H_1, …, each of which predicts until it changes
 Update    the learner's own, example by example, until the method stops; nothing of the run is changed
-Bound     of the error on new data, for independent examples of one distribution (theory/conversion.py):
+Bound     of the error on new data, for independent examples of one distribution (theory/online_to_batch.py):
           random-stopping     E[err] ≤ E[M]/m        of the hypothesis that predicted a random example
           controlled-testing  err ≤ ε                the first to be right (1/ε)ln(1/δ_i) times in a row, δ_i = δ/(i+2)²
           next-stretch        err ≤ ε                … (1/ε)ln(M/δ) times, M the most mistakes

@@ -72,7 +72,7 @@ def _build_grid(last: int, first_pass: int) -> NDArray[np.int64]:
 
 
 def _confidence_interval(made: int, examples: int, delta: float) -> tuple[float, float]:
-    """Progressive validation (theory/conversion.py), as exactly as can be drawn. It holds for mistakes, and as well for
-    what was right: that is the lower end."""
+    """Progressive validation (theory/online_to_batch.py), as exactly as can be drawn. It holds for mistakes, and as
+    well for what was right: that is the lower end."""
     error, reach = made / examples, math.sqrt(math.log(1.0 / delta) / (2.0 * examples))
     return max(0.0, error - reach), min(1.0, error + reach)

@@ -1,7 +1,7 @@
 """The features that matter most, by name: importance = |weight| × standard deviation of the feature.
 
 A weight alone says little: where a feature is measured in thousandths, its weight is a thousand times as large. The
-standard deviation comes from the sample of the examples that a model keeps (parts/feature_sample.py).
+standard deviation comes from the sample of the examples that a model keeps (core/feature_sample.py).
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ words may be read anywhere in it. Masks have bit i for byte i of 64 neighbours.
 
 Numbers are read eight at a time. What has at most 15 characters, all digits but for a sign and a point, comes out as
 the correctly rounded double: its digits and the power of ten are exact numbers, so that the one division is all there
-is to round (Clinger 1990). Every other one is reported, and the caller reads it with `stream/decimals.py`.
+is to round (Clinger 1990). Every other one is reported, and the caller reads it with `data/parse_float.py`.
 
 Each function is written twice: as Python, which says what it means and runs when Numba is off, and as LLVM code. What
-is done with vectors is in `_lanes.py`, for any machine, and in `_avx512.py` for those that have what it needs, where
-the 15 characters include the sign.
+is done with vectors is in `_compiled/simd/parse_builder.py`, for any machine, and in
+`_compiled/simd/parse_avx512.py` for those that have what it needs, where the 15 characters include the sign.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ the last whole group go to the last lanes; the lanes are added as a tree. Fewer 
 another. Every sum of products in novikoff has this order, so that all ways through the library give the same bytes.
 
 A value of 0 is no term: it has no number k. The sums don't leave zeros out, they tell of them, by a Σ x² that is NaN;
-the row is then refused, and comes again without its zeros (see `stream/terms.py`, `parts/loop.py`). To compare values
-that are loaded anyway costs next to nothing.
+the row is then refused, and comes again without its zeros (see `data/canonical_rows.py`, `core/loop.py`). To compare
+values that are loaded anyway costs next to nothing.
 
 Each function is written twice: as Python, which says what it means and runs when Numba is off, and as LLVM code. Both
 compute in double precision. The product of two float32 numbers is exact in double, so that a fused multiply-add, where

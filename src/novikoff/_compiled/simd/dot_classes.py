@@ -8,8 +8,8 @@ Each class has its own sum, from the bias on term by term, in the order of the t
 side, and no sum is ever reordered. A value of 0 changes no sum, so that a row gives the same bytes with its zeros and
 without.
 
-Each function is written twice, as in `_machine.py`: as Python, which says what it means, and as LLVM code. Products and
-sums stay apart: no fused multiply-add.
+Each function is written twice, as in `_compiled/simd/dot.py`: as Python, which says what it means, and as LLVM code.
+Products and sums stay apart: no fused multiply-add.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Sums of products with several columns of weights at once, each in the order of `_machine.py`.
+"""Sums of products with several columns of weights at once, each in the order of `_compiled/simd/dot.py`.
 
 Weights of many classes stand feature by feature: the weight of slot j in column c is number j·width + c. Four to twenty
 columns are summed up in one go, so that a term's weights are read side by side, and for each column terms go to
-its eight lanes as they would go if it stood alone: the same bytes. Written twice, as in `_machine.py`: as Python, which
-says what it means, and as LLVM code.
+its eight lanes as they would go if it stood alone: the same bytes. Written twice, as in `_compiled/simd/dot.py`: as
+Python, which says what it means, and as LLVM code.
 """
 
 from __future__ import annotations

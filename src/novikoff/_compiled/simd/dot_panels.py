@@ -4,7 +4,7 @@ The other examples stand in panels of ACROSS: feature j of number q is at j·ACR
 a vector holds the same feature of neighbours and no sum need be reordered to be fast. A sum is over the columns that
 both examples have, in their order, in double precision, without lanes: a product with 0 changes nothing, so that it is
 the same sum whichever of the two is gone through, dense or sparse, and in blocks of any shape. Written twice, as in
-`_machine.py`: as Python, which says what it means, and as LLVM code.
+`_compiled/simd/dot.py`: as Python, which says what it means, and as LLVM code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Eight numbers at a time, for machines with AVX-512 that permute bytes: the same as in `_lanes.py`, faster.
+"""Eight numbers at a time, for machines with AVX-512 that permute bytes: the same as in
+`_compiled/simd/parse_builder.py`, faster.
 
 The text of four terms, never more than 128 bytes where they are plain, is two registers, of which one instruction picks
 any 64 bytes. So each number gets 16 bytes of a register, right-aligned: its last 15 characters and what comes after it.
@@ -202,7 +203,8 @@ class Avx512Builder:
 
 
 def spread(builder: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
-    """As the primitive in `_bytes.py` says: the numbers of the bits that are set, side by side, 16 at a time."""
+    """As the primitive in `_compiled/simd/byte_scan.py` says: the numbers of the bits that are set, side by side,
+    16 at a time."""
     p, b = Avx512Builder(builder), builder
     sixteen, whole = p.vector(32, 16), p.ir.IntType(32)
     bits = b.bitcast(mask, p.vector(1, 64))
@@ -226,7 +228,7 @@ def spread(builder: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
 
 
 def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indices: Any, values: Any, at: Any) -> Any:
-    """(flags, the last index), as the primitive in `_bytes.py` says."""
+    """(flags, the last index), as the primitive in `_compiled/simd/byte_scan.py` says."""
     p, b = Avx512Builder(builder), builder
     tables, places, sizes = p.relative(text, marks, k, 16)
     ends, lengths = p.all_bytes(places), p.all_bytes(sizes)
@@ -257,7 +259,7 @@ def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indice
 
 
 def eight_cells(builder: Any, text: Any, marks: Any, k: Any, values: Any, at: Any) -> Any:
-    """Flags, as the primitive in `_bytes.py` says."""
+    """Flags, as the primitive in `_compiled/simd/byte_scan.py` says."""
     p = Avx512Builder(builder)
     tables, places, sizes = p.relative(text, marks, k, 8)
     which = [4 * n for n in range(8)]

@@ -1,4 +1,5 @@
-"""Eight numbers at a time, and marks eight at a time, as LLVM code for any machine: see `_bytes.py` for what they are.
+"""Eight numbers at a time, and marks eight at a time, as LLVM code for any machine: see
+`_compiled/simd/byte_scan.py` for what they are.
 
 Each number is in a lane of a vector: the digits are right-aligned in two words of eight bytes, the point is taken out
 by shifting what stands before it, and digits are joined in pairs, pairs of pairs, and so on.

@@ -7,7 +7,8 @@ precision of the weights, for each term of an example:
     multiplicative   ℓ = max(ℓ + pulled·x, lowest),  w = table[ℓ]
 
 Eight roots and divisions are had at the price of one. No weight comes twice in a row, so that eight can be read before
-the first is written. Written twice, as in `_machine.py`: as Python, which says what it means, and as LLVM code.
+the first is written. Written twice, as in `_compiled/simd/dot.py`: as Python, which says what it means, and as LLVM
+code.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ unit for each class. With targets t (1 for the label's class, 0 for all others) 
 move by −rate·g, or by AdaGrad's −rate·g/√Σg², g being the gradient of one example or the mean over a mini-batch. What a
 mini-batch has gathered is part of the state: it goes on wherever a batch of rows ends.
 
-How weights move is in `parts/descent.py`. Weights of the first layer lie by slots, as those of all learners do, and
+How weights move is in `core/mlp/training.py`. Weights of the first layer lie by slots, as those of all learners do, and
 only features that are there cost anything.
 """
 

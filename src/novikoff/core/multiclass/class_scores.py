@@ -1,4 +1,4 @@
-"""Rows against the weights of all classes, which lie as [slot][class]: see `_classes.py`."""
+"""Rows against the weights of all classes, which lie as [slot][class]: see `_compiled/simd/dot_classes.py`."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def learn_multiclass(
     canonical: bool,
 ) -> int:
     """One pass; returns how many rows were taken: fewer than there are where one was refused. As `learn` in
-    parts/loop.py, for tables of weights `across` columns wide."""
+    core/loop.py, for tables of weights `across` columns wide."""
     for i in range(count):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i

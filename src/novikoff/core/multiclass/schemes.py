@@ -9,14 +9,15 @@ neither, and the learner's rule does the rest.
     Relevant  column c tells the examples that have label c from those that have not; every label with a positive score
               is predicted
 
-Preferences see all columns together (parts/blame.py):
+Preferences see all columns together (core/multiclass/pairwise_gradients.py):
 
     Rivals    one column a class; the class of the example is preferred to all others
     Chosen    column 0 is a threshold, column c + 1 label c; labels of the example ≻ threshold ≻ all others
     Ranked    one column a label; the example says which labels are preferred to which
     Tree      one column a node; a class's score is the sum along its path from the root
 
-Ensembles that learn online (parts/resampled.py), `Bagged` and `Boosted`, have members of one column a class.
+Ensembles that learn online (core/multiclass/online_ensembles.py), `Bagged` and `Boosted`, have members of one column
+a class.
 
 Every scheme says how many columns so many known classes take, what it predicts (`deciding.py`), and what moves
 (`moving.py`). All schemes are one type with a `kind`, so that the loop is compiled once for all of them.
@@ -99,7 +100,7 @@ class Scheme(NamedTuple):
     by_loss: float = 0.0
     """Code: 1 where the distance to a code word is the sum of the losses, 0 where it is the number of wrong bits."""
     update: int = 0
-    """Preferences: which of them count (parts/blame.py)."""
+    """Preferences: which of them count (core/multiclass/pairwise_gradients.py)."""
     words: NDArray[np.int8] = NO_CODE_WORDS
     """Code: a row for each class."""
     columns: NDArray[np.int64] = NO_INDICES

@@ -5,7 +5,7 @@ w_j ← soft(w_j − ρ·g_j, ρ·l1) / (1 + ρ·l2). Between two touches ρ doe
 are made up for in closed form: with a = 1/(1 + ρ·l2), n missed steps turn |w| into aⁿ·|w| − (l1/l2)·(1 − aⁿ), stopping
 at 0 (for l2 = 0: |w| − n·ρ·l1). A weight whose G_j is 0 never moved and stays 0.
 
-The mean of all hypotheses is kept by changes where there are no penalties (parts/averages.py); with penalties the sum
+The mean of all hypotheses is kept by changes where there are no penalties (core/averaging.py); with penalties the sum
 of the hypotheses is made up for likewise.
 
 (w, G) stand side by side in one array of two columns: an update touches one cache line, not two.

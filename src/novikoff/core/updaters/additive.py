@@ -21,7 +21,7 @@ class Additive(NamedTuple):
 
 
 class Averaged(NamedTuple):
-    """Predicts with the mean of all hypotheses: see parts/averages.py."""
+    """Predicts with the mean of all hypotheses: see core/averaging.py."""
 
     slots: NDArray[np.floating]
     sums: NDArray[np.float64]

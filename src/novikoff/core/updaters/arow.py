@@ -23,7 +23,7 @@ from novikoff.schema import REAL, SLOTS, ArraySpec, NotNaN, Schema
 class ArowState(NamedTuple):
     slots: NDArray[np.floating]
     sums: NDArray[np.float64]
-    """Empty where the last hypothesis predicts; otherwise see parts/averages.py."""
+    """Empty where the last hypothesis predicts; otherwise see core/averaging.py."""
     bias: float
     r: float
     tail: float

@@ -4,8 +4,8 @@ Every example is seen in a scale that the stream itself sets, so that the units 
 largest |x_j| and ℓ the mean of Σ (x_j/s_j)², both up to and including this example, x̃_j = x_j/(s_j·√ℓ); of the bias,
 x̃ = 1/√ℓ. From x̃ learn
 
-    0  AROW, which votes by its mean (parts/confident.py)
-    1  AdaGrad on the hinge loss, by its mean (parts/adagrad.py)
+    0  AROW, which votes by its mean (core/updaters/arow.py)
+    1  AdaGrad on the hinge loss, by its mean (core/updaters/adagrad.py)
     2  both: the sum of the scores of 0 and 1, each in units of how large it has been
     3  the Perceptron, by its last hypothesis: where the world changes, it is the quickest to follow
 
@@ -13,7 +13,7 @@ Each has a vote, which shrinks to β of it when it errs; the label with the most
 share of all votes is dealt out again evenly, so that nobody is ever out of the game.
 
 A row of `slots` has the scale s_j, AROW's weight and variance, AdaGrad's weight and G, and the Perceptron's weight; a
-row of `sums` what the means of the first two are made of (parts/averages.py).
+row of `sums` what the means of the first two are made of (core/averaging.py).
 """
 
 from __future__ import annotations

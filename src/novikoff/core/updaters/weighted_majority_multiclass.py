@@ -1,5 +1,5 @@
-"""The council (parts/council.py) where there are many classes, each with a column of weights: preferences between the
-class of an example and its highest rival are learned, as Kesler's construction has it.
+"""The council (core/updaters/weighted_majority.py) where there are many classes, each with a column of weights:
+preferences between the class of an example and its highest rival are learned, as Kesler's construction has it.
 
 Every member has rivals of its own. The scale of a feature stands in column 0, and in each column with a weight for it.
 """

@@ -1,8 +1,9 @@
-"""Shuffled files: the examples of a reading in the order of stream/permutation.py, in bounded memory.
+"""Shuffled files: the examples of a reading in the order of data/shuffle/permutation.py, in bounded memory.
 
-Row i of pass p gets its 64-bit key, and the rows are sorted by key in temporary files (stream/buckets.py): all rows are
-read before the first is learned. Each pass reads the files again and has an order of its own. Rows are numbered through
-all files, as they would be learned without shuffling; lines that --bad-lines skip leaves out have no number.
+Row i of pass p gets its 64-bit key, and the rows are sorted by key in temporary files (data/shuffle/buckets.py): all
+rows are read before the first is learned. Each pass reads the files again and has an order of its own. Rows are
+numbered through all files, as they would be learned without shuffling; lines that --bad-lines skip leaves out have
+no number.
 """
 
 from __future__ import annotations

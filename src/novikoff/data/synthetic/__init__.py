@@ -1,1 +1,2 @@
-"""What generated streams are made of: `stream/concepts.py` and `stream/adversary.py` are their faces."""
+"""What generated streams are made of: `data/synthetic/concepts.py` and `data/synthetic/adversarial.py` are their
+faces."""
