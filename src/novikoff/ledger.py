@@ -1,9 +1,9 @@
 """What happened in a run: examples, mistakes, updates, radius, and where the mistakes fell.
 
 The numbers live in two arrays that the compiled loop writes to; `Ledger` is the face for people and files. Mistakes
-are listed by the number of the example (from 1) as long as there are fewer than CAPACITY of them. After that every
-second entry is dropped and from then on only every second mistake is listed, then every fourth, and so on: memory stays
-constant however long the stream, and the curve of mistakes is known to within `stride` everywhere.
+are listed by the number of the example (from 1) as long as there are fewer than MAX_LISTED_MISTAKES of them. After
+that every second entry is dropped and from then on only every second mistake is listed, then every fourth, and so
+on: memory stays constant however long the stream, and the curve of mistakes is known to within `stride` everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from novikoff.schema import EXAMPLES as EXAMPLE_COUNT
 from novikoff.schema import INFINITY, MAX_COUNT, ArraySpec, Constraint, Entries, FreeSize, InRange, Schema
 
 MAX_LISTED_MISTAKES = 4096
-# Where each number lives in Book.counts; the list of mistakes follows from LISTED on.
+# Where each number lives in Book.counts; the list of mistakes follows from FIRST_LISTED on.
 EXAMPLES, MISTAKES, UPDATES, WEIGHTED, N_LISTED, STRIDE, FIRST_LISTED = 0, 1, 2, 3, 4, 5, 6
 # … and in Book.sums.
 SQUARED_RADIUS, ENERGY, LOSS = 0, 1, 2
@@ -143,7 +143,7 @@ class Ledger:
 
     @property
     def stride(self) -> int:
-        """Every how many mistakes one is listed: 1 until CAPACITY mistakes were made."""
+        """Every how many mistakes one is listed: 1 until MAX_LISTED_MISTAKES mistakes were made."""
         return int(self.book.counts[STRIDE])
 
     @property

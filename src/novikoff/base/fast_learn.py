@@ -122,7 +122,7 @@ class FastLearnPath:
         return bool(self.workspace[WAITING_AT] > 0)
 
     def close(self) -> None:
-        """Make both steps answer UNUSUAL, also to threads that are about to call them."""
+        """Make both steps answer NEEDS_SLOW_PATH, also to threads that are about to call them."""
         if not JIT_DISABLED:
             self.block[self.features_at] = FAST_PATH_CLOSED
 

@@ -4,8 +4,8 @@ A text is parsed once and comes in the order in which it was written, often one 
 worst order to learn from. Here pieces of some rows are written one after another, each with a multiplier for each of
 its rows, and are dealt out again in hands of many pieces from all over the stream. Memory holds one hand.
 
-Of a stream that takes more than MOST terms, or has more than ENOUGH rows for each feature, an even share of the pieces
-is kept, as in the sample: then every second piece is dropped and the others move up.
+Of a stream that takes more than MAX_TERMS terms, or has more than MAX_ROWS_PER_FEATURE rows for each feature, an
+even share of the pieces is kept, as in the sample: then every second piece is dropped and the others move up.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class ShuffleBuffer:
 
 
 def _find_chunk_edges(terms: Sequence[int]) -> list[int]:
-    """Where hands of about HAND terms, at least a piece each, begin, and where the last one ends."""
+    """Where hands of about CHUNK_TERMS terms, at least a piece each, begin, and where the last one ends."""
     edges, held = [0], 0
     for k, more in enumerate(terms):
         if held + more > CHUNK_TERMS and k > edges[-1]:

@@ -28,7 +28,7 @@ def uniform(seed: int, stream_id: int, rows: NDArray[np.int64], columns: int) ->
 
 @compiled
 def poisson(u: float, mean: float) -> float:
-    """The least k with Pr[at most k] > luck, for a mean of at most MOST; larger ones count as that."""
+    """The least k with Pr[at most k] > luck, for a mean of at most MAX_POISSON_MEAN; larger ones count as that."""
     mean = min(mean, MAX_POISSON_MEAN)
     k, term = 0.0, math.exp(-mean)
     total = term

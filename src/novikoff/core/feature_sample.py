@@ -1,17 +1,18 @@
 """The spread of every feature, estimated from a sample of the examples: what `feature_std_` and importances come from.
 
 Which examples are sampled depends on their number t in the run alone, so that every way to give the same examples to a
-learner samples the same ones. All of the first FIRST examples are sampled. After that the examples between FIRST·2^k
-and FIRST·2^(k+1) are cut into PER_OCTAVE strata of equal size, and later ones into strata of LARGEST examples; one
-example of each stratum is sampled. Its place in the stratum follows the golden ratio, which keeps step with no period
-of the data. Its weight is the square root of the size of the stratum, rounded down to a power of 2. Equal weights would
-be the most precise where the data does not change in the course of the run, and weights equal to the size have no bias
-where it does; with this one the second half of a run has a quarter to a third of the total weight.
+learner samples the same ones. All of the first FULLY_SAMPLED_EXAMPLES examples are sampled. After that the examples
+between FULLY_SAMPLED_EXAMPLES·2^k and FULLY_SAMPLED_EXAMPLES·2^(k+1) are cut into STRATA_PER_OCTAVE strata of equal
+size, and later ones into strata of MAX_STRATUM_EXAMPLES examples; one example of each stratum is sampled. Its place
+in the stratum follows the golden ratio, which keeps step with no period of the data. Its weight is the square root
+of the size of the stratum, rounded down to a power of 2. Equal weights would be the most precise where the data does
+not change in the course of the run, and weights equal to the size have no bias where it does; with this one the
+second half of a run has a quarter to a third of the total weight.
 
 The moments of a feature are kept for its values other than 0, as sums of x − s and (x − s)² with s the first of these
 values: so no digits are lost where the mean is large. Zeros are counted in when the deviation is read. Where there are
 few features, each has its own row in a table. Where there are many, the table is a hash table with open addressing,
-whose size follows from the features that the sample has met; of these, the first MOST_MET are kept.
+whose size follows from the features that the sample has met; of these, the first MAX_HASHED_FEATURES are kept.
 
 Source: Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1983 (shifted sums, merging).
 """
@@ -190,7 +191,7 @@ def record_row(moments: Moments, rows: Rows, i: int, t: int) -> None:
 @compiled
 def has_duplicates(rows: Rows, i: int) -> bool:
     """Return whether a feature may come twice in row i, whose columns are not ascending. Each term is compared with all
-    earlier ones; rows with more than LONG terms are not searched."""
+    earlier ones; rows with more than MAX_SEARCHED_TERMS terms are not searched."""
     start, stop = first_term(rows, i), end_term(rows, i)
     if stop - start > MAX_SEARCHED_TERMS:
         return True

@@ -102,7 +102,7 @@ class RowBlock(NamedTuple):
 
 @compiled
 def step_row(context: RunContext, block: RowBlock, i: int) -> int:
-    """Learns row i: RIGHT, WRONG, REFUSED, or LEFT_OUT where its weight is 0."""
+    """Learns row i: CORRECT, WRONG, REJECTED, or SKIPPED where its weight is 0."""
     rows, updater = block.rows, context.updater
     if not (block.canonical or indices_sorted(rows, i, context.slots)):
         return REJECTED
@@ -116,7 +116,7 @@ def step_row(context: RunContext, block: RowBlock, i: int) -> int:
 def learn_until_run_length(
     context: RunContext, block: RowBlock, survival: NDArray[np.int64], targets: NDArray[np.int64]
 ) -> int:
-    """Learns until a stretch reaches its target, which PASSED then says; returns how many rows were taken.
+    """Learns until a stretch reaches its target, which TARGET_REACHED then says; returns how many rows were taken.
 
     A stretch that ends beyond its target makes that the length to be exceeded. `targets`, where there are any, are
     those of the next stretches; learning ends as well where there is none for the next one.

@@ -56,8 +56,8 @@ def step(
     tie: float,
     counters: LedgerCounters,
 ) -> int:
-    """Example i, all of whose terms have slots: RIGHT, WRONG, or REFUSED (not finite, too large, or with a value of 0)
-    with nothing changed."""
+    """Example i, all of whose terms have slots: CORRECT, WRONG, or REJECTED (not finite, too large, or with a value
+    of 0) with nothing changed."""
     s, sq_norm = score(updater, rows, i)
     return step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters)
 
@@ -107,8 +107,9 @@ def step_scored(
 def step_without_zeros(
     updater: Any, loss: Any, rows: Rows, i: int, y: float, weight: float, tie: float, counters: LedgerCounters
 ) -> int:
-    """Example i, which was refused, once more without its zeros, where it is a dense row that has some: RIGHT, WRONG or
-    REFUSED. For geometries that measure and move by default; rows that come to others are brought into order first."""
+    """Example i, which was refused, once more without its zeros, where it is a dense row that has some: CORRECT,
+    WRONG or REJECTED. For geometries that measure and move by default; rows that come to others are brought into
+    order first."""
     return REJECTED
 
 
@@ -191,9 +192,9 @@ class StepContext(NamedTuple):
 
 @compiled_with_gil
 def learn_one_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) -> int:
-    """One example, given as the values of all features; UNUSUAL where they are too many or don't lie side by side, or
-    where the example is to be recorded and there is no room for it;
-    ZEROS, and nothing learned, where some are 0: the others are then in `spare`, for `learn_one_sparse`."""
+    """One example, given as the values of all features; NEEDS_SLOW_PATH where they are too many or don't lie side by
+    side, or where the example is to be recorded and there is no room for it;
+    HAS_ZEROS, and nothing learned, where some are 0: the others are then in `spare`, for `learn_one_sparse`."""
     s = unpack_block(block, like)
     if x.size != s.features or x.strides[0] != x.itemsize:
         return NEEDS_SLOW_PATH
@@ -224,7 +225,7 @@ def learn_one_sparse(
     y: float,
 ) -> int:
     """One example, given as the features that are there, `starts` being [0, how many, 1 where the arrays are shared and
-    hold an example]; UNUSUAL where one is new; ZEROS,
+    hold an example]; NEEDS_SLOW_PATH where one is new; HAS_ZEROS,
     and nothing learned, where a value is 0: such terms have then been taken out of these arrays.
 
     Without the last of the `starts` these are the values of all features, and the indices are 0, 1, 2, …: for learners

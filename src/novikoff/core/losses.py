@@ -30,13 +30,13 @@ from novikoff._compiled.jit import generic
 
 class Loss(NamedTuple):
     """
-    MISTAKE        update on a mistake, and also where y·s < margin (the thick separator)
-    ANGLE          … where y·s/‖w‖ < margin, and always from w = 0
-    MISSED         update on a positive example that was predicted negative, and on nothing else
-    DISAGREEMENT   update where not all vote for the label: the score is the share of votes for + less that for −
-    TOLD           every example is shown to the geometry, which knows itself what to make of it
+    PERCEPTRON_LOSS        update on a mistake, and also where y·s < margin (the thick separator)
+    RELATIVE_MARGIN          … where y·s/‖w‖ < margin, and always from w = 0
+    FALSE_NEGATIVE         update on a positive example that was predicted negative, and on nothing else
+    VOTE_MARGIN   update where not all vote for the label: the score is the share of votes for + less that for −
+    ALWAYS_UPDATE           every example is shown to the geometry, which knows itself what to make of it
     HINGE          ℓ = max(0, 1 − y·s), the loss of the support vector machine
-    SHORTFALL      update where y·s < 1, in proportion to 1 − y·s: the slope of half the squared hinge loss
+    SQUARED_HINGE      update where y·s < 1, in proportion to 1 − y·s: the slope of half the squared hinge loss
     LOGISTIC       ℓ = ln(1 + exp(−y·s)), the loss of logistic regression
     SQUARED        ℓ = ½(y − s)², the loss of LMS, Adaline and ridge regression
     """
@@ -93,7 +93,7 @@ def _(loss: Loss, score: float, y: float, wrong: bool, norm: float) -> float:  #
         return y if wrong or norm == 0.0 or y * score < loss.margin * norm else 0.0
     if loss.kind == FALSE_NEGATIVE:
         return y if wrong and y > 0.0 else 0.0
-    return y if y * score < 1.0 else 0.0  # DISAGREEMENT
+    return y if y * score < 1.0 else 0.0  # VOTE_MARGIN
 
 
 @loss_value.of(Loss)

@@ -116,7 +116,8 @@ def is_canonical(rows: Rows, i: int, known: bool) -> bool:
 
 
 def find_block_end(rows: Rows, start: int, block: int) -> int:
-    """Where a block from row `start` on ends: after so many rows, or BLOCK terms, but not before it has one row."""
+    """Where a block from row `start` on ends: after so many rows, or BLOCK_TERMS terms, but not before it has one
+    row."""
     stop = min(count_rows(rows), start + block)
     if isinstance(rows, Dense):
         return min(stop, start + max(1, BLOCK_TERMS // rows.width))

@@ -48,9 +48,9 @@ def allocate_tile_text(size: int) -> NDArray[np.uint8]:
 
 @compiled
 def read_lines(fd: int, start: int, stop: int, text: NDArray[np.uint8]) -> int:
-    """As many whole lines from `start` on as there is room for, up to `stop`, where a line ends: text[PADDING:end]. The
-    last line of a file may lack its newline, which is put there. NONE where the file ends before, can't be read, or has
-    a line that is longer than the tile."""
+    """As many whole lines from `start` on as there is room for, up to `stop`, where a line ends:
+    text[PADDING_BYTES:end]. The last line of a file may lack its newline, which is put there. NO_LINES where the
+    file ends before, can't be read, or has a line that is longer than the tile."""
     size = min(len(text) - 2 * PADDING_BYTES - 1, stop - start)
     n_read = 0
     while n_read < size:

@@ -47,7 +47,8 @@ MINUS, PLUS, POINT, ZERO, LOWER_E, CASE_BIT = 45, 43, 46, 48, 101, 32
 
 
 def _build_powers_of_five() -> NDArray[np.int64]:
-    """⌊5^q·2^t⌋ for all q from LEAST to MOST, with t such that it has 126 bits: the upper 63, the lower 63."""
+    """⌊5^q·2^t⌋ for all q from MIN_DECIMAL_EXPONENT to MAX_DECIMAL_EXPONENT, with t such that it has 126 bits: the
+    upper 63, the lower 63."""
     words = []
     for q in range(MIN_DECIMAL_EXPONENT, MAX_DECIMAL_EXPONENT + 1):
         power: int = 5 ** abs(q)
@@ -233,8 +234,8 @@ def _compare_limbs(limbs: Any, count: int, base: int, other: int) -> int:
 
 @compiled
 def _read_all_digits(buffer: Bytes, start: int, last: int, limbs: Any) -> tuple[int, int, bool]:
-    """Up to ALL_DIGITS significant digits of buffer[start:last] as one number: how many limbs it has, how many digits
-    follow, and whether one of these is not zero."""
+    """Up to MAX_DECISIVE_DIGITS significant digits of buffer[start:last] as one number: how many limbs it has, how
+    many digits follow, and whether one of these is not zero."""
     count, digits, dropped, part, scale = 0, 0, 0, 0, 1
     rest = False
     for k in range(start, last):

@@ -36,7 +36,7 @@ COMPRESSION_SUFFIXES = (".gz", ".zst", ".zstd", ".xz", ".bz2")
 
 
 class TextBlock:
-    """Some records: text[PADDING:stop], with PADDING bytes of room on both sides."""
+    """Some records: text[PADDING_BYTES:stop], with PADDING_BYTES bytes of room on both sides."""
 
     def __init__(self, size: int = BLOCK_BYTES) -> None:
         self.text: NDArray[np.uint8] = buffers.zeros(PADDING_BYTES + size + 1 + PADDING_BYTES, "uint8")

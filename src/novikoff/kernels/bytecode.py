@@ -51,7 +51,7 @@ class UserFunction(NamedTuple):
 
 
 def compile_kernel(kernel: e.Kernel) -> tuple[Program, list[UserFunction]]:
-    """The program, and the functions whose values its steps GIVEN take."""
+    """The program, and the functions whose values its steps USER_VALUES take."""
     writer = _ProgramWriter()
     depth = writer.write(kernel)
     return writer.program(depth), writer.asked

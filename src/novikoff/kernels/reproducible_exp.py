@@ -52,7 +52,8 @@ def exp_series(r: float) -> float:
 def scale_by_power_of_two(
     row: NDArray[np.float64], count: int, scratch: NDArray[np.float64], bits: NDArray[np.int64]
 ) -> None:
-    """Each number times 2^k, k + ROUND being in the first row of notes; `bits` are the notes as whole numbers."""
+    """Each number times 2^k, k + ROUNDING_SHIFT being in the first row of notes; `bits` are the notes as whole
+    numbers."""
     for q in range(count):
         k = bits[0, q] - ROUNDING_SHIFT_BITS
         half = k >> 1

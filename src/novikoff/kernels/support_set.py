@@ -132,8 +132,8 @@ def compute_gram_block(
     bits: NDArray[np.int64],
     out: NDArray[np.float64],
 ) -> None:
-    """K of each row with the examples from `start`, a multiple of ACROSS, to `stop`; rows of `out` have room for whole
-    panels, `example` is as many zeros as there are features."""
+    """K of each row with the examples from `start`, a multiple of PANEL_EXAMPLES, to `stop`; rows of `out` have room
+    for whole panels, `example` is as many zeros as there are features."""
     count = len(sq_norms)
     if len(support.table) > 0:
         for panel in range(start // PANEL_EXAMPLES, (stop + PANEL_EXAMPLES - 1) // PANEL_EXAMPLES):

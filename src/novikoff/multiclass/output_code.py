@@ -172,7 +172,7 @@ def build_exhaustive_code(classes: int) -> NDArray[np.int8]:
 
 @functools.lru_cache(maxsize=16)
 def build_random_code(classes: int, length: int, seed: int, *, sparse: bool) -> NDArray[np.int8]:
-    """Of TRIES random words the one farthest from those before it, class after class."""
+    """Of WORD_CANDIDATES random words the one farthest from those before it, class after class."""
     words = np.zeros((classes, length), np.int8)
     for k in range(classes):
         draw = np.random.default_rng([seed, k])

@@ -1,7 +1,7 @@
 """What ordinary compiled Python can't say about text: 64 bytes at a time, and eight numbers at a time.
 
-A text is an array of bytes with at least PADDING bytes of room before its first and after its last byte, so that whole
-words may be read anywhere in it. Masks have bit i for byte i of 64 neighbours.
+A text is an array of bytes with at least PADDING_BYTES bytes of room before its first and after its last byte, so
+that whole words may be read anywhere in it. Masks have bit i for byte i of 64 neighbours.
 
 Numbers are read eight at a time. What has at most 15 characters, all digits but for a sign and a point, comes out as
 the correctly rounded double: its digits and the power of ten are exact numbers, so that the one division is all there
@@ -255,7 +255,7 @@ fold_multiply = primitive(_fold, _fold_code)
 
 write_bit_positions = primitive(_spread, _spread_code)
 """Writes base + i for every bit i of the mask, from marks[at] on; returns where the next one goes. What comes after, up
-to SPARE marks, may be overwritten."""
+to SPARE_MARKS marks, may be overwritten."""
 
 eight_terms = primitive(_eight_terms, _eight_terms_code)
 """Reads eight terms `index:value`: term i ends its index at marks[k + 2i] and its value at marks[k + 2i + 1]. Returns

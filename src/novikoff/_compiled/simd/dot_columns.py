@@ -257,8 +257,8 @@ def _sum_of_squares_code(numba: Any, *_: Any) -> Any:
 sparse_dot_columns, sparse_dot_columns_2, sparse_dot_columns_3, sparse_dot_columns_5 = (
     primitive(_sparse_dot_columns(n), _sparse_dot_columns_code(n)) for n in (1, 2, 3, 5)
 )
-"""out[at : at + n·BLOCK] = Σ x·w of these columns, n = 1, 2, 3 or 5, over `count` values from `start` on with the slots
-that their indices name."""
+"""out[at : at + n·BLOCK_COLUMNS] = Σ x·w of these columns, n = 1, 2, 3 or 5, over `count` values from `start` on
+with the slots that their indices name."""
 
 dense_dot_columns, dense_dot_columns_2, dense_dot_columns_3, dense_dot_columns_5 = (
     primitive(_dense_dot_columns(n), _dense_dot_columns_code(n)) for n in (1, 2, 3, 5)

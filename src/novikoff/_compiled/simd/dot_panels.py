@@ -1,6 +1,7 @@
 """Sums of products of one example with many others at once, each added up one term after another.
 
-The other examples stand in panels of ACROSS: feature j of number q is at j·ACROSS + q from a panel's beginning, so that
+The other examples stand in panels of PANEL_EXAMPLES: feature j of number q is at j·PANEL_EXAMPLES + q from a panel's
+beginning, so that
 a vector holds the same feature of neighbours and no sum need be reordered to be fast. A sum is over the columns that
 both examples have, in their order, in double precision, without lanes: a product with 0 changes nothing, so that it is
 the same sum whichever of the two is gone through, dense or sparse, and in blocks of any shape. Written twice, as in
@@ -51,8 +52,9 @@ def _panel_dots_code(numba: Any, *_: Any) -> Any:
 
 
 def _dots_in_vectors(target: Any, b: Any, arg_types: Any, args: Any) -> None:
-    """LLVM code for out[at + q] = Σ xₖ·table[first + jₖ·ACROSS + q], jₖ the index of term k, q below ACROSS. A product
-    of two float32 numbers is exact in double, so that a fused multiply-add can't change it; others are not fused."""
+    """LLVM code for out[at + q] = Σ xₖ·table[first + jₖ·PANEL_EXAMPLES + q], jₖ the index of term k, q below
+    PANEL_EXAMPLES. A product of two float32 numbers is exact in double, so that a fused multiply-add can't change
+    it; others are not fused."""
     from llvmlite import ir
     from numba.core import cgutils
 

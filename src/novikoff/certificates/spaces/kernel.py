@@ -3,7 +3,7 @@
 y·u·φ(x) = y·Σ β_j·K(x_j, x), ‖u‖² = Σ β_i·β_j·K(x_i, x_j), R² = max K(x, x). For more than two classes each column of
 weights has a witness of its own, and all are kept as one: number j·columns + c is β_j of column c.
 
-There is no witness where measuring it would take more than MOST_WORK products, nor for a kernel that is a Python
+There is no witness where measuring it would take more than MAX_PRODUCTS products, nor for a kernel that is a Python
 function or a Gram matrix: nobody has shown that these are kernels.
 """
 

@@ -157,7 +157,7 @@ class PairwiseSpace:
         return [tally.done() if tally.counts.any() else None for tally in tallies]
 
     def _scale_radius_p(self, radius_p: Any) -> Any:
-        """‖x_ab‖_p from ‖x‖_p: x or −x stands in `stretch` columns at most."""
+        """‖x_ab‖_p from ‖x‖_p: x or −x stands in `radius_factor` columns at most."""
         return lambda p: radius_p(p) * (1.0 if p == math.inf else self.stretch ** (1.0 / p) * (1.0 + OUTWARD_TOLERANCE))
 
 

@@ -216,7 +216,7 @@ def find_worst_margins(
 
 
 def pad_columns(witness: NDArray[Any], columns: int) -> NDArray[np.float64]:
-    """A witness as [slot][column], with room as `dots` wants it."""
+    """A witness as [slot][column], with room as `dot_classes` wants it."""
     u = np.zeros((len(witness) // columns, pad_classes(columns)))
     u[:, :columns] = witness.reshape(-1, columns)
     return u

@@ -180,7 +180,7 @@ def _(updater: AdaGrad, j: int, x: float, scaled_step: float, t: int) -> None:
 
 @generic
 def step_row(rows: Rows, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float) -> float:
-    """`move` for all terms of row i; returns the largest |w| among the weights that moved."""
+    """`update_weight` for all terms of row i; returns the largest |w| among the weights that moved."""
     return dense_adagrad_step(rows.values, i * rows.width, rows.width, slots, scaled_step, rate)  # type: ignore[union-attr]
 
 

@@ -2,9 +2,9 @@
 
 Most geometries only say how one weight moves (`update_weight`) and what weight the final hypothesis has
 (`final_weight`). Every geometry has the fields `slots` (slot 0: the bias; slot j + 1: feature j) and `bias` (the
-value of the bias feature: 1, or 0 for none). Arrays named in PER_SLOT have one entry per slot, or none at all where
-the settings don't need them; to those named in APPENDED entries are only ever added; those named in DERIVED follow
-from the settings, and are in no file.
+value of the bias feature: 1, or 0 for none). Arrays named in PER_SLOT_FIELDS have one entry per slot, or none at all
+where the settings don't need them; to those named in APPENDED_FIELDS entries are only ever added; those named in
+DERIVED_FIELDS follow from the settings, and are in no file.
 """
 
 from __future__ import annotations

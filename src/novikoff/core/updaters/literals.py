@@ -28,7 +28,7 @@ LITERAL_DROPPED, LITERAL_HELD, LITERAL_PRESENT = 1.0, 2.0, 3.0
 class Literals(NamedTuple):
     slots: NDArray[np.floating]
     members: NDArray[np.uint32]
-    """Slots; as many as scalars[LEFT]."""
+    """Slots; as many as scalars[N_LEFT]."""
     scalars: NDArray[np.int64]
     bias: float
 

@@ -47,7 +47,7 @@ class Multiplicative(NamedTuple):
     """(w, ℓ) side by side: an update touches one place in memory, not two."""
     sums: NDArray[np.float64]
     table: NDArray[np.float64]
-    """w for the whole exponents from −WHOLE to WHOLE."""
+    """w for the whole exponents from −MAX_TABLE_EXPONENT to MAX_TABLE_EXPONENT."""
     mirror: NDArray[np.float64]
     bias: float
     """1 always: the constant term is −θ, and the bias's weight where there is one."""
@@ -204,7 +204,7 @@ def _(updater: Multiplicative, j: int, x: float, scaled_step: float, t: int) -> 
 
 @generic
 def step_row(rows: Rows, i: int, updater: Multiplicative, scaled_step: float) -> bool:
-    """`move` for all terms of row i, where no average is kept; whether an exponent was not in the table."""
+    """`update_weight` for all terms of row i, where no average is kept; whether an exponent was not in the table."""
     width = rows.width  # type: ignore[union-attr]
     return dense_multiplicative_step(
         rows.values, i * width, width, updater.slots, scaled_step, updater.lowest, updater.table

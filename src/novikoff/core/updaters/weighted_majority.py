@@ -40,8 +40,9 @@ SLOT_FIELDS = 6
 # its mistakes and the sum of the squares of its scores.
 N_STEPS, TOTAL_SQ_LENGTH, VOTES, ERRORS, SCORE_SQUARES = 0, 1, 2, 6, 10
 N_SCALARS = SCORE_SQUARES + N_MEMBERS
-# What is noted of an example until it is learned: the scores of last hypotheses and of means, what it adds to LENGTHS,
-# ‖x̃‖² with the bias, the bias in its scale, what was predicted, what each member says, and a number of AdaGrad's.
+# What is noted of an example until it is learned: the scores of last hypotheses and of means, what it adds to
+# TOTAL_SQ_LENGTH, ‖x̃‖² with the bias, the bias in its scale, what was predicted, what each member says, and a
+# number of AdaGrad's.
 AROW_LAST, AROW_MEAN, ADAGRAD_LAST, ADAGRAD_MEAN, PERCEPTRON_LAST = 0, 1, 2, 3, 4
 N_SCORES = 5
 SQ_LENGTH, SCALED_SQ_NORM, SCALED_BIAS, PREDICTED, MEMBER_PREDICTIONS, ADAGRAD_MAX_ABS = 5, 6, 7, 8, 9, 13

@@ -27,7 +27,7 @@ class ProductPlan(NamedTuple):
     weighted: bool
     """Whether a product has the root of its multinomial coefficient, as in the kernel (1 + x·z)^degree."""
     mask: int
-    """Of hashed slots; EXACT for columns of their own."""
+    """Of hashed slots; NO_HASHING for columns of their own."""
 
 
 class ProductBuffers(NamedTuple):

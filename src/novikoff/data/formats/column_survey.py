@@ -1,8 +1,8 @@
 """A first look at the columns of a table: how many values each has, and what is doubtful about them.
 
-It is made of up to LOOKED_AT records from the beginning of the file, and says so. Warnings are for what is likely to be
-a mistake: columns that identify rows, dates and decimal commas, which become one category for each value; codes that
-are read as numbers; columns that say nothing, and columns that say too much.
+It is made of up to MAX_SURVEYED_ROWS records from the beginning of the file, and says so. Warnings are for what is
+likely to be a mistake: columns that identify rows, dates and decimal commas, which become one category for each
+value; codes that are read as numbers; columns that say nothing, and columns that say too much.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def format_value(value: bytes) -> str:
 
 
 def survey_columns(names: Sequence[str], rows: Sequence[Sequence[bytes]]) -> list[SurveyedColumn]:
-    """The columns of up to LOOKED_AT records, fewer where they are wide, evenly spread over those that are given."""
+    """The columns of up to MAX_SURVEYED_ROWS records, fewer where they are wide, evenly spread over those that are
+    given."""
     most = max(MIN_SURVEYED_ROWS, min(MAX_SURVEYED_ROWS, MAX_SURVEYED_CELLS // len(names)))
     some = rows[:: max(1, len(rows) // most)][:most]
     return [SurveyedColumn(name, tuple(row[k] for row in some)) for k, name in enumerate(names)]

@@ -64,7 +64,8 @@ class TableOutput(NamedTuple):
     weights: NDArray[np.float64]
     """Of each row; none where no column has them."""
     problems: NDArray[np.int64]
-    """Line, reason, column, and from where to where what came stands; for CELLS the first of these is their number."""
+    """Line, reason, column, and from where to where what came stands; for CELL_COUNT the first of these is their
+    number."""
 
 
 class NumericRows(NamedTuple):

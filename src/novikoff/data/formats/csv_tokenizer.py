@@ -211,4 +211,4 @@ def _plain_find_last_record_end(text: Any, start: int, stop: int, delimiter: int
 
 
 find_last_record_end = compiled(_plain_find_last_record_end if JIT_DISABLED else _find_last_record_end)
-"""Where the last whole record ends; `start` where there is none. The last argument is NOWHERE."""
+"""Where the last whole record ends; `start` where there is none. The last argument is NO_STRAYS."""

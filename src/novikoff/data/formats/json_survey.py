@@ -1,7 +1,7 @@
 """A first look at JSON lines: the fields of the first objects, what is in them, and how many features they make.
 
-Up to LOOKED_AT lines are looked at, evenly spread over the first MiB. Fields at the top that have numbers, strings,
-truth values or null are columns, as those of a table; lists and objects are described by what is in them.
+Up to MAX_SURVEYED_ROWS lines are looked at, evenly spread over the first MiB. Fields at the top that have numbers,
+strings, truth values or null are columns, as those of a table; lists and objects are described by what is in them.
 """
 
 from __future__ import annotations

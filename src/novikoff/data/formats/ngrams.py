@@ -9,9 +9,10 @@ Armenian, …) whose lower-case form is one such character, too, letter by lette
 has three bytes or more stays as it is, and so does İ (U+0130), whose lower-case form is two characters.
 
 Hashes: a word is hashed under the seed of its text (0 for labelled text, the hash of its path for a field); a run of
-words is `both` of the run without its last word, and that word. A run of N letters is taken from the whole text with
-each run of blanks (bytes up to 32) made one, those at its ends left out; its seed is hashed(b"\\x01letters", seed). A
-letter is a character of UTF-8: a byte that is not 0x80 to 0xBF, and those that are, after it.
+words is `combine_hashes` of the run without its last word, and that word. A run of N letters is taken from the whole
+text with each run of blanks (bytes up to 32) made one, those at its ends left out; its seed is
+hashed(b"\\x01letters", seed). A letter is a character of UTF-8: a byte that is not 0x80 to 0xBF, and those that are,
+after it.
 
 A name that comes n times is worth: count n, binary 1, log 1 + ln n, unit n divided by √(sum of all n²) of the text. By
 default log: in one pass over SMS, TREC questions and Reuters news it is the best or next to it with perceptrons, and
@@ -75,7 +76,7 @@ class NgramWorkspace(NamedTuple):
     """The lower-case form of each two-byte character."""
     octets: NDArray[np.uint64]
     low: NDArray[np.uint8]
-    """The text in lower case, from PADDING on, seen as words of eight bytes and as bytes."""
+    """The text in lower case, from PADDING_BYTES on, seen as words of eight bytes and as bytes."""
     marks: NDArray[np.uint32]
     runs: NDArray[np.uint64]
     begins: NDArray[np.int64]

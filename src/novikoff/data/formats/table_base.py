@@ -55,7 +55,7 @@ class OpenTable:
     """What is known of the file that is being read. It belongs to no model."""
 
     places: tuple[int, ...] = ()
-    """The column of the table that each column of the file is; EXTRA for one that the table does not have."""
+    """The column of the table that each column of the file is; EXTRA_COLUMN for one that the table does not have."""
     matched_by_name: bool = True
     """Whether the file's names say so."""
     title: str = ""

@@ -51,7 +51,7 @@ class FeatureNames:
             raise InputError("Feature names must be texts or column numbers; a key of x is neither.") from None
 
     def find(self, keys: Sequence[str]) -> NDArray[np.uint32]:
-        """The columns of these names; UNKNOWN for a name that was never learned."""
+        """The columns of these names; UNKNOWN_COLUMN for a name that was never learned."""
         return np.fromiter((self.columns.get(key, UNKNOWN_COLUMN) for key in keys), np.uint32, len(keys))
 
     def forget(self, count: int) -> None:

@@ -48,7 +48,7 @@ def equal_text(text: NDArray[np.uint8], s: int, letters: NDArray[np.uint8], a: i
 
 @compiled
 def look_up_text(h: Any, text: NDArray[np.uint8], span: int, table: StringTableArrays) -> int:
-    """The number of a text; EMPTY for one that is new."""
+    """The number of a text; EMPTY_ENTRY for one that is new."""
     size = len(table.keys)
     at = probe_start(h, size)
     while table.numbers[at] != EMPTY_ENTRY:

@@ -90,7 +90,7 @@ class Shuffler:
         self.temporary_bytes = 0
         """The most bytes of temporary files at once."""
         self.labels: list[Any] = []
-        """The distinct labels of the last pass that was begun, numbers only up to MOST_NUMERIC_LABELS."""
+        """The distinct labels of the last pass that was begun, numbers only up to MAX_NUMERIC_LABELS."""
 
     def record(self) -> dict[str, Any]:
         """Return what models and certificates store."""

@@ -92,7 +92,7 @@ def decode_escape(byte: int) -> int:
 
 @compiled_not_inlined
 def unescape_string(text: NDArray[np.uint8], k: int, stop: int, out: NDArray[np.uint8]) -> tuple[int, int, int, bool]:
-    """The string that begins at k, in a line that ends at stop, written to `out` from PADDING on:
+    """The string that begins at k, in a line that ends at stop, written to `out` from PADDING_BYTES on:
     (what is wrong or 0, where it ends or that stands, where it ends in `out`, whether it has bytes that are not ASCII).
     """
     end = PADDING_BYTES
