@@ -1,4 +1,4 @@
-"""Run a command in a sandbox like that of deploy/novikoff.server, by mount and process namespaces.
+"""Run a command in a sandbox like that of deploy/novikoff.service, by mount and process namespaces.
 
     unshare --mount --pid --fork python tests/sandbox.py DATA COMMAND …
 

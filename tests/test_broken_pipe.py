@@ -56,8 +56,8 @@ def test_learning_never_hangs_on_a_closed_pipe(stream: Path) -> None:
 def test_finalization_does_not_wait_for_parser_threads(stream: Path) -> None:
     """A program that leaves a reader half read in a global ends, too."""
     code = (
-        "from novikoff.data.reader import Options, Reading\n"
-        f"batches = Reading([{str(stream)!r}], Options(threads=2)).batches()\n"
+        "from novikoff.data.reader import DataReader, ReadOptions\n"
+        f"batches = DataReader([{str(stream)!r}], ReadOptions(threads=2)).batches()\n"
         "kept = next(iter(batches))\n"
         "raise SystemExit(5)\n"
     )

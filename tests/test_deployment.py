@@ -30,7 +30,7 @@ from novikoff.cli.main import build_parser
 from novikoff.server.http import auth
 
 ROOT = Path(__file__).parents[1]
-UNIT, DOCKERFILE = ROOT / "deploy" / "novikoff.server", ROOT / "deploy" / "Dockerfile"
+UNIT, DOCKERFILE = ROOT / "deploy" / "novikoff.service", ROOT / "deploy" / "Dockerfile"
 UNSHARE = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount", "--pid", "--fork"]
 
 
@@ -69,10 +69,10 @@ def test_the_command_has_options_that_exist(arguments: list[str]) -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:
-    unit = tmp_path / "novikoff.server"
+    unit = tmp_path / "novikoff.service"
     unit.write_text(UNIT.read_text().replace("/opt/novikoff/bin/novikoff", "/bin/true"))
     done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False)
-    assert "novikoff.server" not in done.stderr, done.stderr
+    assert "novikoff.service" not in done.stderr, done.stderr
 
 
 def test_the_dockerfile_is_of_one_piece() -> None:

@@ -21,7 +21,7 @@ from docs.builder.staging import PICTURE, notebooks, pages
 from tests.pages import Reader, blocks
 
 ROOT = Path(__file__).parent.parent
-SLOW = {"docs/multiclass.md", "docs/ensembles.md", "docs/network.md", "docs/labs.md", "docs/cluster.md"}
+SLOW = {"docs/multiclass.md", "docs/ensembles.md", "docs/network.md", "docs/experiments.md", "docs/cluster.md"}
 """What takes long: whole data sets in many learners."""
 RUN = [path for path in pages() if path.is_relative_to(ROOT / "docs")]
 

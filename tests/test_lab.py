@@ -192,7 +192,7 @@ def test_a_broken_bound_is_found_said_and_an_exit_code(
     assert [(check.where, check.sense) for check in result.broken] == [("n = 2", "at most"), ("n = 2", "at least")]
     assert len(result.checks) == 4
     monkeypatch.setattr("novikoff.cli.experiment.experiment", lambda _: lambda **_: result)
-    assert main(["lab", "margin", "--quiet"]) == 1
+    assert main(["experiment", "margin", "--quiet"]) == 1
     out, err = capsys.readouterr()
     assert "2 were broken" in out
     assert "no bound was broken" not in out
@@ -213,12 +213,12 @@ def test_a_bound_of_nothing_is_a_defect() -> None:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_command_line_gives_the_promised_keys(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", name, *options(name), "--json", "--quiet"]) == 0
+    assert main(["experiment", name, *options(name), "--json", "--quiet"]) == 0
     out, err = capsys.readouterr()
     about = json.loads(out)
-    keys = "lab title settings panels fits theorems bounds_checked bounds_broken version seconds"
+    keys = "experiment title settings panels fits theorems bounds_checked bounds_broken version seconds"
     assert list(about) == keys.split()
-    assert about["lab"] == name
+    assert about["experiment"] == name
     assert about["settings"]["seed"] == 0
     assert about["bounds_broken"] == []
     assert err == ""
@@ -229,7 +229,7 @@ def test_the_command_line_gives_the_promised_keys(name: str, capsys: pytest.Capt
 
 def test_the_text_says_what_was_made_and_allowed_and_progress_what_is_done(tmp_path: Path) -> None:
     report = tmp_path / "r.html"
-    command = [sys.executable, "-m", "novikoff", "lab", "irrelevant-attributes", "--attributes", "1000"]
+    command = [sys.executable, "-m", "novikoff", "experiment", "irrelevant-attributes", "--attributes", "1000"]
     done = subprocess.run([*command, "--report", str(report)], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "no bound was broken" in done.stdout
@@ -258,7 +258,7 @@ def test_the_text_says_what_was_made_and_allowed_and_progress_what_is_done(tmp_p
     ],
 )
 def test_what_can_not_be_is_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", *arguments]) == 2
+    assert main(["experiment", *arguments]) == 2
     out, err = capsys.readouterr()
     assert sentence in err
     assert out == ""
@@ -266,10 +266,10 @@ def test_what_can_not_be_is_refused(arguments: list[str], sentence: str, capsys:
 
 def test_a_lab_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["lab", "gold"])
+        main(["experiment", "gold"])
     assert "irrelevant-attributes" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["lab", "--help"])
+        main(["experiment", "--help"])
     text = capsys.readouterr().out
     assert all(name in text and about in text for name, about in EXPERIMENTS.items())
     with pytest.raises(InputError):
@@ -279,7 +279,7 @@ def test_a_lab_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 def test_plotly_is_imported_for_a_report_only() -> None:
     code = (
         "import sys; from novikoff.cli.main import main;"
-        "assert main(['lab', 'noise', '--examples', '20', '--attributes', '20', '--quiet']) == 0;"
+        "assert main(['experiment', 'noise', '--examples', '20', '--attributes', '20', '--quiet']) == 0;"
         "assert not any(name.split('.')[0] == 'plotly' for name in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

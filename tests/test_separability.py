@@ -121,7 +121,7 @@ def decided_as_by_the_twin(X: np.ndarray, y: np.ndarray, kind: str, bias: bool) 
 def test_linear_programming_alone_decides_the_same(
     kind: str, bias: bool, data: st.DataObject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("EXACTLY", 0), ("AT_ONCE", 0)):
+    for name, value in (("MAX_EXACT_VALUES", 0), ("MAX_EXACT_FIRST_VALUES", 0)):
         monkeypatch.setattr(search, name, value)
     monkeypatch.setattr(cycling_perceptron, "MAX_VALUES", 0)
     X, y = data.draw(streams(kind))

@@ -170,7 +170,7 @@ def test_an_erasure_that_fails_changes_nothing(
 
 def kill_backup(folder: Path, to: Path) -> Path:
     """Kill a backup after it has copied the journal; return what it leaves."""
-    code = "import os; from pathlib import Path; from novikoff.server import backup;"
+    code = "import os; from pathlib import Path; from novikoff.server.storage import backup;"
     code += "backup._copy_files = lambda *_: os.kill(os.getpid(), 9);"
     code += f"backup.backup(Path({str(folder)!r}), Path({str(to)!r}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9

@@ -608,9 +608,9 @@ def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path: Path) -> None:
 
 
 SMALL = f"""
-from novikoff.data import external_shuffle
+from novikoff.data.shuffle import external
 from novikoff.data.shuffle.buckets import Sizes
-external_shuffle.Sizes = lambda: Sizes{tuple(TINY)}
+external.Sizes = lambda: Sizes{tuple(TINY)}
 """
 LEARN = """
 import sys
@@ -633,7 +633,7 @@ def test_an_interrupted_run_leaves_no_temporary_files(end: int, tmp_path: Path) 
     room.mkdir()
     slow = (
         "import time\n"
-        "from novikoff.data import buckets\n"
+        "from novikoff.data.shuffle import buckets\n"
         "real = buckets.Buckets._write_run\n"
         "def write_run(self, *added):\n"
         "    real(self, *added)\n"

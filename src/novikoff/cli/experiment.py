@@ -33,10 +33,10 @@ A report is one HTML file that needs no network; the numbers that --json prints 
 bound was broken, which would be a defect.
 
 examples:
-  novikoff lab irrelevant-attributes --report irrelevant.html
-  novikoff lab drift --json > drift.json
-  novikoff lab margin --epsilon 0.05 --report margin.html
-  novikoff lab noise --noise 0.2 --seed 7
+  novikoff experiment irrelevant-attributes --report irrelevant.html
+  novikoff experiment drift --json > drift.json
+  novikoff experiment margin --epsilon 0.05 --report margin.html
+  novikoff experiment noise --noise 0.2 --seed 7
 """
 TEXT_WIDTH = 110
 """Of the lines that are wrapped."""

@@ -34,7 +34,7 @@ COMMANDS = {
     "generate": "make a stream from a concept class, or the worst one for a learner",
     "theory": "how many examples, what error, which dimension, how many mistakes: by computation",
     "cluster": "learn shards on a Dask cluster, or on all processors of this machine",
-    "lab": "see theorems at work: an experiment with its plots and bounds",
+    "experiment": "see theorems at work: an experiment with its plots and bounds",
     "serve": "predict and learn over HTTP, losing nothing",
     "completion": "print shell completion",
 }

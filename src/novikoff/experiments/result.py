@@ -138,7 +138,7 @@ class ExperimentResult(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "lab": self.name,
+            "experiment": self.name,
             "title": self.title,
             "settings": self.settings,
             "panels": [

@@ -29,8 +29,8 @@ def build_page(result: ExperimentResult) -> str:
 
 
 def _render_head(result: ExperimentResult) -> Iterator[str]:
-    yield from html_page.render_head(f"{result.title} – novikoff lab {result.name}")
-    yield f'<header>\n<p class="lab">novikoff lab {escape(result.name)}</p>\n<h1>{escape(result.title)}</h1>'
+    yield from html_page.render_head(f"{result.title} – novikoff experiment {result.name}")
+    yield f'<header>\n<p class="lab">novikoff experiment {escape(result.name)}</p>\n<h1>{escape(result.title)}</h1>'
     yield f'<p class="question">{escape(result.question)}</p>\n</header>'
 
 
@@ -98,6 +98,6 @@ def _render_fits(result: ExperimentResult, panel: Panel) -> Iterator[str]:
 def _render_settings(result: ExperimentResult) -> Iterator[str]:
     options = " ".join(f"--{name} {value}" for name, value in result.settings.items())
     yield "<section>\n<h2>Settings</h2>\n<p>The same settings give the same numbers:</p>"
-    yield f"<pre><code>novikoff lab {escape(result.name)} {escape(options)}</code></pre>"
+    yield f"<pre><code>novikoff experiment {escape(result.name)} {escape(options)}</code></pre>"
     yield f"<p>novikoff {escape(__version__)}. All numbers, also those of rows that the tables leave out:"
     yield f" {html_page.render_save_link('save them as JSON', f'{result.name}.json')}.</p>\n</section>"

@@ -1,9 +1,9 @@
 """Pure formulas: named numbers in, a number out; and what is decided by exact computation.
 
-Mistakes: `mistakes`, `winnow`, `concepts`, `regret`, and by name `mistake_laws`. From a stream to new data:
-`conversion`, and in words `promise`. Sample sizes: `consistent`, `agnostic`, `capacity`, `deviation`, `lower`,
-`hoeffding`, `binomial`, and by name `laws`. Sizes of classes: `classes`, `dimensions`. Shattering: `vc`, `radon`.
-Votes: `boosting`, `majority`.
+Mistakes: `mistake_bounds`, `winnow_bounds`, `boolean_bounds`, `regret`, and by name `mistake_calculator`. From a
+stream to new data: `online_to_batch`, and in words `guarantee`. Sample sizes: `consistent`, `agnostic`, `capacity`,
+`deviation`, `lower_bound`, `hoeffding`, `binomial`, and by name `sample_size`. Sizes of classes: `hypothesis_classes`,
+`vc_dimension`. Shattering: `vc_bound`, `radon`. Votes: `boosting`, `majority`.
 
 Modules are imported when they are first used.
 """
@@ -13,35 +13,36 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-MODULES = (
-    "agnostic",
-    "binomial",
-    "boosting",
-    "bounds",
-    "capacity",
-    "classes",
-    "concepts",
-    "consistent",
-    "conversion",
-    "deviation",
-    "dimensions",
-    "hoeffding",
-    "laws",
-    "lower",
-    "majority",
-    "mistake_laws",
-    "mistakes",
-    "promise",
-    "radon",
-    "regret",
-    "vc",
-    "winnow",
-)
+MODULES = {
+    "agnostic": "samples.agnostic",
+    "binomial": "binomial",
+    "boolean_bounds": "boolean_bounds",
+    "boosting": "boosting",
+    "bounds": "bounds",
+    "capacity": "samples.capacity",
+    "consistent": "samples.consistent",
+    "deviation": "samples.deviation",
+    "guarantee": "samples.guarantee",
+    "hoeffding": "samples.hoeffding",
+    "hypothesis_classes": "hypothesis_classes",
+    "lower_bound": "samples.lower_bound",
+    "majority": "majority",
+    "mistake_bounds": "mistake_bounds",
+    "mistake_calculator": "mistake_calculator",
+    "online_to_batch": "online_to_batch",
+    "radon": "geometry.radon",
+    "regret": "regret",
+    "sample_size": "samples.sample_size",
+    "vc_bound": "samples.vc_bound",
+    "vc_dimension": "vc_dimension",
+    "winnow_bounds": "winnow_bounds",
+}
+"""The public modules, and where they are."""
 
 
 def __getattr__(name: str) -> Any:
     if name in MODULES:
-        return import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.{MODULES[name]}")
     raise AttributeError(f"module 'novikoff.theory' has no attribute {name!r}")
 
 
