@@ -194,7 +194,7 @@ def test_a_worker_that_is_not_as_it_should_be_is_named(client: Any, names: list[
         client.wait_for_workers(count + 1, timeout=60)
         odd = next(w for w, about in client.scheduler_info()["workers"].items() if about["name"] == "odd")
         with pytest.raises(InputError, match=BROKEN[code]) as told:
-            DistributedLearner(rounds=1, client=client).fit(names)
+            DistributedLearner(AROW(), rounds=1, client=client).fit(names)
         assert odd in str(told.value)
     finally:
         worker.kill()
@@ -222,7 +222,7 @@ def test_a_scheduler_that_is_not_as_it_should_be_is_named(names: list[str], tmp_
         where = json.loads(address.read_text())["address"]
         told = f"The scheduler {where} {BROKEN[code]}"
         with connect(where) as other, pytest.raises(InputError, match=told):
-            DistributedLearner(rounds=1, client=other).fit(names)
+            DistributedLearner(AROW(), rounds=1, client=other).fit(names)
     finally:
         for process in (worker, scheduler):
             process.kill()
@@ -280,17 +280,17 @@ def test_arrays_bags_frames_and_delayed_batches(client: Any) -> None:
         learned = DistributedLearner(Perceptron(), rounds=2, client=client).fit(unknown, of_them)
         assert to_bytes(learned.model_) == plain
     with pytest.raises(InputError, match="X has 3 and y has 2"):
-        DistributedLearner(rounds=1, client=client).fit(unknown, arrays[1])
+        DistributedLearner(AROW(), rounds=1, client=client).fit(unknown, arrays[1])
     alone = DistributedLearner(Perceptron(), rounds=2, client=client).fit(delayed[0])
     assert to_bytes(alone.model_) == to_bytes(Perceptron(passes=2).fit(*pairs[0]))
     halves = DistributedLearner(Perceptron(), rounds=2, client=client).fit(delayed[0][0], delayed[0][1])
     assert to_bytes(halves.model_) == to_bytes(alone.model_)
     with pytest.raises(InputError, match="give the labels, too"):
-        DistributedLearner(rounds=1, client=client).fit(arrays[0])
+        DistributedLearner(AROW(), rounds=1, client=client).fit(arrays[0])
     with pytest.raises(InputError, match="y must be in parts"):
-        DistributedLearner(rounds=1, client=client).fit(arrays[0], y)
+        DistributedLearner(AROW(), rounds=1, client=client).fit(arrays[0], y)
     with pytest.raises(InputError, match="a label for each row"):
-        DistributedLearner(rounds=1, client=client).fit(arrays[0], arrays[1][:200])
+        DistributedLearner(AROW(), rounds=1, client=client).fit(arrays[0], arrays[1][:200])
 
 
 def _made(k: int) -> Any:
@@ -304,7 +304,7 @@ def _listed(k: int) -> Any:
 
 def test_a_shard_that_is_missing_is_named_by_its_worker(client: Any, names: list[str]) -> None:
     with pytest.raises(InputError, match=r"nowhere\.svm: there is no such file on this worker"):
-        DistributedLearner(rounds=1, client=client).fit([*names, "/tmp/nowhere.svm"])  # noqa: S108 - it is not there
+        DistributedLearner(AROW(), rounds=1, client=client).fit([*names, "/tmp/nowhere.svm"])  # noqa: S108 - it is not there
 
 
 @pytest.mark.slow
@@ -333,7 +333,7 @@ def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys:
     assert report["read"]["format"] == "svmlight"
     assert report["read"]["files"] == names
     assert report["learner"] == "arow"
-    same = DistributedLearner(rounds=2, client=client).fit(names)
+    same = DistributedLearner(AROW(), rounds=2, client=client).fit(names)
     assert model.read_bytes() == to_bytes(same.model_)
     assert report["mixed_mistakes"] == float(same.ledger_.mixed("mistakes"))
     assert main(["verify", certificate, *names]) == 0

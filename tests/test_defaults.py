@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from novikoff import AROW, Auto, Client, InputError, load
+from novikoff import AROW, Auto, Client, DefaultLearnerWarning, InputError, load
 from novikoff.cli.main import main
 from novikoff.distributed import DistributedLearner
 from novikoff.model_file import to_bytes
@@ -65,7 +65,9 @@ def shards() -> list[Any]:
 def test_a_cluster_uses_arow_and_shows_it() -> None:
     learner = DistributedLearner(rounds=2)
     assert repr(learner) == "DistributedLearner(learner=AROW(), rounds=2)"
-    assert learner.fit(shards()).learner is None  # as scikit-learn's clone wants it
+    with pytest.warns(DefaultLearnerWarning, match="AROW is used"):
+        learner.fit(shards())
+    assert learner.learner is None  # as scikit-learn's clone wants it
     assert isinstance(learner.learner_, AROW)
     same = DistributedLearner(AROW(), rounds=2).fit(shards())
     assert to_bytes(learner.model_) == to_bytes(same.model_)
@@ -78,7 +80,7 @@ def test_one_shard_gives_the_bytes_of_one_machine(tmp_path: Path) -> None:
     data, model = tmp_path / "data.svm", tmp_path / "m"
     data.write_text(BINARY * 5)
     assert main(["learn", str(data), "--learner", "arow", "--passes", "3", "--save", str(model), "--quiet"]) == 0
-    assert to_bytes(DistributedLearner(rounds=3).fit([str(data)]).model_) == model.read_bytes()
+    assert to_bytes(DistributedLearner(AROW(), rounds=3).fit([str(data)]).model_) == model.read_bytes()
 
 
 # --- The server ---

@@ -106,7 +106,8 @@ class Served:
     @property
     def encoding(self) -> Encoding | None:
         """Encodes raw rows, where the model was trained from files."""
-        return served_encoding(self.learner._state, self.name)
+        state = self.learner._state
+        return None if encoding_of(state) is None else served_encoding(state, self.name)
 
     @property
     def decoders(self) -> Decoders:
