@@ -45,9 +45,9 @@ def main() -> None:
     from novikoff.cli.main import main as command
 
     for learner in (Perceptron(), SGD(), Kesler()):
-        novikoff.server.models.served_model.warmed(learner)
-    novikoff.server.models.served_model.compile_lines()
-    novikoff.server.storage.wal_check.checksum(bytes(8), "<u4", 0, 0)
+        novikoff.server.models.served_model.precompile(learner)
+    novikoff.server.models.served_model.precompile_lines()
+    novikoff.server.storage.wal_check.compute_checksum(bytes(8), "<u4", 0, 0)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print("ready", flush=True)
     for line in sys.stdin:

@@ -22,8 +22,8 @@ from novikoff.auto import to_multiclass
 from novikoff.cli.main import main
 from novikoff.linear.auto import BinaryAuto
 from novikoff.model_file import to_bytes
-from novikoff.server.models.certificates import claim_of
-from novikoff.server.models.served_model import Refused, Served, made
+from novikoff.server.models.certificates import build_certificate_request
+from novikoff.server.models.served_model import RequestError, ServedModel, create_learner
 from novikoff.server.ops.limits import Limits
 from tests.streams import real
 from tests.test_sklearn import WEIGHTS
@@ -218,18 +218,18 @@ def test_a_served_auto_takes_a_third_class() -> None:
     expected = Auto()
     for row, label in zip(X, y, strict=True):
         expected.learn_one({f"x{j}": value for j, value in enumerate(row.tolist())}, str(label))
-    single, bulk = (Served(name, made("auto", {}), Limits(), created=0.0) for name in ("single", "bulk"))
+    single, bulk = (ServedModel(name, create_learner("auto", {}), Limits(), created=0.0) for name in ("single", "bulk"))
     for line in lines(X, y):
         assert single.learn(line).refused.total() == 0
     outcome = bulk.learn(b"\n".join(lines(X, y)) + b"\n")
     assert (outcome.examples, outcome.refused.total()) == (120, 0)
     assert to_bytes(single.learner) == to_bytes(bulk.learner) == to_bytes(expected)
     single.own = True
-    with pytest.raises(Refused, match="a third class arrived"):
-        claim_of(single, "kesler")
+    with pytest.raises(RequestError, match="a third class arrived"):
+        build_certificate_request(single, "kesler")
 
 
 def test_other_learners_of_two_classes_still_refuse_a_third() -> None:
     X, y = classes()
-    served = Served("one", made("perceptron", {}), Limits(), created=0.0)
+    served = ServedModel("one", create_learner("perceptron", {}), Limits(), created=0.0)
     assert served.learn(b"\n".join(lines(X, y)) + b"\n").refused.total() == int((y == "cow").sum())

@@ -19,9 +19,9 @@ from novikoff.data.names.hashing import hash_name
 from novikoff.data.names.string_table import HASH_SEED, StringTable
 from novikoff.errors import InputError
 from novikoff.model_file import from_bytes, to_bytes
-from novikoff.server.models.batch_engine import Bulk
-from novikoff.server.models.features import answer, encoder
-from novikoff.server.models.ndjson_batch import Odd, Refused, Run
+from novikoff.server.models.batch_engine import BatchEngine
+from novikoff.server.models.features import get_encoder, predict_with_score
+from novikoff.server.models.ndjson_batch import ExampleError, IrregularLine, LineRun
 from tests.fences import Fence, there_are_fences
 from tests.learners import ALL, fresh, suited
 from tests.schemes import ONE_LABEL, SCHEMES, scheme, slow_unless, told
@@ -36,12 +36,12 @@ def line(features: Any, label: Any = None, **how: Any) -> bytes:
     return json.dumps(event, **how).encode()
 
 
-def examples_of(data: bytes, bulk: Bulk | None = None) -> tuple[dict[int, Any], dict[int, bytes]]:
+def examples_of(data: bytes, bulk: BatchEngine | None = None) -> tuple[dict[int, Any], dict[int, bytes]]:
     """Usual lines by their number, and the odd ones."""
     usual: dict[int, Any] = {}
     odd: dict[int, bytes] = {}
-    for part in (bulk or Bulk(most_features=50, longest_name=40)).runs(data):
-        if isinstance(part, Odd):
+    for part in (bulk or BatchEngine(most_features=50, longest_name=40)).runs(data):
+        if isinstance(part, IrregularLine):
             odd[part.line] = part.data
         else:
             for i in range(len(part)):
@@ -256,17 +256,17 @@ def test_nothing_is_read_past_the_text() -> None:
 
 
 def test_runs_of_many_lines() -> None:
-    bulk = Bulk()
+    bulk = BatchEngine()
     data = b"\n".join(line({f"n{j % 97}": j}, j % 2) for j in range(9000))
     parts = list(bulk.runs(data))
-    assert [len(part) for part in parts if isinstance(part, Run)] == [4096, 4096, 808]
-    assert [part.first for part in parts if isinstance(part, Run)] == [1, 4097, 8193]
+    assert [len(part) for part in parts if isinstance(part, LineRun)] == [4096, 4096, 808]
+    assert [part.first for part in parts if isinstance(part, LineRun)] == [1, 4097, 8193]
     first = parts[0]
-    assert isinstance(first, Run)
+    assert isinstance(first, LineRun)
     assert first.features(5) == {"n5": 5.0}  # not written over by later ones
     assert first.after(4000).features(7) == first.features(4007)
     with pytest.raises(InputError, match="longest_name"):
-        Bulk(longest_name=1 << 20)
+        BatchEngine(longest_name=1 << 20)
 
 
 def test_spellings_are_exact() -> None:
@@ -312,17 +312,17 @@ def bulky(examples: list[tuple[Any, Any]]) -> bytes:
     return b"\n".join(line(x, y) for x, y in examples)
 
 
-def learned(model: Any, bulk: Bulk, data: bytes) -> int:
-    return sum(bulk.learn(model, part) for part in bulk.runs(data) if isinstance(part, Run))
+def learned(model: Any, bulk: BatchEngine, data: bytes) -> int:
+    return sum(bulk.learn(model, part) for part in bulk.runs(data) if isinstance(part, LineRun))
 
 
-def same_answers(model: Any, bulk: Bulk, asked: list[dict[str, float]]) -> None:
+def same_answers(model: Any, bulk: BatchEngine, asked: list[dict[str, float]]) -> None:
     (run,) = bulk.runs(b"\n".join(map(line, asked)))
-    assert isinstance(run, Run)
+    assert isinstance(run, LineRun)
     before = to_bytes(model)
     told, scores = bulk.predict(model, run)
     assert to_bytes(model) == before
-    one = [answer(model, x) for x in asked]
+    one = [predict_with_score(model, x) for x in asked]
     assert told == [label for label, _ in one]
     assert [type(label) for label in told] == [type(label) for label, _ in one]
     assert np.array(scores).tobytes() == np.array([score for _, score in one]).tobytes()
@@ -332,10 +332,10 @@ def same_answers(model: Any, bulk: Bulk, asked: list[dict[str, float]]) -> None:
 def test_every_learner_learns_and_predicts_as_one_by_one(name: str) -> None:
     examples = stream(3, name)
     if ALL[name]._fixed_width_reason() is not None:
-        with pytest.raises(Refused):
-            learned(fresh(name), Bulk(), bulky(examples))
+        with pytest.raises(ExampleError):
+            learned(fresh(name), BatchEngine(), bulky(examples))
         return
-    model, bulk = fresh(name), Bulk()
+    model, bulk = fresh(name), BatchEngine()
     twin = one_by_one(fresh(name), examples)
     for start, stop in [(0, 1), (1, 30), (30, 31), (31, 60)]:
         assert learned(model, bulk, bulky(examples[start:stop])) == stop - start
@@ -344,7 +344,7 @@ def test_every_learner_learns_and_predicts_as_one_by_one(name: str) -> None:
     same_answers(model, bulk, asked)
     again = from_bytes(to_bytes(model), "it")
     more = stream(5, name)
-    assert learned(again, Bulk(), bulky(more)) == len(more)
+    assert learned(again, BatchEngine(), bulky(more)) == len(more)
     assert to_bytes(again) == to_bytes(one_by_one(twin, more))
 
 
@@ -352,7 +352,7 @@ def test_every_learner_learns_and_predicts_as_one_by_one(name: str) -> None:
 def test_every_scheme_learns_and_predicts_as_one_by_one(name: str) -> None:
     X, y = told(name, seed=2)
     examples = [({f"f{j}": float(v) for j, v in enumerate(x) if v or j % 2}, c) for x, c in zip(X, y, strict=True)]
-    model, bulk, twin = scheme(name), Bulk(), one_by_one(scheme(name), examples)
+    model, bulk, twin = scheme(name), BatchEngine(), one_by_one(scheme(name), examples)
     assert learned(model, bulk, bulky(examples[:20])) == 20
     assert learned(model, bulk, bulky(examples[20:])) == len(examples) - 20
     assert to_bytes(model) == to_bytes(twin)
@@ -366,7 +366,7 @@ def test_schemes_with_other_labels_predict_in_bulk(name: str) -> None:
     model = scheme(name)
     for x, label in zip(X, y, strict=True):
         model.learn_one({f"f{j}": float(v) for j, v in enumerate(x)}, label)
-    same_answers(model, Bulk(), [{f"f{j}": float(v) for j, v in enumerate(x)} for x in X])
+    same_answers(model, BatchEngine(), [{f"f{j}": float(v) for j, v in enumerate(x)} for x in X])
 
 
 BAD: dict[str, tuple[Any, dict[str, float], Any]] = {
@@ -387,13 +387,13 @@ def test_a_refused_example_ends_the_run_before_it(why: str) -> None:
     good, rest = stream(7, name, rows=40), stream(8, name, rows=20)
     for prefix in (0, 12, 25, 40):
         mine, other = (type(model)(**model.get_params(deep=False)) for _ in range(2))
-        bulk = Bulk()
+        bulk = BatchEngine()
         one_by_one(other, good[:prefix])
         (run,) = bulk.runs(bulky([*good[:prefix], (bad, label), *rest]))
-        assert isinstance(run, Run)
+        assert isinstance(run, LineRun)
         if prefix == 0 and why not in ("too large", "out of range", "no label", "a label that is no class"):
             continue
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ExampleError) as refused:
             bulk.learn(mine, run)
         assert refused.value.taken == prefix
         if label is not None:
@@ -413,11 +413,11 @@ def test_weights_that_run_away_stop_the_run() -> None:
         return SGD(loss="squared", schedule="constant", rate=1e-15)
 
     examples = [({"a": 1e9, f"n{t}": 1.0}, t % 2) for t in range(60)]
-    (run,) = Bulk().runs(bulky(examples))
-    assert isinstance(run, Run)
+    (run,) = BatchEngine().runs(bulky(examples))
+    assert isinstance(run, LineRun)
     mine, other = model(), model()
-    with pytest.raises(Refused) as refused:
-        Bulk().learn(mine, run)
+    with pytest.raises(ExampleError) as refused:
+        BatchEngine().learn(mine, run)
     with pytest.raises(type(refused.value.problem)):
         one_by_one(other, examples)
     assert refused.value.taken == other.ledger_.examples > 8
@@ -425,26 +425,26 @@ def test_weights_that_run_away_stop_the_run() -> None:
 
 
 def test_settings_that_have_changed_are_refused() -> None:
-    model, bulk, examples = Perceptron(), Bulk(), stream(1, "perceptron")
+    model, bulk, examples = Perceptron(), BatchEngine(), stream(1, "perceptron")
     learned(model, bulk, bulky(examples))
     model.set_params(margin=0.5)
-    with pytest.raises(Refused, match="have changed"):
+    with pytest.raises(ExampleError, match="have changed"):
         learned(model, bulk, bulky(examples))
 
 
 def test_a_model_that_has_learned_nothing() -> None:
-    (run,) = Bulk().runs(line({"a": 1.0}))
-    assert isinstance(run, Run)
-    assert Bulk().predict(Perceptron(), run) == ([None], [0.0])
+    (run,) = BatchEngine().runs(line({"a": 1.0}))
+    assert isinstance(run, LineRun)
+    assert BatchEngine().predict(Perceptron(), run) == ([None], [0.0])
 
 
 def test_what_can_not_be_predicted_is_refused() -> None:
     for model in (Winnow(threshold=3.0), Kesler(Perceptron())):
-        bulk = Bulk()
+        bulk = BatchEngine()
         learned(model, bulk, bulky(stream(1, "winnow")))
         (run,) = bulk.runs(b"\n".join([*(line({"name1": 1.0}) for _ in range(20)), line({"name1": 1e200})]))
-        assert isinstance(run, Run)
-        with pytest.raises(Refused) as refused:
+        assert isinstance(run, LineRun)
+        with pytest.raises(ExampleError) as refused:
             bulk.predict(model, run)
         assert refused.value.taken == 20
 
@@ -453,10 +453,10 @@ def test_models_that_share_runs_and_lines_between_them() -> None:
     """Bulk and single examples take turns; several models learn from one run."""
     examples = stream(9, "perceptron", rows=60)
     one, other, twin = Perceptron(), Kesler(), Perceptron()
-    first, second = Bulk(), Bulk()
+    first, second = BatchEngine(), BatchEngine()
     for start in range(0, 60, 20):
         (run,) = first.runs(bulky(examples[start : start + 20]))
-        assert isinstance(run, Run)
+        assert isinstance(run, LineRun)
         first.learn(one, run)
         second.learn(other, run)
         for model in (one, other):
@@ -470,7 +470,7 @@ def test_models_that_share_runs_and_lines_between_them() -> None:
     one.fit(np.eye(3), [0, 1, 1])  # a model of another kind: columns with numbers
     same_numbers = [{"0": 1.0, "2": 2.0}] * 12
     (run,) = first.runs(b"\n".join(map(line, same_numbers)))
-    assert isinstance(run, Run)
+    assert isinstance(run, LineRun)
     assert first.predict(one, run)[1] == [one.score_one({0: 1.0, 2: 2.0})] * 12
 
 
@@ -479,16 +479,16 @@ def test_models_that_share_runs_and_lines_between_them() -> None:
 
 def test_columns_with_numbers() -> None:
     model = Perceptron().fit(np.array([[1.0, 2.0], [-1.0, 0.5]]), [1, -1])
-    assert encoder(model)({"1": 2.0, "0": 1.0}) == {1: 2.0, 0: 1.0}
-    assert encoder(model)(["1", "7"]) == {1: 1.0, 7: 1.0}
+    assert get_encoder(model)({"1": 2.0, "0": 1.0}) == {1: 2.0, 0: 1.0}
+    assert get_encoder(model)(["1", "7"]) == {1: 1.0, 7: 1.0}
     for bad in ("a", "-1", "1.0", "", "²", "9" * 11):
         with pytest.raises(InputError, match="columns with numbers"):
-            encoder(model)({bad: 1.0})
-    (run,) = Bulk().runs(b"\n".join([line({"0": 1.0, "1": 0.5}, -1)] * 12 + [line({"x": 1.0}, 1)]))
-    assert isinstance(run, Run)
+            get_encoder(model)({bad: 1.0})
+    (run,) = BatchEngine().runs(b"\n".join([line({"0": 1.0, "1": 0.5}, -1)] * 12 + [line({"x": 1.0}, 1)]))
+    assert isinstance(run, LineRun)
     twin = from_bytes(to_bytes(model), "it")
-    with pytest.raises(Refused, match="columns with numbers") as refused:
-        Bulk().learn(model, run)
+    with pytest.raises(ExampleError, match="columns with numbers") as refused:
+        BatchEngine().learn(model, run)
     assert refused.value.taken == 12
     assert to_bytes(model) == to_bytes(one_by_one(twin, [({0: 1.0, 1: 0.5}, -1)] * 12))
 
@@ -497,10 +497,10 @@ def test_hashed_features() -> None:
     model = Perceptron().fit(np.ones((2, 16)), [0, 1])
     model._state.reading = {"format": "jsonl", "label": "y", "bits": 4, "signed": True}
     h = hash_name(b"size")
-    assert model.score_one(encoder(model)({"size": 2.0})) == model.score_one({h % 16: -2.0 if h >> 63 else 2.0})
+    assert model.score_one(get_encoder(model)({"size": 2.0})) == model.score_one({h % 16: -2.0 if h >> 63 else 2.0})
     model._state.reading = {"format": "vw", "bits": 4}
     with pytest.raises(InputError, match="trained from vw"):
-        encoder(model)({"size": 2.0})
+        get_encoder(model)({"size": 2.0})
     model._state.reading = {"map": "poly:2", "map_bits": None}
     with pytest.raises(InputError, match="novikoff predict"):
-        encoder(model)
+        get_encoder(model)

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from novikoff import InputError
-from novikoff.theory import hypothesis_classes
+from novikoff.theory import hypothesis_classes, vc
 from novikoff.theory.class_size import power_size, to_class_size
 from novikoff.theory.hypothesis_classes import CLASSES
 from novikoff.theory.mistake_calculator import MISTAKE_BOUNDS, SYMBOLS, allowed
-from novikoff.theory.samples import vc_bound
 from novikoff.theory.vc_dimension import DIMENSIONS, dimension
 
 Function = frozenset[tuple[int, ...]]
@@ -167,7 +166,7 @@ def test_absurd_classes_are_refused(call: Callable[[], object]) -> None:
 def test_dimensions_of_boolean_classes_are_found_by_computation(n: int) -> None:
     for name, functions in exactly(n).items():
         rows = [[x in one for x in cube(n)] for one in set(functions)]
-        found = vc_bound.dimension(rows).dimension
+        found = vc.dimension(rows).dimension
         assert 2**found <= len(rows)
         if name in DIMENSIONS:
             assert found == dimension(name, n), name

@@ -316,7 +316,7 @@ def test_streams_go_in_blocks(service: Service, waits: list[float], monkeypatch:
         assert talker.learn_stream("a", []) == client.LearnResult("learned", 0, 0, 0, {})
         assert list(talker.predict_stream("a", [])) == []
     monkeypatch.setattr(client, "BLOCK_BYTES", 100)
-    assert [len(block) for block in client._split_blocks([b"x" * 60] * 5)] == [2, 2, 1]
+    assert [len(block) for block in client._iter_blocks([b"x" * 60] * 5)] == [2, 2, 1]
 
 
 def test_an_answer_that_is_cut_is_not_taken_for_whole(service: Service) -> None:

@@ -54,7 +54,7 @@ def server(nursery: Nursery, tmp_path: Path) -> Iterator[str]:
 def guarded(nursery: Nursery, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """The address of a server that asks for a token, and one that it takes."""
     (tmp_path / "data").mkdir()
-    token = auth.make(tmp_path / "data", ["admin"], None, "me")
+    token = auth.create_token(tmp_path / "data", ["admin"], None, "me")
     with running(nursery, tmp_path / "data") as one:
         yield one.url, token
 
@@ -428,7 +428,7 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_there_is_contrast_enough(scheme: str) -> None:
     """WCAG 2, AA: 4.5 for text, 3 for what is drawn and for the edges of fields."""
-    style = dashboard.read("style.css")[0].decode()
+    style = dashboard.read_dashboard_file("style.css")[0].decode()
     roots = re.findall(r":root \{(.*?)\}", style, re.S)
     colours = {}
     for root in roots if scheme == "dark" else roots[:1]:
@@ -460,8 +460,10 @@ class Outline(HTMLParser):
 
 def test_the_files_are_static_and_labelled() -> None:
     folder = Path(dashboard.__file__).parent
-    assert sorted(dashboard.FILES) == sorted(p.name for p in folder.iterdir() if p.suffix in (".html", ".css", ".js"))
-    tags = Outline(dashboard.read("index.html")[0].decode()).tags
+    assert sorted(dashboard.DASHBOARD_FILES) == sorted(
+        p.name for p in folder.iterdir() if p.suffix in (".html", ".css", ".js")
+    )
+    tags = Outline(dashboard.read_dashboard_file("index.html")[0].decode()).tags
     ids = [a["id"] for _, a in tags if a.get("id")]
     assert len(ids) == len(set(ids))
     assert not any(tag == "style" or "style" in a or any(key.startswith("on") for key in a) for tag, a in tags)
@@ -472,16 +474,20 @@ def test_the_files_are_static_and_labelled() -> None:
     labelled = {a["for"] for tag, a in tags if tag == "label" and a.get("for")}
     fields = {a["id"] for tag, a in tags if tag in ("input", "select", "textarea") and a.get("type") != "checkbox"}
     assert fields == labelled
-    code = {name: dashboard.read(name)[0].decode() for name in dashboard.FILES if name.endswith(".js")}
+    code = {
+        name: dashboard.read_dashboard_file(name)[0].decode()
+        for name in dashboard.DASHBOARD_FILES
+        if name.endswith(".js")
+    }
     for name, text in code.items():
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|https?://(?!www\.w3\.org)", text
         )
-        assert set(re.findall(r'from "\./([a-z]+\.js)"', text)) <= set(dashboard.FILES), name
+        assert set(re.findall(r'from "\./([a-z]+\.js)"', text)) <= set(dashboard.DASHBOARD_FILES), name
         for used in re.findall(r'\bat\("([a-z0-9-]+)"\)', text):
             assert used in ids, (name, used)
     with pytest.raises(KeyError):
-        dashboard.read("../routes.py")
+        dashboard.read_dashboard_file("../routes.py")
 
 
 # --- The parts that reckon, against slow or other ones ---

@@ -15,7 +15,7 @@ from novikoff import AROW, Auto, Client, DefaultLearnerWarning, InputError, load
 from novikoff.cli.main import main
 from novikoff.distributed import DistributedLearner
 from novikoff.model_file import to_bytes
-from novikoff.server.models.served_model import Served, made
+from novikoff.server.models.served_model import ServedModel, create_learner
 from novikoff.server.ops.limits import Limits
 from tests.schemes import slow_unless
 from tests.service import Nursery, Server, running
@@ -126,8 +126,8 @@ def test_the_server_uses_auto_where_nothing_is_said(server: Server, tmp_path: Pa
     ],
 )
 def test_the_status_shows_the_learner_inside_a_scheme(learner: str, settings: dict[str, Any], inside: str) -> None:
-    served = Served("m", made(learner, settings), Limits(), created=0.0)
-    status = served.described(None)
+    served = ServedModel("m", create_learner(learner, settings), Limits(), created=0.0)
+    status = served.describe(None)
     assert (status.learner, status.settings["learner"]["name"]) == (learner, inside)
-    again = made(learner, status.settings)  # as the journal has it
+    again = create_learner(learner, status.settings)  # as the journal has it
     assert repr(again) == repr(served.learner)

@@ -169,7 +169,7 @@ def ask(port: int, method: str, path: str, body: Any, secret: str) -> tuple[int,
 def test_it_serves_from_a_read_only_system(tmp_path: Path, arguments: list[str]) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
-    secret = auth.make(data, ["admin"], 1, "me")
+    secret = auth.create_token(data, ["admin"], 1, "me")
     changed = {"/var/lib/novikoff": "/srv/data", "8000": "0"}
     with sandboxed(data, [changed.get(one, one) for one in arguments]) as (denied, port, process):
         executable = denied.pop("writable and executable memory")  # only newer kernels can forbid it

@@ -38,7 +38,7 @@ from novikoff.data.raw import records
 from novikoff.distributed import DistributedLearner
 from novikoff.errors import InputError
 from novikoff.model_file import load_learner, to_bytes
-from novikoff.server.models.served_model import Served, _is_online
+from novikoff.server.models.served_model import ServedModel, _is_online
 from novikoff.server.ops.limits import Limits
 from tests.raw_rows import (
     FORMATS,
@@ -567,7 +567,7 @@ def test_columns_that_a_served_model_does_not_know_are_logged_once(
     path, model = tmp_path / "t.csv", tmp_path / "it.model"
     path.write_text("y,a,b\n" + "1,2,x\n0,3,z\n" * 10)
     assert main(["learn", str(path), "--save", str(model), "--quiet", "--learner", "arow", *bits]) == 0
-    served = Served("m", load_learner(model), Limits(), created=0.0)
+    served = ServedModel("m", load_learner(model), Limits(), created=0.0)
     with warnings.catch_warnings(), caplog.at_level("WARNING"):
         warnings.simplefilter("error")
         for _ in range(2):

@@ -291,7 +291,7 @@ def test_the_interval_of_a_test_error_is_that_of_clopper_and_pearson(wrong: int,
 
 
 def test_every_tile_of_the_dashboard_names_the_run() -> None:
-    html = dashboard.read("index.html")[0].decode()
+    html = dashboard.read_dashboard_file("index.html")[0].decode()
     chosen, server = re.findall(r'<dl class="tiles">(.*?)</dl>', html, re.DOTALL)
     titles = [unescape(one[0]) for one in TILE.findall(chosen)]
     assert titles == [
@@ -302,7 +302,7 @@ def test_every_tile_of_the_dashboard_names_the_run() -> None:
         "Waiting for their label",
     ]
     assert "rror" not in "".join(one[0] for one in TILE.findall(server))
-    script = dashboard.read("chosen.js")[0].decode()
+    script = dashboard.read_dashboard_file("chosen.js")[0].decode()
     assert "of the run: ${shown(model.mistakes)} of ${count(model.examples" in script
     assert "of the run, on its last ${count(model.recent.examples" in script
     heads = re.findall(r"<th[^>]*>([^<]*)</th>", html)
@@ -311,7 +311,9 @@ def test_every_tile_of_the_dashboard_names_the_run() -> None:
         "Recent progressive error",
         "Mean error of the hypotheses used, at most",
     }
-    code = html + "".join(dashboard.read(name)[0].decode() for name in dashboard.FILES if name.endswith(".js"))
+    code = html + "".join(
+        dashboard.read_dashboard_file(name)[0].decode() for name in dashboard.DASHBOARD_FILES if name.endswith(".js")
+    )
     for about in re.findall(r"\w+ error on new data[\w ]*", code):
         assert about.startswith("mean error on new data of the hypotheses used"), about
     for claim in ("expect an error", "Error so far", "Error at most", "error_at_most"):

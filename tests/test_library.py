@@ -149,9 +149,9 @@ def test_a_kernel_whose_source_was_edited_is_not_run(tmp_path: Path) -> None:
     env = {"PYTHONPATH": str(tmp_path)}
     assert python(LEARN, **env).returncode == 0
     (package / "cli" / "learn.py").write_text("# edited\n")  # no kernel is made of it
-    os.utime(package / "parts" / "rules.py")  # touched, not edited
+    os.utime(package / "core" / "losses.py")  # touched, not edited
     assert python(LEARN, **env).returncode == 0
-    with (package / "parts" / "rules.py").open("a") as file:
+    with (package / "core" / "losses.py").open("a") as file:
         file.write("# edited\n")
     done = python(LEARN, **env)
     assert "NotInLibrary: novikoff.core.loop.learn is not in the compiled library" in done.stderr

@@ -34,8 +34,8 @@ from novikoff.schema import (
     SchemaError,
     verify_arrays,
 )
-from novikoff.server.models.served_model import uploaded
-from novikoff.server.models.validation import Refused
+from novikoff.server.models.served_model import load_uploaded
+from novikoff.server.models.validation import RequestError
 from tests import mutants
 from tests.learners import ALL, fresh, suited
 
@@ -68,8 +68,8 @@ def fitted(name: str) -> Any:
 def refused(content: bytes, match: str) -> None:
     with pytest.raises(ModelFileError, match=match):
         from_bytes(content, "m")
-    with pytest.raises(Refused):
-        uploaded(content)
+    with pytest.raises(RequestError):
+        load_uploaded(content)
 
 
 # --- The defects that were found: each file ended the process ---

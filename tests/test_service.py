@@ -17,7 +17,7 @@ import pytest
 from novikoff import Kesler, Perceptron, load, save, verify
 from novikoff.certificates.certificate import Certificate
 from novikoff.model_file import to_bytes
-from novikoff.server.models.certificates import gathered
+from novikoff.server.models.certificates import build_matrix
 from tests.service import NDJSON, Nursery, Server, running
 
 
@@ -326,7 +326,7 @@ def test_a_certificate_that_can_be_verified(server: Server) -> None:
     assert shown
     assert min(shown) >= certificate["observed"]["mistakes"]
     lines = map(json.loads, server.ask("GET", "/v1/models/m/examples")[1].splitlines())
-    X, y = gathered((line["features"], line["label"]) for line in lines)
+    X, y = build_matrix((line["features"], line["label"]) for line in lines)
     assert verify(certificate, X, y) == []
     certificate["observed"]["mistakes"] -= 1
     assert verify(certificate, X, y) != []

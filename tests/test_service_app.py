@@ -22,14 +22,14 @@ from novikoff import __version__
 from novikoff.certificates.verify import verify
 from novikoff.errors import NovikoffError
 from novikoff.server.http import auth, schemas
-from novikoff.server.http.app import App
-from novikoff.server.http.auth import Tokens
+from novikoff.server.http.app import ApiHandlers
+from novikoff.server.http.auth import TokenStore
 from novikoff.server.http.middleware import Security
-from novikoff.server.http.routes import PUBLIC, ROUTES
-from novikoff.server.models.certificates import gathered
+from novikoff.server.http.routes import OPERATIONS, PUBLIC_PATHS
+from novikoff.server.models.certificates import build_matrix
 from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.metrics import Metrics
-from novikoff.server.storage.recovery import opened, prepare
+from novikoff.server.storage.recovery import open_registry, prepare_folder
 
 NDJSON = {"content-type": "application/x-ndjson"}
 LEARNERS = (
@@ -50,8 +50,8 @@ SETTINGS = {"p-norm-perceptron": {"p": 10}, "winnow": {"threshold": 4}, "winnow-
 @contextlib.contextmanager
 def serving(folder: Path, *, raise_server_exceptions: bool = True) -> Iterator[Any]:
     """A client of an application that runs in this process."""
-    prepare(folder)
-    house, metrics = opened(folder, Limits()), Metrics()
+    prepare_folder(folder)
+    house, metrics = open_registry(folder, Limits()), Metrics()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
@@ -59,8 +59,8 @@ def serving(folder: Path, *, raise_server_exceptions: bool = True) -> Iterator[A
         yield
         await house.stop()
 
-    security = Security(Tokens(folder), house.limits, loopback=True, observe=metrics.http.observe)
-    app = App(house, metrics, security).build(lifespan)
+    security = Security(TokenStore(folder), house.limits, loopback=True, observe=metrics.http.observe)
+    app = ApiHandlers(house, metrics, security).build(lifespan)
     with TestClient(app, "http://localhost", raise_server_exceptions=raise_server_exceptions) as client:
         yield client
 
@@ -148,11 +148,11 @@ def test_a_model_file_is_uploaded(client: Any) -> None:
     assert code_of(client.post("/v1/models?name=a/b", content=file, headers=octets)) == (422, "bad-name")
 
 
-@pytest.mark.parametrize("path", [path for path in PUBLIC if path != "/docs"])
+@pytest.mark.parametrize("path", [path for path in PUBLIC_PATHS if path != "/docs"])
 def test_public_paths_need_no_token(tmp_path: Path, path: str) -> None:
     folder = tmp_path / "data"
-    prepare(folder)
-    secret = auth.make(folder, ["predict"], 1, "a")
+    prepare_folder(folder)
+    secret = auth.create_token(folder, ["predict"], 1, "a")
     with serving(folder) as client:
         answer, head = client.get(path), client.head(path)
         assert (answer.status_code, head.status_code, head.content) == (200, 200, b"")
@@ -209,7 +209,7 @@ def test_a_handler_that_fails_says_nothing_of_why(tmp_path: Path, monkeypatch: p
     def fail(*_: object) -> None:
         raise KeyError("secret detail")
 
-    monkeypatch.setattr(App, "_describe", fail)
+    monkeypatch.setattr(ApiHandlers, "_describe", fail)
     with serving(tmp_path / "data") as client:
         answer = client.post("/v1/models", json={"name": "m"})
         assert code_of(answer) == (500, "failure")
@@ -222,7 +222,7 @@ def test_a_handler_that_fails_says_nothing_of_why(tmp_path: Path, monkeypatch: p
 def test_the_openapi_document_is_that_of_the_routes(client: Any) -> None:
     document = client.get("/v1/openapi.json").json()
     assert (document["openapi"], document["info"]["version"]) == ("3.1.0", __version__)
-    assert {operation.path for operation in ROUTES} <= set(document["paths"])
+    assert {operation.path for operation in OPERATIONS} <= set(document["paths"])
     assert "application/problem+json" in str(document)
     assert "<h1" in client.get("/docs").text
 
@@ -250,7 +250,7 @@ def test_certificates_and_inspections_have_the_fields_of_their_structs(client: A
         return
     assert answer.status_code == 200, answer.text
     msgspec.json.decode(answer.content, type=schemas.CertificateDocument)
-    X, y = gathered(examples)
+    X, y = build_matrix(examples)
     try:
         assert verify(answer.json(), X, y) == []
     except NovikoffError as problem:

@@ -105,7 +105,7 @@ def test_limits_of_clients_must_be_whole_numbers() -> None:
 
 
 def test_a_client_with_too_many_requests_is_refused_and_others_are_not(tmp_path: Path) -> None:
-    secrets = [auth.make(tmp_path, ["predict"], 1, name) for name in ("a", "b")]
+    secrets = [auth.create_token(tmp_path, ["predict"], 1, name) for name in ("a", "b")]
     waiting: list[asyncio.Event] = []
 
     async def slow(scope: object, receive: object, send: object) -> None:
@@ -152,7 +152,7 @@ def test_slots_are_given_back_whatever_becomes_of_a_request(tmp_path: Path) -> N
 
 
 def test_a_token_with_too_many_connections_is_refused(tmp_path: Path) -> None:
-    secret = auth.make(tmp_path, ["predict"], 1, "a")
+    secret = auth.create_token(tmp_path, ["predict"], 1, "a")
     limit = ConnectionLimit(1)
     gate = closed_gate(tmp_path, connections=limit)
     me = JSON_TYPE | {"authorization": f"Bearer {secret}"}
@@ -211,7 +211,7 @@ def latencies(server: Server, secret: str, count: int) -> tuple[Counter[int], li
 def test_slow_bodies_of_one_client_do_not_delay_another(nursery: Nursery, tmp_path: Path, limited: bool) -> None:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
-    slow, shop = (auth.make(folder, ["admin"], 1, name) for name in ("slow", "shop"))
+    slow, shop = (auth.create_token(folder, ["admin"], 1, name) for name in ("slow", "shop"))
     options = [] if limited else ["--limit-client-requests", "0", "--limit-client-connections", "0"]
     with running(nursery, folder, "--limit-rate", "0", *options) as server:
         me = {"Authorization": f"Bearer {shop}"}
@@ -262,7 +262,7 @@ def test_connections_of_one_address_leave_room_for_another(nursery: Nursery, tmp
 def test_a_connection_beyond_the_limit_of_its_token_is_refused_and_closed(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
-    secret = auth.make(folder, ["predict"], 1, "a")
+    secret = auth.create_token(folder, ["predict"], 1, "a")
     request = f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {secret}\r\n\r\n".encode()
     with running(nursery, folder, "--limit-client-connections", "2") as server, contextlib.ExitStack() as stack:
         answers = []

@@ -13,14 +13,14 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 
 from novikoff.learner_registry import learner_class
 from novikoff.server.http import auth
-from novikoff.server.http.auth import Granted, Tokens
-from novikoff.server.models.registry import House
-from novikoff.server.models.validation import Refused
+from novikoff.server.http.auth import Grant, TokenStore
+from novikoff.server.models.registry import ModelRegistry
+from novikoff.server.models.validation import RequestError
 from novikoff.server.ops import clock
 from novikoff.server.ops.limits import DAY_SECONDS, Limits
-from novikoff.server.ops.maintenance import Keeping
+from novikoff.server.ops.maintenance import MaintenanceTask
 from novikoff.server.storage.attribution import CURRENT_CLIENT
-from novikoff.server.storage.recovery import opened
+from novikoff.server.storage.recovery import open_registry
 from tests.test_service_gate import JSON_TYPE, Gate, ask, bearer, closed_gate
 
 DAYS = [-30, -8, 8, 3_000]
@@ -47,21 +47,21 @@ def test_the_steady_clock_does_not_jump_and_tells_of_jumps_once(monkeypatch: pyt
     assert steady.new_jump() == pytest.approx(-days * DAY_SECONDS, abs=60)
 
 
-async def started(folder: Path) -> tuple[House, Keeping]:
-    house = opened(folder, LIMITS)
+async def started(folder: Path) -> tuple[ModelRegistry, MaintenanceTask]:
+    house = open_registry(folder, LIMITS)
     house.start()
     if not house.models:
         await house.create("m", learner_class("perceptron")(), None)
-    return house, Keeping(house)
+    return house, MaintenanceTask(house)
 
 
-def learn(house: House, body: bytes, key: str | None = None) -> Any:
+def learn(house: ModelRegistry, body: bytes, key: str | None = None) -> Any:
     served = house.find("m")
     house.streams[served.stream].check_learner(served)
     return house.streams[served.stream].learn_one(body, key)
 
 
-def entries(house: House) -> int:
+def entries(house: ModelRegistry) -> int:
     return int(house.journal.connection.execute("SELECT count(*) FROM entries").fetchone()[0])
 
 
@@ -112,7 +112,7 @@ def test_what_was_written_in_the_future_does_not_stay_for_ever(tmp_path: Path, m
         monkeypatch.setattr(clock, "now", lambda: later)
         await keeping.once()
         assert (entries(house), len(stream.waiting.kept), len(stream.keys)) == (0, 0, 0)
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RequestError) as caught:
             await learn(house, b'{"id": "%b", "label": "y"}' % name.encode())
         assert caught.value.status == 410
         await house.stop()
@@ -124,7 +124,7 @@ def test_what_was_written_in_the_future_does_not_stay_for_ever(tmp_path: Path, m
 def test_rates_do_not_depend_on_the_clock_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
-    secret = auth.make(tmp_path, ["predict"], None, "a")
+    secret = auth.create_token(tmp_path, ["predict"], None, "a")
     gate: Gate = closed_gate(tmp_path, Limits(rate=10))
     me = JSON_TYPE | {"authorization": f"Bearer {secret}"}
     statuses = [ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"]).status for _ in range(12)]
@@ -138,12 +138,12 @@ def test_rates_do_not_depend_on_the_clock_of_the_machine(
 def test_an_expired_token_is_not_revived_by_a_clock_that_is_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret = auth.make(tmp_path, ["predict"], 1, "a")
-    reader = Tokens(tmp_path)
-    assert isinstance(reader.check(bearer(secret)), Granted)
+    secret = auth.create_token(tmp_path, ["predict"], 1, "a")
+    reader = TokenStore(tmp_path)
+    assert isinstance(reader.check(bearer(secret)), Grant)
     monkeypatch.setattr(clock.CLOCK, "_offset", clock.CLOCK._offset + 2 * DAY_SECONDS)  # two days have passed
     jump(monkeypatch, -30)
-    assert not isinstance(reader.check(bearer(secret)), Granted)
+    assert not isinstance(reader.check(bearer(secret)), Grant)
 
 
 def test_without_a_token_no_client_is_recorded() -> None:

@@ -23,9 +23,9 @@ import uvicorn
 
 from novikoff import Client, ServiceError
 from novikoff.server.http import connections
-from novikoff.server.http.auth import Tokens
+from novikoff.server.http.auth import TokenStore
 from novikoff.server.http.connections import build_protocol
-from novikoff.server.ops.audit import Audit
+from novikoff.server.ops.audit import AuditLog
 from novikoff.server.ops.limits import Limits
 from tests.test_service_gate import Gate
 
@@ -61,7 +61,7 @@ class Served:
     def __init__(self, folder: Path, **more: Any) -> None:
         self.seen: list[tuple[str, int]] = []
         gate = Gate(
-            app, tokens=Tokens(folder), limits=LIMITS, loopback=True, audit=Audit(folder),
+            app, tokens=TokenStore(folder), limits=LIMITS, loopback=True, audit=AuditLog(folder),
             observe=lambda name, status, _: self.seen.append((name, status)),
         )  # fmt: skip
         self.gate = gate

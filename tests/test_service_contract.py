@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from novikoff.server.http import auth
-from novikoff.server.http.routes import ROUTES
+from novikoff.server.http.routes import OPERATIONS
 from tests.service import NDJSON, Nursery, Server, running
 
 FUZZ_SECONDS = float(os.environ.get("NOVIKOFF_FUZZ", "1800"))
 OPEN = ("/healthz", "/readyz", "/v1/openapi.json")
-SCOPE_OF = {(route.method, route.path.replace("{name}", "m")): route.scope for route in ROUTES}
+SCOPE_OF = {(route.method, route.path.replace("{name}", "m")): route.scope for route in OPERATIONS}
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +80,13 @@ def requests_of(document: Any) -> Iterator[tuple[str, str, Any]]:
 def test_nobody_comes_in_without_the_right_token(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
-    made = {scope: auth.make(folder, [scope], None, scope) for scope in ("predict", "learn", "admin")}
-    expired = auth.make(folder, ["admin"], 7, "expired")
-    file = json.loads((folder / auth.FILE).read_text())
+    made = {scope: auth.create_token(folder, [scope], None, scope) for scope in ("predict", "learn", "admin")}
+    expired = auth.create_token(folder, ["admin"], 7, "expired")
+    file = json.loads((folder / auth.TOKEN_FILE).read_text())
     file["tokens"][-1]["expires"] = "2020-01-01T00:00:00Z"
-    (folder / auth.FILE).write_text(json.dumps(file))
-    revoked = auth.make(folder, ["admin"], None, "revoked")
-    auth.revoke(folder, "revoked")
+    (folder / auth.TOKEN_FILE).write_text(json.dumps(file))
+    revoked = auth.create_token(folder, ["admin"], None, "revoked")
+    auth.revoke_token(folder, "revoked")
     with running(nursery, folder) as server:
 
         def status(method: str, path: str, token: str | None) -> int:
@@ -114,14 +114,14 @@ def test_nobody_comes_in_without_the_right_token(nursery: Nursery, tmp_path: Pat
 def test_the_api_page_is_open_and_needs_no_other_file(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
-    auth.make(folder, ["predict"], None, "p")
+    auth.create_token(folder, ["predict"], None, "p")
     with running(nursery, folder) as server:
         server.connection.request("GET", "/docs")
         answer = server.connection.getresponse()
         content = answer.read()
         assert (answer.status, answer.getheader("content-type")) == (200, "text/html; charset=utf-8")
         assert "default-src 'none'; style-src 'sha256-" in str(answer.getheader("content-security-policy"))
-        assert all(route.path.encode() in content for route in ROUTES)
+        assert all(route.path.encode() in content for route in OPERATIONS)
         assert server.ask("POST", "/docs", b"{}")[0] == 401
 
 

@@ -157,7 +157,7 @@ MOMENTS = [
     ("novikoff.server.storage.journal", "Journal.add"),
     ("novikoff.server.storage.journal", "Journal.set_model"),
     ("novikoff.server.storage.journal", "Journal.drop"),
-    ("novikoff.server.storage.journal", "Journal.give_back"),
+    ("novikoff.server.storage.journal", "Journal.release_pages"),
     ("os", "replace"),
     ("os", "fsync"),
 ]

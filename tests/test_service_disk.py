@@ -35,7 +35,7 @@ def killed(nursery: Nursery, tmp_path: Path) -> Path:
         for x, y in examples(30):
             server.learn(x, y)
         server.kill()
-    assert wal_check.path_of(tmp_path / "data" / journal.FILE).stat().st_size > 0
+    assert wal_check.wal_path(tmp_path / "data" / journal.JOURNAL_FILE).stat().st_size > 0
     return tmp_path / "data"
 
 
@@ -46,12 +46,12 @@ def flip(path: Path, at: int) -> None:
 
 
 def test_the_log_of_sqlite_is_read_as_sqlite_reads_it(killed: Path) -> None:
-    assert wal_check.looked_through(killed / journal.FILE) == wal_check.Looked(0, damaged_middle=False)
+    assert wal_check.check_wal(killed / journal.JOURNAL_FILE) == wal_check.WalStatus(0, damaged_middle=False)
 
 
 @pytest.mark.parametrize("bytes_lost", [1, 100, 9000])
 def test_a_torn_end_is_cut(nursery: Nursery, killed: Path, tmp_path: Path, bytes_lost: int) -> None:
-    log = wal_check.path_of(killed / journal.FILE)
+    log = wal_check.wal_path(killed / journal.JOURNAL_FILE)
     log.write_bytes(log.read_bytes()[:-bytes_lost])
     with running(nursery, killed) as server:
         count = server.ask("GET", "/v1/models/m/ledger")[1]["examples"]
@@ -61,7 +61,7 @@ def test_a_torn_end_is_cut(nursery: Nursery, killed: Path, tmp_path: Path, bytes
 
 
 def test_a_flipped_bit_in_the_last_transaction_is_cut_and_said(nursery: Nursery, killed: Path, tmp_path: Path) -> None:
-    log = wal_check.path_of(killed / journal.FILE)
+    log = wal_check.wal_path(killed / journal.JOURNAL_FILE)
     flip(log, log.stat().st_size - 100)
     with running(nursery, killed) as server:
         assert "it was cut off" in server.said
@@ -69,21 +69,21 @@ def test_a_flipped_bit_in_the_last_transaction_is_cut_and_said(nursery: Nursery,
 
 
 def test_damage_in_the_middle_of_the_log_is_refused(nursery: Nursery, killed: Path) -> None:
-    log = wal_check.path_of(killed / journal.FILE)
-    before = (killed / journal.FILE).read_bytes()
+    log = wal_check.wal_path(killed / journal.JOURNAL_FILE)
+    before = (killed / journal.JOURNAL_FILE).read_bytes()
     flip(log, log.stat().st_size // 2)
     kept = log.read_bytes()
     with pytest.raises(AssertionError, match=r"damaged in the middle.*Restore the last backup"):
         Server(nursery, killed)
-    assert (log.read_bytes(), (killed / journal.FILE).read_bytes()) == (kept, before)
+    assert (log.read_bytes(), (killed / journal.JOURNAL_FILE).read_bytes()) == (kept, before)
 
 
 def settled(folder: Path) -> Path:
     """All entries in the main file."""
-    with sqlite3.connect(folder / journal.FILE) as on:
+    with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
         on.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     on.close()
-    return folder / journal.FILE
+    return folder / journal.JOURNAL_FILE
 
 
 def change(path: Path, position: int) -> None:
@@ -125,7 +125,7 @@ def test_every_byte_of_the_journal_matters_or_does_not_change_the_model(killed: 
     """A flip anywhere is refused with a sentence, cut at the end, or harms nothing: never another model."""
     from novikoff.errors import InputError
     from novikoff.server.ops.limits import Limits
-    from novikoff.server.storage.recovery import opened
+    from novikoff.server.storage.recovery import open_registry
 
     path = settled(killed)
     good = [to_bytes(learned(examples(k))) for k in (29, 30)]
@@ -134,9 +134,9 @@ def test_every_byte_of_the_journal_matters_or_does_not_change_the_model(killed: 
         copy = tmp_path / "copy"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(killed, copy)
-        flip(copy / journal.FILE, at)
+        flip(copy / journal.JOURNAL_FILE, at)
         try:
-            house = opened(copy, Limits())
+            house = open_registry(copy, Limits())
         except InputError as problem:
             refused.append(str(problem))
             continue
@@ -152,8 +152,8 @@ def test_a_damaged_model_file_is_made_again(nursery: Nursery, tmp_path: Path) ->
         server.make()
         server.lines(examples(50))
         server.stop()  # which writes the file
-    (position,) = checkpoint.positions(folder, 1)
-    flip(checkpoint.path_of(folder, 1, position), 500)
+    (position,) = checkpoint.list_positions(folder, 1)
+    flip(checkpoint.checkpoint_path(folder, 1, position), 500)
     with running(nursery, folder) as server:
         assert "was taken" in server.said
         assert to_bytes(downloaded(server, tmp_path)) == to_bytes(learned(examples(50)))
@@ -165,9 +165,9 @@ def test_a_stopped_server_leaves_its_models_in_files(nursery: Nursery, tmp_path:
         server.make()
         server.lines(examples(50))
         server.stop()
-    (position,) = checkpoint.positions(folder, 1)
-    assert to_bytes(load(checkpoint.path_of(folder, 1, position))) == to_bytes(learned(examples(50)))
-    assert not wal_check.path_of(folder / journal.FILE).exists()
+    (position,) = checkpoint.list_positions(folder, 1)
+    assert to_bytes(load(checkpoint.checkpoint_path(folder, 1, position))) == to_bytes(learned(examples(50)))
+    assert not wal_check.wal_path(folder / journal.JOURNAL_FILE).exists()
 
 
 def test_a_full_disk_stops_learning_and_not_predicting(nursery: Nursery, tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_old_entries_leave_the_journal(nursery: Nursery, tmp_path: Path) -> None
     stream = examples(200)
 
     def first(folder: Path) -> Any:
-        with sqlite3.connect(folder / journal.FILE) as on:
+        with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
             return on.execute("SELECT first FROM streams").fetchone()[0]
 
     with running(nursery, tmp_path / "data", *shorten) as server:
@@ -263,12 +263,12 @@ def test_entries_leave_the_journal_when_they_are_old(nursery: Nursery, tmp_path:
         for x, y in stream[:40]:
             server.learn(x, y)
         server.stop()
-    with sqlite3.connect(tmp_path / "data" / journal.FILE) as on:
+    with sqlite3.connect(tmp_path / "data" / journal.JOURNAL_FILE) as on:
         on.execute("UPDATE entries SET time = time - 2 * 86400 WHERE position <= 25")
     on.close()
 
     def first() -> Any:
-        with sqlite3.connect(tmp_path / "data" / journal.FILE) as on:
+        with sqlite3.connect(tmp_path / "data" / journal.JOURNAL_FILE) as on:
             found = on.execute("SELECT first, (SELECT min(position) FROM entries) FROM streams").fetchone()
         on.close()
         return found

@@ -25,8 +25,8 @@ from novikoff.model_file import to_bytes
 from novikoff.server.http import auth
 from novikoff.server.ops.limits import DAY_SECONDS, Limits
 from novikoff.server.storage import attribution, journal
-from novikoff.server.storage.backup import backup
-from novikoff.server.storage.erasure import Subject, erase
+from novikoff.server.storage.backup import create_backup
+from novikoff.server.storage.erasure import ErasureSubject, erase
 from tests.service import NDJSON, Nursery, Server, running
 
 
@@ -42,7 +42,7 @@ class Clients:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
-        made = {name: auth.make(folder, ["admin"], 1, name) for name in ("shop", "blog")}
+        made = {name: auth.create_token(folder, ["admin"], 1, name) for name in ("shop", "blog")}
         self.ids = {name: secret[4:12] for name, secret in made.items()}
         self.headers = {name: {"Authorization": f"Bearer {secret}"} for name, secret in made.items()}
 
@@ -89,16 +89,16 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(nursery: Nurse
         other = clients.predict(server, "blog", "blogwaiting")
         before = weights(server, blog)
         server.stop()
-    backup(folder, copy)
+    create_backup(folder, copy)
     assert is_in_files(folder, "shopword3")
     for place in (folder, copy):
-        report = erase(place, Subject(client=clients.ids["shop"]))
+        report = erase(place, ErasureSubject(client=clients.ids["shop"]))
         assert (report.examples, report.entries, report.waiting, report.unattributed) == (51, 22, 1, 0)
         for word in ("shopword", "shopline", "shopwaiting", "shoplent"):
             assert not is_in_files(place, word), word
         assert is_in_files(place, "blogword3")
         assert is_in_files(place, "blogwaiting")
-        again = erase(place, Subject(client=clients.ids["shop"]))
+        again = erase(place, ErasureSubject(client=clients.ids["shop"]))
         assert again.is_empty
     for place in (folder, copy):
         with running(nursery, place) as server:
@@ -131,7 +131,7 @@ def test_erasing_before_models_are_in_files(nursery: Nursery, tmp_path: Path) ->
         before = weights(server, shop)
         server.kill()
     assert not list((folder / "models").glob("*.model"))
-    assert erase(folder, Subject(client=clients.ids["blog"])).examples == 5
+    assert erase(folder, ErasureSubject(client=clients.ids["blog"])).examples == 5
     with running(nursery, folder) as server:
         assert weights(server, shop) == before
         ledger = server.ask("GET", "/v1/models/n/ledger", headers=shop)[1]
@@ -149,7 +149,7 @@ def test_an_erasure_that_fails_changes_nothing(
         server.stop()
 
     def rows() -> list[Any]:
-        with sqlite3.connect(folder / journal.FILE) as on:
+        with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
             found = on.execute("SELECT * FROM entries").fetchall() + on.execute("SELECT * FROM sources").fetchall()
         on.close()
         return found
@@ -159,11 +159,11 @@ def test_an_erasure_that_fails_changes_nothing(
 
     before = rows()
     with monkeypatch.context() as broken:
-        broken.setattr("novikoff.server.storage.erasure._erase_kept", fail)
+        broken.setattr("novikoff.server.storage.erasure._erase_predictions", fail)
         with pytest.raises(OSError, match="a test"):
-            erase(folder, Subject(key="k2"))
+            erase(folder, ErasureSubject(key="k2"))
     assert rows() == before
-    assert erase(folder, Subject(key="k2")).examples == 1
+    assert erase(folder, ErasureSubject(key="k2")).examples == 1
     with running(nursery, folder) as server:
         assert len(server.ask("GET", "/v1/models/m/examples")[1].splitlines()) == 5
 
@@ -171,11 +171,11 @@ def test_an_erasure_that_fails_changes_nothing(
 def kill_backup(folder: Path, to: Path) -> Path:
     """Kill a backup after it has copied the journal; return what it leaves."""
     code = "import os; from pathlib import Path; from novikoff.server.storage import backup;"
-    code += "backup._copy_files = lambda *_: os.kill(os.getpid(), 9);"
-    code += f"backup.backup(Path({str(folder)!r}), Path({str(to)!r}))"
+    code += "backup._copy_checkpoints = lambda *_: os.kill(os.getpid(), 9);"
+    code += f"backup.create_backup(Path({str(folder)!r}), Path({str(to)!r}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
     (left,) = to.parent.glob(f".{to.name}.*.part")
-    assert (left / journal.FILE).is_file()
+    assert (left / journal.JOURNAL_FILE).is_file()
     return left
 
 
@@ -192,7 +192,7 @@ def test_backups_of_killed_processes_are_removed(nursery: Nursery, tmp_path: Pat
     other = backups / ".notes.0123456789ab.part"
     other.mkdir()
     (other / "notes.txt").write_text("not a backup")
-    backup(folder, backups / "tuesday")
+    create_backup(folder, backups / "tuesday")
     assert sorted(backups.iterdir()) == [other, backups / "tuesday"]
 
     left = kill_backup(folder, backups / "wednesday")
@@ -212,11 +212,11 @@ def test_nothing_is_erased_while_a_backup_is_written(nursery: Nursery, tmp_path:
     lock = os.open(left, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     with pytest.raises(InputError, match="a backup is being written"):
-        erase(folder, Subject(key="k"))
-    backup(folder, tmp_path / "second")
+        erase(folder, ErasureSubject(key="k"))
+    create_backup(folder, tmp_path / "second")
     assert left.exists()
     os.close(lock)
-    assert erase(folder, Subject(key="k")).examples == 1
+    assert erase(folder, ErasureSubject(key="k")).examples == 1
     assert not left.exists()
 
 
@@ -228,13 +228,13 @@ def test_one_prediction_is_erased_from_its_entry(nursery: Nursery, tmp_path: Pat
         lines = b"".join(json.dumps({"id": name, "label": "x"}).encode() + b"\n" for name in names[:3])
         assert server.ask("POST", "/v1/models/m/learn", lines, NDJSON)[1]["examples"] == 3
         server.stop()
-    assert erase(folder, Subject(prediction=names[1])).examples == 1
+    assert erase(folder, ErasureSubject(prediction=names[1])).examples == 1
     assert not is_in_files(folder, "word1")
     assert is_in_files(folder, "word2")
-    assert erase(folder, Subject(prediction=names[2])).examples == 1  # its line has moved up
+    assert erase(folder, ErasureSubject(prediction=names[2])).examples == 1  # its line has moved up
     assert not is_in_files(folder, "word2")
     assert is_in_files(folder, "word0")
-    assert erase(folder, Subject(prediction=names[3])).waiting == 1
+    assert erase(folder, ErasureSubject(prediction=names[3])).waiting == 1
     assert not is_in_files(folder, "word3")
     with running(nursery, folder) as server:
         assert server.ask("GET", "/v1/models/m/examples")[1] == b'{"label":"x","features":{"word0":1.0}}\n'
@@ -247,10 +247,10 @@ def test_one_request_is_erased_by_its_key(nursery: Nursery, tmp_path: Path) -> N
         server.learn({"wordone": 1.0}, "x", key="k1")
         server.learn({"wordtwo": 1.0}, "y", key="k2")
         server.stop()
-    assert erase(folder, Subject(key="k1")).examples == 1
+    assert erase(folder, ErasureSubject(key="k1")).examples == 1
     assert not is_in_files(folder, "wordone")
     assert is_in_files(folder, "wordtwo")
-    assert erase(folder, Subject(key="unknown")).is_empty
+    assert erase(folder, ErasureSubject(key="unknown")).is_empty
 
 
 @pytest.mark.slow
@@ -260,7 +260,7 @@ def test_a_challenger_made_after_an_erasure_can_be_certified(nursery: Nursery, t
         server.make()
         server.learn({"a": 1.0}, "x", key="k1")
         server.stop()
-    erase(folder, Subject(key="k1"))
+    erase(folder, ErasureSubject(key="k1"))
     with running(nursery, folder) as server:
         server.make("n", challenges="m")
         for x, y in (({"a": 1.0}, "x"), ({"b": 1.0}, "y"), ({"a": 1.0}, "x")):
@@ -275,17 +275,17 @@ def test_a_journal_of_an_earlier_version_gets_the_new_tables(nursery: Nursery, t
         server.make()
         server.learn({"old": 1.0}, "x", key="k0")
         server.stop()
-    with sqlite3.connect(folder / journal.FILE) as on:
-        for table in attribution.TABLES:
+    with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
+        for table in attribution.ATTRIBUTION_TABLES:
             on.execute(f"DROP TABLE {table}")
     on.close()
-    report = erase(folder, Subject(client="00000000"))
+    report = erase(folder, ErasureSubject(client="00000000"))
     assert report.is_empty
     assert report.unattributed == 1
     with running(nursery, folder) as server:
         server.learn({"new": 1.0}, "y", key="k1")
         server.stop()
-    assert erase(folder, Subject(key="k1")).examples == 1
+    assert erase(folder, ErasureSubject(key="k1")).examples == 1
     assert is_in_files(folder, "old")
 
 
@@ -295,17 +295,17 @@ def test_erasures_that_can_not_be_made(nursery: Nursery, tmp_path: Path, capsys:
         server.make()
         server.learn({"a": 1.0}, "x")
         with pytest.raises(InputError, match="another server works"):
-            erase(folder, Subject(key="k"))
+            erase(folder, ErasureSubject(key="k"))
         server.stop()
     with pytest.raises(InputError, match="neither a data folder"):
-        erase(tmp_path / "missing", Subject(key="k"))
+        erase(tmp_path / "missing", ErasureSubject(key="k"))
     with pytest.raises(InputError, match="8 hexadecimal digits"):
-        erase(folder, Subject(client="shop"))
+        erase(folder, ErasureSubject(client="shop"))
     for name in ("", "x", "AAAA", "é", "A" * 27):
         with pytest.raises(InputError, match="not the id of a prediction"):
-            erase(folder, Subject(prediction=name))
+            erase(folder, ErasureSubject(prediction=name))
     with pytest.raises(InputError, match="Nothing is named"):
-        erase(folder, Subject())
+        erase(folder, ErasureSubject())
     for arguments in ([], ["--client", "00000000", "--key", "k"], ["--name", "x", "--key", "k"]):
         assert main(["serve", "erase", "--data", str(folder), *arguments]) == 2
     assert main(["serve", "--data", str(folder), "--client", "00000000"]) == 2
@@ -323,7 +323,7 @@ def test_the_command_takes_the_name_of_a_token_and_backups(nursery: Nursery, tmp
         server.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, clients.headers["shop"])
         clients.learn(server, "shop", "shopword", "yes")
         server.stop()
-    backup(folder, copy)
+    create_backup(folder, copy)
     assert main(["serve", "erase", "--data", str(folder), "--backup", str(copy), "--client", "shop"]) == 0
     assert capsys.readouterr().out.count("erased 1 examples in 1 entries") == 2
     assert not is_in_files(folder, "shopword")
@@ -341,7 +341,7 @@ def test_the_server_records_where_models_come_from(nursery: Nursery, tmp_path: P
         assert server.ask("POST", "/v1/models?name=sent", content, upload)[0] == 201
         assert server.ask("DELETE", "/v1/models/gone")[0] == 204
         server.stop()
-    with sqlite3.connect(tmp_path / "data" / journal.FILE) as on:
+    with sqlite3.connect(tmp_path / "data" / journal.JOURNAL_FILE) as on:
         query = "SELECT name, version, time, sha256 FROM model_origins JOIN models ON id = model ORDER BY name"
         rows = on.execute(query).fetchall()
         assert on.execute("SELECT count(*) FROM model_origins").fetchone()[0] == 2
@@ -372,13 +372,13 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(nursery: Nurse
             clients.learn(server, "shop", f"retained{k}", "yes")
         before = weights(server, clients.headers["shop"])
         server.stop()
-    with sqlite3.connect(folder / journal.FILE) as on:
+    with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
         on.execute("UPDATE entries SET time = time - 2 * 86400 WHERE position <= 7")
         on.execute("UPDATE entries SET time = time + 900 * 86400 WHERE position > 8")  # the clock was wrong
     on.close()
 
     def left() -> list[int]:
-        with sqlite3.connect(folder / journal.FILE) as on:
+        with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
             found = [n for (n,) in on.execute("SELECT position FROM entries ORDER BY position")]
             assert found == [n for (n,) in on.execute("SELECT position FROM sources ORDER BY position")]
             latest = on.execute("SELECT max(time) FROM entries").fetchone()[0]
@@ -396,7 +396,7 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(nursery: Nurse
     for k in range(7):
         assert not is_in_files(folder, f"retained{k}")
     assert is_in_files(folder, "retained8")
-    assert erase(folder, Subject(client=clients.ids["shop"])).examples == 3  # the first entries have left before
+    assert erase(folder, ErasureSubject(client=clients.ids["shop"])).examples == 3  # the first entries have left before
     assert not is_in_files(folder, "retained8")
     with running(nursery, folder) as server:
         assert weights(server, clients.headers["shop"]) == before
@@ -410,7 +410,7 @@ def test_a_damaged_model_file_keeps_its_examples_in_the_journal(nursery: Nursery
         for k in range(5):
             server.learn({f"a{k}": 1.0}, "x")
         server.stop()
-    with sqlite3.connect(folder / journal.FILE) as on:
+    with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
         on.execute("UPDATE entries SET time = time - 9 * 86400")
     on.close()
     with running(nursery, folder) as server:

@@ -19,10 +19,10 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 from novikoff.errors import InputError
 from novikoff.server.http import auth, rate_limit
 from novikoff.server.http.app import build_router
-from novikoff.server.http.auth import Granted, Refused, Tokens
+from novikoff.server.http.auth import Grant, TokenRejection, TokenStore
 from novikoff.server.http.middleware import Security
-from novikoff.server.http.routes import PUBLIC, ROUTES, SCOPES, Operation
-from novikoff.server.ops.audit import Audit
+from novikoff.server.http.routes import OPERATIONS, PUBLIC_PATHS, SCOPES, Operation
+from novikoff.server.ops.audit import AuditLog
 from novikoff.server.ops.limits import Limits
 
 # --- Tokens ---
@@ -32,39 +32,39 @@ def bearer(secret: str) -> bytes:
     return f"Bearer {secret}".encode()
 
 
-def look_again(reader: Tokens) -> None:
+def look_again(reader: TokenStore) -> None:
     """As if the second until the next look were over."""
-    reader.next_look = 0.0
+    reader.next_refresh = 0.0
 
 
 def test_only_the_hash_of_a_token_is_kept(tmp_path: Path) -> None:
-    secret = auth.make(tmp_path, ["learn"], None, "shop")
+    secret = auth.create_token(tmp_path, ["learn"], None, "shop")
     assert re.fullmatch(r"nvk_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", secret)
     file = tmp_path / "tokens.json"
     assert file.stat().st_mode & 0o777 == 0o600
     assert secret.split("_", 2)[2] not in file.read_text()
     assert secret[13:] not in file.read_text()
-    granted = Tokens(tmp_path).check(bearer(secret))
-    assert isinstance(granted, Granted)
+    granted = TokenStore(tmp_path).check(bearer(secret))
+    assert isinstance(granted, Grant)
     assert (granted.name, granted.scopes) == ("shop", {"learn"})
-    assert [token.name for token in auth.listed(tmp_path)] == ["shop"]
+    assert [token.name for token in auth.list_tokens(tmp_path)] == ["shop"]
 
 
 def test_admin_implies_the_others(tmp_path: Path) -> None:
-    granted = Tokens(tmp_path)
+    granted = TokenStore(tmp_path)
     assert not granted.closed()
-    secret = auth.make(tmp_path, ["admin"], 1, "me")
+    secret = auth.create_token(tmp_path, ["admin"], 1, "me")
     look_again(granted)
     found = granted.check(bearer(secret))
-    assert isinstance(found, Granted)
+    assert isinstance(found, Grant)
     assert found.scopes == set(SCOPES)
     assert granted.closed()
 
 
 def test_what_is_not_a_token_is_refused(tmp_path: Path) -> None:
-    secret = auth.make(tmp_path, ["predict"], None, "a")
-    other = auth.make(tmp_path, ["predict"], None, "b")
-    reader = Tokens(tmp_path)
+    secret = auth.create_token(tmp_path, ["predict"], None, "a")
+    other = auth.create_token(tmp_path, ["predict"], None, "b")
+    reader = TokenStore(tmp_path)
     mixed = secret[:13] + other[13:]
     wrong: list[tuple[bytes | None, str]] = [
         (None, "no-token"),
@@ -78,19 +78,19 @@ def test_what_is_not_a_token_is_refused(tmp_path: Path) -> None:
         (bearer(secret[:-1]), "unknown-token"),
         (bearer(secret + "A"), "unknown-token"),
         (bearer(secret.upper()), "unknown-token"),
-        (bearer(auth.listed(tmp_path)[0].sha256), "unknown-token"),
+        (bearer(auth.list_tokens(tmp_path)[0].sha256), "unknown-token"),
     ]
     for header, code in wrong:
         refused = reader.check(header)
-        assert isinstance(refused, Refused), header
+        assert isinstance(refused, TokenRejection), header
         assert (refused.status, refused.code) == (401, code), header
         assert secret not in refused.sentence
-    assert isinstance(reader.check(b"bearer  " + secret.encode() + b" "), Granted)
+    assert isinstance(reader.check(b"bearer  " + secret.encode() + b" "), Grant)
 
 
 def test_every_secret_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = auth.make(tmp_path, ["predict"], None, "a")
-    reader = Tokens(tmp_path)
+    secret = auth.create_token(tmp_path, ["predict"], None, "a")
+    reader = TokenStore(tmp_path)
     compared: list[tuple[int, int]] = []
     true = auth.hmac.compare_digest
 
@@ -105,36 +105,36 @@ def test_every_secret_is_compared_in_constant_time(tmp_path: Path, monkeypatch: 
 
 
 def test_a_token_expires_and_is_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    short, long = (auth.make(tmp_path, ["predict"], days, f"t{days}") for days in (1, 30))
-    reader = Tokens(tmp_path)
+    short, long = (auth.create_token(tmp_path, ["predict"], days, f"t{days}") for days in (1, 30))
+    reader = TokenStore(tmp_path)
     granted = reader.check(bearer(short))
-    assert isinstance(granted, Granted)
-    assert reader.still(granted)
+    assert isinstance(granted, Grant)
+    assert reader.is_still_granted(granted)
     now = time.time()
     with monkeypatch.context() as later:
         later.setattr(auth.time, "time", lambda: now + 86_401)
         refused = reader.check(bearer(short))
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, TokenRejection)
         assert refused.code == "expired-token"
-        assert not reader.still(granted)
-        assert isinstance(reader.check(bearer(long)), Granted)
-    auth.revoke(tmp_path, "t1")
-    auth.revoke(tmp_path, auth.listed(tmp_path)[0].id)
+        assert not reader.is_still_granted(granted)
+        assert isinstance(reader.check(bearer(long)), Grant)
+    auth.revoke_token(tmp_path, "t1")
+    auth.revoke_token(tmp_path, auth.list_tokens(tmp_path)[0].id)
     look_again(reader)
-    assert not reader.still(granted)
-    assert reader.check(bearer(short)) == reader.check(bearer(long)) == auth.UNKNOWN
+    assert not reader.is_still_granted(granted)
+    assert reader.check(bearer(short)) == reader.check(bearer(long)) == auth.UNKNOWN_TOKEN
     assert reader.closed()
     assert len(reader) == 0
     (tmp_path / "tokens.json").unlink()  # nobody opens a running server by removing the file
     look_again(reader)
     assert reader.closed()
-    assert reader.check(bearer(short)) == auth.UNKNOWN
+    assert reader.check(bearer(short)) == auth.UNKNOWN_TOKEN
     with pytest.raises(InputError, match="no token 'x', but none at all"):
-        auth.revoke(tmp_path, "x")
+        auth.revoke_token(tmp_path, "x")
 
 
 def test_the_file_is_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = Tokens(tmp_path)
+    reader = TokenStore(tmp_path)
     looks: list[Any] = []
     true = os.stat
     monkeypatch.setattr(auth.os, "stat", lambda path: looks.append(path) or true(path))
@@ -163,17 +163,17 @@ def test_the_file_is_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest
     ],
 )
 def test_a_file_that_is_not_right_lets_nobody_in(tmp_path: Path, content: bytes, mode: int, sentence: str) -> None:
-    secret = auth.make(tmp_path, ["admin"], None, "me")
-    reader = Tokens(tmp_path)
+    secret = auth.create_token(tmp_path, ["admin"], None, "me")
+    reader = TokenStore(tmp_path)
     file = tmp_path / "tokens.json"
     file.write_bytes(content)
     file.chmod(mode)
     with pytest.raises(InputError, match=sentence):
-        Tokens(tmp_path)
+        TokenStore(tmp_path)
     with pytest.raises(InputError, match=sentence):
-        auth.make(tmp_path, ["admin"], None, "you")
+        auth.create_token(tmp_path, ["admin"], None, "you")
     look_again(reader)
-    assert reader.check(bearer(secret)) == auth.UNREADABLE
+    assert reader.check(bearer(secret)) == auth.TOKENS_UNREADABLE
     assert reader.problem is not None
     assert sentence in reader.problem
     assert reader.closed()
@@ -195,20 +195,20 @@ def test_a_file_that_is_not_right_lets_nobody_in(tmp_path: Path, content: bytes,
 )
 def test_a_token_must_make_sense(tmp_path: Path, scopes: list[str], days: float, name: str) -> None:
     with pytest.raises(InputError):
-        auth.make(tmp_path, scopes, days, name)
-    assert auth.listed(tmp_path) == []
+        auth.create_token(tmp_path, scopes, days, name)
+    assert auth.list_tokens(tmp_path) == []
 
 
 def test_tokens_made_at_the_same_time_are_all_there(tmp_path: Path) -> None:
-    threads = [threading.Thread(target=auth.make, args=(tmp_path, ["predict"], 1, f"t{k}")) for k in range(8)]
+    threads = [threading.Thread(target=auth.create_token, args=(tmp_path, ["predict"], 1, f"t{k}")) for k in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert {token.name for token in auth.listed(tmp_path)} == {f"t{k}" for k in range(8)}
+    assert {token.name for token in auth.list_tokens(tmp_path)} == {f"t{k}" for k in range(8)}
     with pytest.raises(InputError, match="already"):
-        auth.make(tmp_path, ["predict"], 1, "t0")
-    assert auth.listed(tmp_path)[0].expires > datetime.now(UTC) + timedelta(hours=23)  # type: ignore[operator]
+        auth.create_token(tmp_path, ["predict"], 1, "t0")
+    assert auth.list_tokens(tmp_path)[0].expires > datetime.now(UTC) + timedelta(hours=23)  # type: ignore[operator]
     assert json.loads((tmp_path / "tokens.json").read_text())["format"] == 1
 
 
@@ -232,7 +232,7 @@ class Gate:
 
     def __init__(self, app: Any, **settings: Any) -> None:
         self.security = Security(**settings)
-        names = [*(operation.name for operation in ROUTES), *PUBLIC]
+        names = [*(operation.name for operation in OPERATIONS), *PUBLIC_PATHS]
         self.router = build_router(self.security, dict.fromkeys(names, Endpoint(app)))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -303,12 +303,12 @@ LINES_TYPE = {"content-type": "application/x-ndjson"}
 def closed_gate(folder: Path, limits: Limits | None = None, app: Any = echo, **more: Any) -> Gate:
     """With a token file, for others than this machine."""
     if not (folder / "tokens.json").exists():
-        auth.make(folder, ["predict"], 1, "first")
-    return Gate(app, tokens=Tokens(folder), limits=limits or Limits(), loopback=False, **more)
+        auth.create_token(folder, ["predict"], 1, "first")
+    return Gate(app, tokens=TokenStore(folder), limits=limits or Limits(), loopback=False, **more)
 
 
 def open_gate(folder: Path, limits: Limits | None = None, app: Any = echo, **more: Any) -> Gate:
-    return Gate(app, tokens=Tokens(folder), limits=limits or Limits(), loopback=True, **more)
+    return Gate(app, tokens=TokenStore(folder), limits=limits or Limits(), loopback=True, **more)
 
 
 def filled(route: Operation) -> str:
@@ -320,9 +320,9 @@ def headers_for(route: Operation, secret: str | None = None) -> dict[str, str]:
     return kind | ({"authorization": f"Bearer {secret}"} if secret else {})
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+@pytest.mark.parametrize("route", OPERATIONS, ids=lambda route: f"{route.method} {route.path}")
 def test_every_route_asks_for_its_scope(tmp_path: Path, route: Operation) -> None:
-    secrets = {scope: auth.make(tmp_path, [scope], 1, scope) for scope in SCOPES}
+    secrets = {scope: auth.create_token(tmp_path, [scope], 1, scope) for scope in SCOPES}
     gate = closed_gate(tmp_path)
     for header in (None, "Bearer nvk_00000000_" + "a" * 43, "Basic eDp5"):
         refused = ask(gate, route.method, filled(route), headers_for(route) | {"authorization": header})
@@ -333,15 +333,15 @@ def test_every_route_asks_for_its_scope(tmp_path: Path, route: Operation) -> Non
         assert answer.status == (200 if scope in {route.scope, "admin"} else 403), scope
         if route.method == "GET":
             assert ask(gate, "HEAD", filled(route), headers_for(route, secret)).status == answer.status
-    auth.revoke(tmp_path, "admin")
+    auth.revoke_token(tmp_path, "admin")
     look_again(gate.security.tokens)
     assert ask(gate, route.method, filled(route), headers_for(route, secrets["admin"])).status == 401
 
 
 def test_what_has_no_data_is_open_and_what_is_not_there_is_not_told_to_strangers(tmp_path: Path) -> None:
-    secret = auth.make(tmp_path, ["predict"], 1, "p")
+    secret = auth.create_token(tmp_path, ["predict"], 1, "p")
     gate = closed_gate(tmp_path)
-    for path in PUBLIC:
+    for path in PUBLIC_PATHS:
         assert ask(gate, "GET", path).status == 200
         assert ask(gate, "HEAD", path).status == 200
         assert ask(gate, "POST", path).status == 401
@@ -359,7 +359,7 @@ def test_what_has_no_data_is_open_and_what_is_not_there_is_not_told_to_strangers
 
 
 def test_nobody_is_let_in_from_afar_without_a_token_file(tmp_path: Path) -> None:
-    gate = Gate(echo, tokens=Tokens(tmp_path), limits=Limits(), loopback=False)
+    gate = Gate(echo, tokens=TokenStore(tmp_path), limits=Limits(), loopback=False)
     assert ask(gate, "GET", "/v1/models").status == 401
     assert ask(gate, "GET", "/healthz").status == 200
 
@@ -367,7 +367,7 @@ def test_nobody_is_let_in_from_afar_without_a_token_file(tmp_path: Path) -> None
 def test_an_open_server_closes_when_the_first_token_is_made(tmp_path: Path) -> None:
     gate = open_gate(tmp_path)
     assert ask(gate, "DELETE", "/v1/models/spam").status == 200
-    auth.make(tmp_path, ["predict"], 1, "p")
+    auth.create_token(tmp_path, ["predict"], 1, "p")
     look_again(gate.security.tokens)
     assert ask(gate, "DELETE", "/v1/models/spam").status == 401
 
@@ -400,7 +400,7 @@ def test_an_open_server_closes_when_the_first_token_is_made(tmp_path: Path) -> N
 def test_browsers_are_not_sent_by_other_sites(tmp_path: Path, headers: dict[str, str], status: int) -> None:
     path = "/v1/models/spam/promote"
     assert ask(open_gate(tmp_path), "POST", path, headers).status == status
-    secret = auth.make(tmp_path, ["admin"], 1, "me")
+    secret = auth.create_token(tmp_path, ["admin"], 1, "me")
     if headers.get("host") is None or status == 200:  # with tokens every name is right
         headers = {**headers, "authorization": f"Bearer {secret}"}
         assert ask(closed_gate(tmp_path), "POST", path, headers).status == status
@@ -481,7 +481,7 @@ def test_large_bodies(tmp_path: Path) -> None:
 def test_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr("novikoff.server.http.middleware.time.monotonic", lambda: now[0])
-    secrets = [auth.make(tmp_path, ["predict"], 1, name) for name in ("a", "b")]
+    secrets = [auth.create_token(tmp_path, ["predict"], 1, name) for name in ("a", "b")]
     gate = closed_gate(tmp_path, Limits(rate=3))
     me, you = ({"authorization": f"Bearer {secret}"} for secret in secrets)
     assert [ask(gate, "GET", "/v1/models", me).status for _ in range(5)] == [200, 200, 200, 429, 429]
@@ -497,8 +497,8 @@ def test_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_buckets_of_clients_who_left_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limit, "MOST_CLIENTS", 10)
-    rates = rate_limit.Rates(1)
+    monkeypatch.setattr(rate_limit, "MAX_CLIENTS", 10)
+    rates = rate_limit.RateLimiter(1)
     assert all(rates.wait(f"c{k}", 1.0) == 0 for k in range(10))
     assert [rates.wait(f"d{k}", 1.1) > 0 for k in range(3)] == [False, True, True]  # they share one
     assert len(rates._buckets) == 11
@@ -575,7 +575,7 @@ def test_every_request_is_observed(tmp_path: Path) -> None:
 
 
 def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
-    secret = auth.make(tmp_path, ["predict", "learn"], 1, "dashboard")
+    secret = auth.create_token(tmp_path, ["predict", "learn"], 1, "dashboard")
     sent = 0
 
     async def events(scope: Any, receive: Any, send: Any) -> None:
@@ -583,7 +583,7 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         for sent in range(5):
             if sent == 3:
-                auth.revoke(tmp_path, "dashboard")
+                auth.revoke_token(tmp_path, "dashboard")
                 look_again(gate.security.tokens)
             await send({"type": "http.response.body", "body": b"data\n\n", "more_body": True})
 
@@ -591,14 +591,14 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
     answer = ask(gate, "GET", "/v1/events", {"authorization": f"Bearer {secret}"})
     assert (answer.body, answer.ended, sent) == (b"data\n\n" * 3, False, 3)
     # Streams that come: the app sees a client that left.
-    secret = auth.make(tmp_path, ["learn"], 1, "feeder")
+    secret = auth.create_token(tmp_path, ["learn"], 1, "feeder")
     came: list[str] = []
 
     async def learn(scope: Any, receive: Any, send: Any) -> None:
         for k in range(5):
             came.append((await receive())["type"])
             if k == 1:
-                auth.revoke(tmp_path, "feeder")
+                auth.revoke_token(tmp_path, "feeder")
                 look_again(gate.security.tokens)
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
@@ -610,8 +610,8 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
 
 
 def test_the_audit_log(tmp_path: Path) -> None:
-    secret = auth.make(tmp_path, ["admin"], 1, "boss")
-    audit = Audit(tmp_path)
+    secret = auth.create_token(tmp_path, ["admin"], 1, "boss")
+    audit = AuditLog(tmp_path)
     gate = closed_gate(tmp_path, audit=audit)
     boss = {"authorization": f"Bearer {secret}"}
     ask(gate, "POST", "/v1/models", boss | JSON_TYPE, [b"{}"])
@@ -637,7 +637,7 @@ def test_the_audit_log(tmp_path: Path) -> None:
 
 
 def test_strangers_cannot_fill_the_disk(tmp_path: Path) -> None:
-    audit = Audit(tmp_path, size=4000, kept=2)
+    audit = AuditLog(tmp_path, size=4000, kept=2)
     gate = closed_gate(tmp_path, audit=audit)
     for k in range(300):
         ask(gate, "DELETE", "/v1/models/" + "x" * 5000, {"host": "a", "origin": "null"} if k % 2 else {})
@@ -658,6 +658,6 @@ def test_strangers_cannot_fill_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    gate = open_gate(tmp_path, audit=Audit(tmp_path / "missing"))
+    gate = open_gate(tmp_path, audit=AuditLog(tmp_path / "missing"))
     assert ask(gate, "DELETE", "/v1/models/spam").status == 200
     assert "can't be written" in caplog.text

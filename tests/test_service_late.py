@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from novikoff.server.models.pending_predictions import Answer, Ids, Unlabelled, Waiting
+from novikoff.server.models.pending_predictions import LabelledPrediction, LateLabelError, PendingPredictions, SignedIds
 from novikoff.server.ops.limits import Limits
 from tests.service import NDJSON, Nursery, Server, running
 
@@ -33,12 +33,12 @@ def counts(server: Server) -> Any:
 # --- Without a server ---
 
 
-def waiting(answers: dict[str, Answer] | None = None, **limits: int) -> Waiting:
-    return Waiting(1, Ids(bytes(32)), Limits(**limits), ({} if answers is None else answers).get)
+def waiting(answers: dict[str, LabelledPrediction] | None = None, **limits: int) -> PendingPredictions:
+    return PendingPredictions(1, SignedIds(bytes(32)), Limits(**limits), ({} if answers is None else answers).get)
 
 
-def status_of(some: Waiting, name: str, label: Any = "x") -> int:
-    with pytest.raises(Unlabelled) as caught:
+def status_of(some: PendingPredictions, name: str, label: Any = "x") -> int:
+    with pytest.raises(LateLabelError) as caught:
         some.claim(name, label)
     return caught.value.status
 
@@ -50,7 +50,7 @@ def test_a_prediction_that_has_waited_too_long() -> None:
     assert status_of(some, names[1]) == 410  # also before anybody has cleared it away
     some.trim(now)
     assert [status_of(some, name) for name in (names[0], names[2])] == [410, 410]
-    assert some.counted().waiting == 2
+    assert some.current_counts().waiting == 2
     assert (some.counts.too_late, some.counts.expired) == (3, 2)
     assert some.claim(names[3], "x") is not None
     some.settle(names[3])
@@ -62,7 +62,7 @@ def test_a_prediction_that_has_waited_too_long() -> None:
 
 
 def test_what_was_answered_long_ago_is_looked_up() -> None:
-    answers: dict[str, Answer] = {}
+    answers: dict[str, LabelledPrediction] = {}
     some, now = waiting(answers, pending=2, pending_seconds=100), time.time()
     names = [some.keep(["a"], now)[0] for _ in range(2)]
     for name in names:
@@ -74,19 +74,19 @@ def test_what_was_answered_long_ago_is_looked_up() -> None:
     assert some.claim(names[0], "x") is None
     assert status_of(some, names[0], "y") == 409
     assert status_of(some, names[0], True) == 409
-    answers[names[1]] = Answer(now - 101, "x")  # of what would have expired nothing is known
+    answers[names[1]] = LabelledPrediction(now - 101, "x")  # of what would have expired nothing is known
     assert status_of(some, names[1]) == 410
 
 
 def test_only_ids_as_they_were_spelled_are_known() -> None:
-    ids = Ids(b"k" * 32)
+    ids = SignedIds(b"k" * 32)
     for _ in range(64):  # so that each letter stands last now and then
         name = ids.make(3)
-        assert ids.stream_of(name) == 3
+        assert ids.parse_stream(name) == 3
         letters = {chr(code) for code in range(32, 127)} | {"é"}
         for other in [name[:-1] + letter for letter in letters - {name[-1]}] + [name + "=", name + "A", " " + name]:
-            assert ids.stream_of(other) is None
-    assert Ids(b"l" * 32).stream_of(name) is None
+            assert ids.parse_stream(other) is None
+    assert SignedIds(b"l" * 32).parse_stream(name) is None
     assert ids.make(3) != ids.make(3)
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("msgspec", reason="the service is an extra: novikoff[serve]"
 
 from novikoff.cli.main import main
 from novikoff.server.ops import log_limits, logs
-from novikoff.server.ops.audit import Audit
+from novikoff.server.ops.audit import AuditLog
 from novikoff.server.ops.log_limits import LogRateLimit
 from tests.service import Nursery, running
 
@@ -66,7 +66,7 @@ def test_what_was_suppressed_is_reported_also_without_a_next_line() -> None:
 
 
 def test_the_memory_of_the_rate_limit_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_limits, "MAX_KINDS", 10)
+    monkeypatch.setattr(log_limits, "MAX_LINE_KINDS", 10)
     limit = LogRateLimit(1, clock=lambda: 0.0)
     passed = sum(limit.filter(record(f"message {k}")) for k in range(100))
     assert passed == 11  # ten kinds, and one line for all others
@@ -96,7 +96,7 @@ def root_logger() -> Iterator[None]:
 @pytest.mark.usefixtures("root_logger")
 def test_json_lines_have_time_level_message_and_fields() -> None:
     stream = io.StringIO()
-    logs.configure("json", "info", 0, stream)
+    logs.configure_logging("json", "info", 0, stream)
     logs.log.debug("not written")
     logs.log.warning("%d wrong", 3, extra={"fields": {"route": "learn", "status": 400}})
     try:
@@ -115,7 +115,7 @@ def test_json_lines_have_time_level_message_and_fields() -> None:
 @pytest.mark.usefixtures("root_logger")
 def test_text_lines_can_not_be_forged() -> None:
     stream = io.StringIO()
-    logs.configure("text", "debug", 0, stream)
+    logs.configure_logging("text", "debug", 0, stream)
     logs.log.info("a path %s", "/x\n2026-01-01 error: forged\x1b[31m nvk_00000000_abc")
     logs.log.info("novikoff serves", extra={"banner": True})
     lines = stream.getvalue().splitlines()
@@ -129,7 +129,7 @@ def test_text_lines_can_not_be_forged() -> None:
 @pytest.mark.usefixtures("root_logger")
 def test_requests_are_logged_by_their_status() -> None:
     stream = io.StringIO()
-    limit = logs.configure("json", "info", 2, stream)
+    limit = logs.configure_logging("json", "info", 2, stream)
     for status in (200, 404, 500):
         logs.log_request("predict", status, 0.0015)
     assert [(line["level"], line["status"]) for line in map(json.loads, stream.getvalue().splitlines())] == [
@@ -139,7 +139,7 @@ def test_requests_are_logged_by_their_status() -> None:
     for _ in range(9):
         logs.log_request("predict", 400, 0.001)
     limit._clock = lambda: time.monotonic() + 5
-    logs.write_report(limit)
+    logs.log_suppressed(limit)
     last = json.loads(stream.getvalue().splitlines()[-1])
     assert (last["suppressed"], last["kind"]) == (8, "request refused")
 
@@ -155,7 +155,7 @@ def test_options_of_the_log_that_are_wrong(tmp_path: Path, arguments: list[str])
 
 
 def test_failed_actions_share_the_rate_of_refused_requests(tmp_path: Path) -> None:
-    audit = Audit(tmp_path)
+    audit = AuditLog(tmp_path)
     for _ in range(1_000):
         audit.action("create", status=400, path="/v1/models")
     for _ in range(300):

@@ -15,11 +15,11 @@ import pytest
 
 from novikoff import AROW, Kesler, Perceptron, save
 from novikoff.model_file import to_bytes
-from novikoff.server.models.served_model import Served, made
+from novikoff.server.models.served_model import ServedModel, create_learner
 from novikoff.server.ops.limits import Limits
-from novikoff.server.storage.backup import backup
-from novikoff.server.storage.journal import reader
-from novikoff.server.storage.recovery import opened
+from novikoff.server.storage.backup import create_backup
+from novikoff.server.storage.journal import open_read_only
+from novikoff.server.storage.recovery import open_registry
 from tests.service import NDJSON, Nursery, Server, running
 from tests.test_service_seams import at_once
 
@@ -200,31 +200,31 @@ def test_a_challenger_that_grows_too_large_is_stopped_and_the_champion_goes_on(
 
 
 def test_numbered_features_of_a_model_from_files_are_limited_by_the_largest(tmp_path: Path) -> None:
-    from novikoff.server.models.admission import Admission, Rest, Share
-    from novikoff.server.models.validation import Refused
+    from novikoff.server.models.admission import MemoryAdmission, MemoryDemand, OtherModels
+    from novikoff.server.models.validation import RequestError
 
     model = Perceptron()
     model.learn_one({1: 1.0}, "a")
-    served = Served("m", model, Limits(model_memory=MB), created=0.0)
-    admission = Admission(served.limits)
-    admission.admit(served, {"5000": 1.0}, "a", Share(), Rest(0, 1))
-    with pytest.raises(Refused, match=r"would need 15\.3 GiB") as caught:
-        admission.admit(served, {"2050000000": 1.0}, "a", Share(), Rest(0, 1))
+    served = ServedModel("m", model, Limits(model_memory=MB), created=0.0)
+    admission = MemoryAdmission(served.limits)
+    admission.admit(served, {"5000": 1.0}, "a", MemoryDemand(), OtherModels(0, 1))
+    with pytest.raises(RequestError, match=r"would need 15\.3 GiB") as caught:
+        admission.admit(served, {"2050000000": 1.0}, "a", MemoryDemand(), OtherModels(0, 1))
     assert caught.value.code == "model-too-large"
 
 
 def test_new_features_and_new_labels_on_their_way_count_together() -> None:
     """Each entry alone fits; the product of all features and all labels does not."""
-    from novikoff.server.models.admission import Admission, Rest, Share
-    from novikoff.server.models.validation import Refused
+    from novikoff.server.models.admission import MemoryAdmission, MemoryDemand, OtherModels
+    from novikoff.server.models.validation import RequestError
 
-    served = Served("m", made("kesler", KESLER["settings"]), Limits(model_memory=4 * MB), created=0.0)
-    admission, refused = Admission(served.limits), 0
+    served = ServedModel("m", create_learner("kesler", KESLER["settings"]), Limits(model_memory=4 * MB), created=0.0)
+    admission, refused = MemoryAdmission(served.limits), 0
     for x, y in attack():
-        share = Share()
+        share = MemoryDemand()
         try:
-            admission.admit(served, x, y, share, Rest(0, 1))
-        except Refused:
+            admission.admit(served, x, y, share, OtherModels(0, 1))
+        except RequestError:
             refused += 1
         else:
             admission.begin(share)
@@ -233,7 +233,7 @@ def test_new_features_and_new_labels_on_their_way_count_together() -> None:
 
 def backed_up(folder: Path) -> bool:
     """Whether the journal names a file of the model."""
-    with reader(folder) as on:
+    with open_read_only(folder) as on:
         return on.execute("SELECT checkpoint FROM models").fetchone()[0] == 2
 
 
@@ -256,7 +256,7 @@ def test_backups_and_data_are_for_their_owner_only(nursery: Nursery, tmp_path: P
             assert {"journal.sqlite", "journal.sqlite-wal"} <= {path.name for path in files}
             assert {mode(path) for path in files} == {0o600}
             assert {mode(folder), mode(folder / "models")} == {0o700}
-            backup(folder, copy)
+            create_backup(folder, copy)
             server.stop()
         assert {mode(copy), mode(copy / "models")} == {0o700}
         files = [path for path in copy.rglob("*") if path.is_file()]
@@ -264,7 +264,7 @@ def test_backups_and_data_are_for_their_owner_only(nursery: Nursery, tmp_path: P
         assert {mode(path) for path in files} == {0o600}
         for path in (copy / "journal.sqlite", copy / "models"):  # as an earlier version left them
             path.chmod(0o755 if path.is_dir() else 0o644)
-        opened(copy, Limits()).journal.close()
+        open_registry(copy, Limits()).journal.close()
         assert (mode(copy / "journal.sqlite"), mode(copy / "models")) == (0o600, 0o700)
     finally:
         os.umask(before)

@@ -13,7 +13,7 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is a dependen
 
 from prometheus_client import parser
 
-from novikoff.server.http.routes import TEXT
+from novikoff.server.http.routes import METRICS_TEXT
 from novikoff.server.ops import metrics
 from tests.service import Nursery, running
 
@@ -39,7 +39,7 @@ def test_prometheus_reads_every_number_with_its_type_and_help(nursery: Nursery, 
         server.connection.request("GET", "/metrics")
         answer = server.connection.getresponse()
         text = answer.read().decode()
-    assert answer.getheader("content-type") == TEXT
+    assert answer.getheader("content-type") == METRICS_TEXT
     families = {family.name: family for family in parser.text_string_to_metric_families(text)}
     assert all(family.documentation for family in families.values())
     kinds = {name: family.type for name, family in families.items()}
@@ -67,6 +67,6 @@ def test_prometheus_reads_every_number_with_its_type_and_help(nursery: Nursery, 
 
 def test_prometheus_reads_any_label_value() -> None:
     for value in ("plain", 'a "quoted" one', "back\\slash", "two\nlines", '\\"', "γ"):
-        text = f'# TYPE x gauge\nx{{model="{metrics._escape(value)}"}} 1\n'
+        text = f'# TYPE x gauge\nx{{model="{metrics._escape_label_value(value)}"}} 1\n'
         [family] = parser.text_string_to_metric_families(text)
         assert family.samples[0].labels == {"model": value}

@@ -17,13 +17,13 @@ pytest.importorskip("uvicorn", reason="the service is an extra: novikoff[serve]"
 import uvicorn
 
 from novikoff.server.http import auth, connections
-from novikoff.server.http.app import App
-from novikoff.server.http.auth import Tokens
+from novikoff.server.http.app import ApiHandlers
+from novikoff.server.http.auth import TokenStore
 from novikoff.server.http.connections import build_protocol
 from novikoff.server.http.middleware import Security
 from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.metrics import Metrics
-from novikoff.server.storage.recovery import opened, prepare
+from novikoff.server.storage.recovery import open_registry, prepare_folder
 from tests.service import Server
 
 MAX_MODULES = 9
@@ -46,7 +46,7 @@ class Recorder:
 @contextlib.contextmanager
 def traced(folder: Path, recorder: Recorder) -> Iterator[Server]:
     """A server in a thread whose calls are recorded, and a client that has a connection to it."""
-    house = opened(folder, Limits())
+    house = open_registry(folder, Limits())
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
@@ -55,9 +55,9 @@ def traced(folder: Path, recorder: Recorder) -> Iterator[Server]:
         await house.stop()
 
     protocol, metrics = build_protocol(house.limits), Metrics()
-    security = Security(Tokens(house.folder), house.limits, loopback=True, observe=metrics.http.observe,
+    security = Security(TokenStore(house.folder), house.limits, loopback=True, observe=metrics.http.observe,
                         connections=protocol.monitor.clients)  # fmt: skip
-    app = App(house, metrics, security).build(lifespan)
+    app = ApiHandlers(house, metrics, security).build(lifespan)
     server = uvicorn.Server(uvicorn.Config(app, port=0, http=protocol, ws="none", log_level="critical"))
     threading.setprofile(recorder)
     thread = threading.Thread(target=server.run)
@@ -79,14 +79,14 @@ def traced(folder: Path, recorder: Recorder) -> Iterator[Server]:
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the server does now and then is no part of a request: checks of late connections and of the token file."""
     monkeypatch.setattr(connections, "CHECK_INTERVAL_SECONDS", 3600.0)
-    monkeypatch.setattr(auth, "LOOK_AGAIN", 3600.0)
+    monkeypatch.setattr(auth, "REFRESH_INTERVAL_SECONDS", 3600.0)
 
 
 @pytest.mark.parametrize("with_token", [False, True])
 def test_learning_enters_few_modules(tmp_path: Path, with_token: bool) -> None:
     folder, recorder = tmp_path / "data", Recorder()
-    prepare(folder)
-    secret = auth.make(folder, ["admin"], 1, "shop") if with_token else None
+    prepare_folder(folder)
+    secret = auth.create_token(folder, ["admin"], 1, "shop") if with_token else None
     headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
     with traced(folder, recorder) as client:
         assert client.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, headers)[0] == 201
@@ -99,5 +99,5 @@ def test_learning_enters_few_modules(tmp_path: Path, with_token: bool) -> None:
         recorder.on = True
         assert learn("ham", **{"Idempotency-Key": "k"}) == 200
         recorder.on = False
-    assert {"http_protocol", "middleware", "app", "stream", "journal"} <= recorder.entered
+    assert {"connections", "middleware", "app", "model_group", "journal"} <= recorder.entered
     assert len(recorder.entered) <= MAX_MODULES, " ".join(sorted(recorder.entered))

@@ -15,9 +15,9 @@ import pytest
 from novikoff import SGD, Perceptron, save
 from novikoff.errors import InputError
 from novikoff.model_file import to_bytes
-from novikoff.server.models.served_model import Served
+from novikoff.server.models.served_model import ServedModel
 from novikoff.server.ops.limits import Limits
-from novikoff.server.storage.recovery import opened
+from novikoff.server.storage.recovery import open_registry
 from tests.service import NDJSON, Nursery, Server, running
 from tests.test_service import downloaded, examples, learned
 
@@ -164,7 +164,7 @@ def test_nothing_is_claimed_of_what_was_learned_elsewhere(server: Server, tmp_pa
 
 
 def test_what_is_recent_stays_short() -> None:
-    served = Served("m", Perceptron(), Limits(), created=0.0)
+    served = ServedModel("m", Perceptron(), Limits(), created=0.0)
     served.learn(b'{"features":{"a":1},"label":"x"}\n{"features":{"a":-1},"label":"y"}')
     for _ in range(3000):
         served.learn(b'{"features":{"a":1},"label":"z"}')
@@ -183,20 +183,20 @@ def test_a_model_that_cannot_go_on_leaves_the_others_alone(
         for name in ("one", "two"):
             server.lines(examples(20), name)
         server.kill()
-    learn = Served.learn
+    learn = ServedModel.learn
 
-    def fails(self: Served, body: bytes) -> Any:
+    def fails(self: ServedModel, body: bytes) -> Any:
         if self.name == "one":
             raise MemoryError
         return learn(self, body)
 
-    monkeypatch.setattr(Served, "learn", fails)
-    house = opened(tmp_path / "data", Limits())
+    monkeypatch.setattr(ServedModel, "learn", fails)
+    house = open_registry(tmp_path / "data", Limits())
     house.journal.close()
     assert any("'one' can't go on" in sentence for sentence in house.said)
     assert to_bytes(house.models["two"].learner) == to_bytes(learned(examples(20)))
     monkeypatch.undo()
-    house = opened(tmp_path / "data", Limits())
+    house = open_registry(tmp_path / "data", Limits())
     house.journal.close()
     assert to_bytes(house.models["one"].learner) == to_bytes(learned(examples(20)))
 

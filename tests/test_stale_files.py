@@ -56,7 +56,7 @@ def test_temporary_caches_of_killed_processes_are_removed(tmp_path: Path) -> Non
     data.write_text("1 1:1\n-1 2:1\n" * 100)
     command = ["learn", str(data), "--cache"]
     kill = "import os; from novikoff.cli.main import main; from novikoff.data import cache;"
-    kill += f"cache.Writer.close = lambda *_: os.kill(os.getpid(), 9); main({command!r})"
+    kill += f"cache.CacheWriter.close = lambda *_: os.kill(os.getpid(), 9); main({command!r})"
     assert subprocess.run([sys.executable, "-c", kill], cwd=tmp_path, check=False).returncode == -9
     (left,) = tmp_path.glob(".d.svm.novikoff-cache.*.part")
     other = part(tmp_path, "e.svm.novikoff-cache")

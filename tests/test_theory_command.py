@@ -20,7 +20,7 @@ from novikoff.theory.hypothesis_classes import CLASSES
 from novikoff.theory.mistake_calculator import MISTAKE_BOUNDS
 from novikoff.theory.samples import capacity
 from novikoff.theory.samples.sample_size import SAMPLE_SIZE_BOUNDS, TABLE_EPSILONS
-from novikoff.theory.samples.vc_bound import HALF_SPACES, shattering
+from novikoff.theory.vc import HALF_SPACES, shattering
 from tests.test_class_sizes import NUMBERS
 from tests.test_lab import CHROMIUM, Tags
 

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff import InputError
+from novikoff.theory import vc
 from novikoff.theory.geometry import radon
 from novikoff.theory.geometry.points import Box, HalfLine, HalfSpace, parse_points
-from novikoff.theory.samples import vc_bound
-from novikoff.theory.samples.vc_bound import GEOMETRIC, HALF_LINES, HALF_SPACES, INTERVALS, RECTANGLES
+from novikoff.theory.vc import GEOMETRIC, HALF_LINES, HALF_SPACES, INTERVALS, RECTANGLES
 
 WHOLE = st.integers(-4, 4)
 
@@ -47,18 +47,18 @@ def simplex(dimensions: int) -> list[list[int]]:
     ],
 )
 def test_dimensions_found_by_computation(concepts: Any, points: list[list[int]], dimension: int) -> None:
-    found = vc_bound.dimension_among(concepts, points)
+    found = vc.dimension_among(concepts, points)
     assert found.dimension == dimension
-    assert vc_bound.shattering(concepts, [points[i] for i in found.shattered]).shattered
+    assert vc.shattering(concepts, [points[i] for i in found.shattered]).shattered
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 4])
 def test_half_spaces_shatter_a_simplex_and_nothing_larger(dimensions: int) -> None:
     corners = simplex(dimensions)
-    assert len(vc_bound.shattering(HALF_SPACES, corners).hypotheses) == 2 ** (dimensions + 1)
+    assert len(vc.shattering(HALF_SPACES, corners).hypotheses) == 2 ** (dimensions + 1)
     for seed in range(20):
         points = spread(dimensions + 2, dimensions, seed)
-        found, proof = vc_bound.shattering(HALF_SPACES, points), radon.partition(points)
+        found, proof = vc.shattering(HALF_SPACES, points), radon.partition(points)
         assert not found.shattered
         assert proof is not None
         assert proof.holds(points)
@@ -94,7 +94,7 @@ def test_no_four_points_of_a_small_grid_either(points: list[tuple[int, int]]) ->
         if HALF_SPACES.consistent(exact, labels) is not None
     ]
     assert proof.labels not in realised
-    assert len(realised) <= vc_bound.cuts(dimension=2, points=4) == 14
+    assert len(realised) <= vc.cuts(dimension=2, points=4) == 14
 
 
 # --- Each decision against one that is easy to believe ---
@@ -144,7 +144,7 @@ def test_what_a_theorem_refutes_is_refuted(name: str, data: st.DataObject) -> No
     """The labelling that is told at once is one that the oracle has no hypothesis for."""
     width = 1 if name in ("half-lines", "intervals") else data.draw(st.integers(1, 3))
     points = parse_points(data.draw(st.lists(st.tuples(*[WHOLE] * width), min_size=1, max_size=8)))
-    found = vc_bound.shattering(GEOMETRIC[name], points)
+    found = vc.shattering(GEOMETRIC[name], points)
     if not found.shattered:
         assert found.missing is not None
         assert GEOMETRIC[name].consistent(points, found.missing) is None
@@ -153,10 +153,10 @@ def test_what_a_theorem_refutes_is_refuted(name: str, data: st.DataObject) -> No
 
 
 def test_three_points_on_a_line_are_not_shattered() -> None:
-    found = vc_bound.shattering(HALF_SPACES, [(0, 0), (1, 1), (2, 2)])
+    found = vc.shattering(HALF_SPACES, [(0, 0), (1, 1), (2, 2)])
     assert found.missing in ((True, False, True), (False, True, False))
     assert "both contain (1, 1)" in found.why
-    nearly = vc_bound.shattering(HALF_SPACES, [(0, 0), (1, 1 + Fraction(1, 10**30)), (2, 2)])
+    nearly = vc.shattering(HALF_SPACES, [(0, 0), (1, 1 + Fraction(1, 10**30)), (2, 2)])
     assert nearly.shattered  # by no floating-point method
 
 
@@ -177,20 +177,20 @@ def test_radon_partitions_can_not_be_forged() -> None:
 @pytest.mark.parametrize("m", [1, 2, 3, 5, 7])
 def test_growth_functions(m: int) -> None:
     line = list(range(m))
-    assert len(vc_bound.labellings(HALF_LINES, line)) == m + 1
-    assert len(vc_bound.labellings(INTERVALS, line)) == math.comb(m + 1, 2) + 1
+    assert len(vc.labellings(HALF_LINES, line)) == m + 1
+    assert len(vc.labellings(INTERVALS, line)) == math.comb(m + 1, 2) + 1
     parabola = [(k, k * k) for k in range(m)]
-    assert len(vc_bound.labellings(HALF_SPACES, parabola)) == vc_bound.cuts(dimension=2, points=m)
+    assert len(vc.labellings(HALF_SPACES, parabola)) == vc.cuts(dimension=2, points=m)
     moment = [(k, k**2, k**3) for k in range(m)]
-    assert len(vc_bound.labellings(HALF_SPACES, moment)) == vc_bound.cuts(dimension=3, points=m)
-    assert len(vc_bound.labellings(RECTANGLES, spread(m, 2, m))) <= vc_bound.sauer(dimension=4, points=m)
+    assert len(vc.labellings(HALF_SPACES, moment)) == vc.cuts(dimension=3, points=m)
+    assert len(vc.labellings(RECTANGLES, spread(m, 2, m))) <= vc.sauer(dimension=4, points=m)
 
 
 def test_sauers_sum() -> None:
-    assert vc_bound.sauer(dimension=3, points=10) == 1 + 10 + 45 + 120
-    assert vc_bound.sauer(dimension=10, points=3) == 8
-    assert vc_bound.sauer(dimension=0, points=5) == 1
-    assert vc_bound.sauer(dimension=10**9, points=200) == 2**200
+    assert vc.sauer(dimension=3, points=10) == 1 + 10 + 45 + 120
+    assert vc.sauer(dimension=10, points=3) == 8
+    assert vc.sauer(dimension=0, points=5) == 1
+    assert vc.sauer(dimension=10**9, points=200) == 2**200
 
 
 # --- Finite classes ---
@@ -198,7 +198,7 @@ def test_sauers_sum() -> None:
 
 @given(rows=st.lists(st.lists(st.booleans(), min_size=5, max_size=5), min_size=1, max_size=20))
 def test_the_dimension_of_a_table_against_all_subsets(rows: list[list[bool]]) -> None:
-    found = vc_bound.dimension(rows)
+    found = vc.dimension(rows)
     sizes = [
         len(chosen)
         for count in range(6)
@@ -207,14 +207,14 @@ def test_the_dimension_of_a_table_against_all_subsets(rows: list[list[bool]]) ->
     ]
     assert found.dimension == max(sizes)
     assert len({tuple(row[j] for j in found.shattered) for row in rows}) == 2**found.dimension
-    assert len({tuple(row) for row in rows}) <= vc_bound.sauer(dimension=found.dimension, points=5)
+    assert len({tuple(row) for row in rows}) <= vc.sauer(dimension=found.dimension, points=5)
 
 
 def test_sets_of_anything() -> None:
-    sets = vc_bound.finite([{"a"}, {"a", "b"}, set(), {"b", "c"}])
-    assert vc_bound.shattering(sets, ["a", "b"]).shattered
-    assert vc_bound.shattering(sets, ["a", "c"]).missing == (True, True)
-    assert vc_bound.dimension_among(sets, ["a", "b", "c"]) == vc_bound.Dimension(2, (0, 1))
+    sets = vc.finite([{"a"}, {"a", "b"}, set(), {"b", "c"}])
+    assert vc.shattering(sets, ["a", "b"]).shattered
+    assert vc.shattering(sets, ["a", "c"]).missing == (True, True)
+    assert vc.dimension_among(sets, ["a", "b", "c"]) == vc.Dimension(2, (0, 1))
 
 
 def test_a_class_of_ones_own() -> None:
@@ -225,8 +225,8 @@ def test_a_class_of_ones_own() -> None:
         runs = sum(label for label, _ in itertools.groupby(ordered))
         return runs if runs <= 2 else None
 
-    assert vc_bound.dimension_among(two_intervals, range(7)).dimension == 4
-    assert vc_bound.shattering(two_intervals, [1, 2, 3, 4, 5]).missing == (True, False, True, False, True)
+    assert vc.dimension_among(two_intervals, range(7)).dimension == 4
+    assert vc.shattering(two_intervals, [1, 2, 3, 4, 5]).missing == (True, False, True, False, True)
 
 
 def everything(points: Sequence[Any], labels: tuple[bool, ...]) -> object:
@@ -237,20 +237,20 @@ def everything(points: Sequence[Any], labels: tuple[bool, ...]) -> object:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: vc_bound.shattering(HALF_SPACES, []),
-        lambda: vc_bound.shattering(HALF_SPACES, [(1, 2), (1,)]),
-        lambda: vc_bound.shattering(HALF_SPACES, [()]),
-        lambda: vc_bound.shattering(HALF_LINES, [(1, 2)]),
-        lambda: vc_bound.shattering(HALF_SPACES, [(math.nan, 1)]),
-        lambda: vc_bound.shattering(HALF_SPACES, [(math.inf, 1)]),
-        lambda: vc_bound.shattering(HALF_SPACES, ["a"]),
-        lambda: vc_bound.shattering(everything, range(17)),
-        lambda: vc_bound.labellings(everything, range(21)),
-        lambda: vc_bound.shattering(everything, []),
-        lambda: vc_bound.dimension([]),
-        lambda: vc_bound.dimension([[0], [0, 1]]),
-        lambda: vc_bound.sauer(dimension=-1, points=3),
-        lambda: vc_bound.cuts(dimension=2, points=0),
+        lambda: vc.shattering(HALF_SPACES, []),
+        lambda: vc.shattering(HALF_SPACES, [(1, 2), (1,)]),
+        lambda: vc.shattering(HALF_SPACES, [()]),
+        lambda: vc.shattering(HALF_LINES, [(1, 2)]),
+        lambda: vc.shattering(HALF_SPACES, [(math.nan, 1)]),
+        lambda: vc.shattering(HALF_SPACES, [(math.inf, 1)]),
+        lambda: vc.shattering(HALF_SPACES, ["a"]),
+        lambda: vc.shattering(everything, range(17)),
+        lambda: vc.labellings(everything, range(21)),
+        lambda: vc.shattering(everything, []),
+        lambda: vc.dimension([]),
+        lambda: vc.dimension([[0], [0, 1]]),
+        lambda: vc.sauer(dimension=-1, points=3),
+        lambda: vc.cuts(dimension=2, points=0),
     ],
 )
 def test_absurd_input_is_refused(call: Any) -> None:

@@ -27,7 +27,7 @@ PARTS = (
             "docs/ensembles",
             "docs/network",
             "docs/concepts",
-            "docs/labs",
+            "docs/experiments",
         ),
     ),
     Part("Theory", ("docs/proofs", "docs/theory")),

@@ -68,7 +68,7 @@ def measure_depth(updater: Intervals, rows: Rows, i: int) -> float:
 
 
 @score.of(Intervals)
-def _(updater: Intervals, rows: Rows, i: int) -> tuple[float, float]:
+def _score_intervals(updater: Intervals, rows: Rows, i: int) -> tuple[float, float]:
     _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
     if not sq_norm < max_sq_norm(updater.slots):
         return 0.0, sq_norm
@@ -76,7 +76,7 @@ def _(updater: Intervals, rows: Rows, i: int) -> tuple[float, float]:
 
 
 @update.of(Intervals)
-def _(updater: Intervals, rows: Rows, i: int, gradient: float, t: int) -> None:
+def _update_intervals(updater: Intervals, rows: Rows, i: int, gradient: float, t: int) -> None:
     scatter_row(rows, i, updater.example)
     begun = updater.scalars[HAS_POSITIVE] != 0
     for j in range(1, len(updater.slots)):

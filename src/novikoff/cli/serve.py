@@ -94,11 +94,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     from novikoff.server.ops import logs
-    from novikoff.server.server import Address, serve
+    from novikoff.server.server import ServerAddress, serve
 
-    address = Address(options.host, options.port, options.tls_certificate, options.tls_key)
+    address = ServerAddress(options.host, options.port, options.tls_certificate, options.tls_key)
     limits = _build_limits(options)
-    log_limit = logs.configure(options.log_format, "error" if options.quiet else options.log_level, limits.log_lines)
+    log_limit = logs.configure_logging(
+        options.log_format, "error" if options.quiet else options.log_level, limits.log_lines
+    )
     serve(Path(options.data), address, limits, log_limit)
     return 0
 
@@ -126,43 +128,43 @@ def _parse_size_option(name: str, text: str | None) -> int | None:
 
 def _manage_tokens(options: argparse.Namespace) -> int:
     from novikoff.server.http import auth
-    from novikoff.server.storage.recovery import prepare
+    from novikoff.server.storage.recovery import prepare_folder
 
     folder = Path(options.data)
-    prepare(folder)
+    prepare_folder(folder)
     if options.list:
-        for token in auth.listed(folder):
+        for token in auth.list_tokens(folder):
             until = "for ever" if token.expires is None else f"until {token.expires:%Y-%m-%d %H:%M} UTC"
             print(f"{token.id}  {token.name:<20} {','.join(token.scopes):<20} {until}")
     elif options.revoke is not None:
-        _print_message(f"revoked: {auth.revoke(folder, options.revoke).name}")
+        _print_message(f"revoked: {auth.revoke_token(folder, options.revoke).name}")
     else:
         if options.name is None or not options.scope:
             raise InputError("token needs --name and --scope (or --list, or --revoke NAME).")
-        print(auth.make(folder, options.scope, options.days, options.name))
+        print(auth.create_token(folder, options.scope, options.days, options.name))
         _print_message("This is the only time that it is shown: only its hash is kept.")
     return 0
 
 
 def _backup(options: argparse.Namespace) -> int:
-    from novikoff.server.storage.backup import backup
+    from novikoff.server.storage.backup import create_backup
 
     if options.to is None:
         raise InputError("backup needs --to DIR, a folder that is made.")
-    backup(Path(options.data), Path(options.to))
+    create_backup(Path(options.data), Path(options.to))
     return 0
 
 
 def _erase(options: argparse.Namespace) -> int:
     from novikoff.server.http import auth
-    from novikoff.server.storage.erasure import Subject, erase
+    from novikoff.server.storage.erasure import ErasureSubject, erase
 
-    subject = Subject(options.client, options.prediction, options.key)
+    subject = ErasureSubject(options.client, options.prediction, options.key)
     if sum(value is not None for value in subject) != 1:
         raise InputError("erase needs one of --client, --prediction and --key.")
     folders = [Path(options.data), *map(Path, options.backup or [])]
     if options.client is not None and folders[0].is_dir():
-        known = {token.name: token.id for token in auth.listed(folders[0])}
+        known = {token.name: token.id for token in auth.list_tokens(folders[0])}
         subject = subject._replace(client=known.get(options.client, options.client))
     found = False
     for folder in folders:

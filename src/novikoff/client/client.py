@@ -98,23 +98,23 @@ class Client:
         return listed
 
     def model(self, name: str) -> dict[str, Any]:
-        return self._transport.request_json("GET", _path(name))
+        return self._transport.request_json("GET", _model_path(name))
 
     def delete(self, name: str) -> None:
-        self._transport.ask("DELETE", _path(name), once=True)
+        self._transport.ask("DELETE", _model_path(name), once=True)
 
     def promote(self, name: str) -> dict[str, Any]:
         """Makes a challenger the champion of its stream."""
-        return self._transport.request_json("POST", _path(name, "promote"), once=True)
+        return self._transport.request_json("POST", _model_path(name, "promote"), once=True)
 
     # --- Predicting and learning ---
 
     def predict(self, name: str, features: Features, *, keep: bool = True) -> PredictionResult:
         """`keep`: whether it waits for its label."""
-        answer = self._transport.request_json(
-            "POST", _path(name, "predict"), _to_json({"features": features, "keep": keep}), JSON
+        response = self._transport.request_json(
+            "POST", _model_path(name, "predict"), _to_json({"features": features, "keep": keep}), JSON
         )
-        return PredictionResult(answer["id"], answer["label"], answer["score"])
+        return PredictionResult(response["id"], response["label"], response["score"])
 
     def predict_many(self, name: str, examples: Iterable[Features], *, keep: bool = True) -> list[PredictionResult]:
         return list(self.predict_stream(name, examples, keep=keep))
@@ -123,10 +123,10 @@ class Client:
         self, name: str, examples: Iterable[Features], *, keep: bool = True
     ) -> Iterator[PredictionResult]:
         """Predictions in the order of the examples, which are asked for block by block."""
-        path = _path(name, "predict") + ("" if keep else "?keep=false")
-        for lines in _split_blocks(_to_json({"features": features}) for features in examples):
-            answer = self._transport.ask("POST", path, b"".join(lines), NDJSON, accept=NDJSON)
-            predicted = [json.loads(line) for line in answer.splitlines()]
+        path = _model_path(name, "predict") + ("" if keep else "?keep=false")
+        for lines in _iter_blocks(_to_json({"features": features}) for features in examples):
+            response = self._transport.ask("POST", path, b"".join(lines), NDJSON, accept=NDJSON)
+            predicted = [json.loads(line) for line in response.splitlines()]
             for one in predicted:
                 if "error" in one:
                     raise ServiceError(200, one.get("code", "failure"), one.get("detail", one["error"]))
@@ -152,7 +152,7 @@ class Client:
         query = "" if bad_lines == "error" else f"?{urlencode({'bad_lines': bad_lines})}"
         status, examples_sum, mistakes, updates = "learned", 0, 0, 0
         refused: dict[str, int] = {}
-        for lines in _split_blocks(_to_json({"features": features, "label": label}) for features, label in examples):
+        for lines in _iter_blocks(_to_json({"features": features, "label": label}) for features, label in examples):
             try:
                 block = self._learn(name, b"".join(lines), NDJSON, query)
             except ServiceError as problem:
@@ -168,28 +168,28 @@ class Client:
 
     def _learn(self, name: str, body: bytes, media: str, query: str = "") -> LearnResult:
         key = str(uuid.uuid4())
-        answer = self._transport.request_json("POST", _path(name, "learn") + query, body, media, key=key)
-        counts = answer["examples"], answer["mistakes"], answer["updates"]
-        return LearnResult(answer["status"], *counts, answer.get("refused", {}))
+        response = self._transport.request_json("POST", _model_path(name, "learn") + query, body, media, key=key)
+        counts = response["examples"], response["mistakes"], response["updates"]
+        return LearnResult(response["status"], *counts, response.get("refused", {}))
 
     # --- What was learned ---
 
     def ledger(self, name: str) -> dict[str, Any]:
-        return self._transport.request_json("GET", _path(name, "ledger"))
+        return self._transport.request_json("GET", _model_path(name, "ledger"))
 
     def certificate(self, name: str) -> dict[str, Any]:
-        return self._transport.request_json("GET", _path(name, "certificate"))
+        return self._transport.request_json("GET", _model_path(name, "certificate"))
 
     def inspect(self, name: str, top: int = 20) -> dict[str, Any]:
-        return self._transport.request_json("GET", _path(name, "inspect") + f"?top={top:d}")
+        return self._transport.request_json("GET", _model_path(name, "inspect") + f"?top={top:d}")
 
     def download(self, name: str) -> bytes:
         """The model file, as `novikoff.load` reads it."""
-        return self._transport.ask("GET", _path(name, "download"), accept=OCTET_STREAM)
+        return self._transport.ask("GET", _model_path(name, "download"), accept=OCTET_STREAM)
 
     def examples(self, name: str) -> Iterator[dict[str, Any]]:
         """Everything learned that the journal still has, in order."""
-        for line in self._transport.lines(_path(name, "examples")):
+        for line in self._transport.lines(_model_path(name, "examples")):
             yield json.loads(line)
 
     def close(self) -> None:
@@ -203,20 +203,20 @@ class Client:
         self.close()
 
 
-def _path(name: str, what: str = "") -> str:
+def _model_path(name: str, what: str = "") -> str:
     return f"/v1/models/{quote(name, safe='')}" + (f"/{what}" if what else "")
 
 
 def _to_json(value: dict[str, Any]) -> bytes:
     try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_to_plain).encode()
+        return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_to_builtin).encode()
     except (TypeError, ValueError) as problem:
         raise InputError(
             f"What is sent must be finite numbers, texts, and lists and dicts of them: {problem}."
         ) from None
 
 
-def _to_plain(value: Any) -> Any:
+def _to_builtin(value: Any) -> Any:
     """Numbers of NumPy, mappings, sets and other sequences."""
     if hasattr(value, "tolist"):
         return value.tolist()
@@ -225,7 +225,7 @@ def _to_plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else list(value)
 
 
-def _split_blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _iter_blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
     block: list[bytes] = []
     size = 0
     for line in lines:

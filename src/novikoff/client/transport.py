@@ -65,9 +65,9 @@ class Transport:
         """The answer, which must be a JSON object."""
         content = self.ask(method, path, body, media, **more)
         with contextlib.suppress(ValueError):
-            answer = json.loads(content)
-            if isinstance(answer, dict):
-                return answer
+            response = json.loads(content)
+            if isinstance(response, dict):
+                return response
         raise ServiceError(200, "other-answer", f"{self._name} does not answer as novikoff serve does.")
 
     def ask(
@@ -86,79 +86,79 @@ class Transport:
         headers = {"Accept": accept} | ({"Content-Type": media} if media else {})
         if key is not None:
             headers["Idempotency-Key"] = key
-        tried = 0
+        attempts = 0
         while True:
-            line = self._line(fresh=once)
-            stale = line.used  # the service may have closed it meanwhile, which is no reason to wait
+            connection = self._line(fresh=once)
+            stale = connection.used  # the service may have closed it meanwhile, which is no reason to wait
             connected = False
             try:
-                if line.sock is None:
-                    line.connect()
+                if connection.sock is None:
+                    connection.connect()
                 connected = True
-                answer = self._try(line, method, path, body, headers)
-                content = answer.read()
-                line.used = True
+                response = self._send(connection, method, path, body, headers)
+                content = response.read()
+                connection.used = True
             except (OSError, http.client.HTTPException) as problem:
-                line.close()
-                line.used = False
+                connection.close()
+                connection.used = False
                 if not stale:
-                    if tried >= self._retries or (once and connected):
-                        raise self._unreachable(problem) from problem
-                    time.sleep(compute_backoff(tried))
-                    tried += 1
+                    if attempts >= self._retries or (once and connected):
+                        raise self._unreachable_error(problem) from problem
+                    time.sleep(compute_backoff(attempts))
+                    attempts += 1
                 continue
             finally:
                 if once:
-                    line.close()
-            if answer.status < 400:
+                    connection.close()
+            if response.status < 400:
                 return content
-            if tried >= self._retries or answer.status not in (UNPROCESSED_STATUSES if once else RETRY_STATUSES):
-                raise _parse_error(answer.status, content)
-            time.sleep(parse_retry_after(answer.headers.get("Retry-After")) or compute_backoff(tried))
-            tried += 1
+            if attempts >= self._retries or response.status not in (UNPROCESSED_STATUSES if once else RETRY_STATUSES):
+                raise _parse_error(response.status, content)
+            time.sleep(parse_retry_after(response.headers.get("Retry-After")) or compute_backoff(attempts))
+            attempts += 1
 
     def lines(self, path: str) -> Iterator[bytes]:
         """An answer that may be long, line by line; on a connection of its own."""
-        line = self._line(fresh=True)
+        connection = self._line(fresh=True)
         try:
-            answer = self._try(line, "GET", path, None, {"Accept": NDJSON})
-            if answer.status >= 400:
-                raise _parse_error(answer.status, answer.read())
-            yield from answer
+            response = self._send(connection, "GET", path, None, {"Accept": NDJSON})
+            if response.status >= 400:
+                raise _parse_error(response.status, response.read())
+            yield from response
         except (OSError, http.client.HTTPException) as problem:
-            raise self._unreachable(problem) from problem
+            raise self._unreachable_error(problem) from problem
         finally:
-            line.close()
+            connection.close()
 
     def close(self) -> None:
-        for line in list(self._lines):
-            line.close()
+        for connection in list(self._lines):
+            connection.close()
 
-    def _try(
-        self, line: HttpConnection, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    def _send(
+        self, connection: HttpConnection, method: str, path: str, body: bytes | None, headers: dict[str, str]
     ) -> http.client.HTTPResponse:
         try:
-            line.request(method, self._prefix + path, body, self._authorization | headers)
+            connection.request(method, self._prefix + path, body, self._authorization | headers)
         except (BrokenPipeError, ConnectionResetError):
             with contextlib.suppress(OSError, http.client.HTTPException):
-                return line.getresponse()  # it may have said why before all was sent
+                return connection.getresponse()  # it may have said why before all was sent
             raise
-        return line.getresponse()
+        return connection.getresponse()
 
     def _line(self, *, fresh: bool) -> HttpConnection:
         """The connection of this thread, or another one."""
-        line: HttpConnection | None = getattr(self._own, "line", None)
-        if line is None or fresh:
+        connection: HttpConnection | None = getattr(self._own, "line", None)
+        if connection is None or fresh:
             if self._use_tls:
-                line = HttpsConnection(self._host, self._port, timeout=self._timeout, context=self._context)
+                connection = HttpsConnection(self._host, self._port, timeout=self._timeout, context=self._context)
             else:
-                line = HttpConnection(self._host, self._port, timeout=self._timeout)
-            self._lines.add(line)
+                connection = HttpConnection(self._host, self._port, timeout=self._timeout)
+            self._lines.add(connection)
             if not fresh:
-                self._own.line = line
-        return line
+                self._own.line = connection
+        return connection
 
-    def _unreachable(self, problem: Exception) -> ServiceError:
+    def _unreachable_error(self, problem: Exception) -> ServiceError:
         why = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
         sentence = f"{self._name} can't be reached or does not answer ({why}): is the service running?"
         return ServiceError(0, "unreachable", sentence)
@@ -175,9 +175,9 @@ def _parse_error(status: int, content: bytes) -> ServiceError:
         return ServiceError(status, "http", f"The answer was {status} ({reason}), without a reason.")
 
 
-def compute_backoff(tried: int) -> float:
+def compute_backoff(attempts: int) -> float:
     """Doubles, and differs between clients, so that they don't all come back at once."""
-    return min(10.0, 0.1 * 2.0**tried) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+    return min(10.0, 0.1 * 2.0**attempts) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
 def parse_retry_after(header: str | None) -> float:

@@ -115,7 +115,7 @@ def step_without_zeros(
 
 @step_without_zeros.of(Additive)
 @step_without_zeros.of(Averaged)
-def _(
+def _step_without_zeros_additive(
     updater: Any, loss: Any, rows: Rows, i: int, y: float, weight: float, tie: float, counters: LedgerCounters
 ) -> int:
     if not has_zeros(rows, i):

@@ -70,12 +70,12 @@ def mistake_margin(loss: Any) -> float:
 
 
 @mistake_margin.of(Loss)
-def _(loss: Loss) -> float:
+def _mistake_margin_loss(loss: Loss) -> float:
     return loss.margin if loss.kind == PERCEPTRON_LOSS else math.nan
 
 
 @gradient.of(Loss)
-def _(loss: Loss, score: float, y: float, wrong: bool, norm: float) -> float:  # noqa: PLR0911 - one for each kind
+def _gradient_loss(loss: Loss, score: float, y: float, wrong: bool, norm: float) -> float:  # noqa: PLR0911 - one for each kind
     if loss.kind == PERCEPTRON_LOSS:
         return y if wrong or y * score < loss.margin else 0.0
     if loss.kind == ALWAYS_UPDATE:
@@ -97,7 +97,7 @@ def _(loss: Loss, score: float, y: float, wrong: bool, norm: float) -> float:  #
 
 
 @loss_value.of(Loss)
-def _(loss: Loss, score: float, y: float) -> float:
+def _loss_value_loss(loss: Loss, score: float, y: float) -> float:
     if loss.kind == HINGE or loss.kind == SQUARED_HINGE:  # noqa: PLR1714 - compiled as it stands
         return max(0.0, 1.0 - y * score)
     if loss.kind == LOGISTIC:
@@ -108,7 +108,7 @@ def _(loss: Loss, score: float, y: float) -> float:
 
 
 @required_margin.of(Loss)
-def _(loss: Loss) -> float:
+def _required_margin_loss(loss: Loss) -> float:
     if loss.kind == PERCEPTRON_LOSS:
         return loss.margin
     return 1.0 if loss.kind == HINGE or loss.kind == SQUARED_HINGE else math.inf  # noqa: PLR1714

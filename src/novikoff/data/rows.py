@@ -140,7 +140,9 @@ def dot_two_rows(
 
 
 @dot_two_rows.of(Sparse)
-def _(rows: Sparse, i: int, count: int, slots: NDArray[np.floating]) -> tuple[float, float, float, float, bool]:
+def _dot_two_rows_sparse(
+    rows: Sparse, i: int, count: int, slots: NDArray[np.floating]
+) -> tuple[float, float, float, float, bool]:
     dot, sq_norm = dot_and_sq_norm(rows, i, slots)
     return dot, sq_norm, 0.0, 0.0, False
 
@@ -152,7 +154,7 @@ def is_term(rows: RowView, x: float) -> bool:
 
 
 @is_term.of(DenseWithZeros)
-def _(rows: DenseWithZeros, x: float) -> bool:
+def _is_term_dense_with_zeros(rows: DenseWithZeros, x: float) -> bool:
     return x != 0.0
 
 
@@ -166,32 +168,32 @@ def has_zeros(rows: Rows, i: int) -> bool:
 
 
 @has_zeros.of(Sparse)
-def _(rows: Sparse, i: int) -> bool:
+def _has_zeros_sparse(rows: Sparse, i: int) -> bool:
     return False
 
 
 @dot_and_sq_norm.of(DenseWithZeros)
-def _(rows: DenseWithZeros, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
+def _dot_and_sq_norm_dense_with_zeros(rows: DenseWithZeros, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     return dot_skipping_zeros(rows.values, i * rows.width, rows.width, slots)
 
 
 @first_term.of(Sparse)
-def _(rows: Sparse, i: int) -> int:
+def _first_term_sparse(rows: Sparse, i: int) -> int:
     return rows.starts[i]
 
 
 @end_term.of(Sparse)
-def _(rows: Sparse, i: int) -> int:
+def _end_term_sparse(rows: Sparse, i: int) -> int:
     return rows.starts[i + 1]
 
 
 @weight_slot.of(Sparse)
-def _(rows: Sparse, i: int, k: int) -> int:
+def _weight_slot_sparse(rows: Sparse, i: int, k: int) -> int:
     return int(get_unchecked(rows.indices, k)) + 1
 
 
 @indices_in_range.of(Sparse)
-def _(rows: Sparse, i: int, slots: int) -> bool:
+def _indices_in_range_sparse(rows: Sparse, i: int, slots: int) -> bool:
     largest = np.uint32(0)
     for k in range(rows.starts[i], rows.starts[i + 1]):
         largest = max(largest, get_unchecked(rows.indices, k))
@@ -199,7 +201,7 @@ def _(rows: Sparse, i: int, slots: int) -> bool:
 
 
 @indices_sorted.of(Sparse)
-def _(rows: Sparse, i: int, slots: int) -> bool:
+def _indices_sorted_sparse(rows: Sparse, i: int, slots: int) -> bool:
     start, stop = rows.starts[i], rows.starts[i + 1]
     return is_increasing(rows.indices, start, stop) and (
         start == stop or int(get_unchecked(rows.indices, stop - 1)) + 1 < slots
@@ -207,7 +209,7 @@ def _(rows: Sparse, i: int, slots: int) -> bool:
 
 
 @dot_and_sq_norm.of(Sparse)
-def _(rows: Sparse, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
+def _dot_and_sq_norm_sparse(rows: Sparse, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     return sparse_dot_and_sq_norm(rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots)
 
 
@@ -217,7 +219,7 @@ def prefetch(rows: Rows, i: int, count: int, slots: NDArray[np.floating]) -> Non
 
 
 @prefetch.of(Sparse)
-def _(rows: Sparse, i: int, count: int, slots: NDArray[np.floating]) -> None:
+def _prefetch_sparse(rows: Sparse, i: int, count: int, slots: NDArray[np.floating]) -> None:
     if slots.size > MAX_CACHED_WEIGHTS and i < count:
         for k in range(rows.starts[i], rows.starts[i + 1]):
             prefetch_slot(slots, int(get_unchecked(rows.indices, k)) + 1)
@@ -236,7 +238,7 @@ def row_sq_norm(rows: RowView, i: int) -> float:
 
 
 @row_sq_norm.of(Sparse)
-def _(rows: Sparse, i: int) -> float:
+def _row_sq_norm_sparse(rows: Sparse, i: int) -> float:
     return sum_of_squares(rows.values, rows.starts[i], rows.starts[i + 1] - rows.starts[i])
 
 
@@ -268,13 +270,17 @@ def sum_columns(
 
 
 @sum_block.of(Sparse)
-def _(rows: Sparse, i: int, slots: NDArray[np.floating], stride: int, column: int, out: NDArray[np.float64]) -> None:
+def _sum_block_sparse(
+    rows: Sparse, i: int, slots: NDArray[np.floating], stride: int, column: int, out: NDArray[np.float64]
+) -> None:
     start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
     sparse_dot_columns(rows.values, rows.indices, start, count, slots, stride, column, out)
 
 
 @sum_columns.of(Sparse)
-def _(rows: Sparse, i: int, slots: NDArray[np.floating], stride: int, columns: int, out: NDArray[np.float64]) -> None:
+def _sum_columns_sparse(
+    rows: Sparse, i: int, slots: NDArray[np.floating], stride: int, columns: int, out: NDArray[np.float64]
+) -> None:
     start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
     column = 0
     while columns - column > 4 * BLOCK_COLUMNS:
@@ -290,54 +296,54 @@ def _(rows: Sparse, i: int, slots: NDArray[np.floating], stride: int, columns: i
 
 
 @bias_slot.of(ColumnView)
-def _(rows: ColumnView) -> int:
+def _bias_slot_column_view(rows: ColumnView) -> int:
     return rows.at
 
 
 @first_term.of(ColumnView)
-def _(rows: ColumnView, i: int) -> int:
+def _first_term_column_view(rows: ColumnView, i: int) -> int:
     return first_term(rows.rows, i)
 
 
 @end_term.of(ColumnView)
-def _(rows: ColumnView, i: int) -> int:
+def _end_term_column_view(rows: ColumnView, i: int) -> int:
     return end_term(rows.rows, i)
 
 
 @weight_slot.of(ColumnView)
-def _(rows: ColumnView, i: int, k: int) -> int:
+def _weight_slot_column_view(rows: ColumnView, i: int, k: int) -> int:
     return weight_slot(rows.rows, i, k) * rows.stride + rows.at
 
 
 @row_sq_norm.of(ColumnView)
-def _(rows: ColumnView, i: int) -> float:
+def _row_sq_norm_column_view(rows: ColumnView, i: int) -> float:
     return row_sq_norm(rows.rows, i)
 
 
 @dot_and_sq_norm.of(ColumnView)
-def _(rows: ColumnView, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
+def _dot_and_sq_norm_column_view(rows: ColumnView, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     begin = rows.at - rows.at % BLOCK_COLUMNS
     sum_block(rows.rows, i, slots, rows.stride, begin, rows.sums)
     return rows.sums[rows.at], row_sq_norm(rows.rows, i)
 
 
 @bias_slot.of(ScaledRow)
-def _(rows: ScaledRow) -> int:
+def _bias_slot_scaled_row(rows: ScaledRow) -> int:
     return rows.at
 
 
 @first_term.of(ScaledRow)
-def _(rows: ScaledRow, i: int) -> int:
+def _first_term_scaled_row(rows: ScaledRow, i: int) -> int:
     return 0
 
 
 @end_term.of(ScaledRow)
-def _(rows: ScaledRow, i: int) -> int:
+def _end_term_scaled_row(rows: ScaledRow, i: int) -> int:
     return end_term(rows.rows, i) - first_term(rows.rows, i)
 
 
 @weight_slot.of(ScaledRow)
-def _(rows: ScaledRow, i: int, k: int) -> int:
+def _weight_slot_scaled_row(rows: ScaledRow, i: int, k: int) -> int:
     return weight_slot(rows.rows, i, k + first_term(rows.rows, i)) * rows.stride + rows.at
 
 

@@ -71,23 +71,23 @@ MIXABLE_UPDATERS = (Additive, Averaged, ElasticNet, AdaGrad, ArowState, NormTrac
 
 @compute_delta.register(Additive)
 @compute_delta.register(NormTracking)
-def _(start: Any, end: Any, before: StepCounts, after: StepCounts) -> WeightDelta:
+def _compute_delta_additive(start: Any, end: Any, before: StepCounts, after: StepCounts) -> WeightDelta:
     return _additive_delta(_to_float64(end.slots) - _to_float64(start.slots))
 
 
 @apply_delta.register(Additive)
-def _(start: Additive, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Additive:
+def _apply_delta_additive(start: Additive, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Additive:
     return start._replace(slots=_cast_like(_to_float64(start.slots) + delta.mixed["w"], start.slots))
 
 
 @compute_delta.register(Averaged)
-def _(start: Averaged, end: Averaged, before: StepCounts, after: StepCounts) -> WeightDelta:
+def _compute_delta_averaged(start: Averaged, end: Averaged, before: StepCounts, after: StepCounts) -> WeightDelta:
     change = _to_float64(end.slots) - _to_float64(start.slots)
     return _additive_delta(change, mean=_mean_delta(change, end.sums - start.sums, before, after, start.tail))
 
 
 @apply_delta.register(Averaged)
-def _(start: Averaged, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Averaged:
+def _apply_delta_averaged(start: Averaged, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Averaged:
     slots = _cast_like(_to_float64(start.slots) + delta.mixed["w"], start.slots)
     change = _to_float64(slots) - _to_float64(start.slots)
     return start._replace(
@@ -96,7 +96,9 @@ def _(start: Averaged, delta: WeightDelta, before: StepCounts, after: StepCounts
 
 
 @apply_delta.register(NormTracking)
-def _(start: NormTracking, delta: WeightDelta, before: StepCounts, after: StepCounts) -> NormTracking:
+def _apply_delta_norm_tracking(
+    start: NormTracking, delta: WeightDelta, before: StepCounts, after: StepCounts
+) -> NormTracking:
     slots, scalars = _cast_like(_to_float64(start.slots) + delta.mixed["w"], start.slots), start.scalars.copy()
     if delta.mixed["w"].any():
         scalars[SQ_NORM], scalars[ROUNDING_ERROR] = (
@@ -110,14 +112,18 @@ def _(start: NormTracking, delta: WeightDelta, before: StepCounts, after: StepCo
 
 
 @compute_delta.register(ElasticNet)
-def _(start: ElasticNet, end: ElasticNet, before: StepCounts, after: StepCounts) -> WeightDelta:
+def _compute_delta_elastic_net(
+    start: ElasticNet, end: ElasticNet, before: StepCounts, after: StepCounts
+) -> WeightDelta:
     first, last = _materialize_scale(start), _materialize_scale(end)
     change = _to_float64(last.slots) - _to_float64(first.slots)
     return _additive_delta(change, mean=_round_mean(first.sums - last.sums, before, after) if len(end.sums) else None)
 
 
 @apply_delta.register(ElasticNet)
-def _(start: ElasticNet, delta: WeightDelta, before: StepCounts, after: StepCounts) -> ElasticNet:
+def _apply_delta_elastic_net(
+    start: ElasticNet, delta: WeightDelta, before: StepCounts, after: StepCounts
+) -> ElasticNet:
     first = _materialize_scale(start)
     slots = _cast_like(_to_float64(first.slots) + delta.mixed["w"], first.slots)
     sums = first.sums - _scale_columns(delta.mixed["mean"], after - before) if len(first.sums) else first.sums
@@ -137,7 +143,7 @@ def _materialize_scale(updater: ElasticNet) -> ElasticNet:
 
 
 @compute_delta.register(AdaGrad)
-def _(start: AdaGrad, end: AdaGrad, before: StepCounts, after: StepCounts) -> WeightDelta:
+def _compute_delta_ada_grad(start: AdaGrad, end: AdaGrad, before: StepCounts, after: StepCounts) -> WeightDelta:
     first, last = _with_pending_applied(start), _with_pending_applied(end)
     change = _to_float64(last.slots[:, 0]) - _to_float64(first.slots[:, 0])
     if not len(end.sums):
@@ -151,7 +157,7 @@ def _(start: AdaGrad, end: AdaGrad, before: StepCounts, after: StepCounts) -> We
 
 
 @apply_delta.register(AdaGrad)
-def _(start: AdaGrad, delta: WeightDelta, before: StepCounts, after: StepCounts) -> AdaGrad:
+def _apply_delta_ada_grad(start: AdaGrad, delta: WeightDelta, before: StepCounts, after: StepCounts) -> AdaGrad:
     first = _with_pending_applied(start)
     slots, sums, scalars = first.slots.copy(), first.sums, first.scalars.copy()
     slots[:, 0] = _to_float64(slots[:, 0]) + delta.mixed["w"]
@@ -182,7 +188,7 @@ def apply_all_pending(updater: AdaGrad) -> None:
 
 
 @compute_delta.register(ArowState)
-def _(start: ArowState, end: ArowState, before: StepCounts, after: StepCounts) -> WeightDelta:
+def _compute_delta_arow_state(start: ArowState, end: ArowState, before: StepCounts, after: StepCounts) -> WeightDelta:
     change = _to_float64(end.slots[:, 0]) - _to_float64(start.slots[:, 0])
     mean = _mean_delta(change, end.sums - start.sums, before, after, start.tail) if len(end.sums) else None
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -192,7 +198,7 @@ def _(start: ArowState, end: ArowState, before: StepCounts, after: StepCounts) -
 
 
 @apply_delta.register(ArowState)
-def _(start: ArowState, delta: WeightDelta, before: StepCounts, after: StepCounts) -> ArowState:
+def _apply_delta_arow_state(start: ArowState, delta: WeightDelta, before: StepCounts, after: StepCounts) -> ArowState:
     slots, sums, gained = start.slots.copy(), start.sums, delta.summed["confidence"]
     slots[:, 0] = _to_float64(slots[:, 0]) + delta.mixed["w"]
     with np.errstate(divide="ignore"):
@@ -207,12 +213,12 @@ def _(start: ArowState, delta: WeightDelta, before: StepCounts, after: StepCount
 
 
 @compute_delta.register(PNorm)
-def _(start: PNorm, end: PNorm, before: StepCounts, after: StepCounts) -> WeightDelta:
+def _compute_delta_p_norm(start: PNorm, end: PNorm, before: StepCounts, after: StepCounts) -> WeightDelta:
     return WeightDelta({"theta": end.slots[:, 1] - start.slots[:, 1]}, {}, {"unit": end.scalars[[0]]})
 
 
 @apply_delta.register(PNorm)
-def _(start: PNorm, delta: WeightDelta, before: StepCounts, after: StepCounts) -> PNorm:
+def _apply_delta_p_norm(start: PNorm, delta: WeightDelta, before: StepCounts, after: StepCounts) -> PNorm:
     updater = start._replace(slots=start.slots.copy(), scalars=start.scalars.copy())
     updater.slots[:, 1] += delta.mixed["theta"]
     updater.scalars[0] = max(updater.scalars[0], delta.largest["unit"][0])
@@ -227,7 +233,9 @@ def link_all(updater: PNorm) -> None:
 
 
 @compute_delta.register(Multiplicative)
-def _(start: Multiplicative, end: Multiplicative, before: StepCounts, after: StepCounts) -> WeightDelta:
+def _compute_delta_multiplicative(
+    start: Multiplicative, end: Multiplicative, before: StepCounts, after: StepCounts
+) -> WeightDelta:
     with np.errstate(invalid="ignore"):
         exponents = _to_float64(end.slots[:, 1]) - _to_float64(start.slots[:, 1])
     exponents[end.slots[:, 1] == start.slots[:, 1]] = 0.0  # also where both are −∞
@@ -239,7 +247,9 @@ def _(start: Multiplicative, end: Multiplicative, before: StepCounts, after: Ste
 
 
 @apply_delta.register(Multiplicative)
-def _(start: Multiplicative, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Multiplicative:
+def _apply_delta_multiplicative(
+    start: Multiplicative, delta: WeightDelta, before: StepCounts, after: StepCounts
+) -> Multiplicative:
     slots, sums = start.slots.copy(), start.sums
     add_exponents(start._replace(slots=slots), delta.mixed["exponents"])
     if len(sums):

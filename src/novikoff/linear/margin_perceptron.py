@@ -56,7 +56,7 @@ SCHEMA = Schema(
 
 
 @update_weight.of(NormTracking)
-def _(updater: NormTracking, j: int, x: float, scaled_gradient: float, t: int) -> None:
+def _update_weight_norm_tracking(updater: NormTracking, j: int, x: float, scaled_gradient: float, t: int) -> None:
     before = np.float64(get_unchecked(updater.slots, j))
     set_unchecked(updater.slots, j, before + scaled_gradient * x)
     after = np.float64(get_unchecked(updater.slots, j))
@@ -68,7 +68,7 @@ def _(updater: NormTracking, j: int, x: float, scaled_gradient: float, t: int) -
 
 
 @update.of(NormTracking)
-def _(updater: NormTracking, rows: Rows, i: int, gradient: float, t: int) -> None:
+def _update_norm_tracking(updater: NormTracking, rows: Rows, i: int, gradient: float, t: int) -> None:
     update_weights(updater, rows, i, gradient, t)
     if updater.scalars[ROUNDING_ERROR] > ROUNDING_TOLERANCE * updater.scalars[SQ_NORM]:
         total = 0.0
@@ -79,7 +79,7 @@ def _(updater: NormTracking, rows: Rows, i: int, gradient: float, t: int) -> Non
 
 
 @norm.of(NormTracking)
-def _(updater: NormTracking) -> float:
+def _norm_norm_tracking(updater: NormTracking) -> float:
     return math.sqrt(updater.scalars[SQ_NORM])
 
 

@@ -66,12 +66,12 @@ def apply_link(updater: PNorm, theta: float) -> float:
 
 
 @add_bias.of(PNorm)
-def _(updater: PNorm, dot: float, j: int) -> float:
+def _add_bias_p_norm(updater: PNorm, dot: float, j: int) -> float:
     return dot + updater.bias * np.float64(updater.slots[j, 0])
 
 
 @update_weight.of(PNorm)
-def _(updater: PNorm, j: int, x: float, scaled_gradient: float, t: int) -> None:
+def _update_weight_p_norm(updater: PNorm, j: int, x: float, scaled_gradient: float, t: int) -> None:
     theta = updater.slots[j, 1] + scaled_gradient * x
     updater.slots[j, 1] = theta
     if abs(theta) > 2.0 * updater.scalars[0]:
@@ -84,7 +84,7 @@ def _(updater: PNorm, j: int, x: float, scaled_gradient: float, t: int) -> None:
 
 
 @final_weight.of(PNorm)
-def _(updater: PNorm, j: int, t: int) -> float:
+def _final_weight_p_norm(updater: PNorm, j: int, t: int) -> float:
     return updater.slots[j, 0]
 
 

@@ -84,12 +84,12 @@ SCHEMA = Schema(
 
 
 @update_weight.of(VotedWeights)
-def _(updater: VotedWeights, j: int, x: float, scaled_gradient: float, t: int) -> None:
+def _update_weight_voted_weights(updater: VotedWeights, j: int, x: float, scaled_gradient: float, t: int) -> None:
     set_unchecked(updater.slots, j, np.float64(get_unchecked(updater.slots, j)) + scaled_gradient * x)
 
 
 @update.of(VotedWeights)
-def _(updater: VotedWeights, rows: Rows, i: int, gradient: float, t: int) -> None:
+def _update_voted_weights(updater: VotedWeights, rows: Rows, i: int, gradient: float, t: int) -> None:
     update_weights(updater, rows, i, gradient, t)
     k, end = updater.sizes[N_MISTAKES], updater.sizes[N_TERMS]
     for term in range(first_term(rows, i), end_term(rows, i)):

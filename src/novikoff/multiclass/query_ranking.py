@@ -95,7 +95,7 @@ class QueryRanking(MetaEstimator, LinearModel):
     >>> X, grades, qid = [[0, 1], [1, 0], [1, 1], [0, 1], [2, 1]], [0, 1, 1, 0, 2], [7, 7, 7, 8, 8]
     >>> model = QueryRanking(Perceptron(passes=5)).fit(X, grades, qid)
     >>> model.predict([[0, 3], [1, 0]]).argmax().item(), model.rank(X, grades, qid)
-    (1, Ranked(ndcg=1.0, map=1.0, queries=2))
+    (1, RankingQuality(ndcg=1.0, map=1.0, queries=2))
     """
 
     def __init__(

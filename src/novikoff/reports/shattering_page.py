@@ -13,7 +13,7 @@ from novikoff.reports import html_page, plot_theme
 from novikoff.reports.plot_theme import PLOT_STYLES, TEXT_COLOUR
 from novikoff.theory.geometry import radon
 from novikoff.theory.geometry.points import Box, HalfSpace, Labels
-from novikoff.theory.samples.vc_bound import Shattering
+from novikoff.theory.vc import Shattering
 
 SHATTERING_FILE_NAME = "shattering.json"
 MAX_PICTURES = 32

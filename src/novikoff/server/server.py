@@ -18,30 +18,30 @@ from typing import Any, NamedTuple
 import uvicorn
 
 from novikoff.errors import InputError
-from novikoff.server.http.app import App
-from novikoff.server.http.auth import Tokens
+from novikoff.server.http.app import ApiHandlers
+from novikoff.server.http.auth import TokenStore
 from novikoff.server.http.connections import build_protocol
 from novikoff.server.http.middleware import Security
-from novikoff.server.models.registry import House
-from novikoff.server.models.served_model import compile_lines
-from novikoff.server.ops.audit import Audit
+from novikoff.server.models.registry import ModelRegistry
+from novikoff.server.models.served_model import precompile_lines
+from novikoff.server.ops.audit import AuditLog
 from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.log_limits import LogRateLimit
-from novikoff.server.ops.logs import report_suppressed, write_report
-from novikoff.server.ops.maintenance import Keeping
+from novikoff.server.ops.logs import log_suppressed, report_suppressed
+from novikoff.server.ops.maintenance import MaintenanceTask
 from novikoff.server.ops.metrics import Metrics
-from novikoff.server.storage.recovery import locked, opened, prepare
+from novikoff.server.storage.recovery import lock_folder, open_registry, prepare_folder
 
-SWITCH = 0.001  # seconds that a thread which computes lets the others wait
-IDLE = 75  # seconds that a connection may be kept without a request
-GARBAGE = (50_000, 20, 50)  # objects until a look for cycles: requests make hardly any
-LEAVE = 10  # seconds for requests under way when the server stops
+SWITCH_INTERVAL_SECONDS = 0.001  # seconds that a thread which computes lets the others wait
+KEEP_ALIVE_SECONDS = 75  # seconds that a connection may be kept without a request
+GC_THRESHOLDS = (50_000, 20, 50)  # objects until a look for cycles: requests make hardly any
+SHUTDOWN_TIMEOUT_SECONDS = 10  # seconds for requests under way when the server stops
 
 
 log = logging.getLogger("novikoff.server")
 
 
-class Address(NamedTuple):
+class ServerAddress(NamedTuple):
     host: str = "127.0.0.1"
     port: int = 8000
     certificate: str | None = None
@@ -49,39 +49,43 @@ class Address(NamedTuple):
     key: str | None = None
 
 
-def serve(folder: Path, address: Address, limits: Limits, log_limit: LogRateLimit) -> None:
+def serve(folder: Path, address: ServerAddress, limits: Limits, log_limit: LogRateLimit) -> None:
     """Serve until SIGINT or SIGTERM. Log lines pass `log_limit`."""
-    prepare(folder)
-    lock = locked(folder)
+    prepare_folder(folder)
+    lock = lock_folder(folder)
     try:
-        tokens = Tokens(folder)
-        _may_bind(address, tokens, folder)
-        house = opened(folder, limits)
-        for sentence in house.said:
+        tokens = TokenStore(folder)
+        _check_address(address, tokens, folder)
+        registry = open_registry(folder, limits)
+        for sentence in registry.said:
             log.warning(sentence)
-        with _bound(address) as taken:
-            sys.setswitchinterval(SWITCH)
+        with _bind(address) as taken:
+            sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
             gc.freeze()  # what is there now stays: no need to look through it again and again
-            gc.set_threshold(*GARBAGE)
-            _run(house, tokens, address, taken, log_limit)
+            gc.set_threshold(*GC_THRESHOLDS)
+            _run(registry, tokens, address, taken, log_limit)
     finally:
         os.close(lock)
 
 
-def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, log_limit: LogRateLimit) -> None:
-    numbers, audit = Metrics(), Audit(house.folder)
-    protocol = build_protocol(house.limits)
+def _run(
+    registry: ModelRegistry, tokens: TokenStore, address: ServerAddress, taken: socket.socket, log_limit: LogRateLimit
+) -> None:
+    metrics, audit = Metrics(), AuditLog(registry.folder)
+    protocol = build_protocol(registry.limits)
     loopback, tls = _is_loopback(address.host), address.certificate is not None
-    url = f"{'https' if tls else 'http'}://{_host(address.host)}:{taken.getsockname()[1]}"
+    url = f"{'https' if tls else 'http'}://{_format_host(address.host)}:{taken.getsockname()[1]}"
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
-        house.start()
-        keeping = Keeping(house)
-        tasks = [asyncio.create_task(keeping.run()), asyncio.create_task(report_suppressed(log_limit))]
-        compiling = asyncio.create_task(asyncio.to_thread(compile_lines))
-        fields = {"url": url, "data": str(house.folder), "models": len(house.models)}
-        started = f"novikoff serves at {url} (data in {house.folder}; {len(house.models)} models). Ctrl-C stops it."
+        registry.start()
+        maintenance = MaintenanceTask(registry)
+        tasks = [asyncio.create_task(maintenance.run()), asyncio.create_task(report_suppressed(log_limit))]
+        compiling = asyncio.create_task(asyncio.to_thread(precompile_lines))
+        fields = {"url": url, "data": str(registry.folder), "models": len(registry.models)}
+        started = (
+            f"novikoff serves at {url} (data in {registry.folder}; {len(registry.models)} models). Ctrl-C stops it."
+        )
         log.info(started, extra={"banner": True, "fields": fields})
         yield
         await compiling
@@ -89,15 +93,15 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, l
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        write_report(log_limit)
-        await keeping.save_all()
-        await house.stop()
+        log_suppressed(log_limit)
+        await maintenance.save_all()
+        await registry.stop()
         audit.close()
 
     clients = protocol.monitor.clients
-    security = Security(tokens, house.limits, loopback, audit, numbers.http.observe, tls, clients)
-    numbers.watch(log_limit, security.clients, clients)
-    app = App(house, numbers, security)
+    security = Security(tokens, registry.limits, loopback, audit, metrics.http.observe, tls, clients)
+    metrics.watch(log_limit, security.clients, clients)
+    app = ApiHandlers(registry, metrics, security)
     config = uvicorn.Config(
         app.build(lifespan),
         http=protocol,
@@ -107,17 +111,17 @@ def _run(house: House, tokens: Tokens, address: Address, taken: socket.socket, l
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=IDLE,
-        timeout_graceful_shutdown=LEAVE,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
     )
     server = uvicorn.Server(config)
-    app.live.ended = lambda: server.should_exit or not house.open
+    app.event_stream.ended = lambda: server.should_exit or not registry.open
     server.run(sockets=[taken])
 
 
-def _may_bind(address: Address, tokens: Tokens, folder: Path) -> None:
+def _check_address(address: ServerAddress, tokens: TokenStore, folder: Path) -> None:
     if not _is_loopback(address.host) and not tokens.closed():
         raise InputError(
             f"{address.host} can be reached from elsewhere, and there are no tokens: make some first, with `novikoff"
@@ -126,10 +130,10 @@ def _may_bind(address: Address, tokens: Tokens, folder: Path) -> None:
     if (address.certificate is None) != (address.key is None):
         raise InputError("TLS needs both --tls-certificate and --tls-key.")
     if address.certificate is not None and address.key is not None:
-        _look_at(address.certificate, address.key)
+        _check_certificate(address.certificate, address.key)
 
 
-def _look_at(certificate: str, key: str) -> None:
+def _check_certificate(certificate: str, key: str) -> None:
     """Whether these can be served with, before anything else is done."""
     for path in (certificate, key):
         try:
@@ -154,12 +158,12 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _host(host: str) -> str:
+def _format_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
 @contextlib.contextmanager
-def _bound(address: Address) -> Any:
+def _bind(address: ServerAddress) -> Any:
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         taken = socket.create_server((address.host, address.port), family=family, backlog=1024)

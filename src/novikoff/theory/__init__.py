@@ -3,7 +3,7 @@
 Mistakes: `mistake_bounds`, `winnow_bounds`, `boolean_bounds`, `regret`, and by name `mistake_calculator`. From a
 stream to new data: `online_to_batch`, and in words `guarantee`. Sample sizes: `consistent`, `agnostic`, `capacity`,
 `deviation`, `lower_bound`, `hoeffding`, `binomial`, and by name `sample_size`. Sizes of classes: `hypothesis_classes`,
-`vc_dimension`. Shattering: `vc_bound`, `radon`. Votes: `boosting`, `majority`.
+`vc_dimension`. Shattering: `vc`, `radon`. Votes: `boosting`, `majority`.
 
 Modules are imported when they are first used.
 """
@@ -33,7 +33,7 @@ MODULES = {
     "radon": "geometry.radon",
     "regret": "regret",
     "sample_size": "samples.sample_size",
-    "vc_bound": "samples.vc_bound",
+    "vc": "vc",
     "vc_dimension": "vc_dimension",
     "winnow_bounds": "winnow_bounds",
 }

@@ -1,5 +1,5 @@
 """The VC dimensions of well-known classes. That they are right is shown by computation:
-`novikoff.theory.samples.vc_bound`."""
+`novikoff.theory.vc`."""
 
 from __future__ import annotations
 

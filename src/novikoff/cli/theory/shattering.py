@@ -73,7 +73,7 @@ def _read_points(options: argparse.Namespace) -> list[tuple[Fraction, ...]]:
 
 
 def _answer_shatter(options: argparse.Namespace) -> int:
-    from novikoff.theory.samples.vc_bound import GEOMETRIC, shattering
+    from novikoff.theory.vc import GEOMETRIC, shattering
 
     points = _read_points(options)
     if options.picture:
@@ -113,7 +113,7 @@ def _write_picture(options: argparse.Namespace, found: Any) -> None:
 
 
 def _answer_growth(options: argparse.Namespace) -> int:
-    from novikoff.theory.samples.vc_bound import GEOMETRIC, dimension, labellings, sauer
+    from novikoff.theory.vc import GEOMETRIC, dimension, labellings, sauer
 
     points = _read_points(options)
     found = labellings(GEOMETRIC[options.concepts], points)
@@ -133,7 +133,7 @@ def _answer_growth(options: argparse.Namespace) -> int:
 
 
 def _answer_dimension(options: argparse.Namespace) -> int:
-    from novikoff.theory.samples.vc_bound import dimension
+    from novikoff.theory.vc import dimension
 
     given = None if options.rows is None else options.rows.replace(",", " ")
     rows = [word.replace(",", "") for word in _read_words(options, given, "Rows")]

@@ -20,7 +20,9 @@ def dot_classes(rows: Rows, i: int, weights: NDArray[np.float64], bias: float, o
 
 
 @dot_classes.of(Sparse)
-def _(rows: Sparse, i: int, weights: NDArray[np.float64], bias: float, out: NDArray[np.float64]) -> None:
+def _dot_classes_sparse(
+    rows: Sparse, i: int, weights: NDArray[np.float64], bias: float, out: NDArray[np.float64]
+) -> None:
     start = rows.starts[i]
     sparse_dots(rows.values, rows.indices, start, rows.starts[i + 1] - start, weights, bias, out)
 
@@ -32,7 +34,9 @@ def add_to_classes(rows: Rows, i: int, change: NDArray[np.float64], bias: float,
 
 
 @add_to_classes.of(Sparse)
-def _(rows: Sparse, i: int, change: NDArray[np.float64], bias: float, weights: NDArray[np.float64]) -> None:
+def _add_to_classes_sparse(
+    rows: Sparse, i: int, change: NDArray[np.float64], bias: float, weights: NDArray[np.float64]
+) -> None:
     start = rows.starts[i]
     sparse_add(rows.values, rows.indices, start, rows.starts[i + 1] - start, change, bias, weights)
 

@@ -121,7 +121,7 @@ def is_preferred(order: Any, a: int, b: int) -> bool:
 
 
 @is_preferred.of(ExplicitPairs)
-def _(order: ExplicitPairs, a: int, b: int) -> bool:
+def _is_preferred_explicit_pairs(order: ExplicitPairs, a: int, b: int) -> bool:
     return order.marks[a * order.n_items + b] != 0.0
 
 

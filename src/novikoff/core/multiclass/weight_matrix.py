@@ -111,7 +111,7 @@ def updates_many(gradients: NDArray[np.float64], n_columns: int) -> bool:
 
 
 @update_columns.of(Additive)
-def _(updater: Additive, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
+def _update_columns_additive(updater: Additive, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
     n_columns, gradients, times = column_update.columns, column_update.gradients, column_update.times
     if not updates_many(gradients, n_columns):
         c = next_updated(gradients, n_columns, 0)
@@ -156,7 +156,7 @@ def update_two_columns(
 
 
 @update_columns.of(AdaGrad)
-def _(updater: AdaGrad, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
+def _update_columns_ada_grad(updater: AdaGrad, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
     n_columns, gradients, times, spare = (
         column_update.columns,
         column_update.gradients,
@@ -187,7 +187,9 @@ def _(updater: AdaGrad, rows: Rows, i: int, stride: int, column_update: ColumnUp
 
 
 @update_columns.of(ArowState)
-def _(updater: ArowState, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
+def _update_columns_arow_state(
+    updater: ArowState, rows: Rows, i: int, stride: int, column_update: ColumnUpdate
+) -> None:
     n_columns, is_joint, gradients = column_update.columns, column_update.whole, column_update.gradients
     if is_joint:
         update_arow_joint(updater, rows, i, stride, column_update)

@@ -128,7 +128,7 @@ def apply_missed_steps(updater: AdaGrad, j: int) -> None:
 
 
 @apply_pending.of(AdaGrad)
-def _(updater: AdaGrad, rows: Rows, i: int) -> None:
+def _apply_pending_ada_grad(updater: AdaGrad, rows: Rows, i: int) -> None:
     if len(updater.seen) > 0 and row_sq_norm(rows, i) < max_sq_norm(updater.slots):
         apply_missed_steps(updater, bias_slot(rows))
         for k in range(first_term(rows, i), end_term(rows, i)):
@@ -136,7 +136,7 @@ def _(updater: AdaGrad, rows: Rows, i: int) -> None:
 
 
 @add_bias.of(AdaGrad)
-def _(updater: AdaGrad, dot: float, j: int) -> float:
+def _add_bias_ada_grad(updater: AdaGrad, dot: float, j: int) -> float:
     return dot + updater.bias * np.float64(updater.slots[j, 0])
 
 
@@ -170,7 +170,7 @@ def step_weight_and_sum(updater: AdaGrad, j: int, g: float, past_power: float) -
 
 
 @update_weight.of(AdaGrad)
-def _(updater: AdaGrad, j: int, x: float, scaled_step: float, t: int) -> None:
+def _update_weight_ada_grad(updater: AdaGrad, j: int, x: float, scaled_step: float, t: int) -> None:
     if averages_by_changes(updater):
         max_abs = step_weight_and_sum(updater, j, scaled_step * x, step_power(t - 1, updater.tail))
     else:
@@ -185,7 +185,7 @@ def step_row(rows: Rows, i: int, slots: NDArray[np.floating], scaled_step: float
 
 
 @step_row.of(Sparse)
-def _(rows: Sparse, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float) -> float:
+def _step_row_sparse(rows: Sparse, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float) -> float:
     return sparse_adagrad_step(
         rows.values, rows.indices, rows.starts[i], rows.starts[i + 1] - rows.starts[i], slots, scaled_step, rate
     )
@@ -193,7 +193,9 @@ def _(rows: Sparse, i: int, slots: NDArray[np.floating], scaled_step: float, rat
 
 @step_row.of(ColumnView)
 @step_row.of(ScaledRow)
-def _(rows: ColumnView | ScaledRow, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float) -> float:
+def _step_row_column_view(
+    rows: ColumnView | ScaledRow, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float
+) -> float:
     max_abs = 0.0
     for k in range(first_term(rows, i), end_term(rows, i)):
         max_abs = max(
@@ -203,7 +205,7 @@ def _(rows: ColumnView | ScaledRow, i: int, slots: NDArray[np.floating], scaled_
 
 
 @update.of(AdaGrad)
-def _(updater: AdaGrad, rows: Rows, i: int, gradient: float, t: int) -> None:
+def _update_ada_grad(updater: AdaGrad, rows: Rows, i: int, gradient: float, t: int) -> None:
     if averages_by_changes(updater):
         max_abs, past_power = 0.0, step_power(t - 1, updater.tail)
         for k in range(first_term(rows, i), end_term(rows, i)):
@@ -217,12 +219,12 @@ def _(updater: AdaGrad, rows: Rows, i: int, gradient: float, t: int) -> None:
 
 
 @end_step.of(AdaGrad)
-def _(updater: AdaGrad, t: int) -> None:
+def _end_step_ada_grad(updater: AdaGrad, t: int) -> None:
     updater.scalars[N_STEPS] = t
 
 
 @final_weight.of(AdaGrad)
-def _(updater: AdaGrad, j: int, t: int) -> float:
+def _final_weight_ada_grad(updater: AdaGrad, j: int, t: int) -> float:
     if len(updater.seen) == 0:
         w = np.float64(updater.slots[j, 0])
         return averaged_weight(w, updater.sums[j], t, updater.tail) if len(updater.sums) > 0 else w

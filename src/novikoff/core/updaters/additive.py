@@ -47,29 +47,29 @@ def build_additive(
 
 @score_two_rows.of(Additive)
 @score_two_rows.of(Averaged)
-def _(updater: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
+def _score_two_rows_additive(updater: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
     dot, sq_norm, next_dot, next_sq_norm, scored_two = dot_two_rows(rows, i, count, updater.slots)
     s, next_s = add_bias(updater, dot, 0), add_bias(updater, next_dot, 0)
     return s, sq_norm + bias_sq_norm(updater), next_s, next_sq_norm + bias_sq_norm(updater), scored_two
 
 
 @scale_step.of(Additive)
-def _(updater: Additive, gradient: float, t: int) -> float:
+def _scale_step_additive(updater: Additive, gradient: float, t: int) -> float:
     return step_size(updater.schedule, t) * gradient
 
 
 @scale_step.of(Averaged)
-def _(updater: Averaged, gradient: float, t: int) -> float:
+def _scale_step_averaged(updater: Averaged, gradient: float, t: int) -> float:
     return step_size(updater.schedule, t) * gradient
 
 
 @update_weight.of(Additive)
-def _(updater: Additive, j: int, x: float, scaled_step: float, t: int) -> None:
+def _update_weight_additive(updater: Additive, j: int, x: float, scaled_step: float, t: int) -> None:
     set_unchecked(updater.slots, j, np.float64(get_unchecked(updater.slots, j)) + scaled_step * x)
 
 
 @update_weight.of(Averaged)
-def _(updater: Averaged, j: int, x: float, scaled_step: float, t: int) -> None:
+def _update_weight_averaged(updater: Averaged, j: int, x: float, scaled_step: float, t: int) -> None:
     before = np.float64(get_unchecked(updater.slots, j))
     set_unchecked(updater.slots, j, before + scaled_step * x)
     change = np.float64(get_unchecked(updater.slots, j)) - before  # as it was stored, rounding included
@@ -77,5 +77,5 @@ def _(updater: Averaged, j: int, x: float, scaled_step: float, t: int) -> None:
 
 
 @final_weight.of(Averaged)
-def _(updater: Averaged, j: int, t: int) -> float:
+def _final_weight_averaged(updater: Averaged, j: int, t: int) -> float:
     return averaged_weight(np.float64(updater.slots[j]), updater.sums[j], t, updater.tail)

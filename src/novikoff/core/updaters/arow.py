@@ -50,7 +50,7 @@ def build_arow(slots: int, dtype: Any, *, bias: bool, r: float, average: bool, t
 
 
 @add_bias.of(ArowState)
-def _(updater: ArowState, dot: float, j: int) -> float:
+def _add_bias_arow_state(updater: ArowState, dot: float, j: int) -> float:
     return dot + updater.bias * np.float64(updater.slots[j, 0])
 
 
@@ -90,12 +90,12 @@ def update_row(updater: ArowState, rows: Any, i: int, scaled_step: float, beta: 
 
 
 @update.of(ArowState)
-def _(updater: ArowState, rows: Rows, i: int, gradient: float, t: int) -> None:
+def _update_arow_state(updater: ArowState, rows: Rows, i: int, gradient: float, t: int) -> None:
     beta = 1.0 / (score_variance(updater, rows, i) + updater.r)
     update_row(updater, rows, i, beta * gradient, beta, t)
 
 
 @final_weight.of(ArowState)
-def _(updater: ArowState, j: int, t: int) -> float:
+def _final_weight_arow_state(updater: ArowState, j: int, t: int) -> float:
     w = np.float64(updater.slots[j, 0])
     return averaged_weight(w, updater.sums[j], t, updater.tail) if len(updater.sums) > 0 else w

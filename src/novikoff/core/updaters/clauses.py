@@ -94,18 +94,18 @@ def score_clauses(updater: Clauses, rows: Rows, i: int) -> float:
 
 
 @accepts_row.of(Clauses)
-def _(updater: Clauses, rows: Rows, i: int) -> bool:
+def _accepts_row_clauses(updater: Clauses, rows: Rows, i: int) -> bool:
     return values_in_range(rows, i, 1.0, 1.0)
 
 
 @score.of(Clauses)
-def _(updater: Clauses, rows: Rows, i: int) -> tuple[float, float]:
+def _score_clauses(updater: Clauses, rows: Rows, i: int) -> tuple[float, float]:
     _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
     return (score_clauses(updater, rows, i) if sq_norm < max_sq_norm(updater.slots) else 0.0), sq_norm
 
 
 @update.of(Clauses)
-def _(updater: Clauses, rows: Rows, i: int, gradient: float, t: int) -> None:
+def _update_clauses(updater: Clauses, rows: Rows, i: int, gradient: float, t: int) -> None:
     scatter_row(rows, i, updater.example)
     left = 0
     for clause in range(updater.scalars[N_LEFT]):

@@ -93,7 +93,7 @@ def apply_missed_l1(updater: ElasticNet, j: int) -> None:
 
 
 @apply_pending.of(ElasticNet)
-def _(updater: ElasticNet, rows: Rows, i: int) -> None:
+def _apply_pending_elastic_net(updater: ElasticNet, rows: Rows, i: int) -> None:
     if updater.l1 > 0.0 and row_sq_norm(rows, i) < max_sq_norm(updater.slots):
         apply_missed_l1(updater, bias_slot(rows))
         for k in range(first_term(rows, i), end_term(rows, i)):
@@ -101,17 +101,17 @@ def _(updater: ElasticNet, rows: Rows, i: int) -> None:
 
 
 @add_bias.of(ElasticNet)
-def _(updater: ElasticNet, dot: float, j: int) -> float:
+def _add_bias_elastic_net(updater: ElasticNet, dot: float, j: int) -> float:
     return (dot + updater.bias * np.float64(updater.slots[j])) * updater.scalars[WEIGHT_SCALE]
 
 
 @scale_step.of(ElasticNet)
-def _(updater: ElasticNet, gradient: float, t: int) -> float:
+def _scale_step_elastic_net(updater: ElasticNet, gradient: float, t: int) -> float:
     return step_size(updater.schedule, t) * gradient / updater.scalars[WEIGHT_SCALE]
 
 
 @update_weight.of(ElasticNet)
-def _(updater: ElasticNet, j: int, x: float, pulled: float, t: int) -> None:
+def _update_weight_elastic_net(updater: ElasticNet, j: int, x: float, pulled: float, t: int) -> None:
     before = np.float64(get_unchecked(updater.slots, j))
     set_unchecked(updater.slots, j, before + pulled * x)
     if len(updater.sums) > 0:
@@ -120,7 +120,7 @@ def _(updater: ElasticNet, j: int, x: float, pulled: float, t: int) -> None:
 
 
 @end_step.of(ElasticNet)
-def _(updater: ElasticNet, t: int) -> None:
+def _end_step_elastic_net(updater: ElasticNet, t: int) -> None:
     scalars = updater.scalars
     r = step_size(updater.schedule, t)
     scalars[L1_SHIFT] += r * updater.l1 / scalars[WEIGHT_SCALE]
@@ -148,7 +148,7 @@ def rescale(updater: ElasticNet) -> None:
 
 
 @final_weight.of(ElasticNet)
-def _(updater: ElasticNet, j: int, t: int) -> float:
+def _final_weight_elastic_net(updater: ElasticNet, j: int, t: int) -> float:
     v = np.float64(updater.slots[j])
     if len(updater.sums) > 0:
         return (updater.scalars[SCALE_SUM] * v - updater.sums[j]) / max(t, 1)

@@ -54,19 +54,19 @@ def build_literals(slots: int, dtype: Any) -> Literals:
 
 
 @accepts_row.of(Literals)
-def _(updater: Literals, rows: Rows, i: int) -> bool:
+def _accepts_row_literals(updater: Literals, rows: Rows, i: int) -> bool:
     return values_in_range(rows, i, 1.0, 1.0)
 
 
 @score.of(Literals)
-def _(updater: Literals, rows: Rows, i: int) -> tuple[float, float]:
+def _score_literals(updater: Literals, rows: Rows, i: int) -> tuple[float, float]:
     dot, sq_norm = dot_and_sq_norm(rows, i, updater.slots)  # of zeros and ones ‖x‖² is how many ones there are
     begun = updater.scalars[HAS_BEGUN] != 0
     return (dot - sq_norm - np.float64(updater.scalars[N_LEFT]) + 0.5 if begun else -0.5), sq_norm
 
 
 @update.of(Literals)
-def _(updater: Literals, rows: Rows, i: int, gradient: float, t: int) -> None:
+def _update_literals(updater: Literals, rows: Rows, i: int, gradient: float, t: int) -> None:
     slots, members, scalars = updater.slots, updater.members, updater.scalars
     if scalars[HAS_BEGUN] == 0:
         for k in range(first_term(rows, i), end_term(rows, i)):
@@ -90,7 +90,7 @@ def _(updater: Literals, rows: Rows, i: int, gradient: float, t: int) -> None:
 
 
 @final_weight.of(Literals)
-def _(updater: Literals, j: int, t: int) -> float:
+def _final_weight_literals(updater: Literals, j: int, t: int) -> float:
     if j > 0:
         return np.float64(updater.slots[j]) - 1.0 if updater.scalars[HAS_BEGUN] != 0 else 0.0
     return 0.5 - np.float64(updater.scalars[N_LEFT]) if updater.scalars[HAS_BEGUN] != 0 else -0.5

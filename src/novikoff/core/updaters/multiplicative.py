@@ -166,7 +166,7 @@ def clear_complements(updater: Multiplicative, rows: Rows, i: int) -> None:
 
 
 @score.of(Multiplicative)
-def _(updater: Multiplicative, rows: Rows, i: int) -> tuple[float, float]:
+def _score_multiplicative(updater: Multiplicative, rows: Rows, i: int) -> tuple[float, float]:
     dot, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
     features = len(updater.mirror)
     if features > 0:
@@ -178,22 +178,22 @@ def _(updater: Multiplicative, rows: Rows, i: int) -> tuple[float, float]:
 
 
 @add_bias.of(Multiplicative)
-def _(updater: Multiplicative, dot: float, j: int) -> float:
+def _add_bias_multiplicative(updater: Multiplicative, dot: float, j: int) -> float:
     return dot + (updater.bias_value * np.float64(updater.slots[j, 0]) - updater.threshold)
 
 
 @accepts_row.of(Multiplicative)
-def _(updater: Multiplicative, rows: Rows, i: int) -> bool:
+def _accepts_row_multiplicative(updater: Multiplicative, rows: Rows, i: int) -> bool:
     return values_in_range(rows, i, -updater.balance, 1.0)
 
 
 @scale_step.of(Multiplicative)
-def _(updater: Multiplicative, gradient: float, t: int) -> float:
+def _scale_step_multiplicative(updater: Multiplicative, gradient: float, t: int) -> float:
     return -math.inf if updater.elimination != 0.0 and gradient < 0.0 else gradient
 
 
 @update_weight.of(Multiplicative)
-def _(updater: Multiplicative, j: int, x: float, scaled_step: float, t: int) -> None:
+def _update_weight_multiplicative(updater: Multiplicative, j: int, x: float, scaled_step: float, t: int) -> None:
     before = np.float64(updater.slots[j, 0])
     updater.slots[j, 1] = max(np.float64(updater.slots[j, 1]) + scaled_step * x, updater.lowest)
     updater.slots[j, 0] = look_up_weight(updater, np.float64(updater.slots[j, 1]))
@@ -212,7 +212,7 @@ def step_row(rows: Rows, i: int, updater: Multiplicative, scaled_step: float) ->
 
 
 @step_row.of(Sparse)
-def _(rows: Sparse, i: int, updater: Multiplicative, scaled_step: float) -> bool:
+def _step_row_sparse(rows: Sparse, i: int, updater: Multiplicative, scaled_step: float) -> bool:
     start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
     return sparse_multiplicative_step(
         rows.values, rows.indices, start, count, updater.slots, scaled_step, updater.lowest, updater.table
@@ -220,14 +220,14 @@ def _(rows: Sparse, i: int, updater: Multiplicative, scaled_step: float) -> bool
 
 
 @step_row.of(ColumnView)
-def _(rows: ColumnView, i: int, updater: Multiplicative, scaled_step: float) -> bool:
+def _step_row_column_view(rows: ColumnView, i: int, updater: Multiplicative, scaled_step: float) -> bool:
     for k in range(first_term(rows, i), end_term(rows, i)):
         update_weight(updater, weight_slot(rows, i, k), np.float64(rows.values[k]), scaled_step, 0)
     return False
 
 
 @update.of(Multiplicative)
-def _(updater: Multiplicative, rows: Rows, i: int, gradient: float, t: int) -> None:
+def _update_multiplicative(updater: Multiplicative, rows: Rows, i: int, gradient: float, t: int) -> None:
     scaled_step = scale_step(updater, gradient, t)
     if len(updater.sums) > 0:
         for k in range(first_term(rows, i), end_term(rows, i)):
@@ -255,7 +255,7 @@ def averaged_weight(updater: Multiplicative, j: int, t: int) -> float:
 
 
 @final_weight.of(Multiplicative)
-def _(updater: Multiplicative, j: int, t: int) -> float:
+def _final_weight_multiplicative(updater: Multiplicative, j: int, t: int) -> float:
     """Σ w_j·x_j + Σ w̄_j·(1 − x_j) − θ as one linear function of x: what x_j is multiplied by."""
     features = len(updater.mirror)
     w = averaged_weight(updater, j, t)
@@ -263,7 +263,7 @@ def _(updater: Multiplicative, j: int, t: int) -> float:
 
 
 @final_bias.of(Multiplicative)
-def _(updater: Multiplicative, j: int, t: int) -> float:
+def _final_bias_multiplicative(updater: Multiplicative, j: int, t: int) -> float:
     features = len(updater.mirror)
     constant = updater.bias_value * averaged_weight(updater, j, t) - updater.threshold
     for companion in range(features + 1, 2 * features + 1):
@@ -272,5 +272,5 @@ def _(updater: Multiplicative, j: int, t: int) -> float:
 
 
 @bias_sq_norm.of(Multiplicative)
-def _(updater: Multiplicative) -> float:
+def _bias_sq_norm_multiplicative(updater: Multiplicative) -> float:
     return updater.bias_value

@@ -157,12 +157,12 @@ def count_errors(updater: VersionSpace, rows: Rows, labels: NDArray[np.int8], er
 
 
 @accepts_row.of(VersionSpace)
-def _(updater: VersionSpace, rows: Rows, i: int) -> bool:
+def _accepts_row_version_space(updater: VersionSpace, rows: Rows, i: int) -> bool:
     return updater.boolean == 0.0 or values_in_range(rows, i, 1.0, 1.0)
 
 
 @score.of(VersionSpace)
-def _(updater: VersionSpace, rows: Rows, i: int) -> tuple[float, float]:
+def _score_version_space(updater: VersionSpace, rows: Rows, i: int) -> tuple[float, float]:
     """The share of the version space that votes + less the share that votes −."""
     _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
     if not sq_norm < max_sq_norm(updater.slots):
@@ -176,7 +176,7 @@ def _(updater: VersionSpace, rows: Rows, i: int) -> tuple[float, float]:
 
 
 @update.of(VersionSpace)
-def _(updater: VersionSpace, rows: Rows, i: int, gradient: float, t: int) -> None:
+def _update_version_space(updater: VersionSpace, rows: Rows, i: int, gradient: float, t: int) -> None:
     """Keeps the hypotheses that say what the label says; where none does, all come back."""
     scatter_row(rows, i, updater.example)
     left = 0

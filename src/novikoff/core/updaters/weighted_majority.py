@@ -155,7 +155,7 @@ def update_scale(updater: WeightedMajority, rows: Rows, i: int, stride: int, n_c
 
 
 @effective_sq_norm.of(WeightedMajority)
-def _(updater: WeightedMajority, sq_norm: float) -> float:
+def _effective_sq_norm_weighted_majority(updater: WeightedMajority, sq_norm: float) -> float:
     return updater.notes[SCALED_SQ_NORM]
 
 
@@ -271,7 +271,7 @@ def update_votes(updater: WeightedMajority, y: float, is_known_label: bool) -> N
 
 
 @score.of(WeightedMajority)
-def _(updater: WeightedMajority, rows: Rows, i: int) -> tuple[float, float]:
+def _score_weighted_majority(updater: WeightedMajority, rows: Rows, i: int) -> tuple[float, float]:
     """The side with more votes, and how clearly those who vote for it say so."""
     sq_norm, notes = row_sq_norm(rows, i), updater.notes
     if not sq_norm < math.inf:
@@ -293,7 +293,7 @@ def _(updater: WeightedMajority, rows: Rows, i: int) -> tuple[float, float]:
 
 
 @update.of(WeightedMajority)
-def _(updater: WeightedMajority, rows: Rows, i: int, g: float, t: int) -> None:
+def _update_weighted_majority(updater: WeightedMajority, rows: Rows, i: int, g: float, t: int) -> None:
     y, weight, notes, scalars = math.copysign(1.0, g), abs(g), updater.notes, updater.scalars
     update_votes(updater, y, True)
     scalars[SCORE_SQUARES + AROW] += notes[AROW_MEAN] * notes[AROW_MEAN]
@@ -323,13 +323,13 @@ def combined_weight(updater: WeightedMajority, j: int) -> float:
 
 
 @final_weight.of(WeightedMajority)
-def _(updater: WeightedMajority, j: int, t: int) -> float:
+def _final_weight_weighted_majority(updater: WeightedMajority, j: int, t: int) -> float:
     scale = np.float64(updater.slots[j, FEATURE_SCALE])
     return final_bias(updater, j, t) / scale if scale > 0.0 else 0.0
 
 
 @final_bias.of(WeightedMajority)
-def _(updater: WeightedMajority, j: int, t: int) -> float:
+def _final_bias_weighted_majority(updater: WeightedMajority, j: int, t: int) -> float:
     lengths = updater.scalars[TOTAL_SQ_LENGTH]
     by = math.sqrt(updater.scalars[N_STEPS] / lengths) if lengths > 0.0 else 1.0
     return by * combined_weight(updater, j)

@@ -57,7 +57,7 @@ def scores_offset(spare: NDArray[np.float64], stride: int) -> int:
 
 
 @score_example.of(WeightedMajority)
-def _(
+def _score_example_weighted_majority(
     updater: WeightedMajority, rows: Rows, i: int, stride: int, n_columns: int, workspace: MulticlassWorkspace
 ) -> None:
     """The votes for each class."""
@@ -117,7 +117,9 @@ def copy_scale(updater: WeightedMajority, at: ScaledRow, i: int) -> None:
 
 
 @update_columns.of(WeightedMajority)
-def _(updater: WeightedMajority, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
+def _update_columns_weighted_majority(
+    updater: WeightedMajority, rows: Rows, i: int, stride: int, column_update: ColumnUpdate
+) -> None:
     n_columns, y, at = column_update.columns, 0, scores_offset(column_update.spare, stride)
     for c in range(n_columns):
         if column_update.gradients[c] > column_update.gradients[y]:

@@ -287,7 +287,9 @@ def parse_row(
 
 
 @parse_row.of(NumericRows)
-def _(into: NumericRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
+def _parse_row_numeric_rows(
+    into: NumericRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int
+) -> tuple[int, int]:
     at = row * (into.columns - 1)
     cell = 0 if into.target > 0 else 1
     stop = into.target if into.target > 0 else into.columns
@@ -314,7 +316,9 @@ def _(into: NumericRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: in
 
 
 @parse_row.of(SelectedRows)
-def _(into: SelectedRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
+def _parse_row_selected_rows(
+    into: SelectedRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int
+) -> tuple[int, int]:
     numbers, first = into.numbers, row * into.width
     reason, bad = read_numbers(text, marks, k, into.numeric_mask, numbers, into.missing, into.quote)
     if reason != 0:
@@ -328,7 +332,9 @@ def _(into: SelectedRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: i
 
 
 @parse_row.of(HashedRows)
-def _(into: HashedRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int) -> tuple[int, int]:
+def _parse_row_hashed_rows(
+    into: HashedRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int
+) -> tuple[int, int]:
     to, numbers, named = into.to, into.numbers, len(into.to.spans) > 0
     reason, bad = read_numbers(text, marks, k, into.numeric_mask, numbers, into.missing, into.quote)
     if reason != 0:

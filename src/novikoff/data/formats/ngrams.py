@@ -320,7 +320,7 @@ def append_text(
 
 
 @append_text.of(NgramWorkspace)
-def _(
+def _append_text_ngram_workspace(
     workspace: NgramWorkspace,
     text: NDArray[np.uint8],
     s: int,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-FILES = (
+DASHBOARD_FILES = (
     "index.html",
     "style.css",
     "page.js",
@@ -24,21 +24,25 @@ FILES = (
 )
 """Each is served under its own name, the first one also as /."""
 
-TYPES = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+MEDIA_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+}
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """The Content-Security-Policy that the page lives under."""
 
 
-def read(name: str) -> tuple[bytes, str]:
+def read_dashboard_file(name: str) -> tuple[bytes, str]:
     """A file's bytes and media type; KeyError where there is none of that name.
 
-    >>> read("page.js")[1]
+    >>> read_dashboard_file("page.js")[1]
     'text/javascript; charset=utf-8'
     """
-    if name not in FILES:
+    if name not in DASHBOARD_FILES:
         raise KeyError(name)
-    return files(__name__).joinpath(name).read_bytes(), TYPES[name.rpartition(".")[2]]
+    return files(__name__).joinpath(name).read_bytes(), MEDIA_TYPES[name.rpartition(".")[2]]

@@ -26,18 +26,18 @@ import msgspec
 
 from novikoff.errors import InputError
 from novikoff.model_file import write_atomically
-from novikoff.server.http.routes import ADMIN, SCOPES
+from novikoff.server.http.routes import ADMIN_SCOPE, SCOPES
 from novikoff.server.ops import clock
 
-FILE = "tokens.json"
-LOCK = ".tokens.lock"
-FORMAT = 1
-OTHERS = stat.S_IRWXG | stat.S_IRWXO
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
-NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
+TOKEN_FILE = "tokens.json"  # noqa: S105 - the name of a file
+TOKEN_LOCK_FILE = ".tokens.lock"  # noqa: S105 - the name of a file
+TOKEN_FILE_FORMAT = 1
+GROUP_AND_OTHERS_MODE = stat.S_IRWXG | stat.S_IRWXO
+TOKEN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+UNKNOWN_TOKEN_DIGEST = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
 """What a secret with an unknown id is compared with: it takes as long as with a known one."""
 log = logging.getLogger("novikoff.server")
-LOOK_AGAIN = 1.0
+REFRESH_INTERVAL_SECONDS = 1.0
 """Seconds until the file is looked at again."""
 
 
@@ -52,12 +52,12 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class Listed(msgspec.Struct, forbid_unknown_fields=True):
+class TokenFile(msgspec.Struct, forbid_unknown_fields=True):
     format: int
     tokens: list[Token]
 
 
-class Granted(NamedTuple):
+class Grant(NamedTuple):
     """Who asks, and for what they may."""
 
     id: str
@@ -67,24 +67,28 @@ class Granted(NamedTuple):
     """In seconds since 1970; infinite for ever."""
 
 
-class Refused(NamedTuple):
+class TokenRejection(NamedTuple):
     status: int
     code: str
     sentence: str
 
 
-NO_TOKEN = Refused(401, "no-token", "This needs a token: send the header Authorization: Bearer nvk_….")
-UNKNOWN = Refused(401, "unknown-token", "The token is not known: it is mistyped or was revoked; ask for a new one.")
-UNREADABLE = Refused(503, "tokens-unreadable", "The service can't read its tokens, so it lets nobody in: see its log.")
+MISSING_TOKEN = TokenRejection(401, "no-token", "This needs a token: send the header Authorization: Bearer nvk_….")
+UNKNOWN_TOKEN = TokenRejection(
+    401, "unknown-token", "The token is not known: it is mistyped or was revoked; ask for a new one."
+)
+TOKENS_UNREADABLE = TokenRejection(
+    503, "tokens-unreadable", "The service can't read its tokens, so it lets nobody in: see its log."
+)
 
 
-def make(folder: Path, scopes: Iterable[str], days: float | None, name: str) -> str:
+def create_token(folder: Path, scopes: Iterable[str], days: float | None, name: str) -> str:
     """A new token; the text returned is the only copy of its secret.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> secret = make(folder, ["predict", "learn"], 90, "shop")
-    >>> Tokens(folder).check(f"Bearer {secret}".encode()).name
+    >>> secret = create_token(folder, ["predict", "learn"], 90, "shop")
+    >>> TokenStore(folder).check(f"Bearer {secret}".encode()).name
     'shop'
     """
     chosen = list(dict.fromkeys(scopes))
@@ -92,7 +96,7 @@ def make(folder: Path, scopes: Iterable[str], days: float | None, name: str) -> 
         raise InputError(
             f"scopes must be some of {', '.join(SCOPES)}, but are {', '.join(map(repr, chosen)) or 'none'}."
         )
-    if not NAME.fullmatch(name):
+    if not TOKEN_NAME_PATTERN.fullmatch(name):
         raise InputError(
             f"The name of a token must be 1 to 64 letters, digits and . _ @ -, a letter or digit first, not {name!r}."
         )
@@ -105,42 +109,42 @@ def make(folder: Path, scopes: Iterable[str], days: float | None, name: str) -> 
         raise InputError(f"days must be a number above 0 and below a million, but is {days!r}.")
     identity = secrets.token_hex(4)
     secret = f"nvk_{identity}_{secrets.token_urlsafe(32)}"
-    with _alone(folder):
-        there = _read(folder / FILE)
-        if any(token.name == name for token in there):
+    with _lock_token_file(folder):
+        tokens = _read_tokens(folder / TOKEN_FILE)
+        if any(token.name == name for token in tokens):
             raise InputError(f"There is a token {name!r} already: revoke it first, or take another name.")
         digest = hashlib.sha256(secret.encode()).hexdigest()
-        _write(folder, [*there, Token(identity, name, chosen, now, expires, digest)])
+        _write_tokens(folder, [*tokens, Token(identity, name, chosen, now, expires, digest)])
     return secret
 
 
-def listed(folder: Path) -> list[Token]:
+def list_tokens(folder: Path) -> list[Token]:
     """All tokens, those that expired among them."""
-    return _read(folder / FILE)
+    return _read_tokens(folder / TOKEN_FILE)
 
 
-def revoke(folder: Path, name: str) -> Token:
+def revoke_token(folder: Path, name: str) -> Token:
     """Takes a token out, by its name or its id. The file stays when it was the last: nobody is let in then."""
-    with _alone(folder):
-        there = _read(folder / FILE)
-        for token in there:
+    with _lock_token_file(folder):
+        tokens = _read_tokens(folder / TOKEN_FILE)
+        for token in tokens:
             if name in {token.name, token.id}:
-                _write(folder, [other for other in there if other is not token])
+                _write_tokens(folder, [other for other in tokens if other is not token])
                 return token
     raise InputError(
-        f"There is no token {name!r}, but {', '.join(repr(token.name) for token in there) or 'none at all'}."
+        f"There is no token {name!r}, but {', '.join(repr(token.name) for token in tokens) or 'none at all'}."
     )
 
 
-class Tokens:
+class TokenStore:
     """The tokens of a folder, as they are now."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
+        self._path = folder / TOKEN_FILE
         self._seen: object = None
-        self.next_look = 0.0
+        self.next_refresh = 0.0
         """When the file is looked at again, by the monotonic clock."""
-        self._by_id: dict[str, tuple[Granted, str]] = {}
+        self._by_id: dict[str, tuple[Grant, str]] = {}
         self.in_use = False
         """Whether there is a token file. Once there was one, nobody is let in without a token."""
         self.problem: str | None = None
@@ -158,38 +162,40 @@ class Tokens:
         self.refresh()
         return self.in_use
 
-    def check(self, header: bytes | None) -> Granted | Refused:
+    def check(self, header: bytes | None) -> Grant | TokenRejection:
         """Who sends this Authorization header."""
         self.refresh()
         if self.problem is not None:
-            return UNREADABLE
+            return TOKENS_UNREADABLE
         if header is None:
-            return NO_TOKEN
+            return MISSING_TOKEN
         if header[:7].lower() != b"bearer ":
-            return NO_TOKEN
+            return MISSING_TOKEN
         secret = header[7:].strip()
         parts = secret.split(b"_", 2)
         found = self._by_id.get(parts[1].decode("latin-1")) if len(parts) == 3 else None
-        right = hmac.compare_digest(hashlib.sha256(secret).hexdigest(), NOBODY if found is None else found[1])
+        right = hmac.compare_digest(
+            hashlib.sha256(secret).hexdigest(), UNKNOWN_TOKEN_DIGEST if found is None else found[1]
+        )
         if found is None or not right:
-            return UNKNOWN
-        granted = found[0]
-        if granted.expires <= _now():
-            return Refused(401, "expired-token", f"The token {granted.name} has expired: ask for a new one.")
-        return granted
+            return UNKNOWN_TOKEN
+        grant = found[0]
+        if grant.expires <= _current_time():
+            return TokenRejection(401, "expired-token", f"The token {grant.name} has expired: ask for a new one.")
+        return grant
 
-    def still(self, granted: Granted) -> bool:
+    def is_still_granted(self, grant: Grant) -> bool:
         """Whether what was granted when a long stream began is so now."""
         self.refresh()
-        found = self._by_id.get(granted.id)
-        return found is not None and self.problem is None and found[0] == granted and granted.expires > _now()
+        found = self._by_id.get(grant.id)
+        return found is not None and self.problem is None and found[0] == grant and grant.expires > _current_time()
 
     def refresh(self) -> None:
         """Read the file again where it has changed, at most once a second."""
         now = time.monotonic()
-        if now < self.next_look:
+        if now < self.next_refresh:
             return
-        self.next_look = now + LOOK_AGAIN
+        self.next_refresh = now + REFRESH_INTERVAL_SECONDS
         try:
             status = os.stat(self._path)
             seen = status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
@@ -203,25 +209,25 @@ class Tokens:
             return
         self._seen = seen
         try:
-            self._by_id = {token.id: (_granted(token), token.sha256) for token in _read(self._path)}
+            self._by_id = {token.id: (_build_grant(token), token.sha256) for token in _read_tokens(self._path)}
             self.problem = None
         except InputError as problem:
             self._by_id, self.problem = {}, str(problem)
             log.error("Nobody is let in: %s", problem)
 
 
-def _now() -> float:
+def _current_time() -> float:
     """Return the later of both clocks: a clock that is set back does not revive a token."""
     return max(time.time(), clock.now())
 
 
-def _granted(token: Token) -> Granted:
-    scopes = SCOPES if ADMIN in token.scopes else token.scopes
+def _build_grant(token: Token) -> Grant:
+    scopes = SCOPES if ADMIN_SCOPE in token.scopes else token.scopes
     expires = float("inf") if token.expires is None else token.expires.timestamp()
-    return Granted(token.id, token.name, frozenset(scopes), expires)
+    return Grant(token.id, token.name, frozenset(scopes), expires)
 
 
-def _read(path: Path) -> list[Token]:
+def _read_tokens(path: Path) -> list[Token]:
     try:
         with open(path, "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -230,17 +236,17 @@ def _read(path: Path) -> list[Token]:
         return []
     except OSError as problem:
         raise InputError(f"{path}: {problem.strerror}.") from None
-    if mode & OTHERS:
+    if mode & GROUP_AND_OTHERS_MODE:
         raise InputError(f"{path} must be for its owner only, but others may use it: chmod 600 {path}.")
     try:
-        listed = msgspec.json.decode(content, type=Listed)
+        listed = msgspec.json.decode(content, type=TokenFile)
     except msgspec.MsgspecError as problem:
         raise InputError(
             f"{path} is damaged ({problem}): restore it from a backup, or remove it and make new tokens."
         ) from None
-    if listed.format != FORMAT:
+    if listed.format != TOKEN_FILE_FORMAT:
         raise InputError(
-            f"{path} has format {listed.format}, but this novikoff reads format {FORMAT}: update novikoff."
+            f"{path} has format {listed.format}, but this novikoff reads format {TOKEN_FILE_FORMAT}: update novikoff."
         )
     for token in listed.tokens:
         digest = re.fullmatch("[0-9a-f]{64}", token.sha256)
@@ -252,16 +258,16 @@ def _read(path: Path) -> list[Token]:
     return listed.tokens
 
 
-def _write(folder: Path, tokens: list[Token]) -> None:
-    content = msgspec.json.format(msgspec.json.encode(Listed(FORMAT, tokens)), indent=2)
-    write_atomically(folder / FILE, content + b"\n", mode=0o600)
+def _write_tokens(folder: Path, tokens: list[Token]) -> None:
+    content = msgspec.json.format(msgspec.json.encode(TokenFile(TOKEN_FILE_FORMAT, tokens)), indent=2)
+    write_atomically(folder / TOKEN_FILE, content + b"\n", mode=0o600)
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _lock_token_file(folder: Path) -> Iterator[None]:
     """Two who change the file at once do it one after the other."""
     try:
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(folder / TOKEN_LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:
         raise InputError(f"{folder}: {problem.strerror}.") from None
     try:

@@ -1,8 +1,8 @@
 """Connections: time-outs and limits in front of uvicorn's HTTP protocol, and responses in one write.
 
 uvicorn has no options for slow heads and bodies, unread responses or the size of a head, and an ASGI application sees a
-request only when its head is complete. So `Connection`, the class for `uvicorn.Config(http=…)`, stands between the
-transport and uvicorn's protocol. It follows the requests with a parser of its own and passes events on: all that it
+request only when its head is complete. So `ClientConnection`, the class for `uvicorn.Config(http=…)`, stands between
+the transport and uvicorn's protocol. It follows the requests with a parser of its own and passes events on: all that it
 knows of uvicorn's protocol is that it is an `asyncio.Protocol`. The middleware finds it in the state of the scope.
 
 A look at all connections, twice a second, finds those that are late: no request pays for a timer.
@@ -20,28 +20,32 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from novikoff.server.http.client_limits import BodyRate, ConnectionLimit
-from novikoff.server.http.errors import API_HEADERS, PROBLEM_JSON, problem_details
-from novikoff.server.http.rate_limit import neighbourhood
+from novikoff.server.http.errors import API_HEADERS, PROBLEM_JSON, encode_problem
+from novikoff.server.http.rate_limit import client_network
 from novikoff.server.http.routes import NDJSON
-from novikoff.server.models.validation import Headers, Refused
+from novikoff.server.models.validation import Headers, RequestError
 from novikoff.server.ops.limits import Limits
 
 if TYPE_CHECKING:
-    from novikoff.server.http.auth import Granted
+    from novikoff.server.http.auth import Grant
     from novikoff.server.http.middleware import ApiRequest
 
 CHECK_INTERVAL_SECONDS = 0.5
-MALFORMED = Refused("This is no HTTP request: the connection is closed.", "malformed-request", 400)
-INCOMPLETE = Refused("The request ended before it was complete: the connection is closed.", "incomplete-request", 400)
-LARGE_HEAD = Refused("The head of the request is too large: the connection is closed.", "head-too-large", 431)
-SLOW_HEAD = Refused("The head of the request took too long: the connection is closed.", "slow-head", 408)
-SLOW_BODY = Refused("The next piece of the body took too long: the connection is closed.", "slow-body", 408)
-LOW_RATE = Refused("The body comes too slowly: the connection is closed.", "slow-body", 408)
-TOO_MANY = Refused("There are too many connections: try again.", "too-many-connections", 503, ((b"retry-after", b"1"),))
+MALFORMED_REQUEST = RequestError("This is no HTTP request: the connection is closed.", "malformed-request", 400)
+INCOMPLETE_REQUEST = RequestError(
+    "The request ended before it was complete: the connection is closed.", "incomplete-request", 400
+)
+HEAD_TOO_LARGE = RequestError("The head of the request is too large: the connection is closed.", "head-too-large", 431)
+SLOW_HEAD = RequestError("The head of the request took too long: the connection is closed.", "slow-head", 408)
+SLOW_BODY = RequestError("The next piece of the body took too long: the connection is closed.", "slow-body", 408)
+LOW_BODY_RATE = RequestError("The body comes too slowly: the connection is closed.", "slow-body", 408)
+TOO_MANY_CONNECTIONS = RequestError(
+    "There are too many connections: try again.", "too-many-connections", 503, ((b"retry-after", b"1"),)
+)
 
 
 @lru_cache(maxsize=100)
-def response_head(status: int, media: str, headers: Headers) -> bytes:
+def build_response_head(status: int, media: str, headers: Headers) -> bytes:
     """Return the head of a response up to the value of Content-Length, which comes last."""
     start = f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}\r\ncontent-type: {media}\r\n"
     return start.encode() + b"".join(b"%b: %b\r\n" % header for header in headers) + b"content-length: "
@@ -69,14 +73,14 @@ def write_response(cycle: Any, head: bytes, body: bytes) -> bool:
     return True
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """One connection; `build_protocol` returns the class for `uvicorn.Config(http=…)`."""
 
     limits = Limits()
     monitor: ConnectionMonitor
     request: ApiRequest | None = None
     """The request that the middleware handles now."""
-    grant: tuple[bytes, float, Granted] | None = None
+    grant: tuple[bytes, float, Grant] | None = None
     """The Authorization header of the latest request, until when it need not be checked again, and its token."""
     lost = half_closed = write_paused = False
     """The connection is closed; the client sends no more; the client does not read the response."""
@@ -127,9 +131,9 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             pass  # uvicorn answers it like any other request
         except httptools.HttpParserError:
-            self.reject(MALFORMED)
+            self.reject(MALFORMED_REQUEST)
         if self.unparsed_bytes > self.limits.head:
-            self.reject(LARGE_HEAD)
+            self.reject(HEAD_TOO_LARGE)
         if not self.lost:
             self.has_stray_data = self.is_answered and not self.in_head
             self.uvicorn.data_received(data)
@@ -140,7 +144,7 @@ class Connection(asyncio.Protocol):
             return False
         if self.is_answered or self.more_body:
             if self.head_started or not self.is_answered:
-                self.reject(INCOMPLETE)
+                self.reject(INCOMPLETE_REQUEST)
             return False
         self.half_closed = True
         return True
@@ -171,7 +175,7 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         if len(self.url) + self.head_bytes > self.limits.head:
-            self.reject(LARGE_HEAD)
+            self.reject(HEAD_TOO_LARGE)
             raise ValueError("the head is too large")  # the parser reports it as its own error
         if not self.url.startswith(b"/") or not self.url.isascii():
             httptools.parse_url(self.url).path.decode("ascii")  # raises an error where uvicorn could not route it
@@ -210,7 +214,7 @@ class Connection(asyncio.Protocol):
     def is_answered(self) -> bool:
         return self.request is None and not self.heads
 
-    def reject(self, error: Refused) -> None:
+    def reject(self, error: RequestError) -> None:
         """Close the connection; answer with the error where a response is due and none has begun."""
         if self.lost or self.transport.is_closing():
             return
@@ -219,9 +223,9 @@ class Connection(asyncio.Protocol):
         else:
             is_due = bool(self.heads) or self.head_started or not self.has_requests
         if is_due:
-            body = problem_details(error)
+            body = encode_problem(error)
             headers = ((b"connection", b"close"), *error.headers, *API_HEADERS)
-            head = response_head(error.status, PROBLEM_JSON, headers)
+            head = build_response_head(error.status, PROBLEM_JSON, headers)
             self.transport.write(b"%b%d\r\n\r\n%b" % (head, len(body), body))
         self.since = self.loop.time()
         self.transport.close()
@@ -256,7 +260,7 @@ class Connection(asyncio.Protocol):
             rate = self._body_rate()
             rate.resume(now)
             if getattr(self.request, "media", None) != NDJSON and rate.is_too_slow(now):
-                self.reject(LOW_RATE)  # streams of lines may be as slow as their source
+                self.reject(LOW_BODY_RATE)  # streams of lines may be as slow as their source
             elif 0 < limits.body_seconds < waited:
                 self.reject(SLOW_BODY)
 
@@ -277,27 +281,27 @@ class ConnectionMonitor:
     def __init__(self, limits: Limits) -> None:
         self.max_connections = limits.concurrent + limits.concurrent // 2
         self.clients = ConnectionLimit(limits.client_connections)
-        self.connections: set[Connection] = set()
+        self.connections: set[ClientConnection] = set()
         self._next: asyncio.TimerHandle | None = None
 
-    def add(self, new: Connection) -> None:
-        peer, crowd = new.peer, None
-        client = neighbourhood(peer[0]) if peer else None
+    def add(self, new: ClientConnection) -> None:
+        peer, candidates = new.peer, None
+        client = client_network(peer[0]) if peer else None
         if client is not None and not self.clients.open(peer, client):
-            crowd = [one for one in self.connections if self.clients.owner(one.peer) == client]
+            candidates = [one for one in self.connections if self.clients.owner(one.peer) == client]
         elif self.max_connections and len(self.connections) >= self.max_connections:
-            crowd = list(self.connections)
-        if crowd is not None:
-            leaving = min((one for one in crowd if one.in_head), key=lambda one: one.since, default=new)
-            leaving.reject(TOO_MANY)
-            self.clients.close(leaving.peer)
-            if client is not None and leaving is not new and self.clients.owner(peer) is None:
+            candidates = list(self.connections)
+        if candidates is not None:
+            evicted = min((one for one in candidates if one.in_head), key=lambda one: one.since, default=new)
+            evicted.reject(TOO_MANY_CONNECTIONS)
+            self.clients.close(evicted.peer)
+            if client is not None and evicted is not new and self.clients.owner(peer) is None:
                 self.clients.open(peer, client)
         self.connections.add(new)
         if self._next is None:
             self._next = new.loop.call_later(CHECK_INTERVAL_SECONDS, self._check, new.loop)
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
         self.clients.close(connection.peer)
 
@@ -308,6 +312,6 @@ class ConnectionMonitor:
         self._next = loop.call_later(CHECK_INTERVAL_SECONDS, self._check, loop) if self.connections else None
 
 
-def build_protocol(limits: Limits) -> type[Connection]:
+def build_protocol(limits: Limits) -> type[ClientConnection]:
     """Return the protocol class of one server."""
-    return type("Connection", (Connection,), {"limits": limits, "monitor": ConnectionMonitor(limits)})
+    return type("Connection", (ClientConnection,), {"limits": limits, "monitor": ConnectionMonitor(limits)})

@@ -9,19 +9,19 @@ from starlette.requests import ClientDisconnect
 
 from novikoff.server import dashboard
 from novikoff.server.http.schemas import Problem
-from novikoff.server.models.validation import Headers, Refused
-from novikoff.server.storage.journal import DiskFull, Gone
+from novikoff.server.models.validation import Headers, RequestError
+from novikoff.server.storage.journal import DiskFull, StreamDeleted
 
 PROBLEM_JSON = "application/problem+json"
-EXPECTED = {
-    Gone: (404, "unknown-model", "The model was removed."),
+EXPECTED_ERRORS = {
+    StreamDeleted: (404, "unknown-model", "The model was removed."),
     ClientDisconnect: (400, "incomplete-body", "The body ended before its end."),
     MemoryError: (507, "memory-full", "There is not enough memory for this."),
 }
 log = logging.getLogger("novikoff.server")
 
 
-def page_headers(policy: str) -> Headers:
+def build_page_headers(policy: str) -> Headers:
     """Return the headers of a page, which browsers may cache, under a Content-Security-Policy."""
     return (
         (b"content-security-policy", policy.encode()),
@@ -32,33 +32,33 @@ def page_headers(policy: str) -> Headers:
     )
 
 
-API_HEADERS: Headers = (*page_headers(dashboard.POLICY), (b"cache-control", b"no-store"))
+API_HEADERS: Headers = (*build_page_headers(dashboard.CONTENT_SECURITY_POLICY), (b"cache-control", b"no-store"))
 
 
-def problem_details(refused: Refused) -> bytes:
+def encode_problem(error: RequestError) -> bytes:
     """Return the body of an error response.
 
-    >>> problem_details(Refused("There is no model 'a'.", "unknown-model", 404))[:66]
+    >>> encode_problem(RequestError("There is no model 'a'.", "unknown-model", 404))[:66]
     b'{"type":"urn:novikoff:error:unknown-model","title":"Unknown model"'
     """
-    code, detail = refused.code, str(refused)
-    learned = msgspec.UNSET if refused.learned is None else refused.learned
+    code, detail = error.code, str(error)
+    learned = msgspec.UNSET if error.learned is None else error.learned
     title = code.replace("-", " ").capitalize()
-    problem = Problem(f"urn:novikoff:error:{code}", title, refused.status, detail, code, detail, learned)
+    problem = Problem(f"urn:novikoff:error:{code}", title, error.status, detail, code, detail, learned)
     return msgspec.json.encode(problem)
 
 
-def refusal_for(problem: Exception) -> Refused:
+def to_request_error(problem: Exception) -> RequestError:
     """Return the error of an exception. An unexpected exception is logged; the client gets no details of it."""
-    if isinstance(problem, Refused):
+    if isinstance(problem, RequestError):
         return problem
     if isinstance(problem, DiskFull):
         detail = f"There is no room left on the disk to learn ({problem}): what is not acknowledged was not learned."
-        refused = Refused(detail, "disk-full", 507)
-        refused.learned = problem.learned
-        return refused
-    for kind, (status, code, detail) in EXPECTED.items():
+        error = RequestError(detail, "disk-full", 507)
+        error.learned = problem.learned
+        return error
+    for kind, (status, code, detail) in EXPECTED_ERRORS.items():
         if isinstance(problem, kind):
-            return Refused(detail, code, status)
+            return RequestError(detail, code, status)
     log.error("A request failed", exc_info=problem)
-    return Refused("The server failed at this request: see its log.", "failure", 500)
+    return RequestError("The server failed at this request: see its log.", "failure", 500)

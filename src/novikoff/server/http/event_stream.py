@@ -11,67 +11,69 @@ from typing import Any
 import msgspec
 
 from novikoff.learner_registry import name_of
-from novikoff.server.http.schemas import CertificateState, History, LiveModel, Point, RecentExamples, Snapshot
-from novikoff.server.models.certificates import UPLOADED, Certifier
-from novikoff.server.models.registry import House
-from novikoff.server.models.served_model import Served
+from novikoff.server.http.schemas import CertificateState, History, HistoryPoint, LiveModel, RecentExamples, Snapshot
+from novikoff.server.models.certificates import UPLOADED_REASON, Certifier
+from novikoff.server.models.registry import ModelRegistry
+from novikoff.server.models.served_model import ServedModel
 from novikoff.server.ops.metrics import Metrics
 from novikoff.theory.online_to_batch import progressive
 
-EVERY = 1.0  # seconds
-QUIET = 15.0  # seconds after which a comment shows that the line is alive
+SNAPSHOT_INTERVAL_SECONDS = 1.0  # seconds
+HEARTBEAT_SECONDS = 15.0  # seconds after which a comment shows that the line is alive
 CONFIDENCE = 0.95
 MAX_HISTORY_POINTS = 500
 
 
-class Events:
-    def __init__(self, house: House, metrics: Metrics) -> None:
-        self.house, self.metrics = house, metrics
-        self.ended: Callable[[], bool] = lambda: not house.open
+class EventStream:
+    def __init__(self, registry: ModelRegistry, metrics: Metrics) -> None:
+        self.registry, self.metrics = registry, metrics
+        self.ended: Callable[[], bool] = lambda: not registry.open
         """Whether everybody is to be sent home."""
-        self.certifier = Certifier(house.folder, house.limits)
-        self.watching = 0
-        self._picture = b""
+        self.certifier = Certifier(registry.folder, registry.limits)
+        self.n_watchers = 0
+        self._snapshot = b""
         self._taken = 0.0
         self._seen: Any = None
 
     async def stream(self) -> AsyncIterator[bytes]:
-        self.watching += 1
-        sent, said = b"", time.monotonic()
+        self.n_watchers += 1
+        sent, sent_at = b"", time.monotonic()
         try:
             while not self.ended():
-                picture = self._current()
+                snapshot = self._current()
                 now = time.monotonic()
-                if picture is not sent:
-                    yield b"event: models\ndata: " + picture + b"\n\n"
-                    sent, said = picture, now
-                elif now - said > QUIET:
+                if snapshot is not sent:
+                    yield b"event: models\ndata: " + snapshot + b"\n\n"
+                    sent, sent_at = snapshot, now
+                elif now - sent_at > HEARTBEAT_SECONDS:
                     yield b": still here\n\n"
-                    said = now
-                await asyncio.sleep(EVERY / 4)
+                    sent_at = now
+                await asyncio.sleep(SNAPSHOT_INTERVAL_SECONDS / 4)
         finally:
-            self.watching -= 1
+            self.n_watchers -= 1
 
     def _current(self) -> bytes:
         """One picture for all who watch; the same object as long as nothing has changed."""
         now = time.monotonic()
-        if self._picture and now - self._taken < EVERY:
-            return self._picture
-        seen = [(s.name, s.version, s.role, id(self.certifier.states.get(s.name))) for s in self.house.models.values()]
-        state = seen, self.metrics.predicted, self.house.disk_is_full
-        if not self._picture or state != self._seen:
-            self._picture = msgspec.json.encode(self.picture())
+        if self._snapshot and now - self._taken < SNAPSHOT_INTERVAL_SECONDS:
+            return self._snapshot
+        seen = [
+            (s.name, s.version, s.role, id(self.certifier.states.get(s.name))) for s in self.registry.models.values()
+        ]
+        state = seen, self.metrics.predicted, self.registry.disk_is_full
+        if not self._snapshot or state != self._seen:
+            self._snapshot = msgspec.json.encode(self.picture())
             self._taken, self._seen = now, state
-        return self._picture
+        return self._snapshot
 
     def picture(self) -> Snapshot:
-        models = [self._live(served) for served in self.house.models.values()]
-        return Snapshot(time.time(), models, self.metrics.server(self.house))
+        models = [self._describe_live(served) for served in self.registry.models.values()]
+        return Snapshot(time.time(), models, self.metrics.server(self.registry))
 
-    def _live(self, served: Served) -> LiveModel:
+    def _describe_live(self, served: ServedModel) -> LiveModel:
         counts = served.counts()
         examples, mistakes = (sum(pair[k] for pair in served.recent) for k in (0, 1))
-        late = self.house.streams[served.stream].waiting.counted()
+        late = self.registry.streams[served.stream].waiting.current_counts()
         mean_error_bound = None
         if counts.examples and served.own:  # of what was learned elsewhere it is not known whether it came once
             with contextlib.suppress(ValueError):
@@ -87,7 +89,7 @@ class Events:
             recent=RecentExamples(examples, mistakes, mistakes / examples if examples else 0.0),
             mean_error_bound=mean_error_bound,
             uploaded=not served.own,
-            certificate=self.certificate_of(served),
+            certificate=self.get_certificate(served),
             pending=late.waiting,
             labelled_late=late.labelled,
             expired=late.expired,
@@ -95,13 +97,13 @@ class Events:
             warnings=served.warnings(),
         )
 
-    def certificate_of(self, served: Served) -> CertificateState | None:
+    def get_certificate(self, served: ServedModel) -> CertificateState | None:
         """Return the state of the certificate; None where the model was not certified since the server started."""
-        return self.certifier.states.get(served.name) if served.own else CertificateState(0, None, UPLOADED)
+        return self.certifier.states.get(served.name) if served.own else CertificateState(0, None, UPLOADED_REASON)
 
-    def history(self, served: Served) -> History:
+    def history(self, served: ServedModel) -> History:
         """Return mistakes over examples, with the bound of the certificate as far as it reaches."""
-        ledger, certificate = served.ledger, self.certificate_of(served)
+        ledger, certificate = served.ledger, self.get_certificate(served)
 
         def allowed(examples: int) -> float | None:
             if certificate is None or certificate.bound is None or examples > certificate.examples:
@@ -110,6 +112,6 @@ class Events:
 
         times, stride = ledger.mistake_times.tolist(), ledger.stride
         every = max(1, len(times) // MAX_HISTORY_POINTS + 1)
-        points = [Point(times[k], (k + 1) * stride, allowed(times[k])) for k in range(0, len(times), every)]
-        last = Point(ledger.examples, ledger.mistakes, allowed(ledger.examples))
-        return History([Point(0, 0, allowed(0)), *points, last])
+        points = [HistoryPoint(times[k], (k + 1) * stride, allowed(times[k])) for k in range(0, len(times), every)]
+        last = HistoryPoint(ledger.examples, ledger.mistakes, allowed(ledger.examples))
+        return History([HistoryPoint(0, 0, allowed(0)), *points, last])

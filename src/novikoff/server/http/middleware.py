@@ -23,15 +23,15 @@ from functools import lru_cache
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from novikoff.server.http.auth import Granted, Tokens
+from novikoff.server.http.auth import Grant, TokenStore
 from novikoff.server.http.client_limits import ConnectionLimit
-from novikoff.server.http.connections import Connection, response_head, write_response
-from novikoff.server.http.errors import API_HEADERS, PROBLEM_JSON, problem_details, refusal_for
-from novikoff.server.http.rate_limit import Rates, neighbourhood
-from novikoff.server.http.routes import ADMIN, FILE, JSON, NDJSON, Operation
-from novikoff.server.http.same_origin import is_loopback, same_site
-from novikoff.server.models.validation import Headers, Refused
-from novikoff.server.ops.audit import Audit
+from novikoff.server.http.connections import ClientConnection, build_response_head, write_response
+from novikoff.server.http.errors import API_HEADERS, PROBLEM_JSON, encode_problem, to_request_error
+from novikoff.server.http.rate_limit import RateLimiter, client_network
+from novikoff.server.http.routes import ADMIN_SCOPE, JSON, NDJSON, OCTET_STREAM, Operation
+from novikoff.server.http.same_origin import is_loopback_host, is_same_site
+from novikoff.server.models.validation import Headers, RequestError
+from novikoff.server.ops.audit import AuditLog
 from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.logs import log_request
 from novikoff.server.storage.attribution import CURRENT_CLIENT
@@ -40,13 +40,13 @@ CLIENT_CLOSED_REQUEST = 499
 """The status that is counted where a client left before it was answered."""
 AUDITED_STATUSES = {401, 403, 408, 413, 429, 503}
 SINGLE_HEADERS = (b"host", b"authorization", b"origin", b"content-type", b"content-length", b"idempotency-key")
-DISCONNECT = {"type": "http.disconnect"}
-ASGI = {"version": "3.0", "spec_version": "2.4"}
+DISCONNECT_MESSAGE = {"type": "http.disconnect"}
+ASGI_VERSION = {"version": "3.0", "spec_version": "2.4"}
 """Since 2.4 `send` raises an OSError where the client has left, as that of `ApiRequest` does. With earlier versions
 Starlette's streaming responses wait for the client to leave by `receive`, which takes the body from its reader."""
-CLOSE, RETRY = (b"connection", b"close"), (b"retry-after", b"1")
+CLOSE_HEADER, RETRY_HEADER = (b"connection", b"close"), (b"retry-after", b"1")
 TLS_HEADER = (b"strict-transport-security", b"max-age=31536000")
-BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+LATENCY_BUCKETS_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 MAX_RECENT_REQUESTS = 1_000
 log = logging.getLogger("novikoff.server")
 
@@ -55,11 +55,11 @@ log = logging.getLogger("novikoff.server")
 class Security:
     """Settings and state that the middleware of one server shares."""
 
-    tokens: Tokens
+    tokens: TokenStore
     limits: Limits
     loopback: bool
     """The server can be reached from this machine only: it is open until the first token is made."""
-    audit: Audit | None = None
+    audit: AuditLog | None = None
     observe: Callable[[str, int, float], None] | None = None
     """Called with the route, the status and the seconds of each request."""
     tls: bool = False
@@ -70,11 +70,11 @@ class Security:
 
     def __post_init__(self) -> None:
         self.clients = ConcurrencyLimit(self.limits.client_requests)
-        self.rates = Rates(self.limits.rate)
-        self.max_bytes = {JSON: self.limits.body, FILE: self.limits.upload, NDJSON: None}
+        self.rates = RateLimiter(self.limits.rate)
+        self.max_bytes = {JSON: self.limits.body, OCTET_STREAM: self.limits.upload, NDJSON: None}
 
     def is_open(self) -> bool:
-        if time.monotonic() >= self.tokens.next_look:
+        if time.monotonic() >= self.tokens.next_refresh:
             self.tokens.refresh()
         return self.loopback and not self.tokens.in_use
 
@@ -90,7 +90,7 @@ class ApiRequest:
     """The name in the path; the handler that creates a model sets it, for the audit log."""
     media: str | None = None
     """The media type of the body, one of those that the route takes."""
-    grant: Granted | None = None
+    grant: Grant | None = None
     """The token of the request; None where none is needed."""
     slot_owner: str | None = None
     """The client whose slot of concurrent requests this request uses."""
@@ -103,13 +103,13 @@ class ApiRequest:
     """The error with which the request was refused before its endpoint could answer it."""
     ended = False
     """No more messages are exchanged: the client left, or the request was refused while its body came."""
-    connection: Connection | None = None
+    connection: ClientConnection | None = None
     """None where a test takes uvicorn's place."""
     _received = 0
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, guard: RequestMiddleware) -> None:
-        self.scope, self.guard = scope, guard
-        scope["asgi"] = ASGI
+    def __init__(self, scope: Scope, receive: Receive, send: Send, middleware: RequestMiddleware) -> None:
+        self.scope, self.middleware = scope, middleware
+        scope["asgi"] = ASGI_VERSION
         self.receive, self._server_receive, self._server_send = receive, receive, send
         if "state" in scope and "connection" in scope["state"]:
             connection = self.connection = scope["state"]["connection"]
@@ -128,7 +128,7 @@ class ApiRequest:
     @property
     def client_id(self) -> str:
         """The client for which limits count: a token, or an address where there is none."""
-        return self.grant.id if self.grant is not None else neighbourhood(self.address)
+        return self.grant.id if self.grant is not None else client_network(self.address)
 
     @property
     def query(self) -> dict[str, str]:
@@ -155,16 +155,16 @@ class ApiRequest:
 
     async def receive_checked(self) -> Message:
         """Receive the next piece of a body, and check the size so far, or that the token of a stream is still valid."""
-        message = DISCONNECT if self.ended else await self._server_receive()
+        message = DISCONNECT_MESSAGE if self.ended else await self._server_receive()
         if message["type"] != "http.request":
             self.ended = True
         elif self.max_body is not None:
             self._received += len(message.get("body", b""))
             if self._received > self.max_body:
-                await self.reject(_too_large(self.max_body))
+                await self.reject(_body_too_large_error(self.max_body))
         elif message.get("more_body", False) and not self._is_still_granted():
             self.ended = True
-        return DISCONNECT if self.ended else message
+        return DISCONNECT_MESSAGE if self.ended else message
 
     # --- The response ---
 
@@ -173,8 +173,8 @@ class ApiRequest:
             return
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), *self.guard.headers]
-        elif message.get("more_body", False) and (self.has_left() or not self._is_still_granted()):
+            message["headers"] = [*message.get("headers", ()), *self.middleware.headers]
+        elif message.get("more_body", False) and (self.is_disconnected() or not self._is_still_granted()):
             self.ended = True
             raise ConnectionAbortedError("The client left, or its token was revoked or has expired.")
         await self._server_send(message)
@@ -183,42 +183,42 @@ class ApiRequest:
         """Send a complete response, in one write where uvicorn serves."""
         if self.ended:
             return
-        headers = (*more, *self.guard.headers) if more else self.guard.headers
-        if self.connection is not None and CLOSE not in more:  # uvicorn closes the connection by the header
+        headers = (*more, *self.middleware.headers) if more else self.middleware.headers
+        if self.connection is not None and CLOSE_HEADER not in more:  # uvicorn closes the connection by the header
             cycle = getattr(self._server_send, "__self__", None)
-            if write_response(cycle, response_head(status, media, headers), body):
+            if write_response(cycle, build_response_head(status, media, headers), body):
                 self.status = status
                 return
         start = [(b"content-type", media.encode()), (b"content-length", b"%d" % len(body)), *more]
         await self.send({"type": "http.response.start", "status": status, "headers": start})
         await self.send({"type": "http.response.body", "body": body})
 
-    async def respond_error(self, refused: Refused) -> None:
-        await self.respond(refused.status, PROBLEM_JSON, problem_details(refused), refused.headers)
+    async def respond_error(self, error: RequestError) -> None:
+        await self.respond(error.status, PROBLEM_JSON, encode_problem(error), error.headers)
 
-    async def reject(self, refused: Refused) -> None:
+    async def reject(self, error: RequestError) -> None:
         """Answer with an error, unless the endpoint has answered already; nothing is exchanged after it."""
         if not self.status:
-            await self.respond_error(refused)
-            self.code = refused.code
+            await self.respond_error(error)
+            self.code = error.code
         self.ended = True
 
-    def abort(self, refused: Refused) -> bool:
+    def abort(self, error: RequestError) -> bool:
         """End the request, which the connection answers with an error; return False where it is answered already."""
         if self.status:
             return False
-        self.status, self.code, self.ended = refused.status, refused.code, True
+        self.status, self.code, self.ended = error.status, error.code, True
         return True
 
-    def has_left(self) -> bool:
+    def is_disconnected(self) -> bool:
         return self.connection is not None and self.connection.lost
 
     def _is_still_granted(self) -> bool:
         """A stream may be long: its token may be revoked meanwhile."""
-        return self.grant is None or self.guard.security.tokens.still(self.grant)
+        return self.grant is None or self.middleware.security.tokens.is_still_granted(self.grant)
 
 
-Check = Callable[[ApiRequest], None]
+RequestCheck = Callable[[ApiRequest], None]
 """Raises Refused where a request does not pass."""
 
 
@@ -230,7 +230,7 @@ class RequestMiddleware:
         app: ASGIApp,
         security: Security,
         name: str,
-        checks: Iterable[Check],
+        checks: Iterable[RequestCheck],
         operation: Operation | None = None,
         headers: Headers = API_HEADERS,
     ) -> None:
@@ -245,7 +245,7 @@ class RequestMiddleware:
         request = scope["request"] = ApiRequest(scope, receive, send, self)
         security.active += 1
         try:
-            if request.has_left():
+            if request.is_disconnected():
                 raise ClientDisconnect
             for check in self.checks:
                 check(request)
@@ -253,11 +253,11 @@ class RequestMiddleware:
             await self.app(scope, request.receive, request.send)
         except Exception as problem:
             if not request.is_admitted:
-                await request.reject(refusal_for(problem))
-            elif request.status and not request.ended and not request.has_left():
+                await request.reject(to_request_error(problem))
+            elif request.status and not request.ended and not request.is_disconnected():
                 raise
             elif not request.ended:
-                await request.respond_error(refusal_for(problem))
+                await request.respond_error(to_request_error(problem))
         finally:
             security.active -= 1
             if request.slot_owner is not None:
@@ -273,7 +273,7 @@ class RequestMiddleware:
             security.observe(self.name, status, seconds)
         if status >= 400 or log.isEnabledFor(logging.DEBUG):
             log_request(self.name, status, seconds)
-        is_admin = self.scope == ADMIN and request.is_authorized
+        is_admin = self.scope == ADMIN_SCOPE and request.is_authorized
         if security.audit is not None and (is_admin or status in AUDITED_STATUSES):
             token = None if request.grant is None else request.grant.name
             about = {"client": request.address, "token": token, "method": request.method,
@@ -281,7 +281,7 @@ class RequestMiddleware:
             if request.code is not None:
                 security.audit.refused(**about, code=request.code)
             elif is_admin:
-                event = "upload" if self.name == "create" and request.media == FILE else self.name
+                event = "upload" if self.name == "create" and request.media == OCTET_STREAM else self.name
                 security.audit.action(event, **about, model=request.model)
 
 
@@ -291,21 +291,21 @@ class RequestMiddleware:
 def check_headers(request: ApiRequest) -> None:
     """Refuse ambiguous heads, names of this machine that another site may have made up, and requests that a page of
     another site makes a browser send."""
-    headers, received, guard = request.header, request.scope["headers"], request.guard
+    headers, received, middleware = request.header, request.scope["headers"], request.middleware
     if len(headers) != len(received):
         names = [name for name, _ in received]
         if any(names.count(name) > 1 for name in SINGLE_HEADERS):
             allowed = ", ".join(name.decode() for name in SINGLE_HEADERS)
-            raise Refused(f"The headers {allowed} may come only once.", "header-twice", 400)
+            raise RequestError(f"The headers {allowed} may come only once.", "header-twice", 400)
     host, origin, site = headers.get(b"host"), headers.get(b"origin"), headers.get(b"sec-fetch-site", b"none")
     if host is None:
-        raise Refused("A request must have a Host header.", "no-host", 400)
-    if guard.security.is_open() and not is_loopback(host):
+        raise RequestError("A request must have a Host header.", "no-host", 400)
+    if middleware.security.is_open() and not is_loopback_host(host):
         detail = "Without tokens the service is asked as localhost or by a loopback address: see the Host header."
-        raise Refused(detail, "foreign-host", 403)
-    is_foreign = site not in {b"same-origin", b"none"} and authorize in guard.checks  # others may link to pages
-    if is_foreign or (origin is not None and not same_site(origin, host)):
-        raise Refused("Pages of other sites may not ask this service: its Origin is another.", "foreign-page", 403)
+        raise RequestError(detail, "foreign-host", 403)
+    is_foreign = site not in {b"same-origin", b"none"} and authorize in middleware.checks  # others may link to pages
+    if is_foreign or (origin is not None and not is_same_site(origin, host)):
+        raise RequestError("Pages of other sites may not ask this service: its Origin is another.", "foreign-page", 403)
 
 
 def authorize(request: ApiRequest) -> None:
@@ -313,18 +313,18 @@ def authorize(request: ApiRequest) -> None:
 
     From here on the connection counts for the token; a token with too many connections is refused.
     """
-    security, required = request.guard.security, request.guard.scope
+    security, required = request.middleware.security, request.middleware.scope
     if not security.is_open():
         request.grant = grant = _known_grant(request) or _check_token(request)
         CURRENT_CLIENT.set(grant.id)
     limit_rate(request)
     if request.grant is not None and required is not None and required not in request.grant.scopes:
         has = ", ".join(sorted(request.grant.scopes))
-        raise Refused(f"This needs a token with {required}, but {request.grant.name} has {has}.", "scope", 403)
+        raise RequestError(f"This needs a token with {required}, but {request.grant.name} has {has}.", "scope", 403)
     request.is_authorized, request.model = True, request.scope.get("path_params", {}).get("name")
 
 
-def _known_grant(request: ApiRequest) -> Granted | None:
+def _known_grant(request: ApiRequest) -> Grant | None:
     """Return the token of the previous request of the connection if it is that of this one, too.
 
     It is checked again when the token file is looked at again, which is a second after the last look.
@@ -333,66 +333,72 @@ def _known_grant(request: ApiRequest) -> Granted | None:
     if connection is None or connection.grant is None:
         return None
     known, next_look, grant = connection.grant
-    is_valid = next_look == request.guard.security.tokens.next_look and time.time() < grant.expires
+    is_valid = next_look == request.middleware.security.tokens.next_refresh and time.time() < grant.expires
     return grant if is_valid and hmac.compare_digest(known, header) else None
 
 
-def _check_token(request: ApiRequest) -> Granted:
-    security, header, peer = request.guard.security, request.header.get(b"authorization"), request.scope.get("client")
+def _check_token(request: ApiRequest) -> Grant:
+    security, header, peer = (
+        request.middleware.security,
+        request.header.get(b"authorization"),
+        request.scope.get("client"),
+    )
     found = security.tokens.check(header)
-    if not isinstance(found, Granted):
+    if not isinstance(found, Grant):
         limit_rate(request)
         challenge = ((b"www-authenticate", b"Bearer"),) if found.status == 401 else ()
-        raise Refused(found.sentence, found.code, found.status, challenge)
+        raise RequestError(found.sentence, found.code, found.status, challenge)
     if security.connections is not None and peer is not None and not security.connections.assign(tuple(peer), found.id):
         request.grant = found
         detail = "This client has too many open connections: close some of them."
-        raise Refused(detail, "too-many-connections-of-client", 429, (RETRY, CLOSE))
+        raise RequestError(detail, "too-many-connections-of-client", 429, (RETRY_HEADER, CLOSE_HEADER))
     if request.connection is not None and header is not None:
-        request.connection.grant = header, security.tokens.next_look, found
+        request.connection.grant = header, security.tokens.next_refresh, found
     return found
 
 
 def limit_rate(request: ApiRequest) -> None:
     """Take a token from the bucket of the client, or of its address where its token is not valid."""
-    security = request.guard.security
+    security = request.middleware.security
     wait = security.rates.wait(request.client_id, time.monotonic()) if security.limits.rate else 0.0
     if wait > 0:
         seconds = max(1, math.ceil(wait))
         retry = ((b"retry-after", b"%d" % seconds),)
-        raise Refused(f"These are too many requests: wait {seconds} s.", "too-often", 429, retry)
+        raise RequestError(f"These are too many requests: wait {seconds} s.", "too-often", 429, retry)
 
 
 def check_body(request: ApiRequest) -> None:
     """Refuse bodies of another media type, or larger than the limit of their media type."""
-    headers, expected = request.header, request.guard.media_types
+    headers, expected = request.header, request.middleware.media_types
     length, kind = headers.get(b"content-length"), headers.get(b"content-type")
     if not expected:
         if length not in {None, b"0"} or b"transfer-encoding" in headers:
-            raise Refused("This request takes no body: send none.", "body-not-wanted", 400)
+            raise RequestError("This request takes no body: send none.", "body-not-wanted", 400)
         return
-    request.media = media = None if kind is None else media_type(kind, expected)
+    request.media = media = None if kind is None else parse_media_type(kind, expected)
     if media is None:
         found = "none came" if kind is None else f"{kind.decode('latin-1')[:100]!r} came"
         detail = f"The Content-Type must be {' or '.join(expected)}, but {found}."
-        raise Refused(detail, "other-media-type", 415)
+        raise RequestError(detail, "other-media-type", 415)
     if headers.get(b"content-encoding", b"identity") != b"identity":
-        raise Refused("Bodies are taken as they are: send them without a Content-Encoding.", "packed", 415)
-    request.max_body = limit = request.guard.security.max_bytes[media]
+        raise RequestError("Bodies are taken as they are: send them without a Content-Encoding.", "packed", 415)
+    request.max_body = limit = request.middleware.security.max_bytes[media]
     if limit is None or length is None:
         request.receive = request.receive_checked
     elif len(length) > 18 or int(length) > limit:
-        raise _too_large(limit)
+        raise _body_too_large_error(limit)
 
 
 def limit_concurrency(request: ApiRequest) -> None:
     """Refuse requests beyond the number that may be under way, in all or of one client."""
-    security, client = request.guard.security, request.client_id
+    security, client = request.middleware.security, request.client_id
     if security.active > security.limits.concurrent > 0:
-        raise Refused("Too many requests are under way: try again.", "too-many-requests-at-once", 503, (RETRY,))
+        raise RequestError(
+            "Too many requests are under way: try again.", "too-many-requests-at-once", 503, (RETRY_HEADER,)
+        )
     if not security.clients.acquire(client):
         detail = "This client has too many requests under way: wait until some of them have ended."
-        raise Refused(detail, "too-many-requests-of-client", 429, (RETRY,))
+        raise RequestError(detail, "too-many-requests-of-client", 429, (RETRY_HEADER,))
     request.slot_owner = client
 
 
@@ -402,12 +408,12 @@ OPERATION_CHECKS = (*UNKNOWN_CHECKS, check_body, limit_concurrency)
 
 
 @lru_cache(maxsize=1000)
-def media_type(header: bytes, accepted: tuple[str, ...]) -> str | None:
+def parse_media_type(header: bytes, accepted: tuple[str, ...]) -> str | None:
     """Return the media type of a Content-Type header if it is accepted. The only charset is UTF-8.
 
-    >>> media_type(b'Application/JSON ; charset="UTF-8"', (JSON, NDJSON))
+    >>> parse_media_type(b'Application/JSON ; charset="UTF-8"', (JSON, NDJSON))
     'application/json'
-    >>> media_type(b"application/json; charset=utf-16", (JSON,))
+    >>> parse_media_type(b"application/json; charset=utf-16", (JSON,))
     """
     kind, *parameters = header.decode("latin-1").lower().split(";")
     for parameter in parameters:
@@ -417,9 +423,9 @@ def media_type(header: bytes, accepted: tuple[str, ...]) -> str | None:
     return next((media for media in accepted if media == kind.strip()), None)
 
 
-def _too_large(limit: int) -> Refused:
+def _body_too_large_error(limit: int) -> RequestError:
     detail = f"The body may have {limit:,} bytes, but has more: send it in parts or as a stream."
-    return Refused(detail, "too-large", 413)
+    return RequestError(detail, "too-large", 413)
 
 
 # --- Counters ---
@@ -477,7 +483,7 @@ class RequestMetrics:
         self.seconds[route] = self.seconds.get(route, 0.0) + seconds
         counts = self.buckets.get(route)
         if counts is None:
-            counts = self.buckets[route] = [0] * (len(BUCKETS) + 1)
-        counts[bisect_left(BUCKETS, seconds)] += 1
+            counts = self.buckets[route] = [0] * (len(LATENCY_BUCKETS_SECONDS) + 1)
+        counts[bisect_left(LATENCY_BUCKETS_SECONDS, seconds)] += 1
         if route in self.latest:
             self.latest[route].append(seconds)

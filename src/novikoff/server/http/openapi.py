@@ -12,53 +12,70 @@ import msgspec
 from novikoff import __version__
 from novikoff.server.http import schemas
 from novikoff.server.http.errors import PROBLEM_JSON
-from novikoff.server.http.routes import ADMIN, EVENTS, FILE, JSON, LEARN, NDJSON, PREDICT, ROUTES, TEXT, Operation
+from novikoff.server.http.routes import (
+    ADMIN_SCOPE,
+    EVENT_STREAM,
+    JSON,
+    LEARN_SCOPE,
+    METRICS_TEXT,
+    NDJSON,
+    OCTET_STREAM,
+    OPERATIONS,
+    PREDICT_SCOPE,
+    Operation,
+)
 
 Document = dict[str, Any]
 
-EVERYWHERE = (400, 401, 403, 429, 431, 503)
-WITH_BODIES = (408, 413, 415)
-MAY = {
-    PREDICT: "predict, and read all but models' files and examples",
-    LEARN: "learn",
-    ADMIN: "everything",
+COMMON_STATUSES = (400, 401, 403, 429, 431, 503)
+BODY_STATUSES = (408, 413, 415)
+SCOPE_DESCRIPTIONS = {
+    PREDICT_SCOPE: "predict, and read all but models' files and examples",
+    LEARN_SCOPE: "learn",
+    ADMIN_SCOPE: "everything",
 }
-ONE_OF = {"Prediction": ("features", "examples"), "Lesson": ("features", "id")}
+ONE_OF_FIELDS = {"PredictRequest": ("features", "examples"), "LearnRequest": ("features", "id")}
 """Bodies with exactly one of these fields, which their types can't say."""
-PLAIN: dict[str, Document] = {FILE: {"type": "string", "format": "binary"}, TEXT: {"type": "string"}}
-PARTS = {NDJSON: "One JSON object a line.", EVENTS: "Server-sent events; the data of each is a JSON object."}
+PLAIN_SCHEMAS: dict[str, Document] = {
+    OCTET_STREAM: {"type": "string", "format": "binary"},
+    METRICS_TEXT: {"type": "string"},
+}
+STREAM_DESCRIPTIONS = {
+    NDJSON: "One JSON object a line.",
+    EVENT_STREAM: "Server-sent events; the data of each is a JSON object.",
+}
 """Media types whose bodies have many JSON objects."""
-KEY: Document = {
+IDEMPOTENCY_KEY_PARAMETER: Document = {
     "name": "Idempotency-Key",
     "in": "header",
     "description": "A request that is sent again with the same key and body is applied once; a stream goes on where it "
     "stopped.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
 }
-OPEN = (
+PUBLIC_OPERATIONS = (
     ("/healthz", "health", "Whether the service is alive.", ()),
     ("/readyz", "ready", "Whether the service has its models and may be asked.", (503,)),
     ("/v1/openapi.json", "openapi", "This document.", ()),
 )
 
 
-def document(*, closed: bool = True, routes: Iterable[Operation] = ROUTES) -> Document:
+def build_document(*, closed: bool = True, routes: Iterable[Operation] = OPERATIONS) -> Document:
     """`closed`: whether tokens are asked for.
 
-    >>> sorted(document()["paths"]["/v1/models"])
+    >>> sorted(build_document()["paths"]["/v1/models"])
     ['get', 'post']
     """
     routes = list(routes)
     paths: Document = {}
     for route in routes:
-        operation = _operation(route)
+        operation = _describe_operation(route)
         if not closed:
             operation["security"] = []
         paths.setdefault(route.path, {})[route.method.lower()] = operation
-    for path, name, sentence, problems in OPEN:
-        answers = {"200": {"description": "Yes." if path != "/v1/openapi.json" else "The document."}}
-        answers |= {str(status): _problem(status) for status in (400, 403, 429, 431, *problems)}
-        paths[path] = {"get": {"operationId": name, "summary": sentence, "security": [], "responses": answers}}
+    for path, name, sentence, problems in PUBLIC_OPERATIONS:
+        responses = {"200": {"description": "Yes." if path != "/v1/openapi.json" else "The document."}}
+        responses |= {str(status): _describe_problem(status) for status in (400, 403, 429, 431, *problems)}
+        paths[path] = {"get": {"operationId": name, "summary": sentence, "security": [], "responses": responses}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -70,13 +87,13 @@ def document(*, closed: bool = True, routes: Iterable[Operation] = ROUTES) -> Do
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": _schemas(routes),
+            "schemas": _build_components(routes),
             "securitySchemes": {
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
                     "description": "A token made by `novikoff serve token`. Scopes: "
-                    + "; ".join(f"{scope} may {may}" for scope, may in MAY.items())
+                    + "; ".join(f"{scope} may {may}" for scope, may in SCOPE_DESCRIPTIONS.items())
                     + ".",
                 }
             },
@@ -84,32 +101,34 @@ def document(*, closed: bool = True, routes: Iterable[Operation] = ROUTES) -> Do
     }
 
 
-def _operation(route: Operation) -> Document:
-    statuses = {*EVERYWHERE, *(WITH_BODIES if route.takes else ()), *route.problems}
-    answer: Document = {"description": HTTPStatus(route.status).phrase + "."}
-    if route.gives:
-        answer["content"] = {media: {"schema": _reference(kind, media)} for media, kind in route.gives.items()}
+def _describe_operation(route: Operation) -> Document:
+    statuses = {*COMMON_STATUSES, *(BODY_STATUSES if route.takes else ()), *route.problems}
+    response: Document = {"description": HTTPStatus(route.status).phrase + "."}
+    if route.response_types:
+        response["content"] = {
+            media: {"schema": _build_schema(kind, media)} for media, kind in route.response_types.items()
+        }
     operation: Document = {
         "operationId": route.name,
         "summary": route.sentence,
         "description": f"Needs a token with the scope {route.scope}.",
         "security": [{"bearer": [route.scope]}],
         "responses": {
-            str(route.status): answer,
-            **{str(status): _problem(status) for status in sorted(statuses)},
+            str(route.status): response,
+            **{str(status): _describe_problem(status) for status in sorted(statuses)},
         },
     }
     parameters = [] if route.query is None else _query_parameters(route.query)
     if "{name}" in route.path:
-        schema = {"type": "string", "pattern": schemas.NAME}
+        schema = {"type": "string", "pattern": schemas.MODEL_NAME_PATTERN}
         named = {"name": "name", "in": "path", "required": True, "description": "Of the model.", "schema": schema}
         parameters.insert(0, named)
-    if route.retried:
-        parameters.append(KEY)
+    if route.accepts_key:
+        parameters.append(IDEMPOTENCY_KEY_PARAMETER)
     if parameters:
         operation["parameters"] = parameters
     if route.takes:
-        content = {media: {"schema": _reference(kind, media)} for media, kind in route.takes.items()}
+        content = {media: {"schema": _build_schema(kind, media)} for media, kind in route.takes.items()}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
@@ -123,44 +142,49 @@ def _query_parameters(query: Any) -> list[Document]:
     ]
 
 
-def _problem(status: int) -> Document:
-    answer: Document = {
+def _describe_problem(status: int) -> Document:
+    response: Document = {
         "description": HTTPStatus(status).phrase + ".",
         "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
     if status == 401:
-        answer["headers"] = {"WWW-Authenticate": {"schema": {"const": "Bearer"}}}
+        response["headers"] = {"WWW-Authenticate": {"schema": {"const": "Bearer"}}}
     if status in {429, 503}:
-        answer["headers"] = {"Retry-After": {"schema": {"type": "integer", "minimum": 0}, "description": "Seconds."}}
-    return answer
+        response["headers"] = {"Retry-After": {"schema": {"type": "integer", "minimum": 0}, "description": "Seconds."}}
+    return response
 
 
-def _kinds(kind: Any) -> tuple[Any, ...]:
+def _list_union_types(kind: Any) -> tuple[Any, ...]:
     """The types of which an answer has one."""
     return get_args(kind) if get_origin(kind) is types.UnionType else (kind,)
 
 
-def _reference(kind: Any, media: str) -> Document:
+def _build_schema(kind: Any, media: str) -> Document:
     if kind is None:
-        return PLAIN[media]
-    references = [{"$ref": f"#/components/schemas/{one.__name__}"} for one in _kinds(kind)]
+        return PLAIN_SCHEMAS[media]
+    references = [{"$ref": f"#/components/schemas/{one.__name__}"} for one in _list_union_types(kind)]
     schema = references[0] if len(references) == 1 else {"anyOf": references}
-    if media in PARTS:
-        return {"type": "string", "description": PARTS[media], "contentMediaType": JSON, "contentSchema": schema}
+    if media in STREAM_DESCRIPTIONS:
+        return {
+            "type": "string",
+            "description": STREAM_DESCRIPTIONS[media],
+            "contentMediaType": JSON,
+            "contentSchema": schema,
+        }
     return schema
 
 
-def _schemas(routes: Iterable[Operation]) -> Document:
+def _build_components(routes: Iterable[Operation]) -> Document:
     used = dict.fromkeys(
         one
         for route in routes
-        for kind in (*route.takes.values(), *route.gives.values())
+        for kind in (*route.takes.values(), *route.response_types.values())
         if kind is not None
-        for one in _kinds(kind)
+        for one in _list_union_types(kind)
     )
     template = "#/components/schemas/{name}"
     _, components = msgspec.json.schema_components([*used, schemas.Problem], ref_template=template)
-    for name, fields in ONE_OF.items():
+    for name, fields in ONE_OF_FIELDS.items():
         if name in components:
             components[name]["oneOf"] = [{"required": [field]} for field in fields]
     return components

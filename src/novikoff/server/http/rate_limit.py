@@ -5,10 +5,10 @@ from __future__ import annotations
 import ipaddress
 from functools import lru_cache
 
-MOST_CLIENTS = 10_000
+MAX_CLIENTS = 10_000
 
 
-class Bucket:
+class TokenBucket:
     """Fills at `rate` a second up to `most`; each visit takes one."""
 
     __slots__ = ("left", "most", "rate", "seen")
@@ -19,7 +19,7 @@ class Bucket:
     def wait(self, now: float) -> float:
         """Takes one, or says in how many seconds there will be one.
 
-        >>> bucket = Bucket(rate=2.0, most=1.0)
+        >>> bucket = TokenBucket(rate=2.0, most=1.0)
         >>> bucket.wait(10.0), bucket.wait(10.0), bucket.wait(10.5)
         (0.0, 0.5, 0.0)
         """
@@ -35,37 +35,37 @@ class Bucket:
         return self.left + (now - self.seen) * self.rate >= 1.0
 
 
-class Rates:
+class RateLimiter:
     """A bucket for each client, of one second's requests. Full buckets are dropped."""
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
-        self._buckets: dict[str, Bucket] = {}
-        self._tidied = 0.0
+        self._buckets: dict[str, TokenBucket] = {}
+        self._last_cleanup = 0.0
 
     def wait(self, client: str, now: float) -> float:
         bucket = self._buckets.get(client)
         if bucket is None:
-            if len(self._buckets) >= MOST_CLIENTS:
-                self._tidy(now)
-            if len(self._buckets) >= MOST_CLIENTS:
+            if len(self._buckets) >= MAX_CLIENTS:
+                self._drop_full_buckets(now)
+            if len(self._buckets) >= MAX_CLIENTS:
                 client = "others"  # more clients than can be told apart share what is left
                 bucket = self._buckets.get(client)
             if bucket is None:
-                bucket = self._buckets[client] = Bucket(self._rate, self._rate)
+                bucket = self._buckets[client] = TokenBucket(self._rate, self._rate)
         return bucket.wait(now)
 
-    def _tidy(self, now: float) -> None:
-        if now - self._tidied >= 1.0:
-            self._tidied = now
+    def _drop_full_buckets(self, now: float) -> None:
+        if now - self._last_cleanup >= 1.0:
+            self._last_cleanup = now
             self._buckets = {client: bucket for client, bucket in self._buckets.items() if now - bucket.seen < 1.0}
 
 
-@lru_cache(maxsize=MOST_CLIENTS)
-def neighbourhood(address: str) -> str:
+@lru_cache(maxsize=MAX_CLIENTS)
+def client_network(address: str) -> str:
     """Who counts as one client: an address, or the 64 bits of a network where one owner has many.
 
-    >>> neighbourhood("192.0.2.7"), neighbourhood("2001:db8:1:2:3:4:5:6")
+    >>> client_network("192.0.2.7"), client_network("2001:db8:1:2:3:4:5:6")
     ('192.0.2.7', '2001:db8:1:2::/64')
     """
     if ":" not in address:

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 
 @lru_cache(maxsize=1000)
-def is_loopback(host: bytes) -> bool:
+def is_loopback_host(host: bytes) -> bool:
     """Whether a Host header means this machine.
 
-    >>> [is_loopback(host) for host in (b"localhost:8000", b"127.0.0.1", b"[::1]:80", b"127.0.0.1.evil.example")]
+    >>> [is_loopback_host(host) for host in (b"localhost:8000", b"127.0.0.1", b"[::1]:80", b"127.0.0.1.evil.example")]
     [True, True, True, False]
     """
     text = host.decode("latin-1").lower()
@@ -24,10 +24,10 @@ def is_loopback(host: bytes) -> bool:
         return False
 
 
-def same_site(origin: bytes, host: bytes) -> bool:
+def is_same_site(origin: bytes, host: bytes) -> bool:
     """Whether a page of this origin was served under this name.
 
-    >>> same_site(b"https://example.org", b"example.org:443"), same_site(b"http://localhost:1", b"localhost:2")
+    >>> is_same_site(b"https://example.org", b"example.org:443"), is_same_site(b"http://localhost:1", b"localhost:2")
     (True, False)
     """
     scheme, _, name = origin.lower().partition(b"://")

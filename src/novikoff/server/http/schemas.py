@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-ModelName = Annotated[str, Meta(pattern=NAME, description="Letters, digits, points, underscores and hyphens.")]
+MODEL_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+ModelName = Annotated[
+    str, Meta(pattern=MODEL_NAME_PATTERN, description="Letters, digits, points, underscores and hyphens.")
+]
 Features = dict[str, float] | list[str]
 """Names of features with their values, or names alone."""
 RawFeatures = dict[str, Any] | list[str] | str
@@ -19,11 +21,11 @@ Settings = dict[str, Any]
 names and values are checked by the learner's class when a model is made."""
 Number = int | float
 """Whole numbers stay whole: `verify` compares certificates to the last digit."""
-Numbers = dict[str, Number | str | None]
+TheoremValues = dict[str, Number | str | None]
 """The numbers of one theorem by the names of its formula, which differ for each theorem."""
 
 
-class Request(Struct, forbid_unknown_fields=True):
+class RequestBody(Struct, forbid_unknown_fields=True):
     """A body; a field that is not known is a mistake, not to be passed over."""
 
 
@@ -45,16 +47,16 @@ class InspectQuery(Struct):
 
 
 class UploadQuery(Struct):
-    name: Annotated[str, Meta(pattern=NAME, description="Of the model, where a file is sent.")]
-    challenges: Annotated[str, Meta(pattern=NAME, description="Its champion, where a file is sent.")] | UnsetType = (
-        UNSET
-    )
+    name: Annotated[str, Meta(pattern=MODEL_NAME_PATTERN, description="Of the model, where a file is sent.")]
+    challenges: (
+        Annotated[str, Meta(pattern=MODEL_NAME_PATTERN, description="Its champion, where a file is sent.")] | UnsetType
+    ) = UNSET
 
 
 # --- Requests ---
 
 
-class Creation(Request):
+class CreateRequest(RequestBody):
     """A new model. `learner` is a name as on the command line, `settings` are those of its class.
 
     The learner inside a scheme is auto where the scheme takes it, else arow; the answer shows which.
@@ -66,7 +68,7 @@ class Creation(Request):
     challenges: ModelName | None = None
 
 
-class Prediction(Request):
+class PredictRequest(RequestBody):
     """One example (`features`) or many (`examples`)."""
 
     features: RawFeatures | UnsetType = UNSET
@@ -74,14 +76,14 @@ class Prediction(Request):
     keep: bool = True
 
 
-class Example(Request):
+class Example(RequestBody):
     """`features` are names with numbers, or names alone. For a model that was trained from files they may also be a row
     as it stands in such a file: an object with a value for each column, or a text."""
 
     features: RawFeatures
 
 
-class Lesson(Request):
+class LearnRequest(RequestBody):
     """An example with its label, or the label of an earlier prediction."""
 
     label: Labels
@@ -89,20 +91,20 @@ class Lesson(Request):
     id: str | UnsetType = UNSET
 
 
-class NamedPrediction(Request):
-    """`Prediction` for models that take features by name only."""
+class NamedPredictRequest(RequestBody):
+    """`PredictRequest` for models that take features by name only."""
 
     features: Features | UnsetType = UNSET
     examples: list[NamedExample] | UnsetType = UNSET
     keep: bool = True
 
 
-class NamedExample(Request):
+class NamedExample(RequestBody):
     features: Features
 
 
-class NamedLesson(Request):
-    """`Lesson` for models that take features by name only."""
+class NamedLearnRequest(RequestBody):
+    """`LearnRequest` for models that take features by name only."""
 
     label: Labels
     features: Features | UnsetType = UNSET
@@ -134,7 +136,7 @@ class Counts(Struct):
     radius: float
 
 
-class Model(Struct):
+class ModelInfo(Struct):
     name: str
     learner: str
     settings: Settings
@@ -148,21 +150,21 @@ class Model(Struct):
     """What makes the model doubtful, such as labels that have arrived in long runs since the server was started."""
 
 
-class Models(Struct):
-    models: list[Model]
+class ModelList(Struct):
+    models: list[ModelInfo]
 
 
-class Predicted(Struct):
+class PredictResponse(Struct):
     id: str | None
     label: Labels | None
     score: float
 
 
-class AllPredicted(Struct):
-    predictions: list[Predicted]
+class PredictionList(Struct):
+    predictions: list[PredictResponse]
 
 
-class Learned(Struct):
+class LearnResponse(Struct):
     status: str
     examples: int
     mistakes: int
@@ -170,14 +172,14 @@ class Learned(Struct):
     refused: dict[str, int] | UnsetType = UNSET
 
 
-class Progress(Struct):
+class LearnProgress(Struct):
     """How far a stream of lines is durable and learned."""
 
     lines: int
     examples: int
 
 
-class Pending(Struct):
+class PendingCounts(Struct):
     """Late labels: how many predictions wait, and what became of the others since the server was started."""
 
     waiting: int = 0
@@ -189,7 +191,7 @@ class Pending(Struct):
     unknown: int = 0
 
 
-class Together(Struct):
+class SharedCounts(Struct):
     """The examples since a challenger joined, which it and its champion both learned."""
 
     examples: int
@@ -197,7 +199,7 @@ class Together(Struct):
     champion_mistakes: int
 
 
-class Member(Struct):
+class GroupMember(Struct):
     name: str
     role: str
     examples: int
@@ -205,22 +207,22 @@ class Member(Struct):
     updates: int
     progressive_error: float
     refused: int
-    since_joined: Together | None
+    since_joined: SharedCounts | None
 
 
-class LedgerPage(Counts):
-    pending: Pending
-    stream: list[Member]
+class LedgerResponse(Counts):
+    pending: PendingCounts
+    stream: list[GroupMember]
 
 
-class Point(Struct):
+class HistoryPoint(Struct):
     examples: int
     mistakes: int
     bound: float | None
 
 
 class History(Struct):
-    points: list[Point]
+    points: list[HistoryPoint]
 
 
 class Weight(Struct):
@@ -254,7 +256,7 @@ class HypothesisGuarantee(Struct, kw_only=True, forbid_unknown_fields=True):
     delta: Number | None
     """The probability that the bound does not hold; null where it is one of the mean."""
     statement: str
-    numbers: Numbers
+    numbers: TheoremValues
     assumes: str
     sentence: str
 
@@ -291,7 +293,7 @@ class CertifiedBound(Struct, kw_only=True, forbid_unknown_fields=True):
     verdict: str
     assumes: str | UnsetType = UNSET
     witness: str | UnsetType = UNSET
-    numbers: Numbers | UnsetType = UNSET
+    numbers: TheoremValues | UnsetType = UNSET
     why: str | UnsetType = UNSET
 
 
@@ -307,7 +309,7 @@ class CertifiedData(Struct, forbid_unknown_fields=True):
     arrays: ArraysDigest
 
 
-class Observed(Counts, kw_only=True, forbid_unknown_fields=True):
+class ObservedCounts(Counts, kw_only=True, forbid_unknown_fields=True):
     """What the learner counted while it learned."""
 
     mistakes_of_first_pass: int
@@ -374,9 +376,9 @@ class CertificateDocument(Struct, kw_only=True, forbid_unknown_fields=True):
     precision: str
     model: str
     """The SHA-256 digest of the model."""
-    observed: Observed
+    observed: ObservedCounts
     bounds: list[CertifiedBound]
-    target: Numbers
+    target: TheoremValues
     new_data: NewDataBounds | None
     hypothesis: HypothesisGuarantee | UnsetType = UNSET
     witnesses: dict[str, Witness]

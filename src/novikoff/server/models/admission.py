@@ -19,18 +19,18 @@ from novikoff.data.names.feature_names import count_name_bytes
 from novikoff.data.names.string_table import MAX_TEXT_BYTES
 from novikoff.errors import InputError
 from novikoff.memory_limit import NAME_BYTES, Growth, format_size
-from novikoff.server.models.features import encoder
-from novikoff.server.models.ndjson_batch import Run
-from novikoff.server.models.served_model import Served
-from novikoff.server.models.validation import Refused
+from novikoff.server.models.features import get_encoder
+from novikoff.server.models.ndjson_batch import LineRun
+from novikoff.server.models.served_model import ServedModel
+from novikoff.server.models.validation import RequestError
 from novikoff.server.ops.limits import Limits
 
-LEAST_TERM_BYTES = 4
+MIN_TERM_BYTES = 4
 """Of a feature in JSON."""
-MODEL, SERVER = "model-too-large", "server-memory-full"
+MODEL_TOO_LARGE, SERVER_MEMORY_FULL = "model-too-large", "server-memory-full"
 
 
-class Rest(NamedTuple):
+class OtherModels(NamedTuple):
     """The other models of the server."""
 
     bytes: int
@@ -38,13 +38,13 @@ class Rest(NamedTuple):
     """Their number, and this one."""
 
 
-def rest_of(models: Mapping[str, Served], served: Served) -> Rest:
+def measure_other_models(models: Mapping[str, ServedModel], served: ServedModel) -> OtherModels:
     """Return what the models of a server take beside one of them."""
-    return Rest(sum(model.bytes for model in models.values()) - served.bytes, len(models))
+    return OtherModels(sum(model.bytes for model in models.values()) - served.bytes, len(models))
 
 
 @dataclass
-class Share:
+class MemoryDemand:
     """What the examples of one journal entry add to a model, at most."""
 
     features: int = 0
@@ -59,147 +59,151 @@ class Share:
     """New features that are counted, as far as they were looked up."""
 
 
-class Admission:
+class MemoryAdmission:
     """Of the examples of one stream, by the memory of its champion."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._in_flight, self._entries = Share(), 0
+        self._in_flight, self._entries = MemoryDemand(), 0
         """The sum of all entries that are on their way, and their number."""
         self._labels: Counter[Any] = Counter()
-        self._budget = self._per_term = 0
+        self._budget = self._bytes_per_term = 0
         """The memory that may be spent, and an upper bound of what one more feature or example takes."""
-        self._champion: Served | None = None
+        self._champion: ServedModel | None = None
 
     # --- Entries on their way ---
 
-    def begin(self, share: Share) -> None:
+    def begin(self, demand: MemoryDemand) -> None:
         """An entry is on its way to the journal."""
-        self._add(share, 1)
+        self._add(demand, 1)
 
-    def end(self, share: Share) -> None:
+    def end(self, demand: MemoryDemand) -> None:
         """It was learned, or could not be written."""
-        self._add(share, -1)
+        self._add(demand, -1)
 
-    def _add(self, share: Share, sign: int) -> None:
+    def _add(self, demand: MemoryDemand, sign: int) -> None:
         total = self._in_flight
         self._entries += sign
-        total.features += sign * share.features
-        total.examples += sign * share.examples
-        total.terms += sign * share.terms
-        total.name_bytes += sign * share.name_bytes
-        total.largest = max(total.largest, share.largest) if self._entries else 0
-        if share.labels:
-            self._labels.update(dict.fromkeys(share.labels, sign))
+        total.features += sign * demand.features
+        total.examples += sign * demand.examples
+        total.terms += sign * demand.terms
+        total.name_bytes += sign * demand.name_bytes
+        total.largest = max(total.largest, demand.largest) if self._entries else 0
+        if demand.labels:
+            self._labels.update(dict.fromkeys(demand.labels, sign))
             self._labels = +self._labels
 
-    def _growth(self, served: Served, *shares: Share) -> Growth:
+    def _growth(self, served: ServedModel, *demands: MemoryDemand) -> Growth:
         """Return what the model will have learned with all entries on their way and these."""
-        state, every = served.learner._state, (self._in_flight, *shares)
-        count = sum(share.features for share in every) + (0 if state is None else state.features)
-        labels = dict.fromkeys(self._labels) | {label: None for share in shares for label in share.labels}
+        state, every = served.learner._state, (self._in_flight, *demands)
+        count = sum(demand.features for demand in every) + (0 if state is None else state.features)
+        labels = dict.fromkeys(self._labels) | {label: None for demand in demands for label in demand.labels}
         known = _known_labels(served)
         return Growth(
-            features=max(count, *(share.largest for share in every)),
+            features=max(count, *(demand.largest for demand in every)),
             labels=tuple(label for label in labels if label not in known),
-            examples=sum(share.examples for share in every),
-            terms=sum(share.terms for share in every),
-            name_bytes=sum(share.name_bytes for share in every),
+            examples=sum(demand.examples for demand in every),
+            terms=sum(demand.terms for demand in every),
+            name_bytes=sum(demand.name_bytes for demand in every),
         )
 
     # --- By the budget ---
 
-    def is_short(self, served: Served, size: int, rest: Rest) -> bool:
+    def is_short(self, served: ServedModel, size: int, rest: OtherModels) -> bool:
         """Return whether a block of lines of this size may be more than a new budget."""
-        self._refill(served, Share(), rest)
-        return size // LEAST_TERM_BYTES * self._per_term + 2 * size > self._budget
+        self._refill(served, MemoryDemand(), rest)
+        return size // MIN_TERM_BYTES * self._bytes_per_term + 2 * size > self._budget
 
-    def admit_run(self, served: Served, run: Run, share: Share, rest: Rest) -> bool:
+    def admit_run(self, served: ServedModel, run: LineRun, demand: MemoryDemand, rest: OtherModels) -> bool:
         """Count in the lines of a run if they surely fit. If not, they must be looked at one by one."""
-        labels = run.different_labels()
-        if not _takes_names(served) or self._has_new(served, labels, share):
+        labels = run.distinct_labels()
+        if not _takes_names(served) or self._has_new(served, labels, demand):
             return False
         characters = int((run.terms.spans & MAX_TEXT_BYTES).sum())
-        return self._spend(served, len(run.terms.values), len(run), characters, share, rest)
+        return self._spend(served, len(run.terms.values), len(run), characters, demand, rest)
 
-    def admit(self, served: Served, features: Any, label: Any, share: Share, rest: Rest) -> None:
+    def admit(self, served: ServedModel, features: Any, label: Any, demand: MemoryDemand, rest: OtherModels) -> None:
         """Count one example in; raise Refused where there is no memory for it."""
         labels = label if isinstance(label, list) else [label]
-        if _takes_names(served) and not isinstance(features, str) and not self._has_new(served, labels, share):
+        if _takes_names(served) and not isinstance(features, str) and not self._has_new(served, labels, demand):
             characters = sum(map(len, features))
-            if self._spend(served, len(features), 1, characters, share, rest):
+            if self._spend(served, len(features), 1, characters, demand, rest):
                 return
-        self._admit_exactly(served, features, labels, share, rest)
+        self._admit_exactly(served, features, labels, demand, rest)
 
-    def _has_new(self, served: Served, labels: list[Any], share: Share) -> bool:
+    def _has_new(self, served: ServedModel, labels: list[Any], demand: MemoryDemand) -> bool:
         known = _known_labels(served)
-        return not all(label in known or label in share.labels or label in self._labels for label in labels)
+        return not all(label in known or label in demand.labels or label in self._labels for label in labels)
 
-    def _spend(self, served: Served, terms: int, examples: int, characters: int, share: Share, rest: Rest) -> bool:
+    def _spend(
+        self, served: ServedModel, terms: int, examples: int, characters: int, demand: MemoryDemand, rest: OtherModels
+    ) -> bool:
         names = terms * NAME_BYTES + 2 * characters
         for attempt in range(2):
             if attempt or served is not self._champion:
-                self._refill(served, share, rest)
-            cost = (terms + examples) * self._per_term + names
+                self._refill(served, demand, rest)
+            cost = (terms + examples) * self._bytes_per_term + names
             if cost <= self._budget:
                 self._budget -= cost
-                share.features += terms
-                share.examples += examples
-                share.terms += terms
-                share.name_bytes += names
+                demand.features += terms
+                demand.examples += examples
+                demand.terms += terms
+                demand.name_bytes += names
                 return True
         return False
 
-    def _refill(self, served: Served, share: Share, rest: Rest) -> None:
+    def _refill(self, served: ServedModel, demand: MemoryDemand, rest: OtherModels) -> None:
         """Look at the model and make a new budget: a part of what is free, for all models spend at the same time."""
-        learner, growth = served.learner, self._growth(served, share)
+        learner, growth = served.learner, self._growth(served, demand)
         needed = learner._memory_needed(growth)
         more = growth._replace(features=growth.features + 1, examples=growth.examples + 1, terms=growth.terms + 1)
-        self._per_term = learner._memory_needed(more) - needed
+        self._bytes_per_term = learner._memory_needed(more) - needed
         free = min(self.limits.max_model_bytes, self.limits.max_server_bytes - rest.bytes) - needed
         self._budget, self._champion = max(0, free // (2 * rest.models)), served
 
     # --- Exactly ---
 
-    def _admit_exactly(self, served: Served, features: Any, labels: list[Any], share: Share, rest: Rest) -> None:
+    def _admit_exactly(
+        self, served: ServedModel, features: Any, labels: list[Any], demand: MemoryDemand, rest: OtherModels
+    ) -> None:
         try:
-            one = _share_of(served, features, labels, share)
+            one = _measure_demand(served, features, labels, demand)
         except InputError:  # the client is told so when it is learned
             return
-        needed = served.learner._memory_needed(self._growth(served, share, one))
+        needed = served.learner._memory_needed(self._growth(served, demand, one))
         limits = self.limits
         if needed > limits.max_model_bytes:
-            raise Refused(
+            raise RequestError(
                 f"With this example {served.name!r} would need {format_size(needed)} of memory, but the limit of a"
                 f" model is {format_size(limits.max_model_bytes)}. Send fewer features or labels, or start the server"
                 " with a larger --max-model-memory.",
-                MODEL,
+                MODEL_TOO_LARGE,
             )
         if needed + rest.bytes > limits.max_server_bytes:
-            raise Refused(
+            raise RequestError(
                 f"With this example all models would need {format_size(needed + rest.bytes)} of memory, but the limit"
                 f" of the server is {format_size(limits.max_server_bytes)}. Delete models, or start the server with a"
                 " larger --max-server-memory.",
-                SERVER,
+                SERVER_MEMORY_FULL,
                 507,
             )
-        share.features += one.features
-        share.examples += one.examples
-        share.terms += one.terms
-        share.name_bytes += one.name_bytes
-        share.largest = max(share.largest, one.largest)
-        share.labels |= one.labels
-        share.names |= one.names
+        demand.features += one.features
+        demand.examples += one.examples
+        demand.terms += one.terms
+        demand.name_bytes += one.name_bytes
+        demand.largest = max(demand.largest, one.largest)
+        demand.labels |= one.labels
+        demand.names |= one.names
         self._budget, self._champion = 0, None  # it was made for fewer labels and features
 
 
-def _takes_names(served: Served) -> bool:
+def _takes_names(served: ServedModel) -> bool:
     """Whether features are names, of which each takes the same memory."""
     state = served.learner._state
     return served.encoding is None and (state is None or state.names is not None)
 
 
-def _known_labels(served: Served) -> Any:
+def _known_labels(served: ServedModel) -> Any:
     """Return the labels that a model knows, in a form in which one is found at once."""
     state = served.learner._state
     labels: Any = None if state is None else state.labels
@@ -210,19 +214,19 @@ def _known_labels(served: Served) -> Any:
     return getattr(labels, "numbers", None) or getattr(labels, "sides", None) or {}
 
 
-def _share_of(served: Served, features: Any, labels: list[Any], share: Share) -> Share:
+def _measure_demand(served: ServedModel, features: Any, labels: list[Any], demand: MemoryDemand) -> MemoryDemand:
     """Return what an example adds beside `share`; InputError where it can't be encoded."""
     learner, state = served.learner, served.learner._state
     known = _known_labels(served)
     new = {label: None for label in labels if label not in known}
-    x = encoder(learner)(features)
+    x = get_encoder(learner)(features)
     if served.encoding is not None and (isinstance(x, str) or (state is not None and state.names is not None)):
         x = served.encoding.example(x)
-    one = Share(examples=1, terms=len(x), labels=new)
+    one = MemoryDemand(examples=1, terms=len(x), labels=new)
     if state is not None and state.names is None and state.features:
         one.largest = max((key + 1 for key in x if isinstance(key, int)), default=0) if isinstance(x, dict) else 0
     elif isinstance(x, dict | list):
         columns = {} if state is None or state.names is None else state.names.columns
-        one.names = {name for name in x if isinstance(name, str) and name not in columns and name not in share.names}
+        one.names = {name for name in x if isinstance(name, str) and name not in columns and name not in demand.names}
         one.features, one.name_bytes = len(one.names), sum(map(count_name_bytes, one.names))
     return one

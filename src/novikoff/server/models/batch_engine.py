@@ -33,23 +33,23 @@ from novikoff.data.rows import Sparse
 from novikoff.data.validation import MAX_INDEX
 from novikoff.errors import InputError, ModelTooLarge, NovikoffError
 from novikoff.multiclass.base import MulticlassClassifier
-from novikoff.server.models.features import answer, as_named, encoder, served_encoding
-from novikoff.server.models.ndjson_batch import Odd, Refused, Run
-from novikoff.server.models.validation import note_label
+from novikoff.server.models.features import get_encoder, get_served_encoding, keep_names, predict_with_score
+from novikoff.server.models.ndjson_batch import ExampleError, IrregularLine, LineRun
+from novikoff.server.models.validation import count_label
 
-UNKNOWN = MAX_INDEX - 1  # a column that no feature with a name has
-ROWS, TERMS = 4096, 1 << 17  # of one run at most
-FEW = 8  # examples that are learned one by one: to make a batch of them would take longer
-LABELS_KEPT = 100_000
-ONCE = np.zeros(0)  # weights of examples
+UNKNOWN_COLUMN = MAX_INDEX - 1  # a column that no feature with a name has
+MAX_RUN_ROWS, MAX_RUN_TERMS = 4096, 1 << 17  # of one run at most
+MAX_UNBATCHED_EXAMPLES = 8  # examples that are learned one by one: to make a batch of them would take longer
+MAX_CACHED_LABELS = 100_000
+NO_SAMPLE_WEIGHTS = np.zeros(0)  # weights of examples
 NO_CODES: NDArray[Any] = np.zeros(0, np.int8)
 
 
-class Bulk:
+class BatchEngine:
     """The ways for many examples of one model, with what is kept from one call to the next.
 
     >>> from novikoff import Perceptron
-    >>> bulk, model = Bulk(), Perceptron()
+    >>> bulk, model = BatchEngine(), Perceptron()
     >>> lines = b'{"features":{"rain":1},"label":"umbrella"}\\n{"features":{"sun":2},"label":"hat"}\\n'
     >>> [bulk.learn(model, run) for run in bulk.runs(lines)]
     [2]
@@ -63,14 +63,14 @@ class Bulk:
                 f"most_features must be from 1 to {1 << 20:,}, and longest_name from 1 to {MAX_TEXT_BYTES:,}."
             )
         self.limits = EventLimits(most_features, longest_name)
-        room = max(TERMS, 2 * most_features)
-        self._terms = EventTerms(np.empty(room, np.uint64), np.empty(room, np.int64), np.empty(room))
+        capacity = max(MAX_RUN_TERMS, 2 * most_features)
+        self._terms = EventTerms(np.empty(capacity, np.uint64), np.empty(capacity, np.int64), np.empty(capacity))
         self._found = EventRows(
-            starts=np.empty(ROWS + 1, np.int64),
-            labels=np.empty(ROWS, np.int64),
-            label_hashes=np.empty(ROWS, np.uint64),
-            lines=np.empty(ROWS, np.int64),
-            begins=np.empty(ROWS, np.int64),
+            starts=np.empty(MAX_RUN_ROWS + 1, np.int64),
+            labels=np.empty(MAX_RUN_ROWS, np.int64),
+            label_hashes=np.empty(MAX_RUN_ROWS, np.uint64),
+            lines=np.empty(MAX_RUN_ROWS, np.int64),
+            begins=np.empty(MAX_RUN_ROWS, np.int64),
         )
         self._marks = np.empty(max(64, 1 << (4 * most_features - 1).bit_length()), np.int64)
         self._names: Any = None
@@ -79,7 +79,7 @@ class Bulk:
 
     # --- Reading ---
 
-    def runs(self, data: bytes) -> Iterator[Run | Odd]:
+    def runs(self, data: bytes) -> Iterator[LineRun | IrregularLine]:
         """The lines of NDJSON, in order: stretches of usual ones, and each of the others by itself."""
         text = np.zeros(len(data) + 2 * PADDING_BYTES + 1, np.uint8)
         text[PADDING_BYTES : PADDING_BYTES + len(data)] = np.frombuffer(data, np.uint8)
@@ -93,52 +93,54 @@ class Bulk:
                 terms = int(self._found.starts[rows])
                 found = EventRows._make(array[:rows].copy() for array in self._found)
                 found = found._replace(starts=self._found.starts[: rows + 1].copy())
-                yield Run(text, found, EventTerms._make(array[:terms].copy() for array in self._terms))
+                yield LineRun(text, found, EventTerms._make(array[:terms].copy() for array in self._terms))
             if what == IRREGULAR_LINE:
                 line += 1
                 end = data.find(b"\n", start - PADDING_BYTES)
                 end = len(data) if end < 0 else end
-                yield Odd(line, data[start - PADDING_BYTES : end])
+                yield IrregularLine(line, data[start - PADDING_BYTES : end])
                 start = PADDING_BYTES + end + 1
 
     # --- Learning ---
 
-    def learn(self, model: Any, run: Run, order: LabelOrder | None = None) -> int:
+    def learn(self, model: Any, run: LineRun, order: LabelOrder | None = None) -> int:
         """Learns all examples of a run, as learn_one would one after another; how many there were. Raises Refused
         where one can't be taken. `order` counts the changes of the label."""
         done, order = 0, LabelOrder(warns=False) if order is None else order
         while done < len(run):
-            if len(run) - done > FEW and _learns_batches(model):
+            if len(run) - done > MAX_UNBATCHED_EXAMPLES and _learns_batches(model):
                 done = self._learn_batch(model, run, done, order)
             else:
                 self._learn_one(model, run, done, order)
                 done += 1
         return done
 
-    def _learn_one(self, model: Any, run: Run, i: int, order: LabelOrder) -> None:
+    def _learn_one(self, model: Any, run: LineRun, i: int, order: LabelOrder) -> None:
         try:
             if not run.has_label(i):
                 raise InputError("There is no label: every example to learn from needs one.")
             label = run.label(i)
-            model.learn_one(encoder(model)(run.features(i)), label)
+            model.learn_one(get_encoder(model)(run.features(i)), label)
         except NovikoffError as problem:
-            raise Refused(i, problem) from problem
-        note_label(order, model, label)
+            raise ExampleError(i, problem) from problem
+        count_label(order, model, label)
 
-    def _learn_batch(self, model: Any, run: Run, start: int, order: LabelOrder) -> int:
+    def _learn_batch(self, model: Any, run: LineRun, start: int, order: LabelOrder) -> int:
         """Learns from example `start` on, up to one that may be refused, and that one by itself; returns how many are
         done then."""
         state = model._state
-        before = _Before(state.features, len(state.labels), state.updater, state.feature_sample.moments)
+        before = _SizesBefore(state.features, len(state.labels), state.updater, state.feature_sample.moments)
         examples, taken, codes = state.ledger.examples, 0, NO_CODES
-        new, too_large = _New([], []), None
+        new, too_large = _NewItems([], []), None
         try:
             model._check_settings_unchanged(state)
-            codes = self._codes(state.labels, run, start, new.labels)
+            codes = self._encode_codes(state.labels, run, start, new.labels)
             rows = self._rows(model, state, run, start, start + len(codes), new.names)
             model._ensure_capacity(state, len(state.names))
-            taken = model._run_pass(state, rows, codes[: len(rows.starts) - 1], ONCE, known=True)
-            state.feature_sample.record(rows, ONCE, examples, state.ledger.examples, state.features, known=True)
+            taken = model._run_pass(state, rows, codes[: len(rows.starts) - 1], NO_SAMPLE_WEIGHTS, known=True)
+            state.feature_sample.record(
+                rows, NO_SAMPLE_WEIGHTS, examples, state.ledger.examples, state.features, known=True
+            )
         except ModelTooLarge as problem:
             taken, too_large = 0, problem
         except InputError:  # said again, in its own words, for the example that it is about
@@ -151,7 +153,7 @@ class Bulk:
             if names > before.names or labels > before.labels or moved:
                 model._set_state(state)
         if too_large is not None:  # one of these examples: which one does not matter to a model that is stopped
-            raise Refused(start, too_large) from too_large
+            raise ExampleError(start, too_large) from too_large
         order.add(codes[:taken], len(state.labels))
         done = start + taken
         if done < len(run):
@@ -159,12 +161,12 @@ class Bulk:
             done += 1
         return done
 
-    def _codes(self, labels: Any, run: Run, start: int, new: list[int]) -> NDArray[Any]:
+    def _encode_codes(self, labels: Any, run: LineRun, start: int, new: list[int]) -> NDArray[Any]:
         """The codes of the labels of the examples from `start` on, up to the first that is none; `new` gets the numbers
         of the examples, from there on, that bring new ones."""
         absent = np.flatnonzero(run.found.labels[start:] == ABSENT)
         stop = start + int(absent[0]) if len(absent) else len(run)
-        numbers = self._spelled_labels(run, start, stop)
+        numbers = self._lookup_labels(run, start, stop)
         distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
         codes = np.zeros(len(distinct), np.int8 if isinstance(labels, BinaryLabels) else np.int64)
         count = stop - start
@@ -179,29 +181,29 @@ class Bulk:
             new += [int(first[k])] * (len(labels) - known)
         return codes[inverse[:count]]
 
-    def _spelled_labels(self, run: Run, start: int, stop: int) -> NDArray[np.uint32]:
+    def _lookup_labels(self, run: LineRun, start: int, stop: int) -> NDArray[np.uint32]:
         """The places of labels in `self._labels`."""
-        if self._spelled.count > LABELS_KEPT:
+        if self._spelled.count > MAX_CACHED_LABELS:
             self._spelled, self._labels = StringTable(), []
         hashes, spans = run.found.label_hashes[start:stop], run.found.labels[start:stop]
         while True:
-            numbers, missing = self._spelled.find(hashes, run.text, spans, UNKNOWN)
+            numbers, missing = self._spelled.find(hashes, run.text, spans, UNKNOWN_COLUMN)
             if not missing:
                 return numbers
-            fresh = dict.fromkeys(run.spelled(span) for span in spans[numbers == UNKNOWN].tolist())
+            fresh = dict.fromkeys(run.spelled(span) for span in spans[numbers == UNKNOWN_COLUMN].tolist())
             self._spelled.add(list(fresh))
             self._labels += [json.loads(label) for label in fresh]
 
-    def _rows(self, model: Any, state: Any, run: Run, start: int, stop: int, new: list[int]) -> Sparse:
+    def _rows(self, model: Any, state: Any, run: LineRun, start: int, stop: int, new: list[int]) -> Sparse:
         """The examples from start to stop as rows, new names included; `new` gets the numbers, from start on, of the
         examples that bring them, one for each. Where a learner must know all features, up to the first of these."""
-        self._know(state.names)
+        self._sync_names(state.names)
         starts = run.found.starts[start : stop + 1]
         terms = slice(int(starts[0]), int(starts[-1]))
-        columns, missing = self._table.find(run.terms.hashes[terms], run.text, run.terms.spans[terms], UNKNOWN)
+        columns, missing = self._table.find(run.terms.hashes[terms], run.text, run.terms.spans[terms], UNKNOWN_COLUMN)
         starts = starts - starts[0]
         if missing:
-            where = np.flatnonzero(columns == UNKNOWN)
+            where = np.flatnonzero(columns == UNKNOWN_COLUMN)
             owners = np.searchsorted(starts, where, side="right") - 1
             if model._fixed_width_reason() is not None:
                 starts = starts[: owners[0] + 1]
@@ -215,7 +217,7 @@ class Bulk:
             values = run.terms.values[terms].astype(state.kind)
         return Sparse(starts, columns, values)
 
-    def _know(self, names: Any) -> None:
+    def _sync_names(self, names: Any) -> None:
         """Brings the table of names up to date with the model's."""
         if names is not self._names or len(names) < self._table.count:
             self._names, self._table = names, StringTable()
@@ -226,23 +228,23 @@ class Bulk:
 
     # --- Predicting ---
 
-    def predict(self, model: Any, run: Run) -> tuple[list[Any], list[float]]:
+    def predict(self, model: Any, run: LineRun) -> tuple[list[Any], list[float]]:
         """Labels and scores of all examples of a run, as of one after another. Raises Refused where one can't be
         predicted."""
         if model._state is None:
             return [None] * len(run), [0.0] * len(run)
-        found = self._predict_raw(model, run) if len(run) > FEW else None
+        found = self._predict_raw(model, run) if len(run) > MAX_UNBATCHED_EXAMPLES else None
         if found is not None:
             return found
-        if len(run) > FEW and _has_names(model):
-            if isinstance(model, LinearClassifier) and _weighs(model):
-                return self._predict_two(model, run)
+        if len(run) > MAX_UNBATCHED_EXAMPLES and _has_names(model):
+            if isinstance(model, LinearClassifier) and _scores_by_weights(model):
+                return self._predict_binary(model, run)
             if (
                 isinstance(model, MulticlassClassifier)
                 and type(model).predict_one is MulticlassClassifier.predict_one
-                and _is_worthwhile(model, run)
+                and _is_batch_faster(model, run)
             ):
-                return self._predict_many(model, run)
+                return self._predict_multiclass(model, run)
         labels, scores = [], []
         for i in range(len(run)):
             label, score = self._predict_one(model, run, i)
@@ -250,10 +252,10 @@ class Bulk:
             scores.append(score)
         return labels, scores
 
-    def _predict_raw(self, model: Any, run: Run) -> tuple[list[Any], list[float]] | None:
+    def _predict_raw(self, model: Any, run: LineRun) -> tuple[list[Any], list[float]] | None:
         """Raw rows, for a model that was trained from files; None where they must be predicted one by one."""
         state = model._state
-        encoding = served_encoding(state)
+        encoding = get_served_encoding(state)
         if encoding is None or not encoding.accepts_dicts:
             return None
         score, raw = model._build_scorer(known=True), [run.features(i) for i in range(len(run))]
@@ -262,71 +264,71 @@ class Bulk:
         except NovikoffError:  # said again by the example that it is about
             return None
         if isinstance(model, LinearClassifier) and type(model).predict_one is LinearClassifier.predict_one:
-            return _by_sign(model, columns), columns.tolist()
+            return _decode_signs(model, columns), columns.tolist()
         if isinstance(model, MulticlassClassifier) and type(model).predict_one is MulticlassClassifier.predict_one:
-            return _by_class(model, columns)
+            return _decode_classes(model, columns)
         return None
 
-    def _predict_one(self, model: Any, run: Run, i: int) -> tuple[Any, float]:
+    def _predict_one(self, model: Any, run: LineRun, i: int) -> tuple[Any, float]:
         try:
-            return answer(model, encoder(model)(run.features(i)))
+            return predict_with_score(model, get_encoder(model)(run.features(i)))
         except NovikoffError as problem:
-            raise Refused(i, problem) from problem
+            raise ExampleError(i, problem) from problem
 
-    def _known_rows(self, state: Any, run: Run) -> Sparse:
+    def _lookup_rows(self, state: Any, run: LineRun) -> Sparse:
         """All examples as rows, with UNKNOWN for features that were never learned."""
-        self._know(state.names)
-        columns, _ = self._table.find(run.terms.hashes, run.text, run.terms.spans, UNKNOWN)
+        self._sync_names(state.names)
+        columns, _ = self._table.find(run.terms.hashes, run.text, run.terms.spans, UNKNOWN_COLUMN)
         starts = run.found.starts
         with np.errstate(over="ignore"):
             return Sparse(starts, columns, run.terms.values.astype(state.kind))
 
-    def _predict_two(self, model: Any, run: Run) -> tuple[list[Any], list[float]]:
-        state, rows = model._state, self._known_rows(model._state, run)
+    def _predict_binary(self, model: Any, run: LineRun) -> tuple[list[Any], list[float]]:
+        state, rows = model._state, self._lookup_rows(model._state, run)
         least, most = model._feature_range()
-        asked = ScoringContext(
+        context = ScoringContext(
             state.updater, state.ledger.book, state.features, float(model._unseen_weight(state)), least, most
         )
         longest, out = int(np.diff(rows.starts).max()), np.empty(len(run))
-        score_each_row(asked, rows, np.empty(longest + 1, state.kind), np.empty(longest + 1), out)
+        score_each_row(context, rows, np.empty(longest + 1, state.kind), np.empty(longest + 1), out)
         scores = out * model._weight_scale()
         for i in np.flatnonzero(np.isnan(out)).tolist():  # not usual: the way around says why
             scores[i] = self._predict_one(model, run, i)[1]
-        return _by_sign(model, scores), scores.tolist()
+        return _decode_signs(model, scores), scores.tolist()
 
-    def _predict_many(self, model: Any, run: Run) -> tuple[list[Any], list[float]]:
-        rows = self._known_rows(model._state, run)
+    def _predict_multiclass(self, model: Any, run: LineRun) -> tuple[list[Any], list[float]]:
+        rows = self._lookup_rows(model._state, run)
         try:
             columns = model._build_scorer(known=True)(rows)
         except NovikoffError:
             for i in range(len(run)):
                 self._predict_one(model, run, i)
             raise
-        return _by_class(model, columns)
+        return _decode_classes(model, columns)
 
 
-def _by_sign(model: Any, scores: NDArray[np.float64]) -> list[Any]:
+def _decode_signs(model: Any, scores: NDArray[np.float64]) -> list[Any]:
     """The labels of two for these scores."""
     positive = scores >= 0.0 if TIE_SIGNS[model.tie] > 0.0 else scores > 0.0
     no, yes = model._state.labels.name(False), model._state.labels.name(True)
     return [yes if side else no for side in positive.tolist()]
 
 
-def _by_class(model: Any, columns: NDArray[np.float64]) -> tuple[list[Any], list[float]]:
+def _decode_classes(model: Any, columns: NDArray[np.float64]) -> tuple[list[Any], list[float]]:
     """The labels for the scores of columns of weights, and what speaks for each."""
     shown, winners = model._class_scores(columns)
     known = np.array(model._state.labels.known()).tolist()
     return [known[c] for c in winners.tolist()], shown[np.arange(len(columns)), winners].tolist()
 
 
-class _Before(NamedTuple):
+class _SizesBefore(NamedTuple):
     names: int
     labels: int
     updater: Any
     moments: Any
 
 
-class _New(NamedTuple):
+class _NewItems(NamedTuple):
     """The numbers of the examples that brought something new, one for each thing."""
 
     labels: list[int]
@@ -335,7 +337,7 @@ class _New(NamedTuple):
 
 def _has_names(model: Any) -> bool:
     state = model._state
-    return state is not None and getattr(state, "names", None) is not None and encoder(model) is as_named
+    return state is not None and getattr(state, "names", None) is not None and get_encoder(model) is keep_names
 
 
 def _learns_batches(model: Any) -> bool:
@@ -347,12 +349,12 @@ def _learns_batches(model: Any) -> bool:
     return plain and _has_names(model) and type(model._state.labels) is ClassLabels
 
 
-def _weighs(model: LinearClassifier) -> bool:
+def _scores_by_weights(model: LinearClassifier) -> bool:
     """Whether its weights are the hypothesis, and asked for as by all."""
     mine = type(model)
     return mine._score_terms is LinearClassifier._score_terms and mine.score_one is LinearClassifier.score_one
 
 
-def _is_worthwhile(model: Any, run: Run) -> bool:
+def _is_batch_faster(model: Any, run: LineRun) -> bool:
     """Whether to read all weights is quicker than to read those of each example."""
     return int(model._state.features) * int(model._state.stride) < 5_000 * len(run)

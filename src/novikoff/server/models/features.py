@@ -12,11 +12,11 @@ from novikoff.errors import InputError
 from novikoff.server.ops.logs import log
 
 
-def as_named(x: Any) -> Any:
+def keep_names(x: Any) -> Any:
     return x
 
 
-def served_encoding(state: Any, name: str = "") -> Encoding | None:
+def get_served_encoding(state: Any, name: str = "") -> Encoding | None:
     """Return the encoding of a model that was trained from files. The first column that the model does not know is
     logged with the model's `name`; all of them are shown with the model."""
     found = get_encoding(state)
@@ -30,7 +30,7 @@ def _log_unknown(model: str, column: str) -> None:
     log.warning("columns that the model has not learned are ignored", extra={"fields": fields})
 
 
-def encoder(model: Any) -> Callable[[Any], Any]:
+def get_encoder(model: Any) -> Callable[[Any], Any]:
     """Return what makes, of the features of a request, what `learn_one` and `predict_one` of this model take.
 
     A model that was trained from files encodes raw rows by itself. One that was learned by names, or that has learned
@@ -38,19 +38,19 @@ def encoder(model: Any) -> Callable[[Any], Any]:
     """
     state = getattr(model, "_state", None)
     if state is None:
-        return as_named
-    encoding = served_encoding(state)
+        return keep_names
+    encoding = get_served_encoding(state)
     if encoding is not None:
-        return lambda x: _raw(encoding, x, state)
+        return lambda x: _encode_raw(encoding, x, state)
     if (getattr(state, "reading", None) or {}).get("map") is not None:
         raise InputError(
             "This model was learned from products of features (--map) of a built-in stream: it can be asked by novikoff"
             " predict only."
         )
-    return as_named if state.names is not None or state.features == 0 else _numbered
+    return keep_names if state.names is not None or state.features == 0 else _encode_numbered
 
 
-def _raw(encoding: Encoding, x: Any, state: Any) -> Any:
+def _encode_raw(encoding: Encoding, x: Any, state: Any) -> Any:
     """Features for a model that was trained from files: encoded here once, where the model knows an encoded row from a
     raw one, as those by column number are."""
     if encoding.accepts_dicts or isinstance(x, str):
@@ -62,16 +62,16 @@ def _raw(encoding: Encoding, x: Any, state: Any) -> Any:
             f"This model was trained from {encoding.settings['format']} with hashed features: give"
             ' {"features": "…"} with the text as it stands in such a file, without a label.'
         )
-    return _numbered(x)
+    return _encode_numbered(x)
 
 
-def _items(x: Any) -> Iterable[tuple[Any, Any]]:
+def _iter_items(x: Any) -> Iterable[tuple[Any, Any]]:
     return x.items() if isinstance(x, dict) else ((name, 1.0) for name in x)
 
 
-def _numbered(x: Any) -> dict[int, float]:
+def _encode_numbered(x: Any) -> dict[int, float]:
     out: dict[int, float] = {}
-    for name, value in _items(x):
+    for name, value in _iter_items(x):
         digits = str(name)
         if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):
             raise InputError(f"The features of this model are columns with numbers, but {name!r} is not a number.")
@@ -79,7 +79,7 @@ def _numbered(x: Any) -> dict[int, float]:
     return out
 
 
-def answer(model: Any, x: Any) -> tuple[Any, float]:
+def predict_with_score(model: Any, x: Any) -> tuple[Any, float]:
     """The label that is predicted for one example that is encoded, and its score; of several labels that of the first,
     or the highest where none is predicted. None and 0 before anything was learned."""
     if model._state is None:

@@ -11,15 +11,15 @@ from hashlib import blake2b
 
 import msgspec
 
-from novikoff.server.http.errors import problem_details, refusal_for
-from novikoff.server.http.schemas import Learned, Progress
-from novikoff.server.models.admission import Share
-from novikoff.server.models.model_group import ALREADY, LEARNED, LateLabels, Stream, key_reused
-from novikoff.server.models.ndjson_batch import Run
-from novikoff.server.models.served_model import Outcome
-from novikoff.server.models.validation import Refused, check_label, decoded
+from novikoff.server.http.errors import encode_problem, to_request_error
+from novikoff.server.http.schemas import LearnProgress, LearnResponse
+from novikoff.server.models.admission import MemoryDemand
+from novikoff.server.models.model_group import ALREADY_LEARNED, LEARNED, LateLabels, ModelGroup, key_reused_error
+from novikoff.server.models.ndjson_batch import LineRun
+from novikoff.server.models.served_model import LearnOutcome
+from novikoff.server.models.validation import RequestError, check_label, decode_body
 from novikoff.server.ops import clock
-from novikoff.server.storage.journal import DiskFull, JobChain, Key
+from novikoff.server.storage.journal import DiskFull, IdempotencyRecord, JobChain
 
 MAX_BLOCKS_IN_FLIGHT = 8
 encode = msgspec.json.encode
@@ -35,23 +35,23 @@ class ScannedBlock:
     bytes_used: int = 0
     """Bytes of the block up to the first line that is not valid."""
     late: LateLabels = field(default_factory=dict)
-    share: Share = field(default_factory=Share)
-    problem: Refused | None = None
+    share: MemoryDemand = field(default_factory=MemoryDemand)
+    problem: RequestError | None = None
 
 
 class LearnStream:
-    def __init__(self, stream: Stream, key: str | None, *, skip: bool) -> None:
+    def __init__(self, stream: ModelGroup, key: str | None, *, skip: bool) -> None:
         """`skip`: whether lines that are not valid are counted and passed over."""
         self.stream, self.key, self.skip = stream, key, skip
         self.line = 0
         """Lines that are done."""
-        self.total = Outcome()
+        self.total = LearnOutcome()
         self._digest = blake2b(digest_size=16)
         self._chain = JobChain()
-        self._in_flight: deque[tuple[asyncio.Task[Outcome], int]] = deque()
-        self._known: Key | None = None
+        self._in_flight: deque[tuple[asyncio.Task[LearnOutcome], int]] = deque()
+        self._known: IdempotencyRecord | None = None
         """What was learned when the stream was sent before."""
-        self._last: asyncio.Task[Outcome] | None = None
+        self._last: asyncio.Task[LearnOutcome] | None = None
 
     async def learn(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[int]:
         """Learn blocks of whole lines; yield, again and again, how many lines are durable and applied.
@@ -71,30 +71,32 @@ class LearnStream:
         """Learn blocks of lines; yield a line of JSON after each, and the summary or the error as the last one."""
         try:
             async for line in self.learn(blocks):
-                yield encode(Progress(line, self.total.examples)) + b"\n"
+                yield encode(LearnProgress(line, self.total.examples)) + b"\n"
             yield encode(self.summarize()) + b"\n"
-        except (Refused, DiskFull) as problem:
+        except (RequestError, DiskFull) as problem:
             problem.learned = self.total.examples
-            yield problem_details(refusal_for(problem)) + b"\n"
+            yield encode_problem(to_request_error(problem)) + b"\n"
 
-    async def learn_all(self, blocks: AsyncIterator[bytes]) -> Learned:
+    async def learn_all(self, blocks: AsyncIterator[bytes]) -> LearnResponse:
         """Learn blocks of lines; return the summary."""
         try:
             async for _ in self.learn(blocks):
                 pass
             return self.summarize()
-        except (Refused, DiskFull) as problem:
+        except (RequestError, DiskFull) as problem:
             problem.learned = self.total.examples
             raise
 
-    def summarize(self) -> Learned:
+    def summarize(self) -> LearnResponse:
         """Return what was learned; raise Refused where examples were refused that are not to be skipped."""
         total = self.total
         if total.problem is not None and not self.skip:
             count = sum(total.refused.values())
-            raise Refused(f"{count:,} examples were refused, the first because: {total.problem}", "refused-examples")
-        status = LEARNED if total.examples or not self.line else ALREADY
-        return Learned(status, total.examples, total.mistakes, total.updates, dict(total.refused))
+            raise RequestError(
+                f"{count:,} examples were refused, the first because: {total.problem}", "refused-examples"
+            )
+        status = LEARNED if total.examples or not self.line else ALREADY_LEARNED
+        return LearnResponse(status, total.examples, total.mistakes, total.updates, dict(total.refused))
 
     async def _hold_key(self) -> None:
         """Keep the key from other requests until this stream has ended, however it ends."""
@@ -129,12 +131,14 @@ class LearnStream:
         while self._in_flight:
             yield await self._next_applied()
         if self._known is not None and self.line < self._known.lines:
-            raise key_reused()
+            raise key_reused_error()
         if problem is not None:
             raise problem
 
     def _commit(self, scanned: ScannedBlock) -> None:
-        record = None if self.key is None else (self.key, Key(self.line, self._digest.digest(), clock.now()))
+        record = (
+            None if self.key is None else (self.key, IdempotencyRecord(self.line, self._digest.digest(), clock.now()))
+        )
         self._last = self.stream.commit(
             scanned.body, scanned.examples, scanned.late, record, scanned.share, self._chain
         )
@@ -155,31 +159,31 @@ class LearnStream:
         """Return the block without the lines that were learned when the stream was sent before."""
         if self._known is None or self.line >= self._known.lines:
             return block
-        at = 0
-        while self.line < self._known.lines and at < len(block):
-            at = block.find(b"\n", at) + 1 or len(block)
+        offset = 0
+        while self.line < self._known.lines and offset < len(block):
+            offset = block.find(b"\n", offset) + 1 or len(block)
             self.line += 1
-        self._digest.update(block[:at])
+        self._digest.update(block[:offset])
         if self.line == self._known.lines and self._digest.digest() != self._known.digest:
-            raise key_reused()
-        return block[at:]
+            raise key_reused_error()
+        return block[offset:]
 
     def _scan(self, block: bytes) -> ScannedBlock:
         """Validate lines up to the first that is not valid, or all of them."""
         scanned, pieces = ScannedBlock(), []
-        for found in self.stream.house.reader.runs(block):
-            if isinstance(found, Run) and self._is_valid(found) and self.stream.admit_run(found, scanned.share):
-                pieces.append(found.text_of(block))
+        for found in self.stream.registry.reader.runs(block):
+            if isinstance(found, LineRun) and self._is_valid(found) and self.stream.admit_run(found, scanned.share):
+                pieces.append(found.slice_block(block))
                 scanned.examples += len(found)
                 continue
-            for number, line in found.all_lines():
+            for number, line in found.iter_lines():
                 try:
                     piece = self._scan_line(line, scanned)
-                except Refused as problem:
+                except RequestError as problem:
                     if not self.skip:
                         where = f"Line {self.line + number}: {problem}"
-                        scanned.problem = Refused(where, problem.code, problem.status)
-                        scanned.lines, scanned.bytes_used = number - 1, _start_of(block, number)
+                        scanned.problem = RequestError(where, problem.code, problem.status)
+                        scanned.lines, scanned.bytes_used = number - 1, _find_line_start(block, number)
                         scanned.body = b"".join(pieces)
                         return scanned
                     self.total.refused[problem.code] += 1
@@ -191,12 +195,12 @@ class LearnStream:
         scanned.lines, scanned.bytes_used = block.count(b"\n") + (not block.endswith(b"\n")), len(block)
         return scanned
 
-    def _is_valid(self, run: Run) -> bool:
+    def _is_valid(self, run: LineRun) -> bool:
         """Return whether all lines of a run are surely valid; if not, each line is validated by itself."""
         try:
-            for label in run.different_labels():
+            for label in run.distinct_labels():
                 check_label(label, self.stream.limits)
-        except Refused:
+        except RequestError:
             return False
         champion = self.stream.champion
         return run.labelled == len(run) and not champion.is_near_a_bound(len(run.terms.values), len(run))
@@ -204,7 +208,7 @@ class LearnStream:
     def _scan_line(self, line: bytes, scanned: ScannedBlock) -> bytes:
         if not line.strip():
             return b""
-        lesson = decoded(self.stream.decoder, line)
+        lesson = decode_body(self.stream.decoder, line)
         self.stream.validate(lesson)
         piece = self.stream.to_line(lesson, scanned.late, scanned.examples, scanned.share)
         if piece is None:
@@ -213,9 +217,9 @@ class LearnStream:
         return piece
 
 
-def _start_of(block: bytes, number: int) -> int:
+def _find_line_start(block: bytes, number: int) -> int:
     """Return where a line begins, by its number from 1 on."""
-    at = 0
+    offset = 0
     for _ in range(number - 1):
-        at = block.find(b"\n", at) + 1
-    return at
+        offset = block.find(b"\n", offset) + 1
+    return offset

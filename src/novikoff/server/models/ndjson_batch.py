@@ -15,19 +15,19 @@ from novikoff.data.names.string_table import MAX_TEXT_BYTES, SPAN_LENGTH_BITS
 from novikoff.errors import NovikoffError
 
 
-class Odd(NamedTuple):
+class IrregularLine(NamedTuple):
     """A line that is not usual."""
 
     line: int
     """From 1 on."""
     data: bytes
 
-    def all_lines(self) -> Iterator[tuple[int, bytes]]:
+    def iter_lines(self) -> Iterator[tuple[int, bytes]]:
         """As of a run: this one, with its number, if there is anything in it."""
         yield from [(self.line, self.data)] if self.data.strip() else []
 
 
-class Run:
+class LineRun:
     """A stretch of lines that are usual; empty lines between them don't count."""
 
     def __init__(self, text: NDArray[np.uint8], found: EventRows, terms: EventTerms) -> None:
@@ -52,9 +52,9 @@ class Run:
         return rest[: ends[0]].tobytes()
 
     def features(self, i: int) -> dict[str, float]:
-        at = slice(int(self.found.starts[i]), int(self.found.starts[i + 1]))
-        names = (self.spelled(span).decode() for span in self.terms.spans[at].tolist())
-        return dict(zip(names, self.terms.values[at].tolist(), strict=True))
+        row_slice = slice(int(self.found.starts[i]), int(self.found.starts[i + 1]))
+        names = (self.spelled(span).decode() for span in self.terms.spans[row_slice].tolist())
+        return dict(zip(names, self.terms.values[row_slice].tolist(), strict=True))
 
     def has_label(self, i: int) -> bool:
         return int(self.found.labels[i]) != ABSENT
@@ -65,33 +65,33 @@ class Run:
     def spelled(self, span: int) -> bytes:
         return self.text[span >> SPAN_LENGTH_BITS :][: span & MAX_TEXT_BYTES].tobytes()
 
-    def all_lines(self) -> Iterator[tuple[int, bytes]]:
+    def iter_lines(self) -> Iterator[tuple[int, bytes]]:
         """Each with its number."""
         return ((self.line(i), self.data(i)) for i in range(len(self)))
 
-    def text_of(self, block: bytes) -> bytes:
+    def slice_block(self, block: bytes) -> bytes:
         """All of it, of the block that it was read from, with an end of the last line."""
         first, last = (int(self.found.begins[k]) - PADDING_BYTES for k in (0, -1))
         end = block.find(b"\n", last) + 1
         return block[first:end] if end else block[first:] + b"\n"
 
-    def different_labels(self) -> list[Any]:
+    def distinct_labels(self) -> list[Any]:
         """Each once, of those that have one."""
-        told = np.flatnonzero(self.found.labels != ABSENT)
-        first = np.unique(self.found.label_hashes[told], return_index=True)[1]
-        return [self.label(i) for i in told[first].tolist()]
+        labelled_rows = np.flatnonzero(self.found.labels != ABSENT)
+        first = np.unique(self.found.label_hashes[labelled_rows], return_index=True)[1]
+        return [self.label(i) for i in labelled_rows[first].tolist()]
 
     @property
     def labelled(self) -> int:
         """How many have a label."""
         return int(np.count_nonzero(self.found.labels != ABSENT))
 
-    def after(self, count: int) -> Run:
+    def after(self, count: int) -> LineRun:
         """The run without its first examples."""
-        return Run(self.text, EventRows._make(array[count:] for array in self.found), self.terms)
+        return LineRun(self.text, EventRows._make(array[count:] for array in self.found), self.terms)
 
 
-class Refused(NovikoffError):
+class ExampleError(NovikoffError):
     """An example of a run was refused; those before it stand, and it and those after it have left no trace."""
 
     def __init__(self, taken: int, problem: Exception) -> None:

@@ -17,41 +17,41 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from novikoff.server.http.schemas import Pending
+from novikoff.server.http.schemas import PendingCounts
 from novikoff.server.ops import clock
 from novikoff.server.ops.limits import Limits
 from novikoff.server.storage.attribution import CURRENT_CLIENT
 
-LAYOUT = struct.Struct(">IQ")
-SIGNATURE = 8
+ID_LAYOUT = struct.Struct(">IQ")
+SIGNATURE_BYTES = 8
 
 
-class Ids:
+class SignedIds:
     def __init__(self, key: bytes) -> None:
         self.key = key
         self.latest = 0
 
     def make(self, stream: int) -> str:
         self.latest = max(self.latest + 1, time.time_ns())
-        return self._spelled(LAYOUT.pack(stream, self.latest)).decode()
+        return self._spelled(ID_LAYOUT.pack(stream, self.latest)).decode()
 
-    def stream_of(self, text: str) -> int | None:
+    def parse_stream(self, text: str) -> int | None:
         """None where we never gave out such an id."""
         try:
-            came = text.encode("ascii")
-            said = base64.urlsafe_b64decode(came + b"=" * (-len(came) % 4))[: LAYOUT.size]
-            stream: int = LAYOUT.unpack(said)[0]
+            encoded = text.encode("ascii")
+            payload = base64.urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4))[: ID_LAYOUT.size]
+            stream: int = ID_LAYOUT.unpack(payload)[0]
         except (ValueError, binascii.Error, struct.error):
             return None
         # As it was spelled: other texts, which base64 reads as the same bytes, were never given out.
-        return stream if hmac.compare_digest(self._spelled(said), came) else None
+        return stream if hmac.compare_digest(self._spelled(payload), encoded) else None
 
-    def _spelled(self, said: bytes) -> bytes:
-        signature = blake2b(said, key=self.key, digest_size=SIGNATURE).digest()
-        return base64.urlsafe_b64encode(said + signature).rstrip(b"=")
+    def _spelled(self, payload: bytes) -> bytes:
+        signature = blake2b(payload, key=self.key, digest_size=SIGNATURE_BYTES).digest()
+        return base64.urlsafe_b64encode(payload + signature).rstrip(b"=")
 
 
-class Kept(NamedTuple):
+class PendingPrediction(NamedTuple):
     time: float
     features: bytes
     """As JSON."""
@@ -59,7 +59,7 @@ class Kept(NamedTuple):
     """The id of the token that asked for the prediction."""
 
 
-class Answer(NamedTuple):
+class LabelledPrediction(NamedTuple):
     """A prediction that was labelled."""
 
     time: float
@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     label: Any
 
 
-class Unlabelled(Exception):
+class LateLabelError(Exception):
     """A late label that can't be learned: the status says why."""
 
     def __init__(self, status: int, code: str, sentence: str) -> None:
@@ -75,14 +75,16 @@ class Unlabelled(Exception):
         self.status, self.code = status, code
 
 
-class Waiting:
+class PendingPredictions:
     """Those of one stream."""
 
-    def __init__(self, stream: int, ids: Ids, limits: Limits, look_up: Callable[[str], Answer | None]) -> None:
+    def __init__(
+        self, stream: int, ids: SignedIds, limits: Limits, look_up: Callable[[str], LabelledPrediction | None]
+    ) -> None:
         """`look_up` finds the answers that are not kept here any more: those of the journal."""
         self.stream, self.ids, self.limits = stream, ids, limits
         self._look_up = look_up
-        self.kept: dict[str, Kept] = {}
+        self.kept: dict[str, PendingPrediction] = {}
         self._claimed: set[str] = set()
         """Those whose labels are on their way to the disk."""
         self.rows: dict[str, int] = {}
@@ -90,19 +92,19 @@ class Waiting:
         self._left: dict[int, int] = {}
         self.empty: list[int] = []
         """Rows in which nothing waits any longer."""
-        self.answered: dict[str, Answer] = {}
+        self.answered: dict[str, LabelledPrediction] = {}
         """The latest ones; their labels are safe or about to be."""
         self.bytes = 0
         """Of the features that are kept."""
-        self.counts = Pending()
+        self.counts = PendingCounts()
 
-    def keep(self, features: Any, now: float) -> tuple[str, Kept]:
-        kept = Kept(now, msgspec.json.encode(features), CURRENT_CLIENT.get())
+    def keep(self, features: Any, now: float) -> tuple[str, PendingPrediction]:
+        kept = PendingPrediction(now, msgspec.json.encode(features), CURRENT_CLIENT.get())
         name = self.ids.make(self.stream)
         self.put(name, kept)
         return name, kept
 
-    def put(self, name: str, kept: Kept) -> None:
+    def put(self, name: str, kept: PendingPrediction) -> None:
         self.kept[name] = kept
         self.bytes += len(kept.features)
 
@@ -119,12 +121,12 @@ class Waiting:
         else:
             self.empty.append(row)
 
-    def _run_loop(self, name: str) -> Kept | None:
+    def _pop_pending(self, name: str) -> PendingPrediction | None:
         kept = self.kept.pop(name, None)
         self.bytes -= 0 if kept is None else len(kept.features)
         return kept
 
-    def _leave_row(self, name: str) -> None:
+    def _remove_from_row(self, name: str) -> None:
         row = self.rows.pop(name, None)
         if row is not None:
             self._left[row] -= 1
@@ -132,34 +134,34 @@ class Waiting:
                 del self._left[row]
                 self.empty.append(row)
 
-    def claim(self, name: str, label: Any) -> Kept | None:
-        """What is to be learned with this label; None where it was learned before. Raises `Unlabelled`. What is claimed
-        is to be settled or released."""
-        if self.ids.stream_of(name) != self.stream:
+    def claim(self, name: str, label: Any) -> PendingPrediction | None:
+        """What is to be learned with this label; None where it was learned before. Raises `LateLabelError`. What is
+        claimed is to be settled or released."""
+        if self.ids.parse_stream(name) != self.stream:
             self.counts.unknown += 1
-            raise Unlabelled(404, "unknown-id", "This id was never given out for a prediction of this model.")
-        answered = self._answer_of(name)
+            raise LateLabelError(404, "unknown-id", "This id was never given out for a prediction of this model.")
+        answered = self._find_answer(name)
         if answered is not None:
             before = answered.label
             if before == label and type(before) is type(label):
                 self.counts.already_labelled += 1
                 return None
             self.counts.changed_labels += 1
-            raise Unlabelled(
+            raise LateLabelError(
                 409, "label-changed", f"This prediction was labelled {before!r} before: a label can't be taken back."
             )
-        kept = self._run_loop(name)
+        kept = self._pop_pending(name)
         if kept is None or self._is_old(kept.time):
-            self._leave_row(name)
+            self._remove_from_row(name)
             self.counts.too_late += 1
-            raise Unlabelled(
+            raise LateLabelError(
                 410, "expired-id", "This prediction no longer waits for its label: send its features with the label."
             )
-        self.answered[name] = Answer(kept.time, label)
+        self.answered[name] = LabelledPrediction(kept.time, label)
         self._claimed.add(name)
         return kept
 
-    def _answer_of(self, name: str) -> Answer | None:
+    def _find_answer(self, name: str) -> LabelledPrediction | None:
         if name in self.kept or name in self.answered:
             return self.answered.get(name)
         found = self._look_up(name)
@@ -171,9 +173,9 @@ class Waiting:
     def settle(self, name: str) -> None:
         """The label was learned."""
         self._claimed.discard(name)
-        self._leave_row(name)
+        self._remove_from_row(name)
 
-    def release(self, name: str, kept: Kept) -> None:
+    def release(self, name: str, kept: PendingPrediction) -> None:
         """The label could not be learned: it may come again."""
         self._claimed.discard(name)
         self.answered.pop(name, None)
@@ -186,8 +188,8 @@ class Waiting:
             name, kept = next(iter(self.kept.items()))
             if len(self.kept) <= most and self.bytes <= self.limits.pending_bytes and kept.time >= too_old:
                 break
-            self._run_loop(name)
-            self._leave_row(name)
+            self._pop_pending(name)
+            self._remove_from_row(name)
             self.counts.expired += 1
         while self.answered:
             name, answer = next(iter(self.answered.items()))
@@ -195,5 +197,5 @@ class Waiting:
                 break
             del self.answered[name]  # the journal knows it until it would have expired
 
-    def counted(self) -> Pending:
+    def current_counts(self) -> PendingCounts:
         return msgspec.structs.replace(self.counts, waiting=len(self.kept))

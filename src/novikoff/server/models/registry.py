@@ -16,31 +16,45 @@ from typing import Any
 from novikoff import __version__
 from novikoff.learner_registry import name_of
 from novikoff.memory_limit import Growth, format_size
-from novikoff.server.models.model_group import Stream
-from novikoff.server.models.pending_predictions import Answer, Ids, Waiting
-from novikoff.server.models.served_model import CHALLENGER, CHAMPION, Past, Served, reader
-from novikoff.server.models.validation import Refused
+from novikoff.server.models.model_group import ModelGroup
+from novikoff.server.models.pending_predictions import LabelledPrediction, PendingPredictions, SignedIds
+from novikoff.server.models.served_model import (
+    CHALLENGER,
+    CHAMPION,
+    ComparisonBaseline,
+    ServedModel,
+    build_batch_engine,
+)
+from novikoff.server.models.validation import RequestError
 from novikoff.server.ops import clock
 from novikoff.server.ops.limits import Limits
 from novikoff.server.storage import checkpoint
 from novikoff.server.storage.attribution import record_model
-from novikoff.server.storage.journal import DiskFull, Gone, Journal, JournalWriter, NewModel, Prediction, answer_of
-from novikoff.server.storage.journal import reader as on_disk
+from novikoff.server.storage.journal import (
+    DiskFull,
+    Journal,
+    JournalWriter,
+    NewModel,
+    StoredPrediction,
+    StreamDeleted,
+    find_answer,
+)
+from novikoff.server.storage.journal import open_read_only as on_disk
 
-FLUSH = 0.25  # seconds until kept predictions are written
+FLUSH_INTERVAL_SECONDS = 0.25  # seconds until kept predictions are written
 
 
-class House:
+class ModelRegistry:
     def __init__(self, folder: Path, limits: Limits, journal: Journal) -> None:
         self.folder, self.limits, self.journal = folder, limits, journal
-        self.models: dict[str, Served] = {}
-        self.streams: dict[int, Stream] = {}
-        self.ids = Ids(journal.meta("id key"))
+        self.models: dict[str, ServedModel] = {}
+        self.streams: dict[int, ModelGroup] = {}
+        self.ids = SignedIds(journal.meta("id key"))
         self.said: list[str] = []
         """What was found and mended when it was opened."""
         self.open = False
-        self.reader = reader(limits)
-        self._making: set[str] = set()
+        self.reader = build_batch_engine(limits)
+        self._names_in_creation: set[str] = set()
         self._flushing = False
 
     def start(self) -> None:
@@ -64,11 +78,11 @@ class House:
 
     # --- Predictions that wait for labels ---
 
-    def keep(self, served: Served, features: Any, now: float) -> str:
+    def keep(self, served: ServedModel, features: Any, now: float) -> str:
         """The id under which a prediction waits for its label. It is written by the way: nobody waits for that."""
         if not self._flushing:
             self._flushing = True
-            self.loop.call_later(FLUSH, self.flush)
+            self.loop.call_later(FLUSH_INTERVAL_SECONDS, self.flush)
         return self.streams[served.stream].keep(features, now)
 
     def flush(self) -> list[asyncio.Task[None]]:
@@ -81,16 +95,16 @@ class House:
                 tasks.append(self.loop.create_task(self._save(stream, predictions)))
             if stream.waiting.empty:
                 rows, stream.waiting.empty = stream.waiting.empty, []
-                self.written(lambda journal, rows=rows: journal.drop_kept(rows))  # type: ignore[misc]
+                self.written(lambda journal, rows=rows: journal.remove_predictions(rows))  # type: ignore[misc]
         return tasks
 
-    async def _save(self, stream: Stream, predictions: list[Prediction]) -> None:
+    async def _save(self, stream: ModelGroup, predictions: list[StoredPrediction]) -> None:
         try:
             row = await self.written(lambda journal: journal.keep(stream.id, predictions), 1)
         except DiskFull:
-            stream.save_later(predictions)
+            stream.requeue(predictions)
         else:
-            stream.note_row(row, predictions)
+            stream.record_row(row, predictions)
 
     # --- Memory ---
 
@@ -98,13 +112,13 @@ class House:
         """Raise Refused where there is no memory for a model that was sent."""
         limits, others = self.limits, sum(model.bytes for model in self.models.values())
         if needed > limits.max_model_bytes:
-            raise Refused(
+            raise RequestError(
                 f"{name!r} needs {format_size(needed)} of memory, but the limit of a model is"
                 f" {format_size(limits.max_model_bytes)}: start the server with a larger --max-model-memory.",
                 "model-too-large",
             )
         if needed + others > limits.max_server_bytes:
-            raise Refused(
+            raise RequestError(
                 f"With {name!r} all models need {format_size(needed + others)} of memory, but the limit of the server"
                 f" is {format_size(limits.max_server_bytes)}: delete models, or start the server with a larger"
                 " --max-server-memory.",
@@ -114,64 +128,72 @@ class House:
 
     # --- Models ---
 
-    def add(self, served: Served) -> Served:
+    def add(self, served: ServedModel) -> ServedModel:
         if served.stream not in self.streams:
-            waiting = Waiting(served.stream, self.ids, self.limits, self._look_up)
-            self.streams[served.stream] = Stream(served.stream, waiting, self.limits, self)
+            waiting = PendingPredictions(served.stream, self.ids, self.limits, self._look_up)
+            self.streams[served.stream] = ModelGroup(served.stream, waiting, self.limits, self)
         self.models[served.name] = served
         served.measure()
         self.streams[served.stream].members.append(served)
         return served
 
-    def _look_up(self, name: str) -> Answer | None:
+    def _look_up(self, name: str) -> LabelledPrediction | None:
         with on_disk(self.folder) as on:
-            found = answer_of(on, name)
-        return None if found is None else Answer(found[0], json.loads(found[1]))
+            found = find_answer(on, name)
+        return None if found is None else LabelledPrediction(found[0], json.loads(found[1]))
 
-    def find(self, name: str) -> Served:
+    def find(self, name: str) -> ServedModel:
         served = self.models.get(name)
         if served is None:
-            raise Refused(f"There is no model {name!r}.", "unknown-model", 404)
+            raise RequestError(f"There is no model {name!r}.", "unknown-model", 404)
         return served
 
-    def champion_of(self, served: Served) -> Served:
+    def find_champion(self, served: ServedModel) -> ServedModel:
         return self.streams[served.stream].champion
 
-    async def create(self, name: str, learner: Any, challenges: str | None, content: bytes | None = None) -> Served:
+    async def create(
+        self, name: str, learner: Any, challenges: str | None, content: bytes | None = None
+    ) -> ServedModel:
         """A new model; `content` is the file of one that has learned elsewhere."""
-        if name in self.models or name in self._making:
-            raise Refused(f"There is a model {name!r} already.", "name-taken", 409)
-        if len(self.models) + len(self._making) >= self.limits.models:
-            raise Refused(f"There may be {self.limits.models} models, and so many there are.", "too-many-models", 409)
+        if name in self.models or name in self._names_in_creation:
+            raise RequestError(f"There is a model {name!r} already.", "name-taken", 409)
+        if len(self.models) + len(self._names_in_creation) >= self.limits.models:
+            raise RequestError(
+                f"There may be {self.limits.models} models, and so many there are.", "too-many-models", 409
+            )
         champion = None if challenges is None else self.find(challenges)
         if champion is not None and champion.role != CHAMPION:
-            raise Refused(f"{challenges!r} is a challenger itself: name its champion.", "not-a-champion", 409)
+            raise RequestError(f"{challenges!r} is a challenger itself: name its champion.", "not-a-champion", 409)
         if content is not None:
             self.check_memory(name, learner._memory_needed(Growth()))
-        self._making.add(name)
+        self._names_in_creation.add(name)
         try:
-            return await self._created(name, learner, champion, content)
+            return await self._create_model(name, learner, champion, content)
         finally:
-            self._making.discard(name)
+            self._names_in_creation.discard(name)
 
-    async def _created(self, name: str, learner: Any, champion: Served | None, content: bytes | None) -> Served:
-        served = Served(name, learner, self.limits, created=clock.now(), role=CHALLENGER if champion else CHAMPION)
+    async def _create_model(
+        self, name: str, learner: Any, champion: ServedModel | None, content: bytes | None
+    ) -> ServedModel:
+        served = ServedModel(name, learner, self.limits, created=clock.now(), role=CHALLENGER if champion else CHAMPION)
         served.own = content is None
         settings = json.dumps(learner._plain_settings())
         stream = champion.stream if champion else None
         row = NewModel(name, stream, served.role, name_of(type(learner)), settings, served.created, served.own)
-        uploaded = None if content is None else await asyncio.to_thread(checkpoint.laid_by, self.folder, content)
+        uploaded = (
+            None if content is None else await asyncio.to_thread(checkpoint.write_temporary, self.folder, content)
+        )
         digest = None if content is None else sha256(content).hexdigest()
 
         def write(journal: Journal) -> tuple[int, int, int]:
             if champion is not None and journal.champion(champion.stream) != champion.id:
-                raise Refused(f"{champion.name!r} is no longer a champion.", "not-a-champion", 409)
+                raise RequestError(f"{champion.name!r} is no longer a champion.", "not-a-champion", 409)
             number, where, joined = journal.add_model(row)
             record_model(journal.connection, number, __version__, served.created, digest)
             checkpoint.remove(self.folder, number)  # of a model that had this number and was rolled back
             if uploaded is not None:
                 journal.set_model(number, checkpoint=joined)
-                checkpoint.put_in_place(uploaded, self.folder, number, joined)
+                checkpoint.move_into_place(uploaded, self.folder, number, joined)
             return number, where, joined
 
         try:
@@ -183,15 +205,15 @@ class House:
         served.position = served.joined
         served.checkpoint = None if uploaded is None else served.joined
         self.add(served)
-        self._compare_from_now(served)
-        await self._remember_past(served)
+        self._reset_baseline(served)
+        await self._save_baseline(served)
         return served
 
-    def _compare_from_now(self, served: Served) -> None:
+    def _reset_baseline(self, served: ServedModel) -> None:
         ledger = served.ledger
-        served.past = Past(ledger.examples, ledger.mistakes, self.champion_of(served).ledger.mistakes)
+        served.past = ComparisonBaseline(ledger.examples, ledger.mistakes, self.find_champion(served).ledger.mistakes)
 
-    async def _remember_past(self, *members: Served) -> None:
+    async def _save_baseline(self, *members: ServedModel) -> None:
         pasts = [(served.id, json.dumps(served.past)) for served in members]
 
         def write(journal: Journal) -> None:
@@ -200,15 +222,15 @@ class House:
 
         await self.written(write)
 
-    async def delete(self, served: Served) -> None:
+    async def delete(self, served: ServedModel) -> None:
         stream = self.streams[served.stream]
 
         def write(journal: Journal) -> None:
             members = journal.members(stream.id)
             if served.id not in members:
-                raise Gone
+                raise StreamDeleted
             if journal.champion(stream.id) == served.id and len(members) > 1:
-                raise Refused(
+                raise RequestError(
                     f"{served.name!r} has challengers: delete them first, or promote one.", "has-challengers", 409
                 )
             journal.remove_model(served.id, served.stream)
@@ -220,15 +242,15 @@ class House:
             self.streams.pop(stream.id, None)
         await asyncio.to_thread(checkpoint.remove, self.folder, served.id)
 
-    async def promote(self, served: Served) -> Served:
+    async def promote(self, served: ServedModel) -> ServedModel:
         stream = self.streams[served.stream]
 
         def write(journal: Journal) -> None:
             champion = journal.champion(stream.id)
             if champion is None or served.id not in journal.members(stream.id):
-                raise Gone
+                raise StreamDeleted
             if champion == served.id:
-                raise Refused(f"{served.name!r} is the champion already.", "champion-already", 409)
+                raise RequestError(f"{served.name!r} is the champion already.", "champion-already", 409)
             journal.set_model(champion, role=CHALLENGER)
             journal.set_model(served.id, role=CHAMPION)
 
@@ -236,8 +258,8 @@ class House:
         for member in stream.members:
             member.role = CHAMPION if member is served else CHALLENGER
         for member in stream.members:
-            self._compare_from_now(member)
-        await self._remember_past(*stream.members)
+            self._reset_baseline(member)
+        await self._save_baseline(*stream.members)
         return served
 
     @property

@@ -22,22 +22,22 @@ from novikoff.linear.auto import BinaryAuto
 from novikoff.memory_limit import format_size
 from novikoff.meta.default_learner import DEFAULT_LEARNER, find_default_learner
 from novikoff.model_file import from_bytes
-from novikoff.server.http.schemas import Counts, Model
-from novikoff.server.models.batch_engine import Bulk
-from novikoff.server.models.features import answer, as_named, encoder, served_encoding
-from novikoff.server.models.ndjson_batch import Odd, Run
-from novikoff.server.models.ndjson_batch import Refused as NotTaken
-from novikoff.server.models.validation import NAMED, RAW, Decoders, Refused, note_label
+from novikoff.server.http.schemas import Counts, ModelInfo
+from novikoff.server.models.batch_engine import BatchEngine
+from novikoff.server.models.features import get_encoder, get_served_encoding, keep_names, predict_with_score
+from novikoff.server.models.ndjson_batch import ExampleError as NotTaken
+from novikoff.server.models.ndjson_batch import IrregularLine, LineRun
+from novikoff.server.models.validation import NAMED_DECODERS, RAW_DECODERS, RequestDecoders, RequestError, count_label
 from novikoff.server.ops.limits import Limits
 
-RECENT = 1_000
-MOST_FEATURES = 4_096  # of an example of a run: longer ones are learned by themselves
+RECENT_WINDOW_EXAMPLES = 1_000
+MAX_RUN_FEATURES = 4_096  # of an example of a run: longer ones are learned by themselves
 NOT_LEARNED = "not-learned"
 CHAMPION, CHALLENGER = "champion", "challenger"
 
 
 @dataclass
-class Outcome:
+class LearnOutcome:
     """What became of some lines."""
 
     examples: int = 0
@@ -55,7 +55,7 @@ class Outcome:
         self.left_out.append(which)
 
 
-class Past(NamedTuple):
+class ComparisonBaseline(NamedTuple):
     """The ledgers when a challenger joined, which its own and the champion's are compared from."""
 
     examples: int
@@ -63,7 +63,7 @@ class Past(NamedTuple):
     champion_mistakes: int
 
 
-class Served:
+class ServedModel:
     def __init__(self, name: str, learner: Any, limits: Limits, *, created: float, role: str = CHAMPION) -> None:
         self.name, self.learner, self.limits = name, learner, limits
         self.created, self.role = created, role
@@ -76,7 +76,7 @@ class Served:
         """That of the last entry that its file holds."""
         self.own = False
         """Whether the stream is all that it has learned: not so for a model that came as a file."""
-        self.past: Past | None = None
+        self.past: ComparisonBaseline | None = None
         self.refused = 0
         self.recent: deque[tuple[int, int]] = deque()
         self._recent = 0
@@ -88,7 +88,7 @@ class Served:
         """The arrays for which that was found."""
         self.version = 0
         """Changes when it learns."""
-        self.since_file = 0
+        self.unsaved_examples = 0
         """Examples that its file does not hold."""
         self._named_state: Any = None
         """The learner's state in which it is known to take features by name."""
@@ -107,12 +107,12 @@ class Served:
     def encoding(self) -> Encoding | None:
         """Encodes raw rows, where the model was trained from files."""
         state = self.learner._state
-        return None if encoding_of(state) is None else served_encoding(state, self.name)
+        return None if get_encoding(state) is None else get_served_encoding(state, self.name)
 
     @property
-    def decoders(self) -> Decoders:
+    def decoders(self) -> RequestDecoders:
         """Of requests to this model."""
-        return NAMED if self.encoding is None else RAW
+        return NAMED_DECODERS if self.encoding is None else RAW_DECODERS
 
     def quarantine(self, needed: int, limit: int) -> None:
         """Stop this model, and no other: it would need more memory than it may take."""
@@ -130,11 +130,11 @@ class Served:
 
     def check(self) -> None:
         if self.broken is not None:
-            raise Refused(self.broken, "broken-model", 503)
+            raise RequestError(self.broken, "broken-model", 503)
 
     def check_learned(self) -> None:
         if not self.has_learned:
-            raise Refused(f"{self.name!r} has learned nothing yet.", "nothing-learned", 409)
+            raise RequestError(f"{self.name!r} has learned nothing yet.", "nothing-learned", 409)
 
     # --- Predicting ---
 
@@ -144,29 +144,29 @@ class Served:
         if not self.has_learned:
             return None, 0.0
         try:
-            return answer(self.learner, self._encode(features))
+            return predict_with_score(self.learner, self._encode(features))
         except NovikoffError as problem:
-            raise Refused(str(problem), "not-predicted") from None
+            raise RequestError(str(problem), "not-predicted") from None
 
-    def predict_run(self, run: Run) -> Iterator[tuple[Any, float]]:
+    def predict_run(self, run: LineRun) -> Iterator[tuple[Any, float]]:
         """The same for a run of lines."""
         self.check()
         try:
-            return zip(*self.bulk.predict(self.learner, run), strict=True)
+            return zip(*self.batch_engine.predict(self.learner, run), strict=True)
         except NovikoffError:  # said again by the example that it is about
             return (self.predict(run.features(i)) for i in range(len(run)))
 
     # --- Learning ---
 
-    def learn(self, body: bytes) -> Outcome:
+    def learn(self, body: bytes) -> LearnOutcome:
         """The lines of one entry; what the learner can't take is left out and counted."""
-        before, outcome = self._counts(), Outcome()
+        before, outcome = self._counts(), LearnOutcome()
         if b"\n" not in body[:-1]:
             self._learn_line(body, outcome, 0)
         else:
             done = 0
-            for found in self.bulk.runs(body):
-                if isinstance(found, Odd):
+            for found in self.batch_engine.runs(body):
+                if isinstance(found, IrregularLine):
                     self._learn_line(found.data, outcome, done)
                     done += 1
                 else:
@@ -179,11 +179,11 @@ class Served:
         self._note(outcome)
         return outcome
 
-    def _learn_run(self, run: Run, outcome: Outcome, done: int) -> None:
+    def _learn_run(self, run: LineRun, outcome: LearnOutcome, done: int) -> None:
         """`done`: how many examples there are before it."""
         while len(run):
             try:
-                self.bulk.learn(self.learner, run, self.label_order)
+                self.batch_engine.learn(self.learner, run, self.label_order)
                 return
             except NotTaken as problem:
                 if isinstance(problem.problem, ModelTooLarge):
@@ -196,11 +196,11 @@ class Served:
                 run = run.after(problem.taken + 1)
 
     @cached_property
-    def bulk(self) -> Bulk:
-        return reader(self.limits)
+    def batch_engine(self) -> BatchEngine:
+        return build_batch_engine(self.limits)
 
-    def _learn_line(self, line: bytes, outcome: Outcome, done: int) -> None:
-        lesson = RAW.lesson.decode(line)
+    def _learn_line(self, line: bytes, outcome: LearnOutcome, done: int) -> None:
+        lesson = RAW_DECODERS.lesson.decode(line)
         try:
             try:
                 self.learner.learn_one(self._encode(lesson.features), lesson.label)
@@ -210,18 +210,18 @@ class Served:
                 self.learner.learn_one(self._encode(lesson.features), lesson.label)
         except ModelTooLarge:  # no fault of the example: it stays in the journal
             raise
-        except (NovikoffError, Refused) as problem:
+        except (NovikoffError, RequestError) as problem:
             outcome.leave_out(done, getattr(problem, "code", NOT_LEARNED), problem)
         else:
-            note_label(self.label_order, self.learner, lesson.label)
+            count_label(self.label_order, self.learner, lesson.label)
 
     def _encode(self, features: Any) -> Any:
         """Return features as the learner takes them. Once names were learned, they are taken as they are."""
         state = self.learner._state
         if state is not None and state is self._named_state:
             return features
-        encode = encoder(self.learner)
-        if encode is as_named and state is not None and state.names is not None:
+        encode = get_encoder(self.learner)
+        if encode is keep_names and state is not None and state.names is not None:
             self._named_state = state
         return encode(features)
 
@@ -254,24 +254,24 @@ class Served:
         known = () if state.names is None else state.names.columns
         grows = self.encoding is None or self.encoding.grows
         if grows and state.features + sum(name not in known for name in features) > limits.known_features:
-            raise Refused(
+            raise RequestError(
                 f"The model knows {state.features:,} features; more than {limits.known_features:,} are not allowed.",
                 "too-many-known-features",
             )
         if len(state.labels) >= limits.classes and label not in state.labels.known():
-            raise Refused(f"The model knows {limits.classes:,} labels; more are not allowed.", "too-many-labels")
+            raise RequestError(f"The model knows {limits.classes:,} labels; more are not allowed.", "too-many-labels")
 
     def _counts(self) -> tuple[int, int, int]:
         ledger = self.ledger
         return ledger.examples, ledger.mistakes, ledger.updates
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: LearnOutcome) -> None:
         self.version += 1
-        self.since_file += outcome.examples
+        self.unsaved_examples += outcome.examples
         if outcome.examples:
             self.recent.append((outcome.examples, outcome.mistakes))
             self._recent += outcome.examples
-        while self._recent - (self.recent[0][0] if self.recent else 0) >= RECENT:
+        while self._recent - (self.recent[0][0] if self.recent else 0) >= RECENT_WINDOW_EXAMPLES:
             self._recent -= self.recent.popleft()[0]
 
     # --- Telling ---
@@ -280,14 +280,14 @@ class Served:
         ledger = self.ledger
         return Counts(ledger.examples, ledger.mistakes, ledger.updates, ledger.progressive_error, ledger.radius)
 
-    def described(self, champion: str | None) -> Model:
-        return Model(
+    def describe(self, champion: str | None) -> ModelInfo:
+        return ModelInfo(
             name=self.name,
             learner=name_of(type(self.learner)),
             settings=self.learner._plain_settings(),
             role=self.role,
             challenges=champion if self.role == CHALLENGER else None,
-            created=_moment(self.created),
+            created=_format_time(self.created),
             labels=self.labels(),
             features=self.learner.n_features_in_ if self.has_learned else 0,
             ledger=self.counts(),
@@ -311,21 +311,23 @@ class Served:
             return []
 
 
-def reader(limits: Limits) -> Bulk:
+def build_batch_engine(limits: Limits) -> BatchEngine:
     """What reads lines of many examples."""
-    return Bulk(most_features=max(1, min(limits.features, MOST_FEATURES)), longest_name=max(1, min(limits.name, 1_000)))
+    return BatchEngine(
+        most_features=max(1, min(limits.features, MAX_RUN_FEATURES)), longest_name=max(1, min(limits.name, 1_000))
+    )
 
 
-def _moment(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def made(name: str, settings: dict[str, Any]) -> Any:
+def create_learner(name: str, settings: dict[str, Any]) -> Any:
     """A fresh learner by its command-line name; Refused where there is none, or its settings are not right."""
-    kind = scheme_registry.model_class(name)
-    if kind is None:
+    learner_class = scheme_registry.model_class(name)
+    if learner_class is None:
         known = ", ".join(
             sorted(
                 n
@@ -333,35 +335,35 @@ def made(name: str, settings: dict[str, Any]) -> Any:
                 if _is_online(scheme_registry.model_class(n))
             )
         )
-        raise Refused(f"There is no learner {name!r}; there are {known}.", "unknown-learner")
-    if not _is_online(kind):
-        raise Refused(f"{name} is not learned one example at a time: it can't be served.", "not-online")
-    allowed = sorted(kind.settings())
+        raise RequestError(f"There is no learner {name!r}; there are {known}.", "unknown-learner")
+    if not _is_online(learner_class):
+        raise RequestError(f"{name} is not learned one example at a time: it can't be served.", "not-online")
+    allowed = sorted(learner_class.settings())
     unknown = sorted(set(settings) - set(allowed))
     if unknown:
-        raise Refused(
+        raise RequestError(
             f"{name} has no setting {', '.join(map(repr, unknown))}; it has {', '.join(allowed)}.", "unknown-setting"
         )
     try:
         complete = {**learner_registry.variant_settings(name), **settings}
         if "learner" in allowed:
-            complete["learner"] = _made_inside(kind, complete.pop("learner", None), complete)
-        learner = kind(**complete)
+            complete["learner"] = _create_inner_learner(learner_class, complete.pop("learner", None), complete)
+        learner = learner_class(**complete)
         learner._check_all()
     except (NovikoffError, TypeError, ValueError, AttributeError) as problem:
-        raise Refused(f"{name} can't be made with these settings: {problem}", "bad-settings") from None
+        raise RequestError(f"{name} can't be made with these settings: {problem}", "bad-settings") from None
     return learner
 
 
-def _made_inside(scheme: Any, asked: Any, settings: dict[str, Any]) -> Any:
+def _create_inner_learner(scheme: Any, asked: Any, settings: dict[str, Any]) -> Any:
     """Return the learner inside a scheme: as asked for by name and settings, else the default for that scheme."""
     if asked is not None and not isinstance(asked, dict):
         return asked  # which the scheme refuses
     asked = asked or {}
-    return made(asked.get("name", find_default_learner(scheme, settings)), asked.get("settings", {}))
+    return create_learner(asked.get("name", find_default_learner(scheme, settings)), asked.get("settings", {}))
 
 
-def warmed(learner: Any) -> None:
+def precompile(learner: Any) -> None:
     """Compiles what this kind of learner needs, with one that is thrown away: not while others wait. Raises Refused for
     one that can't learn from a stream whose features are not known beforehand."""
     trial = type(learner)._from_settings(learner._plain_settings())
@@ -371,25 +373,25 @@ def warmed(learner: Any) -> None:
             trial.predict_one({"a": 1.0})
             trial.learn_one({"b": 1.0}, "x")
     except NovikoffError as problem:
-        raise Refused(f"This learner can't be served: {problem}", "not-online") from None
+        raise RequestError(f"This learner can't be served: {problem}", "not-online") from None
 
 
-def compile_lines() -> None:
+def precompile_lines() -> None:
     """What streams of lines need, likewise; in a thread, when the server starts."""
-    trial = Served("", made(DEFAULT_LEARNER, {}), Limits(), created=0.0)
+    trial = ServedModel("", create_learner(DEFAULT_LEARNER, {}), Limits(), created=0.0)
     trial.learn(b'{"features":{"a":1},"label":"x"}\n{"features":{"b":1},"label":"y"}\n' * 10)
-    for run in trial.bulk.runs(b'{"features":{"a":1}}\n' * 10):
-        if isinstance(run, Run):
+    for run in trial.batch_engine.runs(b'{"features":{"a":1}}\n' * 10):
+        if isinstance(run, LineRun):
             list(trial.predict_run(run))
 
 
-def compiled_for(learner: Any) -> None:
+def try_precompile(learner: Any) -> None:
     """The same for a model that may be of any kind."""
-    with contextlib.suppress(Refused):
-        warmed(learner)
+    with contextlib.suppress(RequestError):
+        precompile(learner)
 
 
-def uploaded(content: bytes) -> Any:
+def load_uploaded(content: bytes) -> Any:
     """Return the model in a file that a client has sent, after a copy of it has predicted and learned one example.
 
     `from_bytes` verifies the file, which may be made by hand. The trial finds what a valid model can't do when it is
@@ -398,23 +400,23 @@ def uploaded(content: bytes) -> Any:
     try:
         learner, trial = from_bytes(content, "the file"), from_bytes(content, "the file")
         if not _is_online(type(learner)):
-            raise Refused(
+            raise RequestError(
                 f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online"
             )
         state = learner._require_fitted()
-        encoded = encoder(trial)(_trial_features(state))
+        encoded = get_encoder(trial)(_build_trial_features(state))
         with contextlib.suppress(InputError):
             trial.predict_one(encoded)
             for label in state.labels.known()[:1]:
                 trial.learn_one(encoded, label)
-    except Refused:
+    except RequestError:
         raise
     except NovikoffError as problem:
-        raise Refused(f"The file can't be served: {problem}", "bad-model-file") from None
+        raise RequestError(f"The file can't be served: {problem}", "bad-model-file") from None
     return learner
 
 
-def _trial_features(state: Any) -> Any:
+def _build_trial_features(state: Any) -> Any:
     """An example that every model with such a state takes."""
     encoding = get_encoding(state)
     if encoding is not None:
@@ -423,5 +425,9 @@ def _trial_features(state: Any) -> Any:
     return dict.fromkeys(["1"] if state.names is None else [*state.names.columns][:1], 1.0)
 
 
-def _is_online(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, OnlineClassifier) and hasattr(kind, "learn_one")
+def _is_online(learner_class: Any) -> bool:
+    return (
+        isinstance(learner_class, type)
+        and issubclass(learner_class, OnlineClassifier)
+        and hasattr(learner_class, "learn_one")
+    )

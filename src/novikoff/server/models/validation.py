@@ -10,11 +10,11 @@ from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.server.http.schemas import (
     Example,
-    Lesson,
+    LearnRequest,
     NamedExample,
-    NamedLesson,
-    NamedPrediction,
-    Prediction,
+    NamedLearnRequest,
+    NamedPredictRequest,
+    PredictRequest,
     RawFeatures,
 )
 from novikoff.server.ops.limits import Limits
@@ -22,7 +22,7 @@ from novikoff.server.ops.limits import Limits
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
-class Decoders(NamedTuple):
+class RequestDecoders(NamedTuple):
     """Decoders of requests, by what a model takes."""
 
     lesson: msgspec.json.Decoder[Any]
@@ -30,14 +30,14 @@ class Decoders(NamedTuple):
     prediction: msgspec.json.Decoder[Any]
 
 
-NAMED = Decoders(*map(msgspec.json.Decoder, (NamedLesson, NamedExample, NamedPrediction)))
+NAMED_DECODERS = RequestDecoders(*map(msgspec.json.Decoder, (NamedLearnRequest, NamedExample, NamedPredictRequest)))
 """Features by name."""
-RAW = Decoders(*map(msgspec.json.Decoder, (Lesson, Example, Prediction)))
+RAW_DECODERS = RequestDecoders(*map(msgspec.json.Decoder, (LearnRequest, Example, PredictRequest)))
 """Raw rows, too: for models that were trained from files, and for lines of the journal, which are good already."""
-RAW_FEATURES: msgspec.json.Decoder[Any] = msgspec.json.Decoder(RawFeatures)
+RAW_FEATURES_DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(RawFeatures)
 
 
-class Refused(Exception):
+class RequestError(Exception):
     """A request that is answered with an error. `code` is stable: programs compare it, the sentence is for people."""
 
     learned: int | None = None
@@ -48,19 +48,19 @@ class Refused(Exception):
         self.code, self.status, self.headers = code, status, headers
 
 
-def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+def decode_body(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     """A body; Refused with 400 for what is no JSON, with 422 for what is not of its type."""
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as problem:
-        raise Refused(f"The body is not as it should be: {_plain(problem)}.", "bad-body") from None
+        raise RequestError(f"The body is not as it should be: {_format_problem(problem)}.", "bad-body") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise Refused(f"The body is no JSON: {_plain(problem)}.", "bad-json", 400) from None
+        raise RequestError(f"The body is no JSON: {_format_problem(problem)}.", "bad-json", 400) from None
     except RecursionError:
-        raise Refused("The body is no JSON that can be read: it is nested too deeply.", "bad-json", 400) from None
+        raise RequestError("The body is no JSON that can be read: it is nested too deeply.", "bad-json", 400) from None
 
 
-def _plain(problem: Exception) -> str:
+def _format_problem(problem: Exception) -> str:
     return str(problem).rstrip(".")
 
 
@@ -69,13 +69,13 @@ def check_features(features: Any, limits: Limits) -> None:
         check_text(features)
         return
     if len(features) > limits.features:
-        raise Refused(
+        raise RequestError(
             f"An example may have {limits.features:,} features, but this one has {len(features):,}.",
             "too-many-features",
         )
     longest = max(map(len, features), default=0)
     if longest > limits.name:
-        raise Refused(
+        raise RequestError(
             f"The name of a feature may have {limits.name:,} characters, but one has {longest:,}.", "name-too-long"
         )
     names = "".join(features)
@@ -88,29 +88,31 @@ def check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Refused("Names and labels must be texts of whole characters; one has half a surrogate pair.") from None
+        raise RequestError(
+            "Names and labels must be texts of whole characters; one has half a surrogate pair."
+        ) from None
 
 
 def check_label(label: Any, limits: Limits) -> None:
     for one in label if isinstance(label, list) else [label]:
         if isinstance(one, str):
             if len(one) > limits.name:
-                raise Refused(
+                raise RequestError(
                     f"A label may have {limits.name:,} characters, but this one has {len(one):,}.", "label-too-long"
                 )
             check_text(one)
         elif isinstance(one, float) and not one.is_integer():
-            raise Refused(f"A label is a text, a whole number or a truth value, but {one!r} came.", "bad-label")
+            raise RequestError(f"A label is a text, a whole number or a truth value, but {one!r} came.", "bad-label")
         elif not isinstance(one, bool) and abs(one) >= 2**53:
-            raise Refused(f"A label that is a number must be below 2^53 in size, but {one!r} came.", "bad-label")
+            raise RequestError(f"A label that is a number must be below 2^53 in size, but {one!r} came.", "bad-label")
 
 
-def as_line(features: Any, label: Any) -> bytes:
+def encode_line(features: Any, label: Any) -> bytes:
     """A lesson as the journal keeps it."""
-    return msgspec.json.encode(Lesson(label=label, features=features)) + b"\n"
+    return msgspec.json.encode(LearnRequest(label=label, features=features)) + b"\n"
 
 
-def note_label(order: LabelOrder, model: Any, label: Any) -> None:
+def count_label(order: LabelOrder, model: Any, label: Any) -> None:
     """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
     if not isinstance(label, list | dict):
         labels = model._state.labels

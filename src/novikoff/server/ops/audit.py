@@ -15,23 +15,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from novikoff.server.http.rate_limit import Bucket
+from novikoff.server.http.rate_limit import TokenBucket
 
-FILE = "audit.log"
-SECRET = re.compile(r"nvk_[^/?&\s]*")
-LONGEST = 200
+AUDIT_FILE = "audit.log"
+SECRET_PATTERN = re.compile(r"nvk_[^/?&\s]*")
+MAX_PATH_CHARACTERS = 200
 """Characters of a path."""
 log = logging.getLogger("novikoff.server")
 
 
-class Audit:
+class AuditLog:
     def __init__(self, folder: Path, *, size: int = 16 << 20, kept: int = 5) -> None:
         """Files grow to `size` bytes; `kept` older ones stay, as audit.log.1 (the latest) and so on."""
-        self._path = folder / FILE
+        self._path = folder / AUDIT_FILE
         self._size, self._kept = size, kept
         self._file: int | None = None
         self._written = 0
-        self._refusals = Bucket(rate=1.0, most=100.0)
+        self._refusals = TokenBucket(rate=1.0, most=100.0)
         self.left_out = 0
         """Refused requests since the last line that were not written."""
 
@@ -62,7 +62,7 @@ class Audit:
     def _write(self, entry: dict[str, Any]) -> None:
         path = entry.get("path")
         if path is not None:
-            entry["path"] = SECRET.sub("nvk_…", path)[:LONGEST]
+            entry["path"] = SECRET_PATTERN.sub("nvk_…", path)[:MAX_PATH_CHARACTERS]
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": now, **entry}, ensure_ascii=True).encode() + b"\n"
         try:

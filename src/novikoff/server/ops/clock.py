@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import time
 
-JUMP_SECONDS = 60.0
+MIN_JUMP_SECONDS = 60.0
 """Differences between both clocks below this are corrections, not jumps."""
 
 
-RUNNING_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+MONOTONIC_CLOCK_ID = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Of Linux: a monotonic clock that counts on while the machine is suspended."""
 
 
-def elapsed() -> float:
+def read_monotonic() -> float:
     """Return seconds since an arbitrary moment."""
-    return time.clock_gettime(RUNNING_CLOCK)
+    return time.clock_gettime(MONOTONIC_CLOCK_ID)
 
 
 class SteadyClock:
@@ -31,17 +31,17 @@ class SteadyClock:
     """
 
     def __init__(self) -> None:
-        self._offset = time.time() - elapsed()
+        self._offset = time.time() - read_monotonic()
         self._reported = 0.0
 
     def now(self) -> float:
         """Return the time in seconds since 1970."""
-        return self._offset + elapsed()
+        return self._offset + read_monotonic()
 
     def new_jump(self) -> float | None:
         """Return by how many seconds the clock of the machine has jumped, once for each jump; None without one."""
         ahead = time.time() - self.now()
-        if abs(ahead - self._reported) < JUMP_SECONDS:
+        if abs(ahead - self._reported) < MIN_JUMP_SECONDS:
             return None
         self._reported, before = ahead, self._reported
         return ahead - before

@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Callable
 
-from novikoff.server.http.rate_limit import Bucket
+from novikoff.server.http.rate_limit import TokenBucket
 
-MAX_KINDS = 1_000
+MAX_LINE_KINDS = 1_000
 """Kinds that are counted one by one; further ones share one budget."""
-Kind = tuple[str, int, str]
-OTHERS: Kind = ("novikoff.server", logging.WARNING, "other lines")
+LineKind = tuple[str, int, str]
+OTHER_LINES: LineKind = ("novikoff.server", logging.WARNING, "other lines")
 
 
 class LogRateLimit(logging.Filter):
@@ -25,8 +25,8 @@ class LogRateLimit(logging.Filter):
     def __init__(self, per_second: int, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._per_second, self._clock = per_second, clock
-        self._buckets: dict[Kind, Bucket] = {}
-        self._left_out: dict[Kind, int] = {}
+        self._buckets: dict[LineKind, TokenBucket] = {}
+        self._left_out: dict[LineKind, int] = {}
         self._lock = threading.Lock()  # the journal's thread logs, too
         self.suppressed = 0
 
@@ -45,16 +45,16 @@ class LogRateLimit(logging.Filter):
             record.suppressed = count
         return True
 
-    def _kind(self, record: logging.LogRecord) -> Kind:
+    def _kind(self, record: logging.LogRecord) -> LineKind:
         kind = record.name, record.levelno, str(record.msg)
         if kind not in self._buckets:
-            if len(self._buckets) >= MAX_KINDS:
-                kind = OTHERS
+            if len(self._buckets) >= MAX_LINE_KINDS:
+                kind = OTHER_LINES
             if kind not in self._buckets:
-                self._buckets[kind] = Bucket(self._per_second, self._per_second)
+                self._buckets[kind] = TokenBucket(self._per_second, self._per_second)
         return kind
 
-    def report(self) -> list[tuple[Kind, int]]:
+    def report(self) -> list[tuple[LineKind, int]]:
         """Return the kinds that may be logged again, with how many lines of each were suppressed since then."""
         now = self._clock()
         with self._lock:

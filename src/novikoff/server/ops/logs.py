@@ -15,11 +15,11 @@ from typing import Any, TextIO
 
 from novikoff.server.ops.log_limits import LogRateLimit
 
-FORMATS = ("text", "json")
-LEVELS = ("debug", "info", "warning", "error")
-REPORT_SECONDS = 1.0
+LOG_FORMATS = ("text", "json")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+REPORT_INTERVAL_SECONDS = 1.0
 """How often suppressed lines are looked for."""
-SECRET = re.compile(r"nvk_[^/?&\s\"']*")
+SECRET_PATTERN = re.compile(r"nvk_[^/?&\s\"']*")
 log = logging.getLogger("novikoff.server")
 
 
@@ -27,12 +27,12 @@ class TextFormatter(logging.Formatter):
     """One line for people: time, level, message, fields. Messages of the start-up stand alone (`banner`)."""
 
     def format(self, record: logging.LogRecord) -> str:
-        message = _message(record)
+        message = _redact_message(record)
         if getattr(record, "banner", False):
             return message
-        pairs = "".join(f" {name}={value}" for name, value in _fields(record).items())
-        more = "".join(f"\n{text}" for text in [_traceback(self, record)] if text)
-        return f"{_time(record)} {record.levelname.lower()}: {_one_line(message + pairs)}{more}"
+        pairs = "".join(f" {name}={value}" for name, value in _get_fields(record).items())
+        more = "".join(f"\n{text}" for text in [_format_traceback(self, record)] if text)
+        return f"{_format_time(record)} {record.levelname.lower()}: {_escape_control_characters(message + pairs)}{more}"
 
 
 class JsonFormatter(logging.Formatter):
@@ -40,19 +40,19 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         about: dict[str, Any] = {
-            "time": _time(record),
+            "time": _format_time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _message(record),
-            **_fields(record),
+            "message": _redact_message(record),
+            **_get_fields(record),
         }
-        traceback = _traceback(self, record)
+        traceback = _format_traceback(self, record)
         if traceback:
             about["traceback"] = traceback
         return json.dumps(about, default=str)
 
 
-def configure(kind: str, level: str, per_second: int, stream: TextIO | None = None) -> LogRateLimit:
+def configure_logging(kind: str, level: str, per_second: int, stream: TextIO | None = None) -> LogRateLimit:
     """Send all lines of the process to standard error; return their rate limit."""
     limit = LogRateLimit(per_second)
     handler = logging.StreamHandler(stream or sys.stderr)
@@ -69,11 +69,11 @@ def configure(kind: str, level: str, per_second: int, stream: TextIO | None = No
 async def report_suppressed(limit: LogRateLimit) -> None:
     """Log how many lines were suppressed, also where no line of that kind follows; until it is cancelled."""
     while True:
-        await asyncio.sleep(REPORT_SECONDS)
-        write_report(limit)
+        await asyncio.sleep(REPORT_INTERVAL_SECONDS)
+        log_suppressed(limit)
 
 
-def write_report(limit: LogRateLimit) -> None:
+def log_suppressed(limit: LogRateLimit) -> None:
     for (name, level, message), count in limit.report():
         fields = {"suppressed": count, "kind": message}
         extra = {"fields": fields, "unlimited": True}
@@ -88,27 +88,27 @@ def log_request(route: str, status: int, seconds: float) -> None:
         log.log(level, "request refused" if status >= 400 else "request", extra={"fields": fields})
 
 
-def _message(record: logging.LogRecord) -> str:
-    return SECRET.sub("nvk_…", record.getMessage())
+def _redact_message(record: logging.LogRecord) -> str:
+    return SECRET_PATTERN.sub("nvk_…", record.getMessage())
 
 
-def _fields(record: logging.LogRecord) -> dict[str, Any]:
+def _get_fields(record: logging.LogRecord) -> dict[str, Any]:
     fields = dict(getattr(record, "fields", {}))
     if hasattr(record, "suppressed"):
         fields["suppressed"] = record.suppressed
     return fields
 
 
-def _time(record: logging.LogRecord) -> str:
+def _format_time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
 
-def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+def _format_traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     if not record.exc_info:
         return ""
-    return SECRET.sub("nvk_…", formatter.formatException(record.exc_info))
+    return SECRET_PATTERN.sub("nvk_…", formatter.formatException(record.exc_info))
 
 
-def _one_line(text: str) -> str:
+def _escape_control_characters(text: str) -> str:
     """Escape control characters: a client must not be able to forge lines."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

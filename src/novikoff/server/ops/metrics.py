@@ -6,13 +6,13 @@ import time
 from collections import deque
 
 from novikoff.server.http.client_limits import ConnectionLimit
-from novikoff.server.http.middleware import BUCKETS, ConcurrencyLimit, RequestMetrics
+from novikoff.server.http.middleware import LATENCY_BUCKETS_SECONDS, ConcurrencyLimit, RequestMetrics
 from novikoff.server.http.schemas import Latency, ServerStatus
-from novikoff.server.models.registry import House
+from novikoff.server.models.registry import ModelRegistry
 from novikoff.server.ops.log_limits import LogRateLimit
 
-WATCHED = ("predict", "learn")
-HELP = {
+TIMED_ROUTES = ("predict", "learn")
+METRIC_HELP = {
     "requests_total": "Requests by route and status.",
     "request_seconds": "Time from the head of a request to the end of its response.",
     "examples_total": "Examples that the model has learned.",
@@ -39,7 +39,7 @@ HELP = {
 class Metrics:
     def __init__(self) -> None:
         self.began = time.monotonic()
-        self.http = RequestMetrics(WATCHED)
+        self.http = RequestMetrics(TIMED_ROUTES)
         self.predicted = 0
         self._before = (time.monotonic(), 0, 0)
         self._limits: tuple[LogRateLimit, ConcurrencyLimit, ConnectionLimit] | None = None
@@ -48,48 +48,48 @@ class Metrics:
         """Show what these have refused."""
         self._limits = log, requests, connections
 
-    def server(self, house: House) -> ServerStatus:
+    def server(self, registry: ModelRegistry) -> ServerStatus:
         """For people: rates since this was last asked, times of the latest requests."""
-        now, learned = time.monotonic(), sum(served.ledger.examples for served in house.models.values())
+        now, learned = time.monotonic(), sum(served.ledger.examples for served in registry.models.values())
         then, learned_before, predicted_before = self._before
         self._before = now, learned, self.predicted
         span = max(now - then, 1e-9)
-        predict, learn = (_latency(self.http.latest[name]) for name in WATCHED)
+        predict, learn = (_compute_latency(self.http.latest[name]) for name in TIMED_ROUTES)
         return ServerStatus(
             learned_per_second=max(learned - learned_before, 0) / span,
             predicted_per_second=(self.predicted - predicted_before) / span,
             predict_ms=predict,
             learn_ms=learn,
             uptime=now - self.began,
-            journal_bytes=house.journal_bytes(),
-            disk_full=house.disk_is_full,
+            journal_bytes=registry.journal_bytes(),
+            disk_full=registry.disk_is_full,
         )
 
-    def text(self, house: House) -> str:
+    def text(self, registry: ModelRegistry) -> str:
         """Return all numbers in the text format of Prometheus, version 0.0.4."""
-        lines = _head("requests_total", "counter")
+        lines = _format_header("requests_total", "counter")
         for (route, status), count in sorted(self.http.requests.items()):
             lines.append(f'novikoff_requests_total{{route="{route}",status="{status}"}} {count}')
-        lines += _head("request_seconds", "histogram")
+        lines += _format_header("request_seconds", "histogram")
         for route, counts in sorted(self.http.buckets.items()):
             total = 0
-            for most, count in zip((*map(str, BUCKETS), "+Inf"), counts, strict=True):
+            for most, count in zip((*map(str, LATENCY_BUCKETS_SECONDS), "+Inf"), counts, strict=True):
                 total += count
                 lines.append(f'novikoff_request_seconds_bucket{{route="{route}",le="{most}"}} {total}')
             lines.append(f'novikoff_request_seconds_sum{{route="{route}"}} {self.http.seconds[route]:.9g}')
             lines.append(f'novikoff_request_seconds_count{{route="{route}"}} {total}')
-        for name, kind, values in _of_models(house):
-            lines += _head(name, kind)
-            lines += [f'novikoff_{name}{{model="{_escape(model)}"}} {value}' for model, value in values]
-        for name, kind, value in self._of_server(house):
-            lines += [*_head(name, kind), f"novikoff_{name} {value}"]
+        for name, kind, values in _list_model_metrics(registry):
+            lines += _format_header(name, kind)
+            lines += [f'novikoff_{name}{{model="{_escape_label_value(model)}"}} {value}' for model, value in values]
+        for name, kind, value in self._list_server_metrics(registry):
+            lines += [*_format_header(name, kind), f"novikoff_{name} {value}"]
         return "\n".join(lines) + "\n"
 
-    def _of_server(self, house: House) -> list[tuple[str, str, float]]:
+    def _list_server_metrics(self, registry: ModelRegistry) -> list[tuple[str, str, float]]:
         found: list[tuple[str, str, float]] = [
             ("predictions_total", "counter", self.predicted),
-            ("journal_bytes", "gauge", house.journal_bytes()),
-            ("disk_full", "gauge", int(house.disk_is_full)),
+            ("journal_bytes", "gauge", registry.journal_bytes()),
+            ("disk_full", "gauge", int(registry.disk_is_full)),
             ("uptime_seconds", "gauge", time.monotonic() - self.began),
         ]
         if self._limits is not None:
@@ -102,32 +102,33 @@ class Metrics:
         return found
 
 
-def _of_models(house: House) -> list[tuple[str, str, list[tuple[str, int]]]]:
-    models = house.models.values()
+def _list_model_metrics(registry: ModelRegistry) -> list[tuple[str, str, list[tuple[str, int]]]]:
+    models = registry.models.values()
     found = [
         ("examples_total", "counter", [(served.name, served.ledger.examples) for served in models]),
         ("mistakes_total", "counter", [(served.name, served.ledger.mistakes) for served in models]),
         ("updates_total", "counter", [(served.name, served.ledger.updates) for served in models]),
         ("refused_total", "counter", [(served.name, served.refused) for served in models]),
     ]
-    counted = [(house.streams[s.stream].champion.name, house.streams[s.stream].waiting.counted()) for s in models
-               if s is house.champion_of(s)]  # fmt: skip
+    counted = [(registry.streams[s.stream].champion.name, registry.streams[s.stream].waiting.current_counts()) for s
+    in models
+               if s is registry.find_champion(s)]  # fmt: skip
     for name in ("waiting", "labelled", "already_labelled", "changed_labels", "expired", "too_late", "unknown"):
         kind, ending = ("gauge", "") if name == "waiting" else ("counter", "_total")
         found.append((f"late_{name}{ending}", kind, [(model, getattr(counts, name)) for model, counts in counted]))
     return found
 
 
-def _head(name: str, kind: str) -> list[str]:
-    return [f"# HELP novikoff_{name} {HELP[name]}", f"# TYPE novikoff_{name} {kind}"]
+def _format_header(name: str, kind: str) -> list[str]:
+    return [f"# HELP novikoff_{name} {METRIC_HELP[name]}", f"# TYPE novikoff_{name} {kind}"]
 
 
-def _escape(value: str) -> str:
+def _escape_label_value(value: str) -> str:
     """Return a label value as the format wants it."""
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
-def _latency(latest: deque[float]) -> Latency:
+def _compute_latency(latest: deque[float]) -> Latency:
     ordered = sorted(latest)
     if not ordered:
         return Latency()

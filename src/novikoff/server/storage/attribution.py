@@ -15,7 +15,7 @@ from typing import NamedTuple
 CURRENT_CLIENT: ContextVar[str | None] = ContextVar("novikoff_client", default=None)
 """The id of the token whose request is handled now; None without tokens. The journal records it with each entry."""
 
-TABLES = {
+ATTRIBUTION_TABLES = {
     "sources": """(
         stream INTEGER NOT NULL, position INTEGER NOT NULL, client TEXT, key TEXT, PRIMARY KEY (stream, position)
     ) WITHOUT ROWID""",
@@ -40,66 +40,68 @@ class LabelledLine(NamedTuple):
     client: str | None
 
 
-def create_tables(on: sqlite3.Connection) -> None:
+def create_tables(connection: sqlite3.Connection) -> None:
     """Create the tables that a journal does not have yet."""
-    known = {name for (name,) in on.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    for name, columns in TABLES.items():
+    known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for name, columns in ATTRIBUTION_TABLES.items():
         if name not in known:
-            on.execute(f"CREATE TABLE {name} {columns}")
+            connection.execute(f"CREATE TABLE {name} {columns}")
     if "sources" not in known:
-        on.execute("CREATE INDEX labelled_entry ON labelled (stream, position)")
+        connection.execute("CREATE INDEX labelled_entry ON labelled (stream, position)")
 
 
-def record_kept(on: sqlite3.Connection, number: int, clients: Sequence[str | None]) -> None:
+def record_clients(connection: sqlite3.Connection, number: int, clients: Sequence[str | None]) -> None:
     """Record who asked for the predictions of a row, in their order."""
     if any(client is not None for client in clients):
-        on.execute("INSERT OR REPLACE INTO kept_clients VALUES (?, ?)", (number, json.dumps(clients)))
+        connection.execute("INSERT OR REPLACE INTO kept_clients VALUES (?, ?)", (number, json.dumps(clients)))
 
 
-def kept_clients(on: sqlite3.Connection, number: int, count: int) -> list[str | None]:
+def read_clients(connection: sqlite3.Connection, number: int, count: int) -> list[str | None]:
     """Return who asked for each prediction of a row; None where it is not known."""
-    row = on.execute("SELECT clients FROM kept_clients WHERE number = ?", (number,)).fetchone()
+    row = connection.execute("SELECT clients FROM kept_clients WHERE number = ?", (number,)).fetchone()
     found = [] if row is None else json.loads(row[0])
     return found if len(found) == count else [None] * count
 
 
-def forget_kept(on: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    on.executemany("DELETE FROM kept_clients WHERE number = ?", [(number,) for number in numbers])
+def forget_clients(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    connection.executemany("DELETE FROM kept_clients WHERE number = ?", [(number,) for number in numbers])
 
 
-def forget_entries(on: sqlite3.Connection, stream: int, upto: int) -> None:
+def forget_entries(connection: sqlite3.Connection, stream: int, upto: int) -> None:
     """Forget the sources of entries that have left the journal."""
     for table in ("sources", "labelled"):
-        on.execute(f"DELETE FROM {table} WHERE stream = ? AND position <= ?", (stream, upto))  # noqa: S608 - no input
+        connection.execute(f"DELETE FROM {table} WHERE stream = ? AND position <= ?", (stream, upto))  # noqa: S608 - no input
 
 
-def forget_entry(on: sqlite3.Connection, stream: int, position: int) -> None:
+def forget_entry(connection: sqlite3.Connection, stream: int, position: int) -> None:
     """Forget the source of a last entry that is cut off: its position is given again."""
     for table in ("sources", "labelled"):
-        on.execute(f"DELETE FROM {table} WHERE stream = ? AND position = ?", (stream, position))  # noqa: S608 - no input
+        connection.execute(f"DELETE FROM {table} WHERE stream = ? AND position = ?", (stream, position))  # noqa: S608 - no input
 
 
-def forget_stream(on: sqlite3.Connection, stream: int) -> None:
+def forget_stream(connection: sqlite3.Connection, stream: int) -> None:
     for table in ("sources", "labelled", "erasures"):
-        on.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))  # noqa: S608 - no input
+        connection.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))  # noqa: S608 - no input
 
 
-def record_erasure(on: sqlite3.Connection, stream: int, last: int, time: float, entries: int, examples: int) -> None:
-    on.execute("INSERT INTO erasures VALUES (?, ?, ?, ?, ?)", (stream, last, time, entries, examples))
+def record_erasure(
+    connection: sqlite3.Connection, stream: int, last: int, time: float, entries: int, examples: int
+) -> None:
+    connection.execute("INSERT INTO erasures VALUES (?, ?, ?, ?, ?)", (stream, last, time, entries, examples))
 
 
-def was_erased_after(on: sqlite3.Connection, stream: int, position: int) -> bool:
+def was_erased_after(connection: sqlite3.Connection, stream: int, position: int) -> bool:
     """Return whether examples of entries after a position were erased."""
-    if on.execute("SELECT count(*) FROM sqlite_master WHERE name = 'erasures'").fetchone()[0] == 0:
+    if connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'erasures'").fetchone()[0] == 0:
         return False
-    row = on.execute("SELECT max(last) FROM erasures WHERE stream = ?", (stream,)).fetchone()
+    row = connection.execute("SELECT max(last) FROM erasures WHERE stream = ?", (stream,)).fetchone()
     return row[0] is not None and row[0] > position
 
 
-def record_model(on: sqlite3.Connection, model: int, version: str, time: float, sha256: str | None) -> None:
+def record_model(connection: sqlite3.Connection, model: int, version: str, time: float, sha256: str | None) -> None:
     """Record which version created a model, when, and the digest of the file that was uploaded."""
-    on.execute("INSERT OR REPLACE INTO model_origins VALUES (?, ?, ?, ?)", (model, version, time, sha256))
+    connection.execute("INSERT OR REPLACE INTO model_origins VALUES (?, ?, ?, ?)", (model, version, time, sha256))
 
 
-def forget_model(on: sqlite3.Connection, model: int) -> None:
-    on.execute("DELETE FROM model_origins WHERE model = ?", (model,))
+def forget_model(connection: sqlite3.Connection, model: int) -> None:
+    connection.execute("DELETE FROM model_origins WHERE model = ?", (model,))

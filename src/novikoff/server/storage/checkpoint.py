@@ -11,26 +11,26 @@ from typing import Any
 from novikoff.errors import ModelFileError
 from novikoff.model_file import load_learner, write_atomically
 
-FOLDER = "models"
+CHECKPOINT_FOLDER = "models"
 
 
-def path_of(folder: Path, model: int, position: int) -> Path:
-    return folder / FOLDER / f"{model}-{position}.model"
+def checkpoint_path(folder: Path, model: int, position: int) -> Path:
+    return folder / CHECKPOINT_FOLDER / f"{model}-{position}.model"
 
 
 def write(folder: Path, model: int, position: int, content: bytes) -> None:
-    write_atomically(path_of(folder, model, position), content, mode=0o600)
+    write_atomically(checkpoint_path(folder, model, position), content, mode=0o600)
 
 
-def laid_by(folder: Path, content: bytes) -> Path:
+def write_temporary(folder: Path, content: bytes) -> Path:
     """A file that is safe on the disk, under a name of no model yet."""
-    path = folder / FOLDER / f".{secrets.token_hex(8)}.part"
+    path = folder / CHECKPOINT_FOLDER / f".{secrets.token_hex(8)}.part"
     write_atomically(path, content, mode=0o600)
     return path
 
 
-def put_in_place(laid: Path, folder: Path, model: int, position: int) -> None:
-    os.replace(laid, path_of(folder, model, position))
+def move_into_place(laid: Path, folder: Path, model: int, position: int) -> None:
+    os.replace(laid, checkpoint_path(folder, model, position))
     number = os.open(laid.parent, os.O_RDONLY)
     try:
         os.fsync(number)
@@ -38,19 +38,19 @@ def put_in_place(laid: Path, folder: Path, model: int, position: int) -> None:
         os.close(number)
 
 
-def positions(folder: Path, model: int) -> list[int]:
+def list_positions(folder: Path, model: int) -> list[int]:
     """Of the files of a model, the latest first."""
-    found = (path.stem.partition("-")[2] for path in (folder / FOLDER).glob(f"{model}-*.model"))
+    found = (path.stem.partition("-")[2] for path in (folder / CHECKPOINT_FOLDER).glob(f"{model}-*.model"))
     return sorted((int(text) for text in found if text.isdigit()), reverse=True)
 
 
-def latest(folder: Path, model: int, upto: int) -> tuple[Any, int, list[str]]:
+def load_latest(folder: Path, model: int, upto: int) -> tuple[Any, int, list[str]]:
     """The latest file that is whole, its position, and sentences about those that are not; None where there is none."""
     problems: list[str] = []
-    for position in positions(folder, model):
+    for position in list_positions(folder, model):
         if position <= upto:
             try:
-                return load_learner(path_of(folder, model, position)), position, problems
+                return load_learner(checkpoint_path(folder, model, position)), position, problems
             except ModelFileError as problem:
                 problems.append(str(problem))
     return None, 0, problems
@@ -58,13 +58,13 @@ def latest(folder: Path, model: int, upto: int) -> tuple[Any, int, list[str]]:
 
 def remove(folder: Path, model: int, *, keep: int = 0) -> None:
     """All files of a model but the latest few, and what was left unfinished."""
-    for position in positions(folder, model)[keep:]:
-        path_of(folder, model, position).unlink(missing_ok=True)
+    for position in list_positions(folder, model)[keep:]:
+        checkpoint_path(folder, model, position).unlink(missing_ok=True)
 
 
-def sweep(folder: Path, models: set[int]) -> None:
+def remove_orphans(folder: Path, models: set[int]) -> None:
     """Files that belong to no model, and those that were never finished."""
-    for path in (folder / FOLDER).iterdir():
+    for path in (folder / CHECKPOINT_FOLDER).iterdir():
         number = path.name.partition("-")[0]
         if path.name.endswith(".part") or not (number.isdigit() and int(number) in models):
             with contextlib.suppress(OSError):

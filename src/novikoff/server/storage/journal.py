@@ -5,7 +5,7 @@ A stream is what a champion and its challengers learn. Its entries are numbered 
 lost or put in between without being seen. Entries, idempotency keys and answered predictions are written in one
 transaction: all or nothing. Write-ahead log, full sync: what was committed survives a loss of power.
 
-All methods are called by one thread, the writer's; readers open a connection of their own (`reader`).
+All methods are called by one thread, the writer's; readers open a connection of their own (`open_read_only`).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from novikoff.errors import InputError
 from novikoff.server.storage import attribution, wal_check
 from novikoff.server.storage.attribution import LabelledLine
 
-FILE = "journal.sqlite"
-PACK_FROM = 1 << 10  # bytes: shorter ones don't become much shorter
-MAGIC = b"\x28\xb5\x2f\xfd"  # of zstd; a line of JSON begins otherwise
-START = bytes(16)
+JOURNAL_FILE = "journal.sqlite"
+MIN_COMPRESSED_BYTES = 1 << 10  # bytes: shorter ones don't become much shorter
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # of zstd; a line of JSON begins otherwise
+FIRST_DIGEST = bytes(16)
 MAX_GROUP_BYTES = 8 << 20
 MAX_GROUP_JOBS = 4096
 MAX_RESOLVED_BYTES = 1 << 18
@@ -36,12 +36,12 @@ MAX_RESOLVED_JOBS = 64
 """Jobs that are resolved before the loop looks at its sockets again: what they wake up takes about 2 ms."""
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     position: int
     body: bytes
 
 
-class Prediction(NamedTuple):
+class StoredPrediction(NamedTuple):
     """One that waits for its label."""
 
     id: str
@@ -52,7 +52,7 @@ class Prediction(NamedTuple):
     """The id of the token that asked for it."""
 
 
-class Key(NamedTuple):
+class IdempotencyRecord(NamedTuple):
     """What an idempotency key was used for."""
 
     lines: int
@@ -69,11 +69,11 @@ class LearnEntry(NamedTuple):
     """Lines of JSON, one for each example."""
     lines: int
     time: float
-    predictions: list[Prediction]
+    predictions: list[StoredPrediction]
     """Predictions that were made before and are not in the journal yet."""
     answers: list[tuple[str, int, float, str]]
     """Predictions that the examples label: id, stream, time and label as JSON."""
-    key: tuple[str, Key] | None
+    key: tuple[str, IdempotencyRecord] | None
     """The idempotency key of the request, and what it is used for."""
     client: str | None
     """The id of the token that sent the examples."""
@@ -116,11 +116,11 @@ class JobChain:
     error: Exception | None = None
 
 
-class Gone(Exception):
+class StreamDeleted(Exception):
     """The stream was removed."""
 
 
-class Damaged(InputError):
+class JournalDamaged(InputError):
     """The journal is not what was written; nothing is served from it."""
 
 
@@ -147,12 +147,12 @@ class Journal:
                 self.connection.execute("ROLLBACK")
             raise
 
-    def attempt(self, do: Callable[[Journal], Any]) -> Any:
+    def attempt(self, action: Callable[[Journal], Any]) -> Any:
         """What it returns, or the exception with which it undid itself alone; what the disk refuses undoes all."""
         before = self.last.copy()
         self.connection.execute("SAVEPOINT attempt")
         try:
-            answer = do(self)
+            answer = action(self)
         except sqlite3.Error:
             raise
         except Exception as problem:
@@ -170,10 +170,10 @@ class Journal:
     def add(self, stream: int, body: bytes, lines: int, now: float) -> int:
         """One more entry; returns its position."""
         if stream not in self.last:
-            raise Gone
+            raise StreamDeleted
         position, digest = self.last[stream]
-        packed = pack(body)
-        position, digest = position + 1, chained(digest, position + 1, packed)
+        packed = compress_body(body)
+        position, digest = position + 1, chain_digest(digest, position + 1, packed)
         row = (stream, position, now, lines, packed, digest)
         self.connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
         self.last[stream] = position, digest
@@ -193,39 +193,41 @@ class Journal:
     def remember_key(self, stream: int, key: str, lines: int, digest: bytes, now: float) -> None:
         self.connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (stream, key, lines, digest, now))
 
-    def keep(self, stream: int, kept: list[Prediction]) -> int | None:
+    def keep(self, stream: int, kept: list[StoredPrediction]) -> int | None:
         """Some predictions as one row, whose number is returned: a row for each would cost more than to predict."""
         if not kept:
             return None
-        number = self.connection.execute("INSERT INTO kept VALUES (NULL, ?, ?)", (stream, pack_kept(kept))).lastrowid
+        number = self.connection.execute(
+            "INSERT INTO kept VALUES (NULL, ?, ?)", (stream, pack_predictions(kept))
+        ).lastrowid
         assert number is not None  # noqa: S101 - an INSERT has one
-        attribution.record_kept(self.connection, number, [prediction.client for prediction in kept])
+        attribution.record_clients(self.connection, number, [prediction.client for prediction in kept])
         return number
 
-    def kept(self) -> Iterator[tuple[int, int, list[Prediction]]]:
+    def kept(self) -> Iterator[tuple[int, int, list[StoredPrediction]]]:
         """Number, stream and predictions of each row."""
         for number, stream, body in self.connection.execute("SELECT number, stream, body FROM kept ORDER BY number"):
-            parts = [line.split(b" ", 2) for line in unpack(body).split(b"\n")]
-            clients = attribution.kept_clients(self.connection, number, len(parts))
+            parts = [line.split(b" ", 2) for line in decompress_body(body).split(b"\n")]
+            clients = attribution.read_clients(self.connection, number, len(parts))
             yield (
                 number,
                 stream,
                 [
-                    Prediction(name.decode(), float(moment), text, client)
+                    StoredPrediction(name.decode(), float(moment), text, client)
                     for (name, moment, text), client in zip(parts, clients, strict=True)
                 ],
             )
 
-    def drop_kept(self, numbers: list[int]) -> None:
+    def remove_predictions(self, numbers: list[int]) -> None:
         self.connection.executemany("DELETE FROM kept WHERE number = ?", [(number,) for number in numbers])
-        attribution.forget_kept(self.connection, numbers)
+        attribution.forget_clients(self.connection, numbers)
 
     def answer(self, answers: list[tuple[str, int, float, str]]) -> None:
         """Predictions that are labelled now; their features are in the entry. Each is remembered until it would have
         expired, so that none is learned twice."""
         self.connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", answers)
 
-    def unanswer(self, ids: list[str]) -> None:
+    def remove_answers(self, ids: list[str]) -> None:
         self.connection.executemany("DELETE FROM answers WHERE id = ?", [(one,) for one in ids])
 
     def forget_answers(self, before: float) -> None:
@@ -272,20 +274,20 @@ class Journal:
         """What is known of a model has no entry that follows it: it has a digest of its own."""
         row = self.connection.execute("SELECT * FROM models WHERE id = ?", (model,)).fetchone()
         if row is not None:
-            self.connection.execute("UPDATE models SET seal = ? WHERE id = ?", (sealed(row), model))
+            self.connection.execute("UPDATE models SET seal = ? WHERE id = ?", (seal_digest(row), model))
 
     def models(self) -> list[tuple[Any, ...]]:
         """What is known of each, as it was written."""
         rows = self.connection.execute("SELECT * FROM models ORDER BY id").fetchall()
         for row in rows:
-            if row[-1] != sealed(row):
-                raise damaged(self.path, f"what it knows of the model {row[1]!r} is not what was written")
+            if row[-1] != seal_digest(row):
+                raise damaged_error(self.path, f"what it knows of the model {row[1]!r} is not what was written")
         return [row[:-1] for row in rows]
 
     def _new_stream(self) -> int:
-        stream = self.connection.execute("INSERT INTO streams (first, before) VALUES (1, ?)", (START,)).lastrowid
+        stream = self.connection.execute("INSERT INTO streams (first, before) VALUES (1, ?)", (FIRST_DIGEST,)).lastrowid
         assert stream is not None  # noqa: S101 - an INSERT has one
-        self.last[stream] = 0, START
+        self.last[stream] = 0, FIRST_DIGEST
         return stream
 
     def remove_stream(self, stream: int) -> None:
@@ -339,12 +341,12 @@ class Journal:
         with self.transaction():
             self.connection.execute("UPDATE entries SET time = ? WHERE time > ?", (now, now))
 
-    def give_back(self, pages: int = 256) -> None:
+    def release_pages(self, pages: int = 256) -> None:
         """Some pages that are free, to the file system."""
         self.connection.execute(f"PRAGMA incremental_vacuum({pages:d})").fetchall()
 
     def size(self) -> int:
-        return sum(path.stat().st_size for path in (self.path, wal_check.path_of(self.path)) if path.exists())
+        return sum(path.stat().st_size for path in (self.path, wal_check.wal_path(self.path)) if path.exists())
 
     def close(self) -> None:
         self.connection.close()
@@ -459,10 +461,10 @@ class JournalWriter(threading.Thread):
 
     def _disk_full(self) -> DiskFull | None:
         try:
-            room = os.statvfs(self.journal.path.parent)
+            stats = os.statvfs(self.journal.path.parent)
         except OSError as problem:
             return DiskFull(f"the folder of the data can't be reached: {problem.strerror}")
-        free = room.f_bavail * room.f_frsize
+        free = stats.f_bavail * stats.f_frsize
         return None if free > self.spare else DiskFull(f"{free >> 20} MiB are left on the disk of the data")
 
     def stop(self) -> None:
@@ -473,69 +475,69 @@ class JournalWriter(threading.Thread):
         self.join()
 
 
-def reader(folder: Path) -> contextlib.closing[sqlite3.Connection]:
+def open_read_only(folder: Path) -> contextlib.closing[sqlite3.Connection]:
     """A connection that only reads, for another thread or process; one at a time may use it."""
-    uri = f"{(folder / FILE).absolute().as_uri()}?mode=ro"
+    uri = f"{(folder / JOURNAL_FILE).absolute().as_uri()}?mode=ro"
     return contextlib.closing(
         sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
     )
 
 
-def entries(connection: sqlite3.Connection, stream: int, after: int = 0) -> Iterator[Entry]:
+def iter_entries(connection: sqlite3.Connection, stream: int, after: int = 0) -> Iterator[JournalEntry]:
     """The entries of a stream after a position, in order, each looked through."""
     position, digest = after, None
     rows = connection.execute(
         "SELECT position, body, digest FROM entries WHERE stream = ? AND position > ? ORDER BY position",
         (stream, after),
     )
-    for position, body, noted in rows:
-        if digest is not None and chained(digest, position, body) != noted:
-            raise Damaged(f"entry {position} of stream {stream} of the journal is damaged: restore a backup.")
-        digest = noted
+    for position, body, stored in rows:
+        if digest is not None and chain_digest(digest, position, body) != stored:
+            raise JournalDamaged(f"entry {position} of stream {stream} of the journal is damaged: restore a backup.")
+        digest = stored
         if body:  # an erased entry keeps its place, and nothing else
-            yield Entry(position, unpack(body))
+            yield JournalEntry(position, decompress_body(body))
 
 
-def answer_of(connection: sqlite3.Connection, name: str) -> tuple[float, str] | None:
+def find_answer(connection: sqlite3.Connection, name: str) -> tuple[float, str] | None:
     """When a prediction was made, and its label as JSON, where it was labelled."""
     row = connection.execute("SELECT time, label FROM answers WHERE id = ?", (name,)).fetchone()
     return None if row is None else (float(row[0]), str(row[1]))
 
 
-def chained(before: bytes, position: int, packed: bytes) -> bytes:
+def chain_digest(before: bytes, position: int, packed: bytes) -> bytes:
     """The digest of an entry."""
     return blake2b(position.to_bytes(8, "big") + packed, key=before, digest_size=16).digest()
 
 
-def sealed(row: tuple[Any, ...]) -> bytes:
+def seal_digest(row: tuple[Any, ...]) -> bytes:
     """The digest of all columns but the last."""
     return blake2b(repr(row[:-1]).encode(), digest_size=16).digest()
 
 
-def pack_kept(kept: list[Prediction]) -> bytes:
+def pack_predictions(kept: list[StoredPrediction]) -> bytes:
     """Return predictions as a row of the table `kept` has them."""
     lines = (b"%b %r %b" % (one.id.encode(), one.time, one.features) for one in kept)
-    return pack(b"\n".join(lines))
+    return compress_body(b"\n".join(lines))
 
 
-def pack(body: bytes) -> bytes:
-    if len(body) < PACK_FROM:
+def compress_body(body: bytes) -> bytes:
+    if len(body) < MIN_COMPRESSED_BYTES:
         return body
     import zstandard
 
     return zstandard.ZstdCompressor(level=1).compress(body)
 
 
-def unpack(body: bytes) -> bytes:
-    if not body.startswith(MAGIC):
+def decompress_body(body: bytes) -> bytes:
+    if not body.startswith(ZSTD_MAGIC):
         return body
     import zstandard
 
     return zstandard.ZstdDecompressor().decompress(body)
 
 
-def damaged(path: Path, what: str) -> Damaged:
-    return Damaged(
+def damaged_error(path: Path, what: str) -> JournalDamaged:
+    return JournalDamaged(
         f"{path}: the journal is damaged: {what}. Nothing was changed and nothing is served. Restore the last backup of"
         f" the folder (`novikoff serve backup` makes them), or keep {path.name} and its -wal file for a look and begin"
         " with an empty folder."

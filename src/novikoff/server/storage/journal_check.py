@@ -12,11 +12,13 @@ from pathlib import Path
 
 from novikoff.errors import InputError
 from novikoff.server.storage import attribution, wal_check
-from novikoff.server.storage.journal import FILE, Journal, chained, damaged
+from novikoff.server.storage.journal import JOURNAL_FILE, Journal, chain_digest, damaged_error
 
-FORMAT = 1
-LOOKED_THROUGH = 1 << 30  # bytes of a journal that are all looked through when it is opened; of a longer one the rest
-TABLES = """
+JOURNAL_FORMAT = 1
+MAX_FULL_CHECK_BYTES = (
+    1 << 30
+)  # bytes of a journal that are all looked through when it is opened; of a longer one the rest
+JOURNAL_SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE streams (id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL, before BLOB NOT NULL);
 CREATE TABLE models (
@@ -41,18 +43,18 @@ CREATE TABLE answers (id TEXT PRIMARY KEY, stream INTEGER NOT NULL, time REAL NO
 
 def open_journal(folder: Path) -> Journal:
     """Return the journal of a folder; raise Damaged where it is not what was written."""
-    path = folder / FILE
-    log = wal_check.looked_through(path)
+    path = folder / JOURNAL_FILE
+    log = wal_check.check_wal(path)
     if log.damaged_middle:
-        raise damaged(path, "its write-ahead log is damaged in the middle: later entries stand behind it")
+        raise damaged_error(path, "its write-ahead log is damaged in the middle: later entries stand behind it")
     journal = Journal(path, _connect(path))
     if log.cut:
         journal.cut.append(f"the last {log.cut:,} bytes of the write-ahead log were never finished")
     try:
-        _prepare(journal)
-        _look_through(journal)
+        _prepare_database(journal)
+        _verify_entries(journal)
     except sqlite3.DatabaseError as problem:
-        raise damaged(path, str(problem)) from None
+        raise damaged_error(path, str(problem)) from None
     return journal
 
 
@@ -60,86 +62,90 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         os.close(number)
-        on = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
-        on.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as problem:
-        raise damaged(path, str(problem)) from None
-    return on
+        raise damaged_error(path, str(problem)) from None
+    return connection
 
 
-def _prepare(journal: Journal) -> None:
-    on = journal.connection
-    if on.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-        on.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        on.execute("PRAGMA page_size = 8192")
-    mode = on.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+def _prepare_database(journal: Journal) -> None:
+    connection = journal.connection
+    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("PRAGMA page_size = 8192")
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise InputError(f"{journal.path}: this file system can't hold a write-ahead log (it offers {mode!r}).")
-    on.execute("PRAGMA synchronous = FULL")
-    on.execute("PRAGMA wal_autocheckpoint = 4096")
-    if on.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0] == 0:
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA wal_autocheckpoint = 4096")
+    if connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0] == 0:
         with journal.transaction():
-            for statement in TABLES.split(";"):
-                on.execute(statement)
-            values = [("format", FORMAT), ("id key", secrets.token_bytes(32))]
-            on.executemany("INSERT INTO meta VALUES (?, ?)", values)
+            for statement in JOURNAL_SCHEMA.split(";"):
+                connection.execute(statement)
+            values = [("format", JOURNAL_FORMAT), ("id key", secrets.token_bytes(32))]
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", values)
     found = journal.meta("format")
-    if found != FORMAT:
-        raise InputError(f"{journal.path}: has format {found}, but this novikoff knows {FORMAT}: update novikoff.")
-    if on.execute("SELECT count(*) FROM sqlite_master WHERE name = 'model_origins'").fetchone()[0] == 0:
+    if found != JOURNAL_FORMAT:
+        raise InputError(
+            f"{journal.path}: has format {found}, but this novikoff knows {JOURNAL_FORMAT}: update novikoff."
+        )
+    if connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'model_origins'").fetchone()[0] == 0:
         with journal.transaction():
-            attribution.create_tables(on)
+            attribution.create_tables(connection)
 
 
-def _look_through(journal: Journal) -> None:
+def _verify_entries(journal: Journal) -> None:
     """Every entry's digest; a damaged last one is cut, any other is refused."""
-    small = journal.path.stat().st_size <= LOOKED_THROUGH
+    small = journal.path.stat().st_size <= MAX_FULL_CHECK_BYTES
     if small and (word := journal.connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-        raise damaged(journal.path, word)
+        raise damaged_error(journal.path, word)
     for stream, first, before in journal.connection.execute("SELECT id, first, before FROM streams").fetchall():
         journal.last[stream] = first - 1, before
         since = first
-        if not small and (known := _since_checkpoints(journal, stream)) > first:
+        if not small and (known := _find_unsaved_position(journal, stream)) > first:
             since = known
-            journal.last[stream] = since - 1, _digest_at(journal, stream, since - 1)
-        _check_chain(journal, stream, since)
+            journal.last[stream] = since - 1, _read_digest(journal, stream, since - 1)
+        _verify_chain(journal, stream, since)
 
 
-def _check_chain(journal: Journal, stream: int, since: int) -> None:
+def _verify_chain(journal: Journal, stream: int, since: int) -> None:
     count, digest = journal.last[stream]
     most = journal.connection.execute("SELECT max(position) FROM entries WHERE stream = ?", (stream,)).fetchone()[0]
     rows = journal.connection.execute(
         "SELECT position, body, digest FROM entries WHERE stream = ? AND position >= ? ORDER BY position",
         (stream, since),
     )
-    for position, body, noted in rows:
-        good = position == count + 1 and isinstance(body, bytes) and chained(digest, position, body) == noted
+    for position, body, stored in rows:
+        good = position == count + 1 and isinstance(body, bytes) and chain_digest(digest, position, body) == stored
         if not good and position != most:
-            raise damaged(journal.path, f"entry {count + 1} of stream {stream} is damaged, and good ones follow it")
+            raise damaged_error(
+                journal.path, f"entry {count + 1} of stream {stream} is damaged, and good ones follow it"
+            )
         if not good:
             rows.close()
-            _cut_last(journal, stream, position)
+            _truncate_last(journal, stream, position)
             return
-        count, digest = position, noted
+        count, digest = position, stored
         journal.last[stream] = count, digest
 
 
-def _cut_last(journal: Journal, stream: int, position: int) -> None:
+def _truncate_last(journal: Journal, stream: int, position: int) -> None:
     with journal.transaction():
         journal.connection.execute("DELETE FROM entries WHERE stream = ? AND position = ?", (stream, position))
         attribution.forget_entry(journal.connection, stream, position)
     journal.cut.append(f"entry {position}, the last one of stream {stream}, was damaged")
 
 
-def _since_checkpoints(journal: Journal, stream: int) -> int:
+def _find_unsaved_position(journal: Journal, stream: int) -> int:
     found = journal.connection.execute("SELECT min(coalesce(checkpoint, 0)) FROM models WHERE stream = ?", (stream,))
     return int(found.fetchone()[0] or 0) + 1
 
 
-def _digest_at(journal: Journal, stream: int, position: int) -> bytes:
+def _read_digest(journal: Journal, stream: int, position: int) -> bytes:
     row = journal.connection.execute(
         "SELECT digest FROM entries WHERE stream = ? AND position = ?", (stream, position)
     ).fetchone()
     if row is None:
-        raise damaged(journal.path, f"entry {position} of stream {stream} is missing")
+        raise damaged_error(journal.path, f"entry {position} of stream {stream} is missing")
     return bytes(row[0])

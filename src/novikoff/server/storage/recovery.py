@@ -13,22 +13,22 @@ from typing import NamedTuple
 from novikoff.errors import InputError
 from novikoff.memory_limit import Growth
 from novikoff.meta.default_learner import DEFAULT_LEARNER
-from novikoff.server.models.pending_predictions import Answer
-from novikoff.server.models.registry import House
-from novikoff.server.models.served_model import CHALLENGER, CHAMPION, Past, Served, made
-from novikoff.server.models.validation import Refused
+from novikoff.server.models.pending_predictions import LabelledPrediction
+from novikoff.server.models.registry import ModelRegistry
+from novikoff.server.models.served_model import CHALLENGER, CHAMPION, ComparisonBaseline, ServedModel, create_learner
+from novikoff.server.models.validation import RequestError
 from novikoff.server.ops import clock
-from novikoff.server.ops.limits import SLACK, Limits
+from novikoff.server.ops.limits import MEMORY_SLACK_DIVISOR, Limits
 from novikoff.server.storage import checkpoint
-from novikoff.server.storage.journal import FILE, Key, entries
+from novikoff.server.storage.journal import JOURNAL_FILE, IdempotencyRecord, iter_entries
 from novikoff.server.storage.journal_check import open_journal
 
-LOCK = "lock"
-MEASURED_ENTRIES = 256
+LOCK_FILE = "lock"
+MEASURE_INTERVAL_ENTRIES = 256
 """Entries of the journal that are replayed between two looks at the memory of all models."""
 
 
-class Row(NamedTuple):
+class ModelRow(NamedTuple):
     """A model as the journal knows it."""
 
     id: int
@@ -45,37 +45,37 @@ class Row(NamedTuple):
     refused: int
 
 
-def opened(folder: Path, limits: Limits) -> House:
+def open_registry(folder: Path, limits: Limits) -> ModelRegistry:
     """All models as they were acknowledged; InputError with what to do where that can't be had."""
-    prepare(folder)
-    house = House(folder, limits, open_journal(folder))
+    prepare_folder(folder)
+    registry = ModelRegistry(folder, limits, open_journal(folder))
     if limits.retain_days:
-        house.journal.retain_by_age(clock.now())
-    house.said += [f"{text}: it was cut off." for text in house.journal.cut]
-    on = house.journal.connection
-    first = dict(on.execute("SELECT id, first FROM streams").fetchall())
-    for row in map(Row._make, house.journal.models()):
-        house.add(_restored(house, row, first[row.stream]))
-    _one_champion_each(house)
-    checkpoint.sweep(folder, {served.id for served in house.models.values()})
-    _replay(house)
-    _restore_predictions(house)
-    return house
+        registry.journal.retain_by_age(clock.now())
+    registry.said += [f"{text}: it was cut off." for text in registry.journal.cut]
+    connection = registry.journal.connection
+    first = dict(connection.execute("SELECT id, first FROM streams").fetchall())
+    for row in map(ModelRow._make, registry.journal.models()):
+        registry.add(_restore_model(registry, row, first[row.stream]))
+    _repair_champions(registry)
+    checkpoint.remove_orphans(folder, {served.id for served in registry.models.values()})
+    _replay(registry)
+    _restore_predictions(registry)
+    return registry
 
 
-def _one_champion_each(house: House) -> None:
-    for stream in house.streams.values():
+def _repair_champions(registry: ModelRegistry) -> None:
+    for stream in registry.streams.values():
         champions = [served for served in stream.members if served.role == CHAMPION]
         if len(champions) != 1:
             for served in stream.members:
                 served.role = CHAMPION if served is (champions or stream.members)[0] else CHALLENGER
-            house.said.append(f"{stream.champion.name!r} is the champion of its stream now: there was not just one.")
+            registry.said.append(f"{stream.champion.name!r} is the champion of its stream now: there was not just one.")
 
 
-def prepare(folder: Path) -> None:
+def prepare_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (folder / checkpoint.FOLDER).mkdir(exist_ok=True, mode=0o700)
+        (folder / checkpoint.CHECKPOINT_FOLDER).mkdir(exist_ok=True, mode=0o700)
         _make_private(folder)
     except OSError as problem:
         raise InputError(f"{folder}: can't be made a folder for data: {problem.strerror}.") from None
@@ -83,7 +83,11 @@ def prepare(folder: Path) -> None:
 
 def _make_private(folder: Path) -> None:
     """Files that others could read, from a backup by an earlier version or a plain copy, become their owner's alone."""
-    for path in [folder / checkpoint.FOLDER, *folder.glob(f"{FILE}*"), *(folder / checkpoint.FOLDER).iterdir()]:
+    for path in [
+        folder / checkpoint.CHECKPOINT_FOLDER,
+        *folder.glob(f"{JOURNAL_FILE}*"),
+        *(folder / checkpoint.CHECKPOINT_FOLDER).iterdir(),
+    ]:
         # A running server may just have replaced the file; another user's file is that user's to protect.
         with contextlib.suppress(FileNotFoundError, PermissionError):
             mode = path.stat().st_mode
@@ -91,9 +95,9 @@ def _make_private(folder: Path) -> None:
                 path.chmod(mode & 0o700)
 
 
-def locked(folder: Path) -> int:
+def lock_folder(folder: Path) -> int:
     """The folder is one server's alone, as long as the number that is returned is not closed."""
-    number = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    number = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -102,89 +106,89 @@ def locked(folder: Path) -> int:
     return number
 
 
-def _restored(house: House, row: Row, first: int) -> Served:
-    served = _too_large(house, row)
-    return _loaded(house, row, first) if served is None else served
+def _restore_model(registry: ModelRegistry, row: ModelRow, first: int) -> ServedModel:
+    served = _find_too_large(registry, row)
+    return _load_model(registry, row, first) if served is None else served
 
 
-def _too_large(house: House, row: Row) -> Served | None:
+def _find_too_large(registry: ModelRegistry, row: ModelRow) -> ServedModel | None:
     """A model whose file is larger than what it may take is not loaded. It stands in its place without having learned,
     and is stopped: its file and the journal stay as they are."""
-    positions = checkpoint.positions(house.folder, row.id)
-    size = checkpoint.path_of(house.folder, row.id, positions[0]).stat().st_size if positions else 0
-    allowed = _allowed(house, None)
+    positions = checkpoint.list_positions(registry.folder, row.id)
+    size = checkpoint.checkpoint_path(registry.folder, row.id, positions[0]).stat().st_size if positions else 0
+    allowed = _compute_allowed_bytes(registry, None)
     if size <= allowed:
         return None
     try:
-        learner = made(row.learner, json.loads(row.settings))
-    except Refused:  # settings of a kind that only files have
-        learner = made(DEFAULT_LEARNER, {})
-    served = Served(row.name, learner, house.limits, created=row.created, role=row.role)
+        learner = create_learner(row.learner, json.loads(row.settings))
+    except RequestError:  # settings of a kind that only files have
+        learner = create_learner(DEFAULT_LEARNER, {})
+    served = ServedModel(row.name, learner, registry.limits, created=row.created, role=row.role)
     served.id, served.stream, served.joined, served.position = row.id, row.stream, row.joined, positions[0]
     served.own, served.checkpoint = bool(row.own), row.checkpoint
-    served.past = None if row.past is None else Past(*json.loads(row.past))
+    served.past = None if row.past is None else ComparisonBaseline(*json.loads(row.past))
     served.quarantine(size, allowed)
     return served
 
 
-def _allowed(house: House, served: Served | None) -> int:
+def _compute_allowed_bytes(registry: ModelRegistry, served: ServedModel | None) -> int:
     """Return how many bytes a model may take while the folder is opened. Others count without their spare room, which
     depends on the order in which they grew."""
-    limits = house.limits
-    others = sum(_needed(other) for other in house.models.values() if other is not served)
+    limits = registry.limits
+    others = sum(_measure_bytes(other) for other in registry.models.values() if other is not served)
     allowed = min(limits.max_model_bytes, limits.max_server_bytes - others)
-    return max(0, allowed + limits.max_model_bytes // SLACK)
+    return max(0, allowed + limits.max_model_bytes // MEMORY_SLACK_DIVISOR)
 
 
-def _needed(served: Served) -> int:
+def _measure_bytes(served: ServedModel) -> int:
     return int(served.learner._memory_needed(Growth())) if served.has_learned else 0
 
 
-def _loaded(house: House, row: Row, first: int) -> Served:
-    learner, position, problems = checkpoint.latest(house.folder, row.id, house.journal.last[row.stream][0])
-    house.said += [f"{problem} What came before it was taken, and the journal." for problem in problems]
+def _load_model(registry: ModelRegistry, row: ModelRow, first: int) -> ServedModel:
+    learner, position, problems = checkpoint.load_latest(registry.folder, row.id, registry.journal.last[row.stream][0])
+    registry.said += [f"{problem} What came before it was taken, and the journal." for problem in problems]
     from_file = learner is not None
     if not from_file and row.own:
-        learner, position = made(row.learner, json.loads(row.settings)), row.joined
+        learner, position = create_learner(row.learner, json.loads(row.settings)), row.joined
     if learner is None or position + 1 < first:
         raise InputError(
-            f"{house.folder}: the model {row.name!r} can't be made again: its files are damaged or missing, and the"
+            f"{registry.folder}: the model {row.name!r} can't be made again: its files are damaged or missing, and the"
             " journal does not have its first examples. Restore the last backup of the folder."
         )
-    served = Served(row.name, learner, house.limits, created=row.created, role=row.role)
+    served = ServedModel(row.name, learner, registry.limits, created=row.created, role=row.role)
     served.id, served.stream, served.joined, served.position = row.id, row.stream, row.joined, position
     served.own = bool(row.own)
-    served.past = None if row.past is None else Past(*json.loads(row.past))
+    served.past = None if row.past is None else ComparisonBaseline(*json.loads(row.past))
     served.checkpoint = position if from_file else None
     # Those that are refused again when the journal is replayed are counted then.
     served.refused = row.refused if position == row.checkpoint else 0
     return served
 
 
-def _replay(house: House) -> None:
-    for stream in house.streams.values():
+def _replay(registry: ModelRegistry) -> None:
+    for stream in registry.streams.values():
         behind = min(served.position for served in stream.members)
-        for number, (position, body) in enumerate(entries(house.journal.connection, stream.id, behind)):
-            if number % MEASURED_ENTRIES == 0:
-                stream.allowed = {served.name: _allowed(house, served) for served in stream.members}
-            with contextlib.suppress(Refused):  # of a model that can't go on: it says so itself
+        for number, (position, body) in enumerate(iter_entries(registry.journal.connection, stream.id, behind)):
+            if number % MEASURE_INTERVAL_ENTRIES == 0:
+                stream.allowed = {served.name: _compute_allowed_bytes(registry, served) for served in stream.members}
+            with contextlib.suppress(RequestError):  # of a model that can't go on: it says so itself
                 stream.apply(position, body)
         stream.allowed = {}
-        house.said += [served.broken for served in stream.members if served.broken is not None]
+        registry.said += [served.broken for served in stream.members if served.broken is not None]
 
 
-def _restore_predictions(house: House) -> None:
-    on = house.journal.connection
-    for name, number, moment, label in on.execute("SELECT id, stream, time, label FROM answers ORDER BY time"):
-        if number in house.streams:
-            house.streams[number].waiting.answered[name] = Answer(moment, json.loads(label))
-    for row, number, kept in house.journal.kept():
-        if number in house.streams:
-            house.streams[number].restore(row, kept)
-    for stream in house.streams.values():
+def _restore_predictions(registry: ModelRegistry) -> None:
+    connection = registry.journal.connection
+    for name, number, moment, label in connection.execute("SELECT id, stream, time, label FROM answers ORDER BY time"):
+        if number in registry.streams:
+            registry.streams[number].waiting.answered[name] = LabelledPrediction(moment, json.loads(label))
+    for row, number, kept in registry.journal.kept():
+        if number in registry.streams:
+            registry.streams[number].restore(row, kept)
+    for stream in registry.streams.values():
         stream.waiting.trim(clock.now())
-    for number, key, lines, digest, moment in on.execute(
+    for number, key, lines, digest, moment in connection.execute(
         "SELECT stream, key, lines, digest, time FROM keys ORDER BY time"
     ):
-        if number in house.streams:
-            house.streams[number].keys[key] = Key(lines, digest, min(moment, clock.now()))
+        if number in registry.streams:
+            registry.streams[number].keys[key] = IdempotencyRecord(lines, digest, min(moment, clock.now()))

@@ -75,32 +75,34 @@ def build_field_roles(settled: Any, *, weighs: bool) -> JsonFieldRoles:
 
 
 @is_left_out.of(JsonFieldRoles)
-def _(fields: JsonFieldRoles, path: Any) -> bool:
+def _is_left_out_json_field_roles(fields: JsonFieldRoles, path: Any) -> bool:
     return contains_hash(fields.ignored, path) or (len(fields.only) > 0 and not contains_hash(fields.only, path))
 
 
 @is_category.of(JsonFieldRoles)
-def _(fields: JsonFieldRoles, path: Any) -> bool:
+def _is_category_json_field_roles(fields: JsonFieldRoles, path: Any) -> bool:
     return contains_hash(fields.categorical, path)
 
 
 @is_weight.of(JsonFieldRoles)
-def _(fields: JsonFieldRoles, path: Any) -> bool:
+def _is_weight_json_field_roles(fields: JsonFieldRoles, path: Any) -> bool:
     return bool(fields.has_weight and path == fields.weight)
 
 
 @needs_weight.of(JsonFieldRoles)
-def _(fields: JsonFieldRoles) -> bool:
+def _needs_weight_json_field_roles(fields: JsonFieldRoles) -> bool:
     return fields.weighs
 
 
 @interpret_missing.of(JsonFieldRoles)
-def _(fields: JsonFieldRoles, path: Any) -> tuple[int, Any, float]:
+def _interpret_missing_json_field_roles(fields: JsonFieldRoles, path: Any) -> tuple[int, Any, float]:
     return classify_missing(fields, path)
 
 
 @interpret_string.of(JsonFieldRoles)
-def _(fields: JsonFieldRoles, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
+def _interpret_string_json_field_roles(
+    fields: JsonFieldRoles, text: NDArray[np.uint8], start: int, stop: int, path: Any
+) -> tuple[int, Any, float]:
     return classify_string(fields, text, start, stop, path)
 
 
