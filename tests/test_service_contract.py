@@ -82,9 +82,9 @@ def test_nobody_comes_in_without_the_right_token(nursery: Nursery, tmp_path: Pat
     folder.mkdir()
     made = {scope: auth.create_token(folder, [scope], None, scope) for scope in ("predict", "learn", "admin")}
     expired = auth.create_token(folder, ["admin"], 7, "expired")
-    file = json.loads((folder / auth.TOKEN_FILE).read_text())
+    file = json.loads((folder / auth.AUTH_FILE).read_text())
     file["tokens"][-1]["expires"] = "2020-01-01T00:00:00Z"
-    (folder / auth.TOKEN_FILE).write_text(json.dumps(file))
+    (folder / auth.AUTH_FILE).write_text(json.dumps(file))
     revoked = auth.create_token(folder, ["admin"], None, "revoked")
     auth.revoke_token(folder, "revoked")
     with running(nursery, folder) as server:

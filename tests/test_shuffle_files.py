@@ -531,7 +531,7 @@ def test_certificates_of_files_in_their_order_say_nothing_of_it(tmp_path: Path) 
 @pytest.mark.parametrize(("name", "least"), [("iris", 0.9), ("wine", 0.85), ("breast-cancer", 0.88), ("digits", 0.9)])
 def test_built_in_data_sets_are_shuffled(name: str, least: float, tmp_path: Path) -> None:
     model, labels = str(tmp_path / "m.model"), str(tmp_path / "labels.txt")
-    accuracy, (_, expected, _) = {}, datasets.load_dataset(name)
+    accuracy, (_, expected, _) = {}, datasets.load_builtin_dataset(name)
     for option in ("--shuffle", "--no-shuffle", ""):
         assert main(["learn", name, *filter(None, [option]), "--save", model, "--quiet"]) == 0
         shuffle = shuffle_of(model)

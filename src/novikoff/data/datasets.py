@@ -44,7 +44,7 @@ DATASETS = {
 }
 
 
-def load_dataset(title: str) -> tuple[Dense, NDArray[Any], int]:
+def load_builtin_dataset(title: str) -> tuple[Dense, NDArray[Any], int]:
     """The rows, their labels by name, and the number of columns."""
     stream = DATASETS[title]
     from importlib.util import find_spec

@@ -465,7 +465,7 @@ def check_sources(titles: list[str]) -> None:
 
 
 def _load_builtin(title: str) -> Batch:
-    rows, labels, width = datasets.load_dataset(title)
+    rows, labels, width = datasets.load_builtin_dataset(title)
     codes = {label: k for k, label in enumerate(dict.fromkeys(labels.tolist()))}
     parsed = ParsedBlock(
         rows=rows,

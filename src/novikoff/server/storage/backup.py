@@ -44,7 +44,7 @@ def create_backup(folder: Path, to: Path) -> None:
         else:
             raise InputError(f"{folder}: models were written faster than they could be copied: try again.")
         with contextlib.suppress(FileNotFoundError):
-            shutil.copy2(folder / auth.TOKEN_FILE, unfinished / auth.TOKEN_FILE)
+            shutil.copy2(folder / auth.AUTH_FILE, unfinished / auth.AUTH_FILE)
         for path in [*unfinished.rglob("*"), unfinished]:
             path.chmod(0o700 if path.is_dir() else 0o600)  # the examples, and the key that signs ids
             _fsync_path(path)
@@ -79,7 +79,7 @@ def _is_backup(path: Path) -> bool:
     """Return whether a folder has the content of a backup. An empty one may not be locked yet, unless it is old."""
     with contextlib.suppress(OSError):
         names = os.listdir(path)
-        known = {checkpoint.CHECKPOINT_FOLDER, auth.TOKEN_FILE}
+        known = {checkpoint.CHECKPOINT_FOLDER, auth.AUTH_FILE}
         is_ours = all(name in known or name.startswith(journal.JOURNAL_FILE) for name in names)
         return is_ours and (bool(names) or is_old(path.stat()))
     return False
