@@ -277,6 +277,25 @@ def test_a_connection_beyond_the_limit_of_its_token_is_refused_and_closed(nurser
         assert b"too-many-connections-of-client" in answers[-1]
 
 
+def test_a_token_is_checked_again_on_an_open_connection(nursery: Nursery, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    first, other = (auth.create_token(folder, [scope], 1, scope) for scope in ("admin", "predict"))
+
+    def ask(secret: str) -> int:
+        return server.ask("POST", "/v1/models/m/promote", headers={"Authorization": f"Bearer {secret}"})[0]
+
+    with running(nursery, folder) as server:
+        assert [ask(secret) for secret in (first, first, other, first, first[:-1])] == [404, 404, 403, 404, 401]
+        assert ask(first) == 404
+        auth.revoke_token(folder, "admin")
+        until = time.monotonic() + 10
+        while ask(first) == 404 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert ask(first) == 401
+        assert ask(other) == 403
+
+
 @pytest.mark.slow
 def test_a_body_below_the_minimum_rate_ends(nursery: Nursery, tmp_path: Path) -> None:
     options = ("--limit-body-rate", "1000", "--limit-body-rate-seconds", "1")

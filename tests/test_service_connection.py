@@ -220,6 +220,26 @@ def test_what_trails_a_body_is_neither_believed_nor_endless(served: Served) -> N
     assert code(served.say(refused, *[b"y" * 1000] * 8, pause=0.01)) == (415, "other-media-type")
 
 
+def test_trailers_of_one_request_are_not_headers_of_the_next(served: Served) -> None:
+    first = LEARN + b"Transfer-Encoding: chunked\r\n\r\n1\r\ny\r\n0\r\nAuthorization: Bearer x\r\n\r\n"
+    second = LEARN + b"Content-Length: 2\r\n\r\n{}"
+    last = LEARN + b"Connection: close\r\nAuthorization: Bearer x\r\nContent-Length: 2\r\n\r\n{}"
+    answer = served.say(first + second + first + last)
+    sizes = [piece.partition(b"\r\n\r\n")[2].split(b"\r\n")[1] for piece in answer.split(b"HTTP/1.1 200 ")[1:]]
+    assert sizes == [b"1", b"2", b"1", b"-1"]
+
+
+def test_what_is_no_http_behind_a_request(served: Served) -> None:
+    before = len(served.seen)
+    one = LEARN.replace(b"spam", b"slow") + b"Content-Length: 2\r\n\r\n{}"
+    assert code(served.say(one + b"hello\r\n\r\n")) == (400, "malformed-request")  # not handled at all
+    assert code(served.say(one, b"hello\r\n\r\n", pause=0.05)) == (400, "malformed-request")
+    limit = time.monotonic() + 5
+    while len(served.seen) == before and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert served.seen[before:] == [("learn", 400)]
+
+
 def test_clients_that_send_no_more_are_still_answered(served: Served) -> None:
     with served.connect() as line:
         line.sendall(LEARN.replace(b"spam", b"slow") + b"Content-Length: 2\r\n\r\n{}")
