@@ -90,13 +90,13 @@ class ChecksumList:
             if first != CHECKSUM_HEADER:
                 raise ValueError(first)
             for line in lines:
-                self._run_loop(*line.split())
+                self._read_entry(*line.split())
         except FileNotFoundError:
             return
         except (OSError, ValueError, TypeError) as problem:
             raise LibraryError(f"{path} is damaged ({problem}): {REINSTALL_ADVICE}.") from None
 
-    def _run_loop(self, what: str, *rest: str) -> None:
+    def _read_entry(self, what: str, *rest: str) -> None:
         if what == "library":
             name, checksum = rest
             self.checksums[name] = int(checksum, 16)

@@ -123,14 +123,14 @@ class _LabelComparison:
                 )
             else:
                 if key not in known_labels:
-                    known_labels[key] = self._encode_labels(batch, i)
+                    known_labels[key] = self._format_true_label(batch, i)
                 label = known_labels[key]
             if label is not None:
                 self.labelled += 1
                 self.wrong += label != guess
                 self.apart += self.edges(label, guess) if self.edges is not None and label else 0
 
-    def _encode_labels(self, batch: Batch, i: int) -> str | None:
+    def _format_true_label(self, batch: Batch, i: int) -> str | None:
         """The label of an example as predictions are spelled; one that can't be a class is like none of them."""
         try:
             label = batch.parsed.label(i)

@@ -89,7 +89,7 @@ def shuffle_reading(reading: DataReader, options: argparse.Namespace, *, ranking
     """Have a reading give its examples in random order. `ranking` says that queries mean something to the learner."""
     from novikoff.data.shuffle.external import Shuffler
 
-    watcher = None if options.quiet else ShuffleProgress()
+    watcher = None if options.quiet else ShuffleProgressLine()
     reading.shuffler = Shuffler(options.random_state or 0, queries=not ranking, watcher=watcher)
 
 
@@ -111,7 +111,7 @@ def format_megabytes(size: int) -> str:
     return f"{size / 1e6:,.0f} MB" if size >= 10_000_000 else f"{size / 1e6:.1f} MB"
 
 
-class ShuffleProgress:
+class ShuffleProgressLine:
     """Lines on stderr while a file is partitioned, which comes before the first example is learned."""
 
     def __init__(self) -> None:

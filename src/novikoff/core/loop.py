@@ -39,10 +39,9 @@ from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEI
 
 CORRECT, WRONG, REJECTED, NEEDS_SLOW_PATH, HAS_ZEROS = 0, 1, -1, -2, -3
 FAST_PATH_CLOSED = -1  # as the number of features in a `StepContext`: nothing may be learned by it now
-ZERO_ROW_ALLOWANCE, ROWS_PER_ZERO_ROW = (
-    16,
-    16,
-)  # dense rows with zeros: so many, or one in so many; more are brought into order, many at once
+ZERO_ROW_ALLOWANCE, ROWS_PER_ZERO_ROW = 16, 16
+"""Up to this number of dense rows with zeros, or one in this number of rows, the loop drops the zeros itself. More such
+rows are converted block by block."""
 
 
 @compiled

@@ -31,7 +31,7 @@ class Checkpoint:
             return
         system, path = self._remote()
         temporary = f"{path}.{secrets.token_hex(6)}.part"
-        with self._encode_labels("written"):
+        with self._translate_errors("written"):
             system.pipe_file(temporary, content)
             system.mv(temporary, path)
 
@@ -65,7 +65,7 @@ class Checkpoint:
             except FileNotFoundError:
                 return None
         system, path = self._remote()
-        with self._encode_labels("read"):
+        with self._translate_errors("read"):
             return bytes(system.cat_file(path)) if system.exists(path) else None
 
     def _remote(self) -> tuple[Any, str]:
@@ -81,7 +81,7 @@ class Checkpoint:
             raise InputError(f"{self.path}: {problem}.") from None
         return system, str(path)
 
-    def _encode_labels(self, what: str) -> Any:
+    def _translate_errors(self, what: str) -> Any:
         return _ErrorTranslator(f"{self.path}: the checkpoint can't be {what}")
 
 

@@ -339,16 +339,16 @@ class QueryFileTrainer(FileTrainer):
 
     def all(self, batches: Any, onlooker: ProgressCallback | None = None) -> None:
         for documents in iter_whole_queries(batches):
-            self._run_loop(documents)
+            self._learn_documents(documents)
             (onlooker or NullProgress()).show(self.model.ledger_)
 
     def shown(self, batches: Any, see: Any) -> None:
         for documents in iter_whole_queries(batches):
-            self._run_loop(documents)
+            self._learn_documents(documents)
             if see is not None:
                 see(documents.rows, GradedQueries(documents.starts, documents.grades))
 
-    def _run_loop(self, documents: QueryBatch) -> None:
+    def _learn_documents(self, documents: QueryBatch) -> None:
         state = self.state
         if state is None:
             state = self.model._build_state(0, documents.rows.values.dtype, None, self.model._empty_labels())

@@ -15,9 +15,8 @@ from novikoff.server.storage import attribution, wal_check
 from novikoff.server.storage.journal import JOURNAL_FILE, Journal, chain_digest, damaged_error
 
 JOURNAL_FORMAT = 1
-MAX_FULL_CHECK_BYTES = (
-    1 << 30
-)  # bytes of a journal that are all looked through when it is opened; of a longer one the rest
+MAX_FULL_CHECK_BYTES = 1 << 30
+"""A journal up to this size is checked completely when it is opened; of a longer one, the entries that models need."""
 JOURNAL_SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE streams (id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL, before BLOB NOT NULL);
