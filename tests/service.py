@@ -22,6 +22,10 @@ Moment = tuple[str, str, int, str]
 """Module, function, the number of its call, and whether before or after it."""
 
 
+class NoServerError(AssertionError):
+    """A server ended, or took too long, before it said its address."""
+
+
 class Nursery:
     """See nursery.py."""
 
@@ -61,7 +65,7 @@ class Server:
             if found:
                 break
             if not self.runs() or time.monotonic() > until:
-                raise AssertionError(f"no server: {said}")
+                raise NoServerError(f"no server: {said}")
             time.sleep(0.002)
         self.said = said
         self.connect_to(int(found[1]))

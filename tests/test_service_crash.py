@@ -22,7 +22,7 @@ import zstandard
 
 from novikoff import SGD, Kesler, Perceptron
 from novikoff.model_file import to_bytes
-from tests.service import NDJSON, Nursery, running
+from tests.service import NDJSON, NoServerError, Nursery, running
 
 LEARNERS = {"perceptron": Perceptron, "sgd": SGD, "kesler": Kesler}
 OFTEN = ("--limit-checkpoint-examples", "20", "--limit-housekeeping-ms", "3")
@@ -173,7 +173,9 @@ def test_kills_in_the_middle_of_checkpoints_and_compaction(nursery: Nursery, tmp
     clients = [Client(name, seed) for seed, name in enumerate(LEARNERS)]
     for module, function in MOMENTS:
         for when in ("before", "after"):
-            with running(nursery, folder, *options, die=(module, function, luck.randrange(1, 5), when)) as server:
+            die = (module, function, luck.randrange(1, 5), when)
+            # Housekeeping may reach the step before the server says its address: that is a kill like the others.
+            with contextlib.suppress(NoServerError), running(nursery, folder, *options, die=die) as server:
                 clients = [client.again(server.port) for client in clients]
                 for client in clients:
                     client.start()
