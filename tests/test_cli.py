@@ -420,7 +420,7 @@ def test_the_command_line_imports_no_scikit_learn(data: Path, tmp_path: Path) ->
         f"for a in (['learn', {str(data)!r}, '--save', {str(model)!r}], ['learn', 'iris', '--positive', 'setosa'],\n"
         f"          ['predict', {str(model)!r}, {str(data)!r}], ['inspect', {str(model)!r}]):\n"
         "    assert main(a) == 0\n"
-        "heavy = {'sklearn', 'pandas', 'plotly', 'rich'} & {m.partition('.')[0] for m in sys.modules}\n"
+        "heavy = {'sklearn', 'pandas', 'plotly', 'jinja2', 'rich'} & {m.partition('.')[0] for m in sys.modules}\n"
         "assert not heavy, heavy\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from novikoff import Perceptron, save
-from novikoff.reports import summary_text
+from novikoff.reports import formatting
 from novikoff.server import dashboard
 from novikoff.server.http import auth
 from novikoff.theory.online_to_batch import progressive
@@ -528,7 +528,7 @@ def test_words_are_those_of_the_reports(server: str, window: Any) -> None:
     found = window.evaluate("async (v) => { const w = await import('/words.js'); return v.map(w.atMost); }", values)
     for text, value in zip(found, values, strict=True):
         number, unit = text.split("\u00a0")
-        assert (float(number), unit) == (float(summary_text.format_upper_percent(value).split()[0]), "%")
+        assert (float(number), unit) == (float(formatting.format_upper_percent(value).split()[0]), "%")
         assert float(number) >= 100.0 * value * (1.0 - 1e-12)
 
 

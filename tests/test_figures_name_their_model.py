@@ -36,7 +36,7 @@ from novikoff.certificates.data_source import ArraySource
 from novikoff.cli.main import main
 from novikoff.cli.online_to_batch_options import METHODS
 from novikoff.linear.auto import BinaryAuto
-from novikoff.reports import batch_certificate_page, summary_text
+from novikoff.reports import batch_certificate_page, formatting
 from novikoff.reports.certificate_page import build_page
 from novikoff.reports.report_data import ReportData, build_report_data
 from novikoff.server import dashboard
@@ -136,20 +136,20 @@ def test_every_tile_of_a_report_says_which_run_or_model_it_is_about(name: str) -
     made = by_title["Mistakes made while learning"]
     seen = document["observed"]
     assert made.number == f"{seen['mistakes']:,}"
-    assert made.note.startswith(f"{OF_THE_RUN}{summary_text.format_percent(seen['mistakes'] / seen['examples'])} of ")
+    assert made.note.startswith(f"{OF_THE_RUN}{formatting.format_percent(seen['mistakes'] / seen['examples'])} of ")
     assert ("later passes have seen the labels" in made.note) == (passes > 1)
     promised = document.get("hypothesis")
     by_theorem = promised is not None and promised["delta"] is not None and promised["bound"] < 1.0
     assert (OF_THE_MODEL in by_title) == by_theorem
     if by_theorem:
         assert promised["about"].rstrip(",") in by_title[OF_THE_MODEL].note
-        assert by_title[OF_THE_MODEL].number == f"≤ {summary_text.format_upper_percent(promised['bound'])}"
+        assert by_title[OF_THE_MODEL].number == f"≤ {formatting.format_upper_percent(promised['bound'])}"
     # The bound for the mean of the hypotheses is no headline: it stands in a section of that name.
     new = document["new_data"]
     assert (new is None) == ("Mean error of the hypotheses used while learning, if i.i.d." not in text)
     if new is not None:
         head, _, section = text.partition("<h2>Mean error of the hypotheses used while learning, if i.i.d.</h2>")
-        bound = summary_text.format_upper_percent(new["mean_error_bound"])
+        bound = formatting.format_upper_percent(new["mean_error_bound"])
         assert (f"at most</th><td>{bound}" in section) == (new["mean_error_bound"] < 1.0)
         assert f"<td>{bound}" not in head
         assert "not the saved model" in new["of"]
@@ -176,7 +176,7 @@ def test_a_first_pass_is_reported_apart_from_later_ones() -> None:
     often, _ = reported(Perceptron(passes=3), X, y, passes=3)
     wrong = once.document["observed"]["mistakes"]
     assert often.document["observed"]["mistakes_of_first_pass"] == wrong
-    sentence = f"In the first pass {wrong:,} were wrong ({summary_text.format_percent(wrong / len(y))}); later passes"
+    sentence = f"In the first pass {wrong:,} were wrong ({formatting.format_percent(wrong / len(y))}); later passes"
     assert sentence in build_page(often)
     assert "In the first pass" not in build_page(once)
 

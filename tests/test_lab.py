@@ -276,11 +276,11 @@ def test_a_lab_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         experiment("noise")(noise=1.0)
 
 
-def test_plotly_is_imported_for_a_report_only() -> None:
+def test_plotly_and_jinja2_are_imported_for_a_report_only() -> None:
     code = (
         "import sys; from novikoff.cli.main import main;"
         "assert main(['experiment', 'noise', '--examples', '20', '--attributes', '20', '--quiet']) == 0;"
-        "assert not any(name.split('.')[0] == 'plotly' for name in sys.modules)"
+        "assert not any(name.split('.')[0] in ('plotly', 'jinja2') for name in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

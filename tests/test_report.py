@@ -20,7 +20,7 @@ from novikoff.certificates.margin_histogram import HistogramBuilder, build_histo
 from novikoff.cli.main import main
 from novikoff.data.reader import ReadOptions
 from novikoff.ledger import MAX_LISTED_MISTAKES, Ledger, count_mistake
-from novikoff.reports import charts, curves, summary_text
+from novikoff.reports import charts, curves, formatting, rendering
 from novikoff.reports.certificate_page import build_page
 from novikoff.reports.plot_theme import escape_for_plotly
 from novikoff.reports.report_data import ReportData, build_report_data
@@ -255,7 +255,7 @@ def test_a_long_run_makes_no_long_page() -> None:
     ("value", "text"), [(0.2552, "25.6 %"), (0.25, "25 %"), (0.0, "0 %"), (0.9999, "100 %"), (0.001234, "0.124 %")]
 )
 def test_an_upper_end_is_never_rounded_down(value: float, text: str) -> None:
-    assert summary_text.format_upper_percent(value) == text
+    assert formatting.format_upper_percent(value) == text
 
 
 # --- Names from data ---
@@ -310,14 +310,27 @@ def test_the_command_line_writes_the_page_or_nothing(tmp_path: Path, capsys: pyt
     assert Path(first).read_text() == text
 
 
-def test_plotly_is_imported_for_a_report_only(tmp_path: Path) -> None:
+def test_plotly_and_jinja2_are_imported_for_a_report_only(tmp_path: Path) -> None:
     code = (
         "import sys; from novikoff.cli.main import main;"
         f"assert main(['learn', 'breast-cancer', '--certificate', {str(tmp_path / 'c')!r}, '--quiet']) == 0;"
-        "assert not any(name.split('.')[0] == 'plotly' for name in sys.modules)"
+        "assert not any(name.split('.')[0] in ('plotly', 'jinja2') for name in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("module", ["jinja2", "plotly"])
+def test_a_missing_package_is_reported_with_the_extra_that_has_it(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendering._load_environment.cache_clear()
+    for name in [module, *(name for name in sys.modules if name.startswith(f"{module}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    target = tmp_path / "r.html"
+    assert main(["theory", "hoeffding", "--delta", "0.1", "--plot", str(target)]) == 2
+    assert f"A report needs {module}: pip install 'novikoff[report]'." in capsys.readouterr().err
+    assert not target.exists()
 
 
 # --- A real browser ---

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from novikoff.errors import InputError
-from novikoff.reports import html_page, plot_theme
+from novikoff.reports import plot_theme
+from novikoff.reports.formatting import capitalize
 from novikoff.reports.plot_theme import PLOT_STYLES, TEXT_COLOUR
+from novikoff.reports.rendering import render_page
 from novikoff.theory.geometry import radon
 from novikoff.theory.geometry.points import Box, HalfSpace, Labels
 from novikoff.theory.vc import Shattering
 
-SHATTERING_FILE_NAME = "shattering.json"
 MAX_PICTURES = 32
 """Pictures on a page."""
 PICTURE_COLUMNS = 4
@@ -31,17 +31,6 @@ def build_page(name: str, found: Shattering) -> str:
     shown: list[tuple[Labels, object | None]] = list(found.hypotheses.items())[:MAX_PICTURES]
     if found.missing is not None:
         shown = [(found.missing, None)]
-    title = f"{name[0].upper()}{name[1:]} {'shatter' if found.shattered else 'do not shatter'} these points"
-    parts = [
-        *html_page.render_head(f"{title} – novikoff theory"),
-        '<header>\n<p class="lab">novikoff theory shatter</p>',
-    ]
-    parts += [f"<h1>{escape(title)}</h1>", f'<p class="question">{escape(_describe(found))}</p>\n</header>']
-    note = "Filled circles are to be inside, open squares outside; the coloured set contains just what it should."
-    if not found.shattered:
-        note = "Filled circles were to be inside, open squares outside. The cross, if there is one, lies in both hulls."
-    drawn = _draw_pictures([(float(x), float(y)) for x, y in points], shown, found)
-    parts += [html_page.NO_SCRIPT_NOTICE, *html_page.render_figure(0, "Labellings", _describe(found), drawn, note)]
     numbers = {
         "class": name,
         "points": [[str(v) for v in point] for point in found.points],
@@ -49,8 +38,13 @@ def build_page(name: str, found: Shattering) -> str:
         "missing": None if found.missing is None else list(found.missing),
         "hypotheses": [{"labels": list(labels), "set": str(one)} for labels, one in found.hypotheses.items()],
     }
-    parts.append(f"<p>{html_page.render_save_link('Save them as JSON', SHATTERING_FILE_NAME)}</p>")
-    return "\n".join([*parts, *html_page.render_foot(json.dumps(numbers, ensure_ascii=False))])
+    values = {
+        "title": f"{capitalize(name)} {'shatter' if found.shattered else 'do not shatter'} these points",
+        "shattered": found.shattered,
+        "lead": [_describe(found)],
+        "plot": _draw_pictures([(float(x), float(y)) for x, y in points], shown, found),
+    }
+    return render_page("shattering.html", json.dumps(numbers, ensure_ascii=False), values)
 
 
 def _describe(found: Shattering) -> str:

@@ -5,58 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from novikoff.reports.formatting import format_number
+from novikoff.reports.formatting import capitalize, format_count, format_factor, format_percent
 from novikoff.reports.report_data import ReportData
 
-NEW_DATA_TITLES = {
-    "mean_error_bound": "mean error of the hypotheses used while learning, at most",
-    "expected_error_of_random_hypothesis": (
-        "expected error of one of these hypotheses, drawn at random, in the mean over all streams"
-    ),
-    "error_bound_of_penalised_choice": "error of the hypothesis that the penalised choice picks among them, at most",
-}
-"""The figures of `describe_new_data`, none of which is about the saved model."""
-EVIDENCE_SYMBOLS = {"radius": "R", "norm": "‖u‖", "margin": "γ", "hinge": "L"}
-BOUNDS_LEGEND = (
-    "Every vector u gives a true bound; the witness is one that makes it small. The certificate holds it, so that"
-    " everybody can measure again: R is the largest ‖x‖, γ the least y·u·x/‖u‖ where u separates, L the hinge loss."
-    " All numbers are rounded so that rounding only weakens what is said."
-)
 
-PREFERENCES_LEGEND = (
-    " Here examples are preferences a ≻ b: u has a number for each feature in each column of weights, γ and L are those"
-    " of the preference that is met worst, and R is the largest length of a preference."
-)
-COLUMNS_LEGEND = " Here each column of weights has a witness of its own, and R, ‖u‖ and L are of all of them together."
-
-
-def build_legend(report: ReportData) -> str:
-    more = {"preferences": PREFERENCES_LEGEND, "queries": PREFERENCES_LEGEND, "columns": COLUMNS_LEGEND}
-    return BOUNDS_LEGEND + more.get(report.outcomes, "")
-
-
-def format_factor(slack: float) -> str:
-    return f"{slack:.3g}" if slack < 1000.0 else format_number(slack)
-
-
-def capitalize(name: str) -> str:
-    return name[:1].upper() + name[1:]
-
-
-def format_percent(value: float) -> str:
-    return f"{100.0 * value:.3g} %"
-
-
-def format_upper_percent(value: float) -> str:
-    """An upper end in percent: rounded up, so that what is read is true."""
-    if value <= 0.0:
-        return format_percent(value)
-    unit = 10.0 ** (math.floor(math.log10(100.0 * value)) - 2)
-    return f"{math.ceil(100.0 * value / unit - 1e-9) * unit:.3g} %"
-
-
-def format_count(number: int, what: str) -> str:
-    return f"{number:,} {what if number != 1 else what.removesuffix('s')}"
+def list_lead_paragraphs(report: ReportData) -> list[str]:
+    """Return the paragraphs at the top of the page."""
+    paragraphs = (
+        describe_mistakes(report),
+        describe_bound(report),
+        format_guarantee(report),
+        describe_saved_model(report),
+    )
+    return [text for text in paragraphs if text]
 
 
 def select_best_bound(report: ReportData) -> dict[str, Any] | None:
@@ -145,40 +106,3 @@ def describe_new_data(report: ReportData) -> str:
         f" None of them is the error of the saved model. They assume that {new['assumes']} (i.i.d.);"
         f" where it says “at most”, confidence is {format_percent(new['confidence'])}."
     )
-
-
-def mistakes_note(report: ReportData) -> str:
-    curve = report.mistakes
-    bounds = [b for b in report.certificate.bounds if "allowed" in b]
-    text = "How many mistakes there were after so many examples."
-    if bounds:
-        text += (
-            " Each bound was measured on the whole stream, so it is a horizontal line; mistakes never become fewer, so"
-            " it holds for every beginning of the stream as well."
-        )
-    if any(b["counts"] == "updates" for b in bounds):
-        text += " Where a bound counts updates, their number in the end is a star."
-    if curve.stride > 1:
-        text += (
-            f" The ledger lists every {curve.stride:,}th mistake: the curve is exact at its corners, and off by less"
-            f" than {curve.stride:,} between them."
-        )
-    return text
-
-
-def errors_note(report: ReportData) -> str:
-    new = report.document["new_data"]
-    about = "The progressive error of the run: mistakes per example so far. It is not the error of the saved model."
-    if new is None:
-        return about
-    sure = f"{new['confidence']:g}"
-    text = (
-        f"{about} The band is where the mean error on new data of the hypotheses used so far lies,"
-        f" if examples are i.i.d.: each end, at each point taken by itself, with confidence {sure}"
-        " (progressive validation). The bounds on mistakes need no such assumption."
-    )
-    if report.first_pass < report.mistakes.examples[-1]:
-        text += " After the first pass the examples are not new any more: there is no band."
-    if report.mistakes.stride > 1:
-        text += " It is drawn where the ledger knows the count exactly."
-    return text
