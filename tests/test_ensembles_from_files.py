@@ -121,7 +121,7 @@ def test_learned_saved_predicted_and_verified(
     assert main(["verify", certificate, str(data), "--quiet"]) == 0
     text, document = page.read_text(), json.loads(Path(certificate).read_text())
     assert json.loads(text.split('id="numbers">')[1].split("</script>")[0]) == document
-    assert ("How clearly examples are decided" in text) == (name == "adaboost")
+    assert ("Margins of the examples" in text) == (name == "adaboost")
     assert ("Not shown: the out-of-bag error is an estimate" in text) == (name != "adaboost")
     assert main(["certify", model, str(data), "--report", str(tmp_path / "again.html"), "--quiet"]) == 0
     assert (tmp_path / "again.html").read_text() == text

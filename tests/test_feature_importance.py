@@ -474,7 +474,7 @@ def test_reports_show_importance_and_weight(tmp_path: Path) -> None:
     made = ["--output", certificate, "--report", report, "--budget", "0.1", "--quiet"]
     assert main(["certify", model, "breast-cancer", *made]) == 0
     page = Path(report).read_text()
-    assert "What the model looks at" in page
+    assert "Most important features" in page
     sampled = novikoff.load(model)._state.feature_sample.sampled
     said = f"Importance is |weight| × standard deviation of the feature, estimated from {sampled} sampled examples"
     assert said in page

@@ -166,7 +166,7 @@ def test_examples_on_the_wrong_side_are_those_that_the_saved_model_errs_on(name:
         y[-300:] = np.where(y[-300:] == "left", "right", "left")
     found, learned = reported(model, X, y, passes=passes)
     wrong, shown = int((learned.predict(X) != y).sum()), found.learned_margins
-    assert ("What was learned puts" in build_page(found)) == (shown is not None)
+    assert ("Learned weights: " in build_page(found)) == (shown is not None)
     assert shown is None or shown.wrong <= wrong <= shown.wrong + shown.zero
 
 

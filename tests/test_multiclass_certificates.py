@@ -499,7 +499,7 @@ def test_a_page_for_many_classes() -> None:
         assert (shown.witness_margins is not None) == (name != "one-vs-all")
         text = build_page(shown)
         assert "5 labels" in text
-        assert "speaks against it" in text
+        assert "lowers the score" in text
 
 
 @pytest.mark.slow

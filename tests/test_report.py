@@ -143,7 +143,7 @@ def test_after_the_first_pass_there_is_no_band() -> None:
     first = dict(zip(found.mistakes.examples, found.mistakes.counts, strict=True))[60]
     assert first == found.document["observed"]["mistakes_of_first_pass"]
     assert found.errors.band[-1][1] == pytest.approx(found.document["new_data"]["mean_error_bound"])
-    assert "gone over 3 times" in build_page(found)
+    assert " on 60 examples in 3 passes, " in build_page(found)
 
 
 # --- The page ---
@@ -177,7 +177,7 @@ def test_the_words_and_the_table_say_what_the_certificate_says() -> None:
     assert f"Perceptron made {seen['mistakes']} mistakes on 60 examples" in text
     best = found.certificate.headline
     assert best is not None
-    assert f"at most {math.floor(best['allowed'])} mistakes on these very examples, in whatever order" in text
+    assert f"at most {math.floor(best['allowed'])} mistakes on these examples in any order" in text
     assert f"{best['slack']:.3g} ×" in text
     for bound in found.certificate.bounds:
         assert bound["statement"] in text

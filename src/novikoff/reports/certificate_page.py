@@ -20,6 +20,8 @@ from novikoff.reports.rendering import render_page
 from novikoff.reports.report_data import ReportData
 from novikoff.reports.weights import FeatureWeight
 
+LEAD_PARAGRAPHS = (summary_text.describe_mistakes, summary_text.describe_bound, summary_text.describe_saved_model)
+
 
 def build_page(report: ReportData) -> str:
     document = report.document
@@ -35,9 +37,8 @@ def build_page(report: ReportData) -> str:
         "has_queries": report.outcomes == "queries",
         "files": list(zip(report.titles or [""] * len(files), files, strict=True)),
         "stride": report.mistakes.stride,
-        "lead": summary_text.list_lead_paragraphs(report),
+        "lead": [describe(report) for describe in LEAD_PARAGRAPHS],
         "bound_summary": summary_text.describe_bound(report),
-        "new_data_summary": summary_text.describe_new_data(report),
         "tile_items": list_tiles(report),
         "plots": _draw_plots(report),
         "margins": _list_margins(report),
@@ -77,14 +78,14 @@ def _draw_plots(report: ReportData) -> dict[str, str]:
 
 
 def _list_margins(report: ReportData) -> list[tuple[str, Any, tuple[int, int]]]:
-    both = (("The witness", report.witness_margins), ("What was learned", report.learned_margins))
+    both = (("Witness", report.witness_margins), ("Learned weights", report.learned_margins))
     return [(owner, found, charts.count_outliers(found)) for owner, found in both if found is not None]
 
 
 def _build_weight_table(weights: tuple[FeatureWeight, ...]) -> dict[str, Any]:
     """Return titles and rows, with a column for the class where there are several."""
     many = bool(weights) and weights[0].speaks_for is not None
-    titles = [*(["of"] if many else []), "feature", "importance", "weight", "standard deviation"]
+    titles = [*(["output"] if many else []), "feature", "importance", "weight", "standard deviation"]
     rows = [
         [
             *([weight.speaks_for] if many else []),
@@ -124,6 +125,6 @@ def _shorten_document(document: dict[str, Any]) -> str:
             return {name: cut(part) for name, part in value.items()}
         if isinstance(value, list):
             return [cut(part) for part in value]
-        return f"{value[:60]}… ({len(value):,} letters)" if isinstance(value, str) and len(value) > 120 else value
+        return f"{value[:60]}… ({len(value):,} characters)" if isinstance(value, str) and len(value) > 120 else value
 
     return json.dumps(cut(document), ensure_ascii=False, indent=1)

@@ -67,5 +67,5 @@ def _build_row(entry: dict[str, Any]) -> list[str]:
         f"{entry['seconds']:.3f}",
         format_number(entry["bound"]),
         "–" if entry["slack"] is None else f"{entry['slack']:.1f}",
-        entry["theorem"] or "none was shown",
+        entry["theorem"] or "none shown",
     ]

@@ -44,8 +44,8 @@ def format_upper_percent(value: float) -> str:
 
 
 def format_error_bound(value: float) -> str:
-    """Format an upper bound of an error rate; a bound of 1 or more says nothing."""
-    return format_upper_percent(value) if value < 1.0 else "says nothing"
+    """Format an upper bound of an error rate; a bound of 1 or more is vacuous."""
+    return format_upper_percent(value) if value < 1.0 else "vacuous"
 
 
 def capitalize(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a model is, in plain values: learner, settings, labels, ledger, and the features that matter most."""
+"""Describe a model as plain values: learner, settings, labels, ledger and the most important features."""
 
 from __future__ import annotations
 

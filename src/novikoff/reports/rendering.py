@@ -9,7 +9,7 @@ from typing import Any
 
 from novikoff.errors import import_optional
 from novikoff.reports import plot_theme
-from novikoff.reports.formatting import format_error_bound, format_number, format_percent, format_slack
+from novikoff.reports.formatting import format_count, format_error_bound, format_number, format_percent, format_slack
 
 
 def render_page(template: str, numbers: str, values: dict[str, Any], *, package: str = "novikoff.reports") -> str:
@@ -34,6 +34,7 @@ def _load_environment(package: str) -> Any:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {
+        "count": format_count,
         "error_bound": format_error_bound,
         "number": format_number,
         "percent": format_percent,

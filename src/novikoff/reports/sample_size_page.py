@@ -41,7 +41,7 @@ def build_page(law: str, class_params: dict[str, Any], delta: float, epsilons: t
 
 
 def _build_tables(law: str, class_params: dict[str, Any], delta: float, epsilons: tuple[float, ...]) -> TableRows:
-    """The law that was asked for first, then what else holds for the class. VC(H) ≤ log₂|H|."""
+    """Return the requested bound first, then the others that hold for the class. VC(H) ≤ log₂|H|."""
     more = dict(class_params)
     if "hypotheses" in class_params:
         more["dimension"] = int(class_params["hypotheses"].log2)
@@ -56,13 +56,13 @@ def _is_applicable(name: str, law: str, class_params: dict[str, Any]) -> bool:
         return True
     known = SAMPLE_SIZE_BOUNDS[name].of
     if SAMPLE_SIZE_BOUNDS[name].necessary and "hypotheses" in class_params:
-        return False  # log₂|H| is no lower bound of the VC dimension
+        return False  # log₂|H| bounds the VC dimension only from above
     return bool(known) and known in class_params and (name != "vc-agnostic" or class_params["dimension"] >= 1)
 
 
 def _describe_class(class_params: dict[str, Any]) -> str:
-    told = {"hypotheses": "A class of {} hypotheses.", "dimension": "A class of VC dimension {}."}
-    return " ".join(told[key].format(format_number(value)) for key, value in class_params.items()) or "One hypothesis."
+    texts = {"hypotheses": "A class of {} hypotheses.", "dimension": "A class of VC dimension {}."}
+    return " ".join(texts[key].format(format_number(value)) for key, value in class_params.items()) or "One hypothesis."
 
 
 def _draw_plot(law: str, rows: TableRows) -> str:
@@ -72,7 +72,7 @@ def _draw_plot(law: str, rows: TableRows) -> str:
             "mode": "lines+markers",
             "name": name,
             "x": [epsilon for epsilon, _ in one],
-            # What no floating-point number is large enough for is not drawn.
+            # Counts that overflow a float are not drawn.
             "y": [float(many) if many.bit_length() < 1000 else None for _, many in one],
             "line": {"color": style.colour, **(REQUESTED_LINE if name == law else OTHER_LINE)},
             "marker": {"symbol": style.mark, "size": 8},
