@@ -13,7 +13,7 @@ os.environ.setdefault("NOVIKOFF_JIT", "0")  # before novikoff is imported, and f
 import pytest
 from hypothesis import settings
 
-from tests.learners import VARIANTS
+from tests.helpers.learners import VARIANTS
 
 settings.register_profile("everyday", deadline=None, derandomize=True)  # the same kernels are called each time
 settings.register_profile("search", deadline=None)
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.name.startswith("test_scikit_learn_checks"):  # which learn sorted data
             item.add_marker(pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning"))
         chosen = getattr(item, "callspec", None)
-        if chosen is None or item.path.name == "test_twins.py":
+        if chosen is None or item.path.name == "test_reference_implementations.py":
             continue
         if any(isinstance(value, str) and value in VARIANTS for value in chosen.params.values()):
             item.add_marker(pytest.mark.slow)
